@@ -1,0 +1,313 @@
+"""Busy time split into compute, communication, memory and graphs, with overlaps and exposed time.
+
+Two definitions live here. ``coverages`` and ``device_splits`` are ours: per GPU, by category.
+``ten_figures`` is the older rule by kernel name, with all GPUs in one union, kept for parity under
+the name ``breakdown``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import numpy as np
+
+from nsys_tui.analysis.window import Scope, clipped, starting
+from nsys_tui.model import intervals
+from nsys_tui.model.categories import Category, OpKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nsys_tui.analysis.window import Rows
+    from nsys_tui.model.events import Bool, Int64, Operations
+    from nsys_tui.model.intervals import Intervals
+    from nsys_tui.model.report import Report
+    from nsys_tui.model.target import Device
+
+UVM_COPY_KINDS: Final = (11, 12, 13)
+"""copyKind of unified-memory migrations."""
+
+FIGURES: Final = (
+    "busy",
+    "compute",
+    "comm",
+    "memory",
+    "graph",
+    "uvm",
+    "compute_comm_overlap",
+    "compute_memory_overlap",
+    "comm_memory_overlap",
+    "exposed_comm",
+    "exposed_memory",
+)
+"""What is measured of a device, each the length of a set of intervals."""
+Figure = TypeVar("Figure", int, "Int64")
+
+
+@dataclass(frozen=True, eq=False)
+class Covered:
+    """A normalised set of intervals that tells how much of any window it covers."""
+
+    starts: Int64
+    ends: Int64
+
+    @cached_property
+    def _before(self) -> Int64:
+        return intervals.prefix(self.starts, self.ends)
+
+    def total(self) -> int:
+        """Length in ns."""
+        return int((self.ends - self.starts).sum())
+
+    def within(self, starts: Int64, ends: Int64) -> Int64:
+        """Covered ns of each window [start, end): int64 [n]."""
+        edges = intervals.busy_before(
+            (self.starts, self.ends), self._before, np.stack((starts, ends))
+        )
+        return np.asarray(edges[1] - edges[0], np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """When one device did what, as sets of intervals."""
+
+    place: int
+    """Place in ``Report.devices``."""
+    sets: dict[str, Covered]
+    """By figure; exposed times follow from the overlaps, for which ``all_three`` is here too."""
+    rows: Rows
+    """The device's operations in scope, as rows of ``Report.operations``."""
+    starts: Int64
+    """Of these operations, cut to the window."""
+    ends: Int64
+
+    def totals(self) -> dict[str, int]:
+        """Every figure in ns."""
+        return _with_exposed({name: covered.total() for name, covered in self.sets.items()})
+
+    def within(self, starts: Int64, ends: Int64) -> dict[str, Int64]:
+        """Every figure for each of many windows, such as iterations: int64 [n] ns per figure."""
+        parts = {name: covered.within(starts, ends) for name, covered in self.sets.items()}
+        return _with_exposed(parts)
+
+
+def _with_exposed(parts: dict[str, Figure]) -> dict[str, Figure]:
+    """Adds exposed times: what remains of a category without its overlaps."""
+    hidden = parts["compute_memory_overlap"] + parts["comm_memory_overlap"]
+    parts["exposed_comm"] = parts["comm"] - parts["compute_comm_overlap"]
+    parts["exposed_memory"] = parts["memory"] - (hidden - parts["all_three"])
+    return {name: parts[name] for name in FIGURES}
+
+
+@dataclass(frozen=True)
+class DeviceSplit:
+    """Where the time of one device went, in ns, over ``base``."""
+
+    place: int
+    """Place in ``Report.devices``."""
+    device: Device
+    base: tuple[int, int]
+    """The interval whose length the shares are of: the window, or the span of all devices."""
+    busy_ns: int
+    idle_ns: int
+    compute_ns: int
+    comm_ns: int
+    memory_ns: int
+    graph_ns: int
+    uvm_ns: int
+    """Unified-memory migrations, a part of ``memory_ns``."""
+    exposed_comm_ns: int
+    """Communication while nothing computes."""
+    exposed_memory_ns: int
+    """Copies and memsets while nothing computes or communicates."""
+    compute_comm_overlap_ns: int
+    compute_memory_overlap_ns: int
+    comm_memory_overlap_ns: int
+    sum_ns: int
+    """Sum of the operations' durations: more than ``busy_ns`` where they overlap."""
+    kernel_count: int
+    operation_count: int
+    """Operations that start in the window; a graph launch whose nodes were traced is none."""
+    straddling_count: int
+    """Operations that reach into the window but start before it."""
+    max_gap: tuple[int, int] | None
+    """Longest idle interval between two operations, cut to the window."""
+    exposed_is_upper_bound: bool
+    """True where graph launches hide what ran inside them."""
+
+    @property
+    def base_ns(self) -> int:
+        """Length of ``base``."""
+        return self.base[1] - self.base[0]
+
+    @property
+    def max_gap_ns(self) -> int:
+        """Length of ``max_gap``, 0 where there is none."""
+        return self.max_gap[1] - self.max_gap[0] if self.max_gap else 0
+
+
+def coverages(report: Report, scope: Scope | None = None) -> Iterator[Coverage]:
+    """When each device in scope did what; one at a time, since the sets may be large."""
+    scope = scope or Scope()
+    ops = report.operations
+    chosen = scope.operations(ops)
+    for place in scope.device_rows(report):
+        yield _coverage(ops, _of_device(ops, chosen, place), place, scope.window)
+
+
+def device_splits(report: Report, scope: Scope | None = None) -> list[DeviceSplit]:
+    """Where the time of each device in scope went."""
+    scope = scope or Scope()
+    return [split_of(report, coverage, scope) for coverage in coverages(report, scope)]
+
+
+def _of_device(ops: Operations, chosen: Rows, place: int) -> Rows:
+    if len(ops.devices) == 1:
+        return chosen
+    mask = ops.device[chosen] == place
+    return np.flatnonzero(mask) if isinstance(chosen, slice) else chosen[mask]
+
+
+def _coverage(ops: Operations, rows: Rows, place: int, window: tuple[int, int] | None) -> Coverage:
+    starts, ends = clipped(ops, rows, window)
+    category = ops.category[rows]
+
+    def covered_by(mask: Bool) -> Intervals:
+        return (starts, ends) if mask.all() else (starts[mask], ends[mask])
+
+    compute, comm, memory, graph = (
+        intervals.union(*covered_by(category == kind))
+        for kind in (Category.COMPUTE, Category.COMM, Category.MEMORY, Category.GRAPH)
+    )
+    copies = np.flatnonzero(category == Category.MEMORY)
+    uvm = copies[np.isin(ops.copy_kind[rows][copies], UVM_COPY_KINDS)]
+    compute_comm = intervals.meet(comm, compute)
+    sets = {
+        "busy": intervals.union(starts, ends),
+        "compute": compute,
+        "comm": comm,
+        "memory": memory,
+        "graph": graph,
+        "uvm": intervals.union(starts[uvm], ends[uvm]),
+        "compute_comm_overlap": compute_comm,
+        "compute_memory_overlap": intervals.meet(memory, compute),
+        "comm_memory_overlap": intervals.meet(memory, comm),
+        "all_three": intervals.meet(memory, compute_comm),
+    }
+    covered = {name: Covered(*pair) for name, pair in sets.items()}
+    return Coverage(place, covered, rows, starts, ends)
+
+
+def split_of(report: Report, coverage: Coverage, scope: Scope) -> DeviceSplit:
+    """Where the time of one device went, from its coverage."""
+    ops, rows, base = report.operations, coverage.rows, scope.base(report)
+    figures = {f"{name}_ns": total for name, total in coverage.totals().items()}
+    counted, category = ops.counted[rows], ops.category[rows]
+    begun = counted if scope.window is None else counted & starting(ops, rows, scope.window)
+    lengths = coverage.ends - coverage.starts
+    return DeviceSplit(
+        place=coverage.place,
+        device=report.devices[coverage.place],
+        base=base,
+        idle_ns=base[1] - base[0] - figures["busy_ns"],
+        sum_ns=int(lengths.sum(where=counted)),
+        kernel_count=int(np.count_nonzero(begun & (category <= Category.COMM))),
+        operation_count=int(np.count_nonzero(begun)),
+        straddling_count=int(np.count_nonzero(counted & ~begun)),
+        max_gap=_longest_gap(coverage.sets["busy"], _active(ops, coverage, scope)),
+        exposed_is_upper_bound=bool((category == Category.GRAPH).any()),
+        **figures,
+    )
+
+
+def _longest_gap(busy: Covered, active: tuple[int, int]) -> tuple[int, int] | None:
+    """The longest idle interval between two operations; ``active`` spans all of them."""
+    if not len(busy.starts):
+        return active if active[1] > active[0] else None
+    gaps = [(active[0], int(busy.starts[0])), (int(busy.ends[-1]), active[1])]
+    if len(busy.starts) > 1:
+        longest = int(np.argmax(busy.starts[1:] - busy.ends[:-1]))
+        gaps.insert(1, (int(busy.ends[longest]), int(busy.starts[longest + 1])))
+    gap = max(gaps, key=lambda pair: pair[1] - pair[0])
+    return gap if gap[1] > gap[0] else None
+
+
+def _active(ops: Operations, coverage: Coverage, scope: Scope) -> tuple[int, int]:
+    """From a device's first operation to its last, cut to the window."""
+    if scope.window is None:
+        starts, ends = coverage.starts, coverage.ends
+        return (int(starts[0]), int(ends.max())) if len(starts) else (0, 0)
+    rows = scope.of_device(ops, coverage.place)
+    if not len(rows):
+        return 0, 0
+    lo, hi = scope.window
+    return max(lo, int(ops.start[rows[0]])), min(hi, int(ops.end[rows].max()))
+
+
+TEN_FIGURES: Final = (
+    "session_ns",
+    "gpu_active_ns",
+    "gpu_idle_ns",
+    "compute_ns",
+    "communication_ns",
+    "memory_ns",
+    "compute_comm_overlap_ns",
+    "compute_memory_overlap_ns",
+    "comm_memory_overlap_ns",
+    "utilisation_percent",
+)
+_NOT_COMPUTE: Final = ("nccl", "memcpy", "memset", "mem_copy")
+
+
+def ten_figures(report: Report, scope: Scope | None = None) -> dict[str, int | float | None]:
+    """The ten figures of the old breakdown, and exposed communication beside them.
+
+    Communication is every kernel with ``nccl`` in its demangled name, compute every kernel whose
+    name holds none of nccl, memcpy, memset, mem_copy, memory every copy and memset; graph launches
+    are left out. All devices in scope share one union. The session is the recorded duration, or the
+    window; without either, idle time and utilisation are None.
+    """
+    scope = scope or Scope()
+    ops = report.operations
+    rows = scope.operations(ops)
+    starts, ends = clipped(ops, rows, scope.window)
+    kind, name = ops.kind[rows], ops.name[rows]
+    kernel = kind == OpKind.KERNEL
+    lowered = [entry.demangled.lower() for entry in ops.names]
+    is_comm = np.array(["nccl" in text for text in lowered], bool)
+    is_compute = np.array(
+        [not any(part in text for part in _NOT_COMPUTE) for text in lowered], bool
+    )
+    compute, comm, memory, active = (
+        intervals.union(starts[mask], ends[mask])
+        for mask in (
+            kernel & is_compute[name] if len(lowered) else kernel,
+            kernel & is_comm[name] if len(lowered) else kernel,
+            (kind == OpKind.MEMCPY) | (kind == OpKind.MEMSET),
+            kind != OpKind.GRAPH,
+        )
+    )
+    session = _session(report, scope)
+    busy = intervals.total(*active)
+    hidden = intervals.overlap_length(compute, comm)
+    return {
+        "session_ns": session,
+        "gpu_active_ns": busy,
+        "gpu_idle_ns": None if session is None else session - busy,
+        "compute_ns": intervals.total(*compute),
+        "communication_ns": intervals.total(*comm),
+        "memory_ns": intervals.total(*memory),
+        "compute_comm_overlap_ns": hidden,
+        "compute_memory_overlap_ns": intervals.overlap_length(compute, memory),
+        "comm_memory_overlap_ns": intervals.overlap_length(comm, memory),
+        "utilisation_percent": round(100 * busy / session, 2) if session else None,
+        "exposed_communication_ns": intervals.total(*comm) - hidden,
+    }
+
+
+def _session(report: Report, scope: Scope) -> int | None:
+    if scope.window:
+        return scope.window[1] - scope.window[0]
+    return report.metadata.session_duration_ns

@@ -1,0 +1,347 @@
+"""All events of a window as one list in time order: GPU work, calls, ranges, waits, marks.
+
+Nothing is copied per event but its place in the order; kinds, names and places are looked up in the
+event sets when a row is seen, and built as whole columns only to sort, search or count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from nsys_tui.analysis.kernel_table import stream_labels
+from nsys_tui.analysis.timeline_events import codes_of, texts_of
+from nsys_tui.analysis.timeline_gpu import gpu_key
+from nsys_tui.analysis.timeline_host import sync_threads, thread_key
+from nsys_tui.analysis.window import row_numbers, touching
+from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.events import (
+    ApiCalls,
+    HostEvents,
+    Marks,
+    Operations,
+    OsrtCalls,
+    Ranges,
+    Syncs,
+    ThreadEvents,
+)
+from nsys_tui.model.target import pid_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.window import Scope
+    from nsys_tui.model.events import EventSet, Int32, Int64
+    from nsys_tui.model.report import Report
+    from nsys_tui.names import NameStyle
+
+Codes: TypeAlias = "NDArray[np.integer]"
+
+PARTS: Final = ("operations", "api", "ranges", "marks", "osrt", "host_events", "syncs")
+"""Parts of the report that are listed."""
+OPERATION_KINDS: Final = {
+    OpKind.KERNEL: "kernel",
+    OpKind.MEMCPY: "memcpy",
+    OpKind.MEMSET: "memset",
+    OpKind.GRAPH: "graph",
+}
+THREAD_KINDS: Final[dict[type, tuple[str, Category]]] = {
+    ApiCalls: ("API", Category.API),
+    Ranges: ("NVTX", Category.NVTX),
+    Marks: ("mark", Category.NVTX),
+    OsrtCalls: ("OSRT", Category.OSRT),
+    Syncs: ("sync", Category.SYNC),
+}
+OSRT_CALL: Final = 27
+"""eventClass of calls; the others mark where their tracing began and ended."""
+NO_CORRELATION: Final = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One event set in the list."""
+
+    part: str
+    events: EventSet
+    rows: Int32
+    """Rows of the set that are listed, ascending."""
+
+
+@dataclass(frozen=True, eq=False)
+class EventsTable:
+    """A list of events: rows are numbered set by set, so that whole columns need no gathering."""
+
+    report: Report
+    members: tuple[Member, ...]
+    offsets: Int64
+    """First row of each member; one more entry."""
+    order: Int32
+    """Rows in time order."""
+    hidden: int
+    """Events that are left out because they are too short."""
+    style: NameStyle
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def locate(self, row: int) -> tuple[Member, int]:
+        """The member of a row, and the row in its event set."""
+        number = int(np.searchsorted(self.offsets, row, side="right")) - 1
+        member = self.members[number]
+        return member, int(member.rows[row - int(self.offsets[number])])
+
+    def row_of(self, events: EventSet, row: int) -> int | None:
+        """The row of the list that shows an event; None where it is not listed."""
+        for number, member in enumerate(self.members):
+            if member.events is events:
+                place = int(np.searchsorted(member.rows, row))
+                if place < len(member.rows) and member.rows[place] == row:
+                    return int(self.offsets[number]) + place
+        return None
+
+    def column(self, values: Callable[[Member], NDArray[np.generic]]) -> NDArray[np.generic]:
+        """One value a row, from a function that gives those of a member."""
+        if not self.members:
+            return np.empty(0, np.int64)
+        return np.concatenate([values(member) for member in self.members])
+
+    @cached_property
+    def kinds(self) -> Dictionary:
+        """What each event is, such as ``kernel``, ``API``, ``NVTX``."""
+        return Dictionary(self, _kinds)
+
+    @cached_property
+    def names(self) -> Dictionary:
+        """What each event is called."""
+        style = self.style
+
+        def named(member: Member) -> tuple[Codes, list[str]]:
+            codes = codes_of(member.events)
+            texts = [forms[0] for forms in texts_of(member.events, style)]
+            return (
+                (np.zeros(len(member.events), np.int32), [""]) if codes is None else (codes, texts)
+            )
+
+        return Dictionary(self, named)
+
+    @cached_property
+    def places(self) -> Dictionary:
+        """Where each event ran: GPU and stream, or thread."""
+        report = self.report
+        streams = stream_labels(report)
+        several = len(_processes(self.members)) > 1
+
+        def placed(member: Member) -> tuple[Codes, list[str]]:
+            events = member.events
+            if isinstance(events, Operations):
+                return events.stream, streams
+            if isinstance(events, ThreadEvents):
+                return events.thread, [_thread(report, int(t), several) for t in events.threads]
+            threads, codes = np.unique(sync_threads(report), return_inverse=True)
+            return codes, [_thread(report, int(tid), several) for tid in threads]
+
+        return Dictionary(self, placed)
+
+    def correlation(self, row: int) -> int:
+        """Correlation id of an event, ``NO_CORRELATION`` for those without one."""
+        member, place = self.locate(row)
+        events = member.events
+        if isinstance(events, (Operations, ApiCalls, Syncs)):
+            return int(events.correlation[place])
+        return NO_CORRELATION
+
+    def correlations(self) -> NDArray[np.generic]:
+        """The same for all rows."""
+
+        def of(member: Member) -> NDArray[np.generic]:
+            events = member.events
+            if isinstance(events, (Operations, ApiCalls, Syncs)):
+                return events.correlation[member.rows]
+            return np.full(len(member.rows), NO_CORRELATION, np.int64)
+
+        return self.column(of)
+
+    def category(self, row: int) -> int:
+        """``Category`` of an event, for its colour."""
+        member, place = self.locate(row)
+        if isinstance(member.events, Operations):
+            return int(member.events.category[place])
+        return int(THREAD_KINDS.get(type(member.events), ("", Category.OSRT))[1])
+
+
+class Dictionary:
+    """A text per event that repeats: codes by member, joined into one list of labels.
+
+    Args:
+        table: whose events.
+        given: codes of all rows of a member's event set, and their texts.
+    """
+
+    def __init__(
+        self, table: EventsTable, given: Callable[[Member], tuple[Codes, Sequence[str]]]
+    ) -> None:
+        self._table = table
+        joined: dict[str, int] = {}
+        self._codes: dict[str, tuple[Codes, Int32]] = {}
+        for member in table.members:
+            codes, texts = given(member)
+            joint = [joined.setdefault(text, len(joined)) for text in texts]
+            self._codes[member.part] = (codes, np.array(joint or [0], np.int32))
+        self.labels = tuple(joined)
+
+    def at(self, row: int) -> int:
+        """Code of one row."""
+        member, place = self._table.locate(row)
+        codes, joint = self._codes[member.part]
+        return int(joint[codes[place]])
+
+    def codes(self) -> Codes:
+        """Codes of all rows."""
+
+        def of(member: Member) -> Codes:
+            codes, joint = self._codes[member.part]
+            return joint[codes[member.rows]]
+
+        return self._table.column(of).astype(np.int32)
+
+
+def _kinds(member: Member) -> tuple[Codes, list[str]]:
+    events = member.events
+    if isinstance(events, Operations):
+        return events.kind, [OPERATION_KINDS[kind] for kind in OpKind]
+    if isinstance(events, HostEvents):
+        return events.kind, [host_kind(table) for table in events.kinds]
+    return np.zeros(len(events), np.uint8), [THREAD_KINDS[type(events)][0]]
+
+
+def host_kind(table: str) -> str:
+    """What the events of a table are called: ``MPI``, ``overhead``, ``syscall``."""
+    known = {"MPI": "MPI", "OVERHEAD": "overhead", "SYSCALL": "syscall"}
+    return next((kind for word, kind in known.items() if word in table.upper()), table)
+
+
+def _thread(report: Report, tid: int, with_process: bool) -> str:
+    if tid == -1:
+        return "-"
+    name = report.thread_name(tid)
+    return f"{name}, pid {pid_of(tid)}" if with_process else name
+
+
+def _processes(members: Sequence[Member]) -> set[int]:
+    found: set[int] = set()
+    for member in members:
+        if isinstance(member.events, ThreadEvents):
+            found |= {int(pid) for pid in member.events.thread_process if pid != -1}
+    return found
+
+
+def events_table(
+    report: Report,
+    scope: Scope,
+    style: NameStyle,
+    *,
+    lanes: Sequence[str] = (),
+    min_duration: int = 0,
+) -> EventsTable:
+    """Lists the events of a window in time order.
+
+    Args:
+        report: the report; all ``PARTS`` are loaded.
+        scope: window, devices, processes, streams.
+        style: how kernels are named.
+        lanes: keys of timeline lanes; only their events are listed. Empty for all.
+        min_duration: shorter events are left out and counted, ns; points in time stay.
+    """
+    members, hidden = [], 0
+    for part in PARTS:
+        events: EventSet = getattr(report, part)
+        rows = _in_scope(events, scope)
+        rows = rows[_proper(events, rows)]
+        if lanes:
+            rows = rows[_on_lanes(report, part, events, rows, lanes)]
+        if min_duration and not isinstance(events, Marks):
+            long_enough = events.end[rows] - events.start[rows] >= min_duration
+            hidden += int((~long_enough).sum())
+            rows = rows[long_enough]
+        if len(rows):
+            members.append(Member(part, events, rows.astype(np.int32)))
+    sizes = [0, *(len(member.rows) for member in members)]
+    offsets = np.cumsum(sizes).astype(np.int64)
+    return EventsTable(report, tuple(members), offsets, _by_start(members), hidden, style)
+
+
+def _in_scope(events: EventSet, scope: Scope) -> Int64:
+    """Rows of a set that the scope lets through, ascending."""
+    if isinstance(events, Operations):
+        return row_numbers(events, scope.operations(events))
+    if isinstance(events, ThreadEvents):
+        return row_numbers(events, scope.threads(events))
+    kept = row_numbers(events, touching(events, scope.window))
+    if scope.processes is None or not isinstance(events, Syncs):
+        return kept
+    return kept[scope.has_process(events.processes)[events.process[kept]]]
+
+
+def _proper(events: EventSet, rows: Int64) -> NDArray[np.bool_] | slice:
+    """Leaves out duplicates of calls that carry backtraces, and markers of tracing."""
+    if isinstance(events, ApiCalls):
+        return np.asarray(events.event_class[rows] != 67)
+    if isinstance(events, OsrtCalls):
+        return np.asarray(events.event_class[rows] == OSRT_CALL)
+    return slice(None)
+
+
+def _on_lanes(
+    report: Report, part: str, events: EventSet, rows: Int64, lanes: Sequence[str]
+) -> NDArray[np.bool_]:
+    """Which events lie on lanes of the timeline, given by their keys."""
+    if isinstance(events, Operations):
+        keys = [
+            f"{gpu_key(s.device)}/{pid_of(s.globalPid)}:{s.context}:{s.id}" for s in events.streams
+        ]
+        codes: Codes = events.stream[rows]
+    elif isinstance(events, ThreadEvents):
+        keys = [f"{thread_key(int(tid))}/{part}" for tid in events.threads]
+        codes = events.thread[rows]
+    else:
+        threads, places = np.unique(sync_threads(report), return_inverse=True)
+        keys = [f"{thread_key(int(tid))}/{part}" for tid in threads]
+        codes = places[rows]
+    chosen = np.array([any(_same_lane(key, lane) for lane in lanes) for key in keys], bool)
+    return chosen[codes] if len(chosen) else np.zeros(len(rows), bool)
+
+
+def _same_lane(key: str, lane: str) -> bool:
+    """Whether events of ``key`` are drawn in a lane: in it, a part of it, or a group around it."""
+    if key == lane or key.startswith(f"{lane}/"):
+        return True
+    return lane.startswith(key) and lane[len(key)] in ":~"
+
+
+def _by_start(members: Sequence[Member]) -> Int32:
+    """The order of all events by start; at equal starts that of ``PARTS``, then of the rows."""
+    total = sum(len(member.rows) for member in members)
+    if not total:
+        return np.empty(0, np.int32)
+    low = min(int(member.events.start[member.rows[0]]) for member in members)
+    high = max(int(member.events.start[member.rows[-1]]) for member in members)
+    bits = (total - 1).bit_length()
+    if (high - low).bit_length() + bits > 63:
+        starts = np.concatenate([member.events.start[member.rows] for member in members])
+        return np.argsort(starts, kind="stable").astype(np.int32)
+    packed = np.empty(total, np.int64)
+    begin = 0
+    for member in members:
+        part = packed[begin : begin + len(member.rows)]
+        np.subtract(member.events.start[member.rows], low, out=part)
+        part <<= bits
+        part |= np.arange(begin, begin + len(part))
+        begin += len(part)
+    packed.sort()
+    packed &= (1 << bits) - 1
+    return packed.astype(np.int32)

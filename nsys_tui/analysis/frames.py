@@ -1,0 +1,151 @@
+"""Rules that change frames before folding: strip, rename, drop. By default nothing changes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.errors import UsageError
+from nsys_tui.model.tree import ROOT, Trie, TrieBuilder
+from nsys_tui.names import is_layer_number, is_train_step, strip_op_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nsys_tui.model.events import Int64
+
+_VALIDATION: Final = re.compile(r"(?i)\bvalidation\b")
+DROPPED: Final = -1
+
+
+def _is_validation(frame: str) -> bool:
+    return _VALIDATION.search(frame) is not None
+
+
+@dataclass(frozen=True)
+class FrameRules:
+    """What happens to the frames of a range or call-chain; leaves (kernels) are never touched."""
+
+    strip: tuple[Callable[[str], bool], ...] = ()
+    """A frame for which one of these holds is left out; what is below it moves up."""
+    rename: tuple[Callable[[str], str], ...] = ()
+    """Applied to every frame in order, before the others."""
+    drop: tuple[Callable[[str], bool], ...] = ()
+    """A stack with a frame for which one of these holds is left out altogether."""
+    labels: tuple[str, ...] = field(default=())
+    """What the rules do, in words, for the note under a result."""
+
+    def with_strip(self, pattern: str) -> FrameRules:
+        """Adds a regular expression for frames to leave out."""
+        test = _compiled(pattern)
+        return replace(
+            self,
+            strip=(*self.strip, lambda frame: test.search(frame) is not None),
+            labels=(*self.labels, f"frames that match {pattern} are left out"),
+        )
+
+    def with_drop(self, pattern: str) -> FrameRules:
+        """Adds a regular expression for frames whose whole stacks are left out."""
+        test = _compiled(pattern)
+        return replace(
+            self,
+            drop=(*self.drop, lambda frame: test.search(frame) is not None),
+            labels=(*self.labels, f"stacks with a frame that matches {pattern} are dropped"),
+        )
+
+    def with_rename(self, pattern: str, replacement: str) -> FrameRules:
+        """Adds a regular expression and what its matches become."""
+        test = _compiled(pattern)
+        return replace(
+            self,
+            rename=(*self.rename, lambda frame: test.sub(replacement, frame)),
+            labels=(*self.labels, f"{pattern} in frames becomes {replacement or 'nothing'}"),
+        )
+
+    def without_layers(self) -> FrameRules:
+        """Leaves out ``Layer N``, but not ``LayerNorm``."""
+        return replace(
+            self,
+            strip=(*self.strip, is_layer_number),
+            labels=(*self.labels, "frames Layer N are left out"),
+        )
+
+    def without_steps(self) -> FrameRules:
+        """Leaves out ``Train step N``."""
+        return replace(
+            self,
+            strip=(*self.strip, is_train_step),
+            labels=(*self.labels, "frames Train step N are left out"),
+        )
+
+    def without_op_ids(self) -> FrameRules:
+        """Removes running numbers such as ``op_id = N`` from frames."""
+        return replace(
+            self,
+            rename=(*self.rename, strip_op_id),
+            labels=(*self.labels, "op_id = N is removed from frames"),
+        )
+
+    def without_validation(self) -> FrameRules:
+        """Drops stacks below a range named validation."""
+        return replace(
+            self,
+            drop=(*self.drop, _is_validation),
+            labels=(*self.labels, "stacks below validation are dropped"),
+        )
+
+    def frame(self, text: str) -> str | None:
+        """The frame as it is folded; None if it is left out."""
+        for change in self.rename:
+            text = change(text)
+        return None if any(test(text) for test in self.strip) else text
+
+    def drops(self, text: str) -> bool:
+        """Whether stacks with this frame are left out."""
+        return any(test(text) for test in self.drop)
+
+    def codes(self, labels: tuple[str, ...], builder: TrieBuilder) -> Int64:
+        """Code of each label in ``builder``; 0 where it is left out, -1 where its stacks are."""
+        found = np.zeros(len(labels), np.int64)
+        for place, text in enumerate(labels):
+            kept = self.frame(text) if text else None
+            if text and self.drops(text):
+                found[place] = DROPPED
+            elif kept:
+                found[place] = builder.label(kept)
+        return found
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"not a regular expression: {pattern!r}", str(error)) from error
+
+
+def rewrite(trie: Trie, builder: TrieBuilder, rules: FrameRules, wanted: Int64) -> Int64:
+    """Copies the paths to some nodes of a trie into another one by the rules.
+
+    Returns:
+        node in ``builder`` of each node of ``trie``, int64 (len(trie),); -1 where it is dropped, 0
+        where it leads to no wanted node.
+    """
+    codes = rules.codes(trie.labels, builder)
+    nodes = np.zeros(len(trie), np.int64)
+    used = np.zeros(len(trie), bool)
+    used[wanted] = True
+    for level in reversed(trie.levels[1:]):
+        used[trie.parent[level[used[level]]]] = True
+    for every in trie.levels[1:]:
+        level = every[used[every]]
+        above, code = nodes[trie.parent[level]], codes[trie.label[level]]
+        dropped = (above == DROPPED) | (code == DROPPED)
+        kept = ~dropped & (code > 0)
+        nodes[level] = np.where(dropped, DROPPED, above)
+        if kept.any():
+            nodes[level[kept]] = builder.children(above[kept], code[kept])
+    nodes[ROOT] = ROOT
+    return nodes

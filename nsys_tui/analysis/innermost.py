@@ -1,0 +1,106 @@
+"""Which NVTX range of a thread is the innermost at any time: a sequence of disjoint segments.
+
+``paths.py`` knows whole paths and costs five times as much (0.97 against 0.19 s for 0.6 M ranges);
+stalls need only the innermost range, and only of threads that launch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_tui.model import lanes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.events import Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Disjoint pieces of time in order; between them no range is open."""
+
+    starts: Int64
+    ends: Int64
+    owner: Int64
+    """Position of the innermost range in the arrays the segments were made from."""
+
+    def at(self, times: Int64) -> Int64:
+        """Owner at each time, -1 for none: int64 [n]."""
+        if not len(self.starts):
+            return np.full(np.shape(times), -1, np.int64)
+        place = np.searchsorted(self.starts, times, side="right") - 1
+        inside = (place >= 0) & (times < self.ends[place])
+        return np.where(inside, self.owner[place], -1)
+
+
+def segments(starts: Int64, ends: Int64) -> Segments:
+    """Cuts the time of one thread by its innermost open range.
+
+    Args:
+        starts: int64 [n], starts of the ranges that take part in the thread's path.
+        ends: int64 [n]. Where ranges are open at once, the later in the order of (start, -end,
+            position) is the innermost; they may cross.
+    """
+    order = np.lexsort((-ends, starts))
+    order = order[ends[order] > starts[order]]
+    first, last = starts[order], ends[order]
+    parents = _parents(first, last)
+    if parents is None:
+        times, owner = _sweep(first, last)
+    else:
+        times, owner = _boundaries(first, last, *parents)
+    if not len(times):
+        nothing = np.empty(0, np.int64)
+        return Segments(nothing, nothing, nothing)
+    final = np.append(times[1:] != times[:-1], True)
+    times, owner = times[final], owner[final]
+    kept = np.flatnonzero(owner[:-1] >= 0)
+    return Segments(times[kept], times[kept + 1], order[owner[kept]].astype(np.int64))
+
+
+def _parents(first: Int64, last: Int64) -> tuple[Int64, NDArray[np.int32]] | None:
+    """Parent (-1 for none) and depth of each range, or None where ranges cross."""
+    depth = lanes.pack(first, last)
+    parent = np.full(len(first), -1, np.int64)
+    above = np.flatnonzero(depth == 0)
+    for level in range(1, int(depth.max(initial=0)) + 1):
+        here = np.flatnonzero(depth == level)
+        place = np.searchsorted(above, here) - 1
+        found = above[np.maximum(place, 0)]
+        if (place < 0).any() or (last[found] < last[here]).any():
+            return None
+        parent[here] = found
+        above = here
+    return parent, depth
+
+
+def _boundaries(
+    first: Int64, last: Int64, parent: Int64, depth: NDArray[np.int32]
+) -> tuple[Int64, Int64]:
+    """Times at which the innermost range changes, and to which; at one time the last holds."""
+    ending = np.lexsort((-depth, last))
+    times = np.concatenate((last[ending], first))
+    owner = np.concatenate((parent[ending], np.arange(len(first))))
+    order = np.argsort(times, kind="stable")
+    return times[order], owner[order]
+
+
+def _sweep(first: Int64, last: Int64) -> tuple[Int64, Int64]:
+    """The same for ranges that cross, one boundary at a time."""
+    edges = sorted({*first.tolist(), *last.tolist()})
+    begin, ends, opened = first.tolist(), last.tolist(), 0
+    running: list[int] = []
+    owner = []
+    for time in edges:
+        while opened < len(begin) and begin[opened] <= time:
+            heappush(running, -opened)
+            opened += 1
+        while running and ends[-running[0]] <= time:
+            heappop(running)
+        owner.append(-running[0] if running else -1)
+    return np.array(edges, np.int64), np.array(owner, np.int64)

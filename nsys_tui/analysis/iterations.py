@@ -1,0 +1,324 @@
+"""Training steps and other repeats: found from NVTX names, or from a repeating kernel pattern.
+
+The rules are tried in the order of definitions ("Iterations"); the result says which one applied.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.errors import UsageError
+from nsys_tui.model import intervals
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.target import PROCESS_MASK
+from nsys_tui.names import normalise_nvtx
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.events import Int64, Ranges
+    from nsys_tui.model.report import Report
+
+STEP_NAME: Final = re.compile(r"(?i)\b(train|step|iter(ation)?|batch)\b")
+FEWEST: Final = 3
+COVERED: Final = 0.5
+EQUALITY: Final = 0.9
+OUTLIER_Z: Final = 3.5
+_MAD_TO_SIGMA: Final = 1.4826
+_EXACT_SEARCH: Final = 4096
+_PATTERN_LIMIT: Final = 1 << 20
+
+
+class Rule(StrEnum):
+    """How the iterations were found."""
+
+    ASKED = "by the pattern asked for"
+    NAME = "by NVTX name"
+    OUTERMOST = "by the outermost repeated NVTX range"
+    PATTERN = "by pattern"
+    NONE = "no iterations found"
+
+
+@dataclass(frozen=True, eq=False)
+class Iterations:
+    """Steps in time order; the first is warm-up and stays out of mean and deviation."""
+
+    rule: Rule
+    name: str
+    """What repeats: a range name with digits as ``#``, or the length of a kernel pattern."""
+    start: Int64
+    own_end: Int64
+    """End of each iteration's own range, or of its last kernel."""
+    labels: tuple[str, ...]
+    rows: NDArray[np.intp]
+    """Rows of ``Report.ranges``, empty for a kernel pattern."""
+    process: int = -1
+    """globalPid the iterations belong to, -1 for none."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @cached_property
+    def end(self) -> Int64:
+        """Start of the next iteration; the last one ends with its own range."""
+        ends: Int64 = np.append(self.start[1:], self.own_end[-1:])
+        return ends
+
+    @cached_property
+    def duration(self) -> Int64:
+        """Time of each iteration in ns."""
+        return self.end - self.start
+
+    @property
+    def steady(self) -> Int64:
+        """Times without the warm-up."""
+        return self.duration[1:]
+
+    @cached_property
+    def z(self) -> NDArray[np.float64]:
+        """Robust distance from the median of the steady ones, in deviations (from the MAD)."""
+        if len(self) < 2:
+            return np.zeros(len(self))
+        median = float(np.median(self.steady))
+        spread = _MAD_TO_SIGMA * float(np.median(np.abs(self.steady - median)))
+        away = (self.duration - median).astype(np.float64)
+        return away / max(spread, median * 0.01, 1.0)
+
+    @property
+    def outliers(self) -> NDArray[np.intp]:
+        """Places of steady iterations that are much slower than the others."""
+        late = np.flatnonzero(self.z > OUTLIER_Z)
+        return late[late > 0]
+
+
+def _none() -> Iterations:
+    nothing = np.empty(0, np.int64)
+    return Iterations(Rule.NONE, "", nothing, nothing, (), np.empty(0, np.intp))
+
+
+def find_iterations(
+    report: Report, pattern: str | None = None, scope: Scope | None = None
+) -> Iterations:
+    """Finds the iterations of a report by the first rule that applies.
+
+    Of several names or threads that qualify, the one that covers most time is taken, then the
+    lower thread id.
+
+    Args:
+        report: the report.
+        pattern: a regular expression for range names; then only this rule is tried.
+        scope: restricts processes and time.
+
+    Raises:
+        UsageError: the pattern is no regular expression.
+    """
+    scope = scope or Scope()
+    if pattern is not None:
+        try:
+            asked = re.compile(pattern)
+        except re.error as error:
+            raise UsageError(f"not a regular expression: {pattern!r}", str(error)) from error
+        return _by_name(report, scope, asked, Rule.ASKED, fewest=1) or _none()
+    return (
+        _by_name(report, scope, STEP_NAME, Rule.NAME, fewest=FEWEST)
+        or _by_coverage(report, scope)
+        or _by_pattern(report, scope)
+        or _none()
+    )
+
+
+def _by_name(
+    report: Report, scope: Scope, pattern: re.Pattern[str], rule: Rule, fewest: int
+) -> Iterations | None:
+    ranges = report.ranges
+    found = [
+        candidate
+        for candidate in _candidates(ranges, scope)
+        if pattern.search(candidate.name) or pattern.search(candidate.first)
+    ]
+    kept = [c for c in found if len(c.rows) >= fewest and c.apart]
+    return max(kept, key=_Candidate.rank).iterations(ranges, rule) if kept else None
+
+
+def _by_coverage(report: Report, scope: Scope) -> Iterations | None:
+    ranges, span = report.ranges, report.span
+    if span is None:
+        return None
+    needed = COVERED * (span[1] - span[0])
+    kept = [
+        candidate
+        for candidate in _candidates(ranges, scope)
+        if len(candidate.rows) >= FEWEST and candidate.apart and candidate.covered >= needed
+    ]
+    return max(kept, key=_Candidate.rank).iterations(ranges, Rule.OUTERMOST) if kept else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """All ranges of one normalised name on one thread, in start order."""
+
+    name: str
+    first: str
+    thread: int
+    rows: NDArray[np.intp]
+    covered: int
+    apart: bool
+    """Whether they do not overlap."""
+
+    def rank(self) -> tuple[int, int]:
+        return self.covered, -self.thread
+
+    def iterations(self, ranges: Ranges, rule: Rule) -> Iterations:
+        return Iterations(
+            rule,
+            self.name,
+            ranges.start[self.rows],
+            ranges.end[self.rows],
+            tuple(ranges.names[code] for code in ranges.name[self.rows]),
+            self.rows,
+            self.thread & PROCESS_MASK,
+        )
+
+
+def _candidates(ranges: Ranges, scope: Scope) -> Iterator[_Candidate]:
+    texts = [normalise_nvtx(name) for name in ranges.names]
+    names = {text: code for code, text in enumerate(dict.fromkeys(texts))}
+    of_name = np.array([names[text] for text in texts], np.int64)
+    rows = row_numbers(ranges, scope.threads(ranges))
+    rows = rows[ranges.nests[rows]]
+    if not len(rows):
+        return
+    key = ranges.thread[rows].astype(np.int64) * len(names) + of_name[ranges.name[rows]]
+    order = np.argsort(key, kind="stable")
+    labels = list(names)
+    for part in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
+        own = rows[part]
+        start, end = ranges.start[own], ranges.end[own]
+        yield _Candidate(
+            labels[int(key[part[0]]) % len(names)],
+            ranges.names[ranges.name[own[0]]],
+            int(ranges.threads[ranges.thread[own[0]]]),
+            own,
+            intervals.total(start, end),
+            bool((start[1:] >= end[:-1]).all()),
+        )
+
+
+def _by_pattern(report: Report, scope: Scope) -> Iterations | None:
+    """Repeats of the busiest stream's kernel names."""
+    ops = report.operations
+    rows = row_numbers(ops, scope.operations(ops))
+    rows = rows[ops.kind[rows] == OpKind.KERNEL]
+    if not len(rows):
+        return None
+    busy = np.bincount(ops.stream[rows], ops.duration[rows], len(ops.streams))
+    rows = rows[ops.stream[rows] == int(np.argmax(busy))]
+    period = smallest_period(ops.name[rows[:_PATTERN_LIMIT]])
+    if period is None:
+        return None
+    heads = np.arange(0, len(rows) - period + 1, period)
+    starts = ops.start[rows[heads]]
+    ends = ops.end[rows[heads + period - 1]]
+    name = f"{period} kernels"
+    labels = tuple(f"repeat {number}" for number in range(len(heads)))
+    owner = int(ops.processes[ops.process[rows[0]]])
+    return Iterations(Rule.PATTERN, name, starts, ends, labels, np.empty(0, np.intp), owner)
+
+
+def smallest_period(names: NDArray[np.integer]) -> int | None:
+    """The smallest shift at which at least 90 % of a sequence equals itself, with 3 repeats.
+
+    A sequence that equals itself at a shift of one is a single kernel over and over: no period.
+
+    Args:
+        names: name codes in time order.
+
+    Returns:
+        the period in events, or None.
+    """
+    longest = len(names) // FEWEST
+    for shift in _candidate_shifts(names, longest):
+        if float((names[:-shift] == names[shift:]).mean()) >= EQUALITY:
+            return int(shift) if shift > 1 else None
+    return None
+
+
+def _candidate_shifts(names: NDArray[np.integer], longest: int) -> NDArray[np.intp]:
+    """Shifts worth an exact look, ascending.
+
+    For long sequences the share of equal pairs at every shift is estimated at once: each name gets
+    a random sign, and the mean product of a sequence with its shifted self (by Fourier transform)
+    is that share up to noise of order 1 / sqrt(n).
+    """
+    if len(names) <= _EXACT_SEARCH:
+        return np.arange(1, longest + 1)
+    random = np.random.default_rng(0)
+    size = 1 << (2 * len(names) - 1).bit_length()
+    total = np.zeros(longest + 1)
+    draws = 4
+    for _ in range(draws):
+        signs = random.choice(np.array([-1.0, 1.0]), int(names.max()) + 1)[names]
+        power = np.abs(np.fft.rfft(signs, size)) ** 2
+        total += np.fft.irfft(power, size)[: longest + 1]
+    equal = total / draws / (len(names) - np.arange(longest + 1))
+    slack = 8 / np.sqrt(len(names) * draws)
+    return np.flatnonzero(equal[1:] >= EQUALITY - slack) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Phases:
+    """How the time of each iteration splits into the ranges directly inside it."""
+
+    names: tuple[str, ...]
+    """Normalised names; the last is the un-annotated remainder."""
+    time: Int64
+    """ns, shape (phases, iterations)."""
+
+
+REMAINDER: Final = "[not annotated]"
+
+
+def phases(report: Report, found: Iterations, parent: Int64) -> Phases:
+    """Splits iterations found from ranges into the ranges directly inside them.
+
+    Args:
+        report: the report.
+        found: iterations with ``rows``.
+        parent: row of the range around each range (``Paths.parent``).
+
+    Returns:
+        the union of each phase's ranges per iteration, clipped to it; what no phase covers is the
+        remainder, which includes the time from the end of a range to the next iteration.
+    """
+    ranges, count = report.ranges, len(found)
+    if not len(found.rows):
+        return Phases((REMAINDER,), found.duration[np.newaxis, :])
+    of_row = np.full(len(ranges), -1, np.int64)
+    of_row[found.rows] = np.arange(count)
+    inside = np.flatnonzero((parent >= 0) & (of_row[np.maximum(parent, 0)] >= 0))
+    step = of_row[parent[inside]]
+    texts = [normalise_nvtx(ranges.names[code]) for code in ranges.name[inside]]
+    names = tuple(dict.fromkeys(texts))
+    place = {name: number for number, name in enumerate(names)}
+    time = np.zeros((len(names) + 1, count), np.int64)
+    covered = np.zeros(count, np.int64)
+    code = np.array([place[text] for text in texts], np.int64)
+    for number in range(count):
+        lo, hi = int(found.start[number]), int(found.end[number])
+        own = inside[step == number] if len(inside) else inside
+        kinds = code[step == number]
+        start, end = np.clip(ranges.start[own], lo, hi), np.clip(ranges.end[own], lo, hi)
+        covered[number] = intervals.total(start, end)
+        for kind in np.unique(kinds):
+            time[kind, number] = intervals.total(start[kinds == kind], end[kinds == kind])
+    time[-1] = found.duration - covered
+    return Phases((*names, REMAINDER), time)

@@ -1,0 +1,184 @@
+"""What the operations of one row have in common: launch shapes, callers, waiting, NVTX ranges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.launches import launches, stream_gaps
+from nsys_tui.model.categories import OpKind
+from nsys_tui.names import api_name, normalise_nvtx
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.operation_paths import OperationPaths
+    from nsys_tui.model.events import Int64, Operations
+    from nsys_tui.model.report import Report
+
+MOST_STREAMS: Final = 16
+"""Up to so many streams are looked at one by one."""
+LISTED: Final = 8
+"""Shapes, callers, ranges and names that are listed; the rest is counted."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of several values and how much of the row it makes up."""
+
+    text: str
+    amount: int
+    """Operations, or ns for ranges."""
+    share: float
+    """0 to 1."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The largest values, and how many more there are."""
+
+    listed: tuple[Part, ...]
+    more: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFacts:
+    """Facts about some operations; times in ns."""
+
+    count: int
+    names: tuple[str, ...]
+    """Demangled names, at most ``LISTED``."""
+    name_count: int
+    shapes: Parts
+    """``grid G block B``, by operations."""
+    registers: tuple[int, int] | None
+    """Least and most registers per thread; None without kernels."""
+    shared: tuple[int, int] | None
+    """Least and most bytes of shared memory per block, static and dynamic."""
+    gap: float | None
+    """Median idle time of the stream before the operation; None for firsts of a stream only."""
+    latency: float | None
+    """Median time from the start of the API call to the start of the operation."""
+    uncalled: int
+    """Operations without a known API call."""
+    callers: Parts
+    """API calls that launched them, by operations."""
+    ranges: Parts
+    """Innermost NVTX ranges around the launch with digits as ``#``, by time."""
+    bytes: int
+    """Bytes moved or set."""
+    time: int
+    """Sum of their durations."""
+
+
+def kernel_facts(report: Report, rows: NDArray[np.intp], paths: OperationPaths) -> KernelFacts:
+    """Looks at some operations together.
+
+    Args:
+        report: the report.
+        rows: rows of its operations.
+        paths: NVTX paths of all operations.
+    """
+    ops = report.operations
+    duration = np.maximum(ops.end[rows] - ops.start[rows], 0)
+    kernels = rows[ops.kind[rows] == OpKind.KERNEL]
+    launch = report.launch_attributes
+    names = np.unique(ops.name[rows])
+    started = launches(report, rows)
+    before = gaps_before(ops, rows)
+    shared = launch.static_shared[kernels].astype(np.int64) + launch.dynamic_shared[kernels]
+    return KernelFacts(
+        count=len(rows),
+        names=tuple(ops.names[code].demangled for code in names[:LISTED].tolist()),
+        name_count=len(names),
+        shapes=_shapes(launch.grid[kernels], launch.block[kernels]),
+        registers=_range(launch.registers[kernels]),
+        shared=_range(shared),
+        gap=_median(before[before >= 0]),
+        latency=_median(started.latency[started.called]),
+        uncalled=int(len(rows) - started.called.sum()),
+        callers=_callers(report, rows),
+        ranges=_ranges(paths, rows, duration),
+        bytes=int(ops.bytes[rows].sum()),
+        time=int(duration.sum()),
+    )
+
+
+def gaps_before(ops: Operations, rows: NDArray[np.intp]) -> Int64:
+    """Idle time of its stream before each of some operations; -1 for the first of a stream.
+
+    As ``stream_gaps`` for all, but only the streams of these operations are looked at.
+
+    Args:
+        ops: all operations.
+        rows: some of them, ascending.
+    """
+    streams = ops.stream[rows]
+    distinct = np.unique(streams)
+    if len(distinct) > MOST_STREAMS:
+        return stream_gaps(ops)[rows]
+    gaps = np.full(len(rows), -1, np.int64)
+    for stream in distinct.tolist():
+        every, mine = np.flatnonzero(ops.stream == stream), np.flatnonzero(streams == stream)
+        reach = np.maximum.accumulate(ops.end[every])
+        place = np.searchsorted(every, rows[mine])
+        later = place > 0
+        start = ops.start[rows[mine[later]]]
+        gaps[mine[later]] = np.maximum(start - reach[place[later] - 1], 0)
+    return gaps
+
+
+def _median(values: NDArray[np.integer]) -> float | None:
+    return float(np.median(values)) if len(values) else None
+
+
+def _range(values: NDArray[np.integer]) -> tuple[int, int] | None:
+    return (int(values.min()), int(values.max())) if len(values) else None
+
+
+def _shapes(grid: NDArray[np.integer], block: NDArray[np.integer]) -> Parts:
+    if not len(grid):
+        return Parts(())
+    both = np.ascontiguousarray(np.hstack((grid, block)).astype(np.int32))
+    # Six sizes side by side as one value: 5 M rows compare as bytes and not column by column.
+    packed = both.view(np.dtype((np.void, both.dtype.itemsize * 6))).reshape(-1)
+    distinct, counts = np.unique(packed, return_counts=True)
+    shapes = distinct.view(np.int32).reshape(-1, 6)
+    texts = []
+    for place in np.argsort(-counts, kind="stable").tolist():
+        sizes = [str(size) for size in shapes[place].tolist()]
+        texts.append((f"grid {','.join(sizes[:3])} block {','.join(sizes[3:])}", counts[place]))
+    return _parts(texts, len(grid))
+
+
+def _callers(report: Report, rows: NDArray[np.intp]) -> Parts:
+    calls = report.calls[rows]
+    api = report.api
+    codes, counts = np.unique(api.name[calls[calls >= 0]], return_counts=True)
+    merged: dict[str, int] = {}
+    for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+        name = api_name(api.names[code])
+        merged[name] = merged.get(name, 0) + count
+    return _parts(sorted(merged.items(), key=lambda pair: -pair[1]), len(rows))
+
+
+def _ranges(paths: OperationPaths, rows: NDArray[np.intp], duration: Int64) -> Parts:
+    time = np.zeros(len(paths.trie), np.int64)
+    np.add.at(time, paths.node[rows], duration)
+    merged: dict[str, int] = {}
+    for node in np.unique(paths.node[rows]).tolist():
+        label = normalise_nvtx(paths.innermost_labels[node])
+        merged[label] = merged.get(label, 0) + int(time[node])
+    return _parts(sorted(merged.items(), key=lambda pair: -pair[1]), int(duration.sum()))
+
+
+def _parts(pairs: Sequence[tuple[str, int]], whole: int) -> Parts:
+    listed = tuple(
+        Part(text, int(amount), int(amount) / whole if whole else 0.0)
+        for text, amount in pairs[:LISTED]
+    )
+    return Parts(listed, max(0, len(pairs) - LISTED))

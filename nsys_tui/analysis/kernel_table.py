@@ -1,0 +1,311 @@
+"""GPU work grouped for a table: by name, launch shape, stream, GPU, category or NVTX range.
+
+Totals and counts follow definitions ("Totals"): time is clipped to the window, statistics are of
+whole operations that start in it, and those that reach in from before are counted apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.grouping import combine, group_stats, regroup
+from nsys_tui.analysis.window import Scope, clipped, starting
+from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.lanes import cell_edges
+from nsys_tui.names import NameStyle, kernel_name, normalise_nvtx
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.grouping import Float64
+    from nsys_tui.analysis.operation_paths import OperationPaths
+    from nsys_tui.analysis.window import Rows
+    from nsys_tui.model.events import Int32, Int64, Operations, UInt8
+    from nsys_tui.model.report import Report
+
+PARTS: Final = 24
+"""Parts of the window in ``KernelTable.when``."""
+_TABLE: Final = 10_000_000
+"""Largest table of flags (one byte each) that is made to find distinct pairs."""
+
+
+class GroupBy(StrEnum):
+    """What makes two operations fall into one row."""
+
+    NAME = "name"
+    SHAPE = "name, grid, block"
+    STREAM = "stream"
+    DEVICE = "GPU"
+    CATEGORY = "category"
+    RANGE = "NVTX range"
+
+
+@dataclass(frozen=True, eq=False)
+class KernelTable:
+    """One row a group, largest total first; figures in ns. Groups without work are left out."""
+
+    by: GroupBy
+    labels: tuple[str, ...]
+    category: UInt8
+    """Category of the group's first operation."""
+    total: Int64
+    """Time of the operations inside the window."""
+    count: Int64
+    """Operations that start in the window."""
+    straddling: Int64
+    """Operations that reach into the window from before it."""
+    mean: Float64
+    """NaN, as all statistics, where no operation starts in the window."""
+    median: Float64
+    min: Float64
+    max: Float64
+    p99: Float64
+    std: Float64
+    when: Int64
+    """Time in each of ``PARTS`` parts of the window, shape (groups, PARTS)."""
+    bounds: tuple[int, int]
+    """The window, or the span of the operations."""
+    rows: Rows
+    """Operations that were grouped."""
+    codes: Int32
+    """Group of each of ``rows``."""
+    devices: tuple[tuple[int, ...], ...]
+    """Places in ``Report.devices`` of each group."""
+    streams: tuple[tuple[int, ...], ...]
+    """Places in ``Report.streams`` of each group."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def share(self) -> Float64:
+        """Part of the summed time of all groups, 0 to 1."""
+        whole = int(self.total.sum())
+        return self.total / whole if whole else np.zeros(len(self))
+
+    @property
+    def operations(self) -> int:
+        """Operations that start in the window, of all groups."""
+        return int(self.count.sum())
+
+    def instances(self, group: int) -> NDArray[np.intp]:
+        """Rows of ``Report.operations`` in a group, in start order."""
+        places = np.flatnonzero(self.codes == group)
+        return places if isinstance(self.rows, slice) else self.rows[places]
+
+
+def kernel_table(
+    report: Report,
+    by: GroupBy = GroupBy.NAME,
+    scope: Scope | None = None,
+    *,
+    style: NameStyle = NameStyle.SHORT,
+    paths: OperationPaths | None = None,
+    among: NDArray[np.intp] | None = None,
+) -> KernelTable:
+    """Groups the GPU work of a report.
+
+    Args:
+        report: the report.
+        by: what to group by.
+        scope: window, devices, processes, streams.
+        style: how kernels are named, and so which are one.
+        paths: needed for ``GroupBy.RANGE``.
+        among: rows of the operations to look at, ascending and in scope; None for all in scope.
+
+    Returns:
+        kernels, copies, memsets and graph launches; a graph launch whose nodes were traced is not
+        among them (definitions: "GPU operation").
+    """
+    scope = scope or Scope()
+    ops = report.operations
+    rows = _counted(ops, scope.operations(ops) if among is None else among)
+    codes, labels = _grouped(report, by, rows, style, paths)
+    return _table(ops, by, rows, codes, labels, scope)
+
+
+def _counted(ops: Operations, rows: Rows) -> Rows:
+    if isinstance(rows, slice):
+        return rows if bool(ops.counted.all()) else np.flatnonzero(ops.counted)
+    return rows[ops.counted[rows]]
+
+
+def _grouped(
+    report: Report, by: GroupBy, rows: Rows, style: NameStyle, paths: OperationPaths | None
+) -> tuple[NDArray[np.integer], list[str]]:
+    ops = report.operations
+    if by is GroupBy.STREAM:
+        return ops.stream[rows], stream_labels(report)
+    if by is GroupBy.DEVICE:
+        return ops.device[rows], [device.label for device in ops.devices]
+    if by is GroupBy.CATEGORY:
+        return ops.category[rows], [category.name.lower() for category in Category]
+    if by is GroupBy.RANGE:
+        if paths is None:
+            raise ValueError("grouping by range needs paths")
+        nodes = paths.node[rows]
+        return regroup(nodes, [normalise_nvtx(label) for label in paths.innermost_labels])
+    codes, names = regroup(ops.name[rows], operation_names(ops, style))
+    return (codes, names) if by is GroupBy.NAME else _by_shape(report, rows, codes, names)
+
+
+def operation_names(ops: Operations, style: NameStyle) -> list[str]:
+    """The shown name of each name code; copies, memsets and graphs have but one."""
+    return [kernel_name(name.short, name.demangled, style) for name in ops.names]
+
+
+def stream_labels(report: Report) -> list[str]:
+    """``GPU 0 str 7`` for each stream; its process too where there are several."""
+    streams, devices = report.streams, report.devices
+    several = len({stream.globalPid for stream in streams}) > len(devices)
+    found = []
+    for stream in streams:
+        where = devices[stream.device].label if 0 <= stream.device < len(devices) else "GPU ?"
+        process = f"{report.process_name(stream.globalPid)} " if several else ""
+        found.append(f"{process}{where} {stream.label}")
+    return found
+
+
+def _by_shape(
+    report: Report, rows: Rows, names: NDArray[np.integer], texts: list[str]
+) -> tuple[NDArray[np.integer], list[str]]:
+    launch = report.launch_attributes
+    codes: NDArray[np.integer] = names
+    size = max(len(texts), 1)
+    shape: list[tuple[int, ...]] = [()] * size
+    outer = np.arange(size)
+    for column in (*launch.grid[rows].T, *launch.block[rows].T):
+        low = int(column.min()) if len(column) else 0
+        width = int(column.max()) - low + 1 if len(column) else 1
+        codes, before, value = combine(codes, column - low, width)
+        shape = [
+            (*shape[place], number + low)
+            for place, number in zip(before.tolist(), value.tolist(), strict=True)
+        ]
+        outer = outer[before]
+    is_kernel = np.zeros(len(outer), bool)
+    is_kernel[codes] = report.operations.kind[rows] == OpKind.KERNEL
+    return codes, [
+        f"{texts[name]}  {shape_text(own)}" if kernel else texts[name]
+        for name, own, kernel in zip(outer.tolist(), shape, is_kernel.tolist(), strict=True)
+    ]
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """``1024,1,1 x 256,1,1`` for grid and block."""
+    grid, block = shape[:3], shape[3:]
+    return f"{','.join(map(str, grid))} x {','.join(map(str, block))}"
+
+
+def _table(
+    ops: Operations,
+    by: GroupBy,
+    rows: Rows,
+    codes: NDArray[np.integer],
+    labels: list[str],
+    scope: Scope,
+) -> KernelTable:
+    n = len(labels)
+    start, end = clipped(ops, rows, scope.window)
+    lo, hi = scope.window or ops.bounds() or (0, 1)
+    when = time_in_parts(start, end, codes, n, lo, hi)
+    present, total = np.bincount(codes, minlength=n), when.sum(axis=1)
+    # Groups with work, largest first; ties by label.
+    kept = sorted(np.flatnonzero(present).tolist(), key=lambda g: (-int(total[g]), labels[g]))
+    place = np.full(max(n, 1), -1, np.int32)
+    place[kept] = np.arange(len(kept))
+    group: Int32 = place[codes]
+    begun = starting(ops, rows, scope.window)
+    whole = scope.window is None or bool(begun.all())
+    lengths = ops.duration[rows]
+    stats = group_stats(
+        group if whole else group[begun], lengths if whole else lengths[begun], len(kept)
+    )
+    some = stats.counts > 0
+    first = np.zeros(len(kept), np.int64)
+    first[group[::-1]] = np.arange(len(group))[::-1]
+    return KernelTable(
+        by=by,
+        labels=tuple(labels[group] for group in kept),
+        category=ops.category[rows][first],
+        total=total[kept],
+        count=stats.counts,
+        straddling=present[kept] - stats.counts,
+        mean=stats.mean,
+        median=stats.median,
+        min=np.where(some, stats.min, np.nan),
+        max=np.where(some, stats.max, np.nan),
+        p99=stats.quantile(0.99),
+        std=stats.std,
+        when=when[kept],
+        bounds=(lo, hi),
+        rows=rows,
+        codes=group,
+        devices=_members(group, ops.device[rows], len(kept)),
+        streams=_members(group, ops.stream[rows], len(kept)),
+    )
+
+
+def _exact_sums(codes: NDArray[np.integer], values: Int64, n: int) -> Int64:
+    """Sums by code; high and low halves apart, because bincount adds in doubles."""
+    low = np.bincount(codes, values & 0xFFFFFF, n)
+    high = np.bincount(codes, values >> 24, n)
+    return (high.astype(np.int64) << 24) + low.astype(np.int64)
+
+
+def _members(
+    codes: NDArray[np.integer], values: NDArray[np.integer], n: int
+) -> tuple[tuple[int, ...], ...]:
+    """Distinct values of each group, ascending."""
+    if not len(codes):
+        return ((),) * n
+    width = int(values.max()) + 1
+    keys = codes.astype(np.int64)
+    keys *= width
+    keys += values
+    if n * width <= _TABLE:
+        seen = np.zeros(n * width, bool)
+        seen[keys] = True
+        pairs = np.flatnonzero(seen)
+    else:
+        pairs = np.unique(keys)
+    cuts = np.searchsorted(pairs // width, np.arange(1, n))
+    return tuple(tuple((part % width).tolist()) for part in np.split(pairs, cuts))
+
+
+def time_in_parts(
+    start: Int64, end: Int64, codes: NDArray[np.integer], n: int, lo: int, hi: int
+) -> Int64:
+    """Time of each group in each of ``PARTS`` equal parts of [lo, hi), split exactly.
+
+    Args:
+        start: int64 ns, ascending, inside the window.
+        end: int64 ns, inside the window.
+        codes: group of each.
+        n: number of groups.
+        lo: start of the window.
+        hi: its end.
+
+    Returns:
+        int64 (n, PARTS) ns; overlapping operations count each.
+    """
+    edges = cell_edges(lo, max(hi, lo + PARTS), PARTS)
+    cuts = np.searchsorted(start, edges)
+    cuts[-1] = len(start)
+    found = np.zeros((n, PARTS), np.int64)
+    ongoing = np.empty(0, np.intp)
+    for part in range(PARTS):
+        own = slice(int(cuts[part]), int(cuts[part + 1]))
+        right = edges[part + 1]
+        found[:, part] = _exact_sums(codes[own], np.minimum(end[own], right) - start[own], n)
+        if len(ongoing):
+            inside = np.minimum(end[ongoing], right) - edges[part]
+            found[:, part] += _exact_sums(codes[ongoing], inside, n)
+            ongoing = ongoing[end[ongoing] > right]
+        ongoing = np.append(ongoing, own.start + np.flatnonzero(end[own] > right))
+    return found

@@ -1,0 +1,161 @@
+"""From API call to kernel: launch latency, queueing, idle time of a stream, launch-bound runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_tui.analysis.threads import grouped
+from nsys_tui.analysis.window import Scope
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.events import Bool, Int64, Operations
+    from nsys_tui.model.report import Report
+
+
+@dataclass(frozen=True, eq=False)
+class Launches:
+    """How operations came to start, aligned with the rows asked for; times in ns."""
+
+    called: Bool
+    """Whether the API call that launched it is known; the other figures are 0 where it is not."""
+    latency: Int64
+    """Start of the operation minus start of its call; negative where clocks disagree."""
+    queue: Int64
+    """Time from the end of the call to the start of the operation, never negative."""
+
+
+def launches(report: Report, rows: NDArray[np.intp] | slice = slice(None)) -> Launches:
+    """Launch latency and queueing of some operations (of all by default)."""
+    calls, starts = report.calls[rows], report.operations.start[rows]
+    called = calls >= 0
+    known = calls[called]
+    latency, queue = np.zeros(len(calls), np.int64), np.zeros(len(calls), np.int64)
+    latency[called] = starts[called] - report.api.start[known]
+    queue[called] = np.maximum(starts[called] - report.api.end[known], 0)
+    return Launches(called, latency, queue)
+
+
+def stream_gaps(ops: Operations) -> Int64:
+    """Idle time of its stream before each operation, in ns; -1 for the first of a stream."""
+    gaps = np.full(len(ops), -1, np.int64)
+    for rows in grouped(ops.stream, len(ops.streams)):
+        reach = np.maximum.accumulate(ops.end[rows])
+        gaps[rows[1:]] = np.maximum(ops.start[rows[1:]] - reach[:-1], 0)
+    return gaps
+
+
+@dataclass(frozen=True)
+class LaunchBoundRule:
+    """When a series of operations counts as launch-bound."""
+
+    operations: int = 20
+    """At least so many in a row."""
+    duration_ns: int = 20_000
+    """Each shorter than this."""
+    gap_ns: int = 50_000
+    """No idle time between two of them longer than this."""
+    idle_share: float = 0.25
+    """At least this part of the run is idle."""
+    late_share: float = 0.5
+    """In at least this part of them the call starts after the previous operation ended."""
+
+
+@dataclass(frozen=True)
+class LaunchBoundRun:
+    """Many short operations in a row between which the device waits for the host."""
+
+    place: int
+    """Place in ``Report.devices``."""
+    start: int
+    end: int
+    operations: int
+    idle_ns: int
+    gap_count: int
+    late: int
+    """Operations whose call starts after the previous operation ended."""
+    first_row: int
+    """Row of the first operation in ``Report.operations``."""
+
+    @property
+    def idle_share(self) -> float:
+        """Idle part of the run, 0 to 1."""
+        return self.idle_ns / (self.end - self.start) if self.end > self.start else 0.0
+
+
+def launch_bound_runs(
+    report: Report, scope: Scope | None = None, rule: LaunchBoundRule | None = None
+) -> list[LaunchBoundRun]:
+    """Launch-bound runs of the devices in scope, in order of device and time.
+
+    A run is found on the whole trace and listed if it touches the window.
+    """
+    scope = scope or Scope()
+    ops = report.operations
+    runs = [
+        run
+        for place in scope.device_rows(report)
+        for run in runs_of(report, place, scope.of_device(ops, place), rule or LaunchBoundRule())
+    ]
+    if scope.window is None:
+        return runs
+    return [run for run in runs if run.start < scope.window[1] and run.end > scope.window[0]]
+
+
+def runs_of(
+    report: Report, place: int, rows: NDArray[np.intp], rule: LaunchBoundRule
+) -> list[LaunchBoundRun]:
+    """Launch-bound runs among some operations of one device.
+
+    Args:
+        report: their report.
+        place: the device.
+        rows: rows of its operations in start order.
+        rule: what counts.
+    """
+    ops = report.operations
+    if len(rows) < max(rule.operations, 1):
+        return []
+    starts, ends = ops.start[rows], np.maximum(ops.end[rows], ops.start[rows])
+    reach = np.maximum.accumulate(ends)
+    gaps = np.append(0, np.maximum(starts[1:] - reach[:-1], 0))
+    short = ends - starts < rule.duration_ns
+    heads = short & (np.append(True, ~short[:-1]) | (gaps > rule.gap_ns))
+    first = np.flatnonzero(heads)
+    # A run ends where the next begins or a longer operation stands.
+    stop = np.flatnonzero(heads | ~short)
+    last = np.append(stop, len(rows))[np.searchsorted(stop, first, side="right")] - 1
+    long_enough = last - first + 1 >= rule.operations
+    first, last = first[long_enough], last[long_enough]
+    if not len(first):
+        return []
+    calls = report.calls[rows]
+    called = np.where(calls >= 0, report.api.start[calls] if len(report.api) else 0, 0)
+    late = (calls >= 0) & (called >= np.append(starts[0], reach[:-1]))
+    # The first of a run follows what ran before it, which is not its run's fault.
+    late[first] = False
+    idle_before, late_before = np.cumsum(gaps), np.append(0, np.cumsum(late))
+    idle = idle_before[last] - idle_before[first]
+    late_count = late_before[last + 1] - late_before[first]
+    until = np.maximum.reduceat(np.append(ends, 0), np.stack([first, last + 1], 1).ravel())[::2]
+    width, operations = until - starts[first], last - first + 1
+    bound = idle / np.maximum(width, 1) >= rule.idle_share
+    bound &= late_count >= rule.late_share * operations
+    gap_before = np.cumsum(gaps > 0)
+    return [
+        LaunchBoundRun(
+            place=place,
+            start=int(starts[first[run]]),
+            end=int(until[run]),
+            operations=int(operations[run]),
+            idle_ns=int(idle[run]),
+            gap_count=int(gap_before[last[run]] - gap_before[first[run]]),
+            late=int(late_count[run]),
+            first_row=int(rows[first[run]]),
+        )
+        for run in np.flatnonzero(bound)
+    ]

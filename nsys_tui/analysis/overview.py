@@ -1,0 +1,250 @@
+"""What a report is and where its GPU time went, in one frozen result for screen, pipe and JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.breakdown import DeviceSplit, device_splits, ten_figures
+from nsys_tui.analysis.grouping import regroup
+from nsys_tui.analysis.window import Scope, clipped, row_numbers, starting
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.categories import OpKind
+from nsys_tui.names import NameStyle, kernel_name, normalise_nvtx
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.window import Rows
+    from nsys_tui.model.events import EventSet, Int32
+    from nsys_tui.model.report import Report
+    from nsys_tui.model.target import Metadata
+
+TOP: Final = 10
+
+_CUDA: Final = frozenset(
+    (
+        Capability.KERNELS,
+        Capability.COPIES,
+        Capability.MEMSETS,
+        Capability.GRAPHS,
+        Capability.API,
+        Capability.SYNC,
+    )
+)
+_CUDA_NEEDED: Final = (Capability.KERNELS, Capability.API)
+"""With CUDA traced, only these are worth a line when they are absent: the rest did not happen."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One figure each over all devices in scope: the sum over devices; shares of n x base."""
+
+    device_count: int
+    base_ns: int
+    session_ns: int | None
+    busy_ns: int
+    idle_ns: int
+    compute_ns: int
+    comm_ns: int
+    memory_ns: int
+    graph_ns: int
+    exposed_comm_ns: int
+    exposed_memory_ns: int
+    kernel_count: int
+    max_gap_ns: int
+
+    def share(self, ns: int) -> float | None:
+        """``ns`` as a part of the whole, 0 to 1, or None without a whole."""
+        whole = self.device_count * self.base_ns
+        return ns / whole if whole else None
+
+    def session_share(self, ns: int) -> float | None:
+        """``ns`` as a part of the recorded session, or None where that is unknown."""
+        whole = self.device_count * (self.session_ns or 0)
+        return ns / whole if whole else None
+
+
+@dataclass(frozen=True)
+class TopName:
+    """Time of all events of one name."""
+
+    name: str
+    total_ns: int
+    count: int
+    """Those that start in the window."""
+    straddling: int
+    """Those that reach into the window from before it."""
+    share: float
+    """Of the total over all names, 0 to 1."""
+    mean_ns: float | None
+    """Whole duration of those that start in the window; None where none does."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A kind of data the report lacks, and why or what would record it."""
+
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Everything the first screen says."""
+
+    metadata: Metadata
+    scope: Scope
+    base: tuple[int, int]
+    headline: Headline
+    devices: tuple[DeviceSplit, ...]
+    breakdown: dict[str, int | float | None]
+    """The ten figures by the older rule (``breakdown.ten_figures``)."""
+    kernels: tuple[TopName, ...]
+    ranges: tuple[TopName, ...]
+    """NVTX ranges by host time, digits as ``#``; open ranges are not in it."""
+    open_range_count: int
+    missing: tuple[Missing, ...]
+    notes: tuple[str, ...]
+
+
+def overview(
+    report: Report,
+    scope: Scope | None = None,
+    *,
+    style: NameStyle = NameStyle.NORMALISED,
+    top: int = TOP,
+) -> Overview:
+    """Computes the overview of a report, or of a part of it.
+
+    Args:
+        report: the report; operations and ranges are loaded.
+        scope: window, devices, processes and streams.
+        style: how kernels are named, and so which are counted together.
+        top: how many kernels and ranges are listed.
+    """
+    scope = scope or Scope()
+    splits = tuple(device_splits(report, scope))
+    return Overview(
+        metadata=report.metadata,
+        scope=scope,
+        base=scope.base(report),
+        headline=headline(report, scope, splits),
+        devices=splits,
+        breakdown=ten_figures(report, scope),
+        kernels=tuple(top_kernels(report, scope, style)[:top]),
+        ranges=tuple(top_ranges(report, scope)[:top]),
+        open_range_count=int(report.ranges.open.sum()),
+        missing=tuple(missing(report)),
+        notes=tuple(_notes(report, splits)),
+    )
+
+
+def headline(report: Report, scope: Scope, splits: tuple[DeviceSplit, ...]) -> Headline:
+    """Sums the devices; nothing is merged across them."""
+    base = scope.base(report)
+    summed = (
+        "busy_ns",
+        "idle_ns",
+        "compute_ns",
+        "comm_ns",
+        "memory_ns",
+        "graph_ns",
+        "exposed_comm_ns",
+        "exposed_memory_ns",
+        "kernel_count",
+    )
+    return Headline(
+        device_count=len(splits),
+        base_ns=base[1] - base[0],
+        session_ns=None if scope.window else report.metadata.session_duration_ns,
+        max_gap_ns=max((split.max_gap_ns for split in splits), default=0),
+        **{name: sum(getattr(split, name) for split in splits) for name in summed},
+    )
+
+
+def top_kernels(
+    report: Report, scope: Scope | None = None, style: NameStyle = NameStyle.NORMALISED
+) -> list[TopName]:
+    """GPU time by kernel name, largest first; ties by name."""
+    scope = scope or Scope()
+    ops = report.operations
+    rows = row_numbers(ops, scope.operations(ops))
+    rows = rows[ops.kind[rows] == OpKind.KERNEL]
+    names = [kernel_name(entry.short, entry.demangled, style) for entry in ops.names]
+    return _by_name(names, ops.name[rows], ops, rows, scope.window)
+
+
+def top_ranges(report: Report, scope: Scope | None = None) -> list[TopName]:
+    """Host time by NVTX range name with digits as ``#``, largest first; open ranges left out."""
+    scope = scope or Scope()
+    ranges = report.ranges
+    rows = row_numbers(ranges, scope.threads(ranges))
+    rows = rows[~ranges.open[rows]]
+    names = [normalise_nvtx(name) for name in ranges.names]
+    return _by_name(names, ranges.name[rows], ranges, rows, scope.window)
+
+
+def _by_name(
+    names: list[str], codes: Int32, events: EventSet, rows: Rows, window: tuple[int, int] | None
+) -> list[TopName]:
+    """Groups events by the shown name, of which several name codes may share one."""
+    group, shown = regroup(codes, names)
+    starts, ends = clipped(events, rows, window)
+    # Sums of whole ns below 2**53 are exact in the floats that bincount adds in.
+    total = np.bincount(group, ends - starts, len(shown))
+    count = np.bincount(group, minlength=len(shown))
+    inside, whole = count, total
+    if window is not None:
+        begun = starting(events, rows, window)
+        inside = np.bincount(group[begun], minlength=len(shown))
+        whole = np.bincount(group[begun], events.duration[rows][begun], len(shown))
+    everything = float(total.sum()) or 1.0
+    listed = [
+        TopName(
+            name=name,
+            total_ns=int(total[code]),
+            count=int(inside[code]),
+            straddling=int(count[code] - inside[code]),
+            share=float(total[code] / everything),
+            mean_ns=float(whole[code] / inside[code]) if inside[code] else None,
+        )
+        for code, name in enumerate(shown)
+        if count[code]
+    ]
+    return sorted(listed, key=lambda entry: (-entry.total_ns, entry.name))
+
+
+def missing(report: Report) -> list[Missing]:
+    """Kinds of data that the report lacks, with what would have recorded them.
+
+    Where CUDA was traced, an absent kind of CUDA work is not listed: the program did none.
+    """
+    traced = any(report.can(kind) for kind in _CUDA)
+    needed = _CUDA_NEEDED if traced else (Capability.KERNELS,)
+    return [
+        Missing(str(kind), report.lacks(kind))
+        for kind in Capability
+        if not report.can(kind) and (kind in needed or kind not in _CUDA)
+    ]
+
+
+def _notes(report: Report, splits: tuple[DeviceSplit, ...]) -> list[str]:
+    notes = list(report.metadata.notes)
+    ops = report.operations
+    hidden = int(((ops.kind == OpKind.GRAPH) & ops.counted).sum())
+    if hidden:
+        notes.append(
+            f"{hidden} CUDA graph launches were traced as a whole: what ran inside them is not"
+            " among the kernels, and exposed times are upper bounds"
+        )
+    if not splits:
+        notes.append(f"no GPU work in this report or scope{_why_no_work(report)}")
+    return notes
+
+
+def _why_no_work(report: Report) -> str:
+    for message in report.metadata.diagnostics:
+        if "cuda" in message.text.lower() and message.severity.lower() in ("error", "warning"):
+            return f"; nsys says: {message.text.strip()}"
+    return ""

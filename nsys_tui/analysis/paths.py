@@ -1,0 +1,270 @@
+"""NVTX paths: which ranges are open on a thread at any time (definitions: "Path at time t").
+
+Ranges of all domains take part, ordered by (start, -end, rowid). Where they nest, everything is
+done depth by depth on arrays; where they cross, that stretch of a thread is walked range by range.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsys_tui.model import intervals
+from nsys_tui.model.tree import ROOT, TrieBuilder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nsys_tui.model.events import Int64, Ranges
+    from nsys_tui.model.report import Report
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class ThreadPaths:
+    """The paths of one thread as steps: from ``times[i]`` on, ``nodes[i]`` is the innermost one."""
+
+    thread: int
+    """globalTid."""
+    rows: Rows
+    """Nesting ranges of the thread in (start, -end, rowid) order."""
+    times: Int64
+    nodes: Int64
+    """Trie node of the whole path, 0 where no range is open."""
+    innermost: Int64
+    """Row of the innermost open range in ``Report.ranges``, -1 for none."""
+    range_time: int
+    """Length of the union of the thread's ranges, in ns."""
+
+    def _at(self, values: Int64, times: Int64, default: int) -> Int64:
+        place = np.searchsorted(self.times, times, side="right") - 1
+        found: Int64 = np.where(place >= 0, values[np.maximum(place, 0)], default)
+        return found
+
+    def node_at(self, times: Int64) -> Int64:
+        """Trie node of the path at each time."""
+        return self._at(self.nodes, times, ROOT) if len(self.times) else np.zeros_like(times)
+
+    def innermost_at(self, times: Int64) -> Int64:
+        """Row of the innermost range at each time, -1 for none."""
+        return self._at(self.innermost, times, -1) if len(self.times) else np.full_like(times, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """All NVTX paths of a report."""
+
+    builder: TrieBuilder
+    """Trie of frames; grows further when leaves are added below the paths."""
+    threads: dict[int, ThreadPaths]
+    """By globalTid; only threads with nesting ranges."""
+    node: Int64
+    """Node of each range's own path in ``Report.ranges``; -1 for ranges that do not nest."""
+    parent: Int64
+    """Row of the range around each range at its start, -1 for none."""
+    self_time: Int64
+    """Duration minus the union of the children clipped to it, in ns."""
+
+    def node_at(self, thread: int, times: Int64) -> Int64:
+        """Trie node of a thread's path at each time, 0 where no range is open."""
+        found = self.threads.get(thread)
+        return found.node_at(times) if found else np.zeros(len(times), np.int64)
+
+
+def frame_labels(ranges: Ranges, builder: TrieBuilder) -> Int64:
+    """Label code of each range: its name, with the domain before it unless it is the default one.
+
+    Returns:
+        int64 (n,) codes of ``builder``.
+    """
+    names = len(ranges.names)
+    keys = ranges.domain.astype(np.int64) * max(names, 1) + ranges.name
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    codes = []
+    for key in distinct:
+        domain, name = ranges.domains[int(key) // names], ranges.names[int(key) % names]
+        codes.append(builder.label(f"{domain.name}:{name}" if domain.name else name))
+    labels: Int64 = np.array(codes, np.int64)[inverse] if len(keys) else keys
+    return labels
+
+
+def nvtx_paths(report: Report) -> Paths:
+    """Builds the paths of every thread of a report."""
+    ranges = report.ranges
+    builder = TrieBuilder()
+    labels = frame_labels(ranges, builder)
+    total = len(ranges)
+    paths = Paths(
+        builder,
+        {},
+        np.full(total, -1, np.int64),
+        np.full(total, -1, np.int64),
+        np.zeros(total, np.int64),
+    )
+    for thread, rows in _threads(ranges):
+        paths.threads[thread] = _thread_paths(thread, rows, ranges, labels, paths)
+    return paths
+
+
+def _threads(ranges: Ranges) -> Iterator[tuple[int, Rows]]:
+    """(globalTid, nesting ranges in path order) of every thread."""
+    nesting = np.flatnonzero(ranges.nests)
+    keys = (ranges.rowid[nesting], -ranges.end[nesting], ranges.start[nesting])
+    order = nesting[np.lexsort((*keys, ranges.thread[nesting]))]
+    for rows in _groups(order, ranges.thread):
+        yield int(ranges.threads[ranges.thread[rows[0]]]), rows
+
+
+def _thread_paths(
+    thread: int, rows: Rows, ranges: Ranges, labels: Int64, paths: Paths
+) -> ThreadPaths:
+    start, end = ranges.start[rows], np.maximum(ranges.end[rows], ranges.start[rows])
+    depth = _depth(start, end)
+    parent = _parent(depth)
+    crossing = (parent >= 0) & (end > end[np.maximum(parent, 0)])
+    component = _components(start, end)
+    crossed = np.isin(component, np.unique(component[crossing]))
+    nested = np.flatnonzero(~crossed)
+    node = np.full(len(rows), -1, np.int64)
+    _intern_by_depth(nested, depth, parent, labels[rows], node, paths.builder)
+    own = end - start
+    inner = nested[parent[nested] >= 0]
+    np.subtract.at(own, parent[inner], end[inner] - start[inner])
+    steps = [
+        _nested_steps(nested, start, end, node, parent),
+        *(
+            _walk(part, start, end, labels[rows], node, parent, own, paths.builder)
+            for part in _groups(np.flatnonzero(crossed), component)
+        ),
+    ]
+    paths.node[rows] = node
+    paths.parent[rows] = np.where(parent >= 0, rows[np.maximum(parent, 0)], -1)
+    paths.self_time[rows] = own
+    times, events, places, nodes = (np.concatenate(column) for column in zip(*steps, strict=True))
+    order = np.lexsort((component[events], times))
+    places, nodes = places[order], nodes[order]
+    innermost = np.where(places >= 0, rows[np.maximum(places, 0)], -1)
+    covered = intervals.total(start, end)
+    return ThreadPaths(thread, rows, times[order], nodes, innermost, covered)
+
+
+def _depth(start: Int64, end: Int64) -> Int64:
+    """Ranges before each one (in path order) that are still open at its start."""
+    real = end > start
+    before: Int64 = np.cumsum(real) - real
+    closed = np.searchsorted(np.sort(end[real]), start, side="right")
+    depth: Int64 = before - closed
+    return depth
+
+
+def _parent(depth: Int64) -> Int64:
+    """The last range before each one that is one level less deep; -1 at depth 0."""
+    parent = np.full(len(depth), -1, np.int64)
+    order = np.argsort(depth, kind="stable")
+    edges = np.searchsorted(depth[order], np.arange(int(depth.max(initial=0)) + 2))
+    above = order[edges[0] : edges[1]]
+    for lo, hi in itertools.pairwise(edges[1:]):
+        level = order[lo:hi]
+        parent[level] = above[np.searchsorted(above, level) - 1]
+        above = level
+    return parent
+
+
+def _components(start: Int64, end: Int64) -> Int64:
+    """Number of the stretch of touching ranges that each range belongs to."""
+    reach = np.maximum.accumulate(end)
+    component: Int64 = np.cumsum(np.append(False, start[1:] >= reach[:-1]))
+    return component
+
+
+def _groups(places: Rows, keys: NDArray[np.integer]) -> Iterator[Rows]:
+    """Splits places where their key changes."""
+    if len(places):
+        yield from np.split(places, np.flatnonzero(np.diff(keys[places])) + 1)
+
+
+def _intern_by_depth(
+    places: Rows,
+    depth: Int64,
+    parent: Int64,
+    labels: Int64,
+    node: Int64,
+    builder: TrieBuilder,
+) -> None:
+    """Fills ``node`` level by level: the path of a range is its parent's path plus its name."""
+    order = places[np.argsort(depth[places], kind="stable")]
+    edges = np.searchsorted(depth[order], np.arange(int(depth[order].max(initial=0)) + 2))
+    for lo, hi in itertools.pairwise(edges):
+        level = order[lo:hi]
+        above = np.where(parent[level] >= 0, node[np.maximum(parent[level], 0)], ROOT)
+        if len(level):
+            node[level] = builder.children(above, labels[level])
+
+
+Steps = tuple[NDArray[np.int64], ...]
+"""Time, place of the range that opens or closes, place of the innermost range from then on (-1 for
+none), and node of the whole path from then on."""
+
+
+def _nested_steps(places: Rows, start: Int64, end: Int64, node: Int64, parent: Int64) -> Steps:
+    real = places[end[places] > start[places]]
+    times = np.concatenate([start[real], end[real]])
+    after = np.concatenate([real, parent[real]])
+    opens = np.repeat([1, 0], len(real))
+    # At one instant ranges close before others open; the inner ones close first.
+    tie = np.concatenate([real, -real])
+    order = np.lexsort((tie, opens, times))
+    events = np.concatenate([real, real])[order]
+    after = after[order]
+    return times[order], events, after, np.where(after >= 0, node[np.maximum(after, 0)], ROOT)
+
+
+def _walk(
+    places: Rows,
+    start: Int64,
+    end: Int64,
+    labels: Int64,
+    node: Int64,
+    parent: Int64,
+    own: Int64,
+    builder: TrieBuilder,
+) -> Steps:
+    """Walks a stretch in which ranges cross: one that closes leaves the middle of the path."""
+    events = [(int(end[p]), 0, -int(p)) for p in places if end[p] > start[p]]
+    events += [(int(start[p]), 1, int(p)) for p in places]
+    active: list[int] = []
+    steps: list[tuple[int, int, int, int]] = []
+    children: dict[int, list[int]] = {}
+    for time, opens, key in sorted(events):
+        place = abs(key)
+        if opens:
+            parent[place] = active[-1] if active else -1
+            children.setdefault(int(parent[place]), []).append(place)
+            path = _node_of([*active, place], labels, builder)
+            node[place] = path
+            if end[place] == start[place]:
+                continue
+            active.append(place)
+        else:
+            active.remove(place)
+            path = _node_of(active, labels, builder)
+        steps.append((time, place, active[-1] if active else -1, path))
+    for place in places:
+        inside = np.array(children.get(int(place), []), np.intp)
+        lo, hi = start[place], end[place]
+        covered = intervals.total(np.clip(start[inside], lo, hi), np.clip(end[inside], lo, hi))
+        own[place] = hi - lo - covered
+    columns = np.array(steps, np.int64).reshape(-1, 4)
+    return tuple(columns.T)
+
+
+def _node_of(active: list[int], labels: Int64, builder: TrieBuilder) -> int:
+    node = ROOT
+    for place in active:
+        node = builder.child(node, int(labels[place]))
+    return node

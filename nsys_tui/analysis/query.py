@@ -1,0 +1,133 @@
+"""Query: one report with the restrictions and arguments a statistical report is asked for.
+
+The filter rules are NVIDIA's: a row that touches the window counts whole. ``clip`` gives ours: time
+is cut to the window and events count where they start (definitions: "Totals").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nsys_tui.analysis.window import EVERYTHING, Scope, row_numbers, starting
+from nsys_tui.model.target import PROCESS_MASK, pid_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.window import Rows
+    from nsys_tui.model.events import EventSet, ThreadEvents
+    from nsys_tui.model.report import RawTable, Report
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a statistical report is computed over."""
+
+    report: Report
+    scope: Scope = field(default_factory=Scope)
+    thread: int | None = None
+    """globalTid that an NVTX filter on a push/pop range keeps; its process for GPU operations."""
+    clip: bool = False
+    """Cut durations to the window and count events where they start."""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    """Arguments of the report: ``{"base": ""}``, ``{"rows": "10"}``."""
+
+    def has(self, argument: str) -> bool:
+        """Whether a flag such as ``base`` was given."""
+        return argument in self.arguments
+
+    @property
+    def restricted(self) -> bool:
+        """Whether anything is left out on purpose: then an empty result does not mean no data."""
+        return self.scope != Scope() or self.thread is not None
+
+    def operations(self, *kinds: int) -> Rows:
+        """Rows of ``report.operations`` of the given ``OpKind`` (default: all)."""
+        ops = self.report.operations
+        rows = self.scope.operations(ops)
+        if self.thread is not None:
+            own = ops.processes == (self.thread & PROCESS_MASK)
+            rows = masked(rows, own[ops.process[rows]] if len(own) else np.zeros(0, bool))
+        if kinds:
+            wanted = np.isin(np.arange(256), kinds)
+            rows = masked(rows, wanted[ops.kind[rows]])
+        return rows
+
+    def events(self, events: ThreadEvents, mask: NDArray[np.bool_] | None = None) -> Rows:
+        """Rows of a host event set; ``mask`` says which of all its events may count."""
+        rows = self.scope.threads(events)
+        if self.thread is not None:
+            own = events.threads == self.thread
+            rows = masked(rows, own[events.thread[rows]] if len(own) else np.zeros(0, bool))
+        return rows if mask is None else masked(rows, mask[rows])
+
+    def counted(self, events: EventSet, rows: Rows) -> Rows:
+        """Those of some rows that count as whole: with ``clip`` the ones that start in the window.
+
+        For reports whose figures cannot be cut at an edge: bytes, launches, projections.
+        """
+        if not self.clip or self.scope.window is None:
+            return rows
+        return row_numbers(events, rows)[starting(events, rows, self.scope.window)]
+
+    def raw_counted(self, table: str, *columns: str) -> list[dict[str, Any]]:
+        """``raw`` rows that count as whole (see ``counted``)."""
+        rows = self.raw(table, *columns)
+        if not self.clip or self.scope.window is None:
+            return rows
+        lo, hi = self.scope.window
+        return [row for row in rows if row["start"] is None or lo <= row["start"] < hi]
+
+    def raw(self, table: str, *columns: str) -> list[dict[str, Any]]:
+        """Rows of a rarely used table inside the scope, as dictionaries.
+
+        Rows are restricted by whatever they hold of ``start``, ``end``, ``globalTid`` and
+        ``globalPid``; a row without an end is a point.
+        """
+        read = ("start", "end", "globalTid", "globalPid")
+        found = self.report.rows(table, *dict.fromkeys((*read, *columns)))
+        return [row for row in _dictionaries(found) if self._keeps(row)]
+
+    def _keeps(self, row: Mapping[str, Any]) -> bool:
+        owner = row["globalTid"] if row["globalTid"] is not None else row["globalPid"]
+        if self.thread is not None and owner is not None:
+            kept = self.thread if row["globalTid"] is not None else self.thread & PROCESS_MASK
+            if owner != kept:
+                return False
+        if self.scope.processes is not None and (
+            owner is None or pid_of(owner) not in self.scope.processes
+        ):
+            return False
+        start, end = row["start"], row["end"]
+        if self.scope.window is None or start is None:
+            return True
+        lo, hi = self.scope.window
+        return bool(start < hi and (start >= lo or (end is not None and end > lo)))
+
+    @cached_property
+    def strings(self) -> Mapping[int, str]:
+        """StringIds as a dictionary; only reports on rarely used tables need it."""
+        found = self.report.rows("StringIds", "id", "value")
+        return dict(zip(found["id"], found["value"], strict=True))
+
+    def string(self, string_id: int | None) -> str:
+        """A name by its StringIds id; empty where there is none."""
+        return "" if string_id is None else self.strings.get(string_id, f"string {string_id}")
+
+
+def masked(rows: Rows, mask: NDArray[np.bool_]) -> Rows:
+    """Those of ``rows`` whose mask (aligned with them) is true; a slice stays one where it can."""
+    if isinstance(rows, slice):
+        return EVERYTHING if mask.all() else np.flatnonzero(mask)
+    return rows[mask]
+
+
+def _dictionaries(found: RawTable) -> list[dict[str, Any]]:
+    names = list(found.columns)
+    return [dict(zip(names, row, strict=True)) for row in zip(*found.columns.values(), strict=True)]

@@ -1,0 +1,174 @@
+"""Single events of the timeline: what they are called, which row of the file they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import (
+    ApiCalls,
+    EventSet,
+    GpuMetrics,
+    HostEvents,
+    Marks,
+    MemoryUsage,
+    Operations,
+    OsrtCalls,
+    Ranges,
+    Samples,
+    Syncs,
+    ThreadEvents,
+)
+from nsys_tui.names import NameStyle, api_name, kernel_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.report import Report
+
+OPERATION_TABLES: Final = {
+    OpKind.KERNEL: "CUPTI_ACTIVITY_KIND_KERNEL",
+    OpKind.MEMCPY: "CUPTI_ACTIVITY_KIND_MEMCPY",
+    OpKind.MEMSET: "CUPTI_ACTIVITY_KIND_MEMSET",
+    OpKind.GRAPH: "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+}
+SYNC_TYPES: Final = {1: "event", 2: "stream waits for event", 3: "stream", 4: "context"}
+KINDS: Final[dict[type[EventSet], str]] = {
+    Operations: "operation",
+    ApiCalls: "api",
+    Ranges: "range",
+    Marks: "mark",
+    OsrtCalls: "osrt",
+    HostEvents: "host",
+    Syncs: "sync",
+    Samples: "sample",
+    MemoryUsage: "memory",
+    GpuMetrics: "metric",
+}
+"""``Selection.kind`` of an event of each set."""
+PARTS: Final = {
+    "operation": "operations",
+    "api": "api",
+    "range": "ranges",
+    "mark": "marks",
+    "osrt": "osrt",
+    "host": "host_events",
+    "sync": "syncs",
+    "memory": "memory_usage",
+}
+"""Part of the report that holds the events of a ``Selection.kind``."""
+_TABLES: Final[dict[type[EventSet], str]] = {
+    ApiCalls: "CUPTI_ACTIVITY_KIND_RUNTIME",
+    Ranges: "NVTX_EVENTS",
+    Marks: "NVTX_EVENTS",
+    OsrtCalls: "OSRT_API",
+    Syncs: "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+    Samples: "COMPOSITE_EVENTS",
+    MemoryUsage: "CUDA_GPU_MEMORY_USAGE_EVENTS",
+    GpuMetrics: "GPU_METRICS",
+}
+
+
+class EventKey(NamedTuple):
+    """Identity of an event in the file, the same after a reload."""
+
+    table: str
+    rowid: int
+
+
+def kind_of(events: EventSet) -> str:
+    """``Selection.kind`` of the events of a set."""
+    return KINDS[type(events)]
+
+
+def key_of(events: EventSet, row: int) -> EventKey:
+    """Table and rowid of an event."""
+    return EventKey(table_of(events, row), int(events.rowid[row]))
+
+
+def table_of(events: EventSet, row: int) -> str:
+    """The table that an event comes from."""
+    if isinstance(events, Operations):
+        return OPERATION_TABLES[OpKind(int(events.kind[row]))]
+    if isinstance(events, HostEvents):
+        return events.kinds[int(events.kind[row])]
+    return _TABLES[type(events)]
+
+
+def find(report: Report, kind: str, key: Sequence[Any]) -> tuple[EventSet, int] | None:
+    """The event of a selection, or None where the report has no such event.
+
+    Args:
+        report: parts that are not loaded yet are not looked into.
+        kind: ``Selection.kind``.
+        key: table and rowid.
+    """
+    part = PARTS.get(kind)
+    if part is None or len(key) != 2 or not report.loaded(part):
+        return None
+    events: EventSet = getattr(report, part)
+    table, rowid = key
+    rows = np.flatnonzero(events.rowid == rowid) if isinstance(rowid, int) else ()
+    return next(((events, int(row)) for row in rows if table_of(events, int(row)) == table), None)
+
+
+def naming(events: EventSet, style: str = NameStyle.SHORT) -> Callable[[int], str]:
+    """How the events of a set are called: a function of the row."""
+    if isinstance(events, Operations):
+        ops, cache = events, dict[int, str]()
+
+        def operation(row: int) -> str:
+            code = int(ops.name[row])
+            if code not in cache:
+                own = ops.names[code]
+                cache[code] = kernel_name(own.short, own.demangled, style)
+            return cache[code]
+
+        return operation
+    if isinstance(events, ApiCalls):
+        api = events
+        return lambda row: api_name(api.names[api.name[row]])
+    if isinstance(events, ThreadEvents):
+        named = events
+        return lambda row: named.names[named.name[row]]
+    if isinstance(events, Syncs):
+        syncs = events
+        return lambda row: f"{SYNC_TYPES.get(int(syncs.sync_type[row]), 'unknown')} sync"
+    kind = KINDS[type(events)]
+    return lambda _: kind
+
+
+def codes_of(events: EventSet) -> NDArray[np.integer] | None:
+    """Name code of each event, or None for events without names."""
+    if isinstance(events, (Operations, ThreadEvents)):
+        return events.name
+    return events.sync_type if isinstance(events, Syncs) else None
+
+
+def texts_of(events: EventSet, style: str = NameStyle.SHORT) -> list[tuple[str, ...]]:
+    """Texts by name code in which a search looks: what is shown first, then other forms."""
+    if isinstance(events, Operations):
+        return [
+            (kernel_name(n.short, n.demangled, style), n.short, n.demangled) for n in events.names
+        ]
+    if isinstance(events, ApiCalls):
+        return [(api_name(name), name) for name in events.names]
+    if isinstance(events, ThreadEvents):
+        return [(name,) for name in events.names]
+    if isinstance(events, Syncs):
+        return [(f"{SYNC_TYPES.get(code, 'unknown')} sync",) for code in range(256)]
+    return []
+
+
+NEEDED: Final = (
+    Capability.KERNELS,
+    Capability.API,
+    Capability.NVTX,
+    Capability.OSRT,
+)
+"""Kinds of data whose absence an empty timeline explains."""

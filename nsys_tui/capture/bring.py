@@ -1,0 +1,208 @@
+"""Bringing the reports of a finished job to this machine, with an export beside each.
+
+The ``.nsys-rep`` always comes home; the ``.sqlite`` is made where an nsys is, and a capture without
+one is still a success: opening it later finds or asks for an nsys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import posixpath
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_tui.capture import scripts
+from nsys_tui.capture.failures import CaptureError, FetchError
+from nsys_tui.capture.fetch import Fetch, RemoteFile, read_file_answer
+from nsys_tui.capture.follow import Follower
+from nsys_tui.capture.record import ReportFile, State
+from nsys_tui.capture.supervisor import last, shell_text
+
+if TYPE_CHECKING:
+    from nsys_tui.capture.job import Job
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._+=,@-]+")
+_SQLITE = b"SQLite format 3\0"
+
+
+async def export_there(job: Job) -> None:
+    """Exports each report where it lies, if an nsys is there and the target wants it."""
+    if job.plan.target.settings.export not in ("auto", "remote") or not job.record.nsys_path:
+        return
+    for number, report in enumerate(job.record.reports):
+        if report.export:
+            continue
+        job.reach(State.EXPORTING)
+        with contextlib.suppress(FetchError):
+            made = await export_one(job, report, number)
+            _replace(job, replace(report, export=made))
+
+
+async def export_one(job: Job, report: ReportFile, number: int) -> str:
+    """Runs ``nsys export`` as a job of its own, which survives a cut as the capture does.
+
+    Returns:
+        The path of the export over there.
+
+    Raises:
+        FetchError: nsys could not export it; a remark says so.
+    """
+    name = f"{job.record.id}-export{number or ''}"
+    folder = f"{job.record.jobs_dir}/{name}"
+    output = f"{folder}/{posixpath.splitext(posixpath.basename(report.path))[0]}.sqlite"
+    script = scripts.export_script(job.plan, job.record.nsys_path, report.path, output)
+    start = {"RUN": script, "WRAP": shell_text("wrap.sh"), "OWNER": "export", "ANYWAY": "yes"}
+    await job.link.ask("start", job.values(name) | start, 120)
+    outcome = await Follower(job, name).run()
+    answers = await job.link.ask("files", job.values(name) | {"PATHS": output})
+    if outcome.status != 0 or last(answers, "file") is None:
+        job.remark("warning", "nsys could not export the report there", "it is exported on opening")
+        raise FetchError("no export")
+    return output
+
+
+async def fetch_all(job: Job) -> None:
+    """Fetches every report and its export; what is here already is only looked at.
+
+    Raises:
+        FetchError: a report does not come home whole; what has arrived stays.
+    """
+    folder = job.store.path(job.record.id)
+    names = _local_names([report.path for report in job.record.reports])
+    for report, name in zip(job.record.reports, names, strict=True):
+        target = folder / name
+        if report.local and _is_here(report):
+            continue
+        if not job.plan.target.remote:
+            await _adopt(job, report)
+            continue
+        job.reach(State.FETCHING)
+        file = RemoteFile(report.path, report.size, report.mtime)
+        digest = await Fetch(job.link, job.values(), file, target, job.emit).run()
+        job.reach(State.VERIFYING)
+        if not digest or digest.startswith("cksum"):
+            job.remark("warning", "that machine has no sha256: files were compared by size only")
+        home = replace(report, local=str(target), sha256=digest, report_id=_identity(target))
+        _replace(job, home)
+    for report in job.record.reports:
+        await _fetch_export(job, report, folder)
+    if job.plan.target.settings.export in ("auto", "local"):
+        await asyncio.to_thread(_export_here, job)
+
+
+def _export_here(job: Job) -> None:
+    """Exports with an nsys of this machine what could not be exported over there."""
+    from nsys_tui.errors import NsysTuiError
+    from nsys_tui.model.progress import silent
+    from nsys_tui.reader.nsys import export, find_nsys
+
+    nsys = find_nsys()
+    for report in job.record.reports:
+        if report.sqlite or not job.plan.target.remote or nsys is None:
+            continue
+        target = Path(report.local).with_suffix(".sqlite")
+        try:
+            export(nsys, Path(report.local), target, silent)
+        except NsysTuiError:
+            continue
+        _replace(job, replace(report, sqlite=str(target), sqlite_id=_identity(target)))
+
+
+async def _adopt(job: Job, report: ReportFile) -> None:
+    """A report on this machine stays where nsys wrote it."""
+    job.reach(State.VERIFYING)
+    path = Path(report.path)
+    digest = await asyncio.to_thread(_sha256, path)
+    _replace(job, replace(report, local=report.path, sha256=digest, report_id=_identity(path)))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_here(report: ReportFile) -> bool:
+    return Path(report.local).is_file() and Path(report.local).stat().st_size == report.size
+
+
+async def _fetch_export(job: Job, report: ReportFile, folder: Path) -> None:
+    if not report.export or report.sqlite:
+        return
+    if not job.plan.target.remote:
+        home = Path(report.export)
+    else:
+        home = folder / (Path(report.local).stem + ".sqlite")
+        job.reach(State.FETCHING)
+        answers = await job.ask("files", PATHS=report.export)
+        file = next((read_file_answer(a) for a in answers if a.key == "file"), None)
+        if file is None:
+            job.remark("warning", "the export vanished over there")
+            return
+        try:
+            await Fetch(job.link, job.values(), file, home, job.emit).run()
+        except FetchError as error:
+            job.remark("warning", f"the export did not come home: {error.title}")
+            return
+    if not is_sqlite(home):
+        job.remark("warning", f"{home.name} is no SQLite file; the report is exported on opening")
+        return
+    if not job.plan.target.remote:
+        home = _beside(job, report, home)
+    _replace(job, replace(report, sqlite=str(home), sqlite_id=_identity(home)))
+
+
+def _beside(job: Job, report: ReportFile, made: Path) -> Path:
+    """Puts a local export beside its report if that folder is ours, else into the record's."""
+    ours = Path(report.path).parent == Path(job.record.job_dir)
+    folder = Path(job.record.job_dir) if ours else job.store.path(job.record.id)
+    target = folder / made.name
+    if made.parent == target.parent:
+        return made
+    import shutil
+
+    shutil.move(made, target)
+    return target
+
+
+def _replace(job: Job, report: ReportFile) -> None:
+    job.update(
+        reports=tuple(report if old.path == report.path else old for old in job.record.reports)
+    )
+
+
+def _identity(path: Path) -> str:
+    from nsys_tui.reader.cache import report_id
+
+    return report_id(path)
+
+
+def is_sqlite(path: Path) -> bool:
+    """Whether a file begins as SQLite files do."""
+    try:
+        with path.open("rb") as file:
+            return file.read(16) == _SQLITE
+    except OSError as error:
+        raise CaptureError(f"{path}: cannot be read", error.strerror or "") from error
+
+
+def safe_name(path: str) -> str:
+    """The last part of a remote path as a name for a file of ours."""
+    return _UNSAFE.sub("_", posixpath.basename(path))[-150:].lstrip(".-") or "report.nsys-rep"
+
+
+def _local_names(paths: list[str]) -> list[str]:
+    """Safe names for fetched files: the remote base name where it is one, made unique."""
+    names: list[str] = []
+    for path in paths:
+        name = safe_name(path)
+        stem, ending = posixpath.splitext(name)
+        number = 1
+        while name in names or name in ("log", "lock", "record.json"):
+            number += 1
+            name = f"{stem}-{number}{ending}"
+        names.append(name)
+    return names

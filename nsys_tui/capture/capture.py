@@ -1,0 +1,337 @@
+"""One capture from plan to report: the interface that the app and the command line use.
+
+    capture = Capture.create(plan, config, on_event=show, on_prompt=ask)
+    record = await capture.run()        # drives it to its end, through any number of cuts
+    await capture.stop(keep=True)       # from elsewhere in the same loop
+
+Ending the task of ``run`` leaves the job alone: a later ``Capture.attach`` goes on from the record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+from nsys_tui.capture import bring, stop, submit
+from nsys_tui.capture.collect import collect
+from nsys_tui.capture.connect import connector_for
+from nsys_tui.capture.events import Finished, Listener
+from nsys_tui.capture.failures import (
+    AuthenticationError,
+    CaptureError,
+    HostKeyError,
+    KeepError,
+    LockedError,
+    LostError,
+    UnreachableError,
+)
+from nsys_tui.capture.fetch import RemoteFile, read_file_answer
+from nsys_tui.capture.follow import Follower
+from nsys_tui.capture.job import Job
+from nsys_tui.capture.plan import Plan, plan_from_json
+from nsys_tui.capture.record import Failure, Record, State, Store, new_id
+from nsys_tui.capture.supervisor import last
+from nsys_tui.errors import NsysTuiError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nsys_tui.capture.askpass import PromptHandler
+    from nsys_tui.capture.preflight import Preflight
+    from nsys_tui.config import Config
+
+LOCK_WAIT_S = 5.0
+
+
+class Capture:
+    """A capture that is driven by this process; at most one process drives each."""
+
+    def __init__(self, job: Job, *, resumed: bool) -> None:
+        self.job = job
+        self._resumed = resumed
+        self._ended = asyncio.Event()
+        self._stopper: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[object] | None = None
+        self._given_up = False
+        self._held = asyncio.Event()
+
+    @classmethod
+    def create(
+        cls,
+        plan: Plan,
+        config: Config,
+        *,
+        on_event: Listener | None = None,
+        on_prompt: PromptHandler | None = None,
+        secrets: Mapping[str, str] | None = None,
+        store: Store | None = None,
+        repeats: str = "",
+    ) -> Capture:
+        """A new capture, written down and not started.
+
+        Args:
+            plan: what to run and where.
+            config: grace time, log limit, the ssh command.
+            on_event: told everything that happens, in this process's event loop.
+            on_prompt: answers ssh's questions; without it a target that asks is an error.
+            secrets: values for ``plan.replayed``; those of ``plan.env_from`` are read from the
+                environment of this process.
+            store: where records are kept; by default the user's state folder.
+            repeats: id of the capture or report that this one repeats.
+
+        Raises:
+            UsageError: a name of ``env_from`` is not set here.
+        """
+        handed = dict(secrets or {})
+        for name in plan.env_from:
+            if name not in os.environ and name not in handed:
+                raise UsageError(
+                    f"{name} is not set here", "env_from takes its value from this environment",
+                    f"export {name}, or leave it out",
+                )  # fmt: skip
+            handed.setdefault(name, os.environ.get(name, ""))
+        store = store or Store()
+        record = store.save(Record(id=new_id(), plan=plan.to_json(), repeats=repeats))
+        return cls(_job(record, plan, store, config, on_event, on_prompt, handed), resumed=False)
+
+    @classmethod
+    def attach(
+        cls,
+        capture: str,
+        config: Config,
+        *,
+        on_event: Listener | None = None,
+        on_prompt: PromptHandler | None = None,
+        store: Store | None = None,
+    ) -> Capture:
+        """A capture of an earlier process, to be followed from where that one left off.
+
+        Raises:
+            UsageError: there is no such capture.
+        """
+        store = store or Store()
+        record = store.load(capture)
+        plan = plan_from_json(record.plan)
+        return cls(_job(record, plan, store, config, on_event, on_prompt, {}), resumed=True)
+
+    @property
+    def record(self) -> Record:
+        """The record as it is on disk."""
+        return self.job.record
+
+    def retry_now(self) -> None:
+        """Tries to reconnect at once."""
+        self.job.link.retry_now()
+
+    async def run(self, *, anyway: bool = False, wait: bool = False) -> Record:
+        """Drives the capture to its end and returns the record.
+
+        Args:
+            anyway: start although another capture runs on the target.
+            wait: wait for that one instead.
+
+        Raises:
+            CaptureError: it failed; the record says the same. After the start, a connection that
+                cannot be made for a reason that waiting does not mend raises too, and the record
+                stays as it is, since the job goes on.
+        """
+        self._task = asyncio.current_task()
+        with self.job.store.hold(self.record.id):
+            if self._resumed:  # another process may have gone on since it was loaded
+                self.job.record = self.job.store.load(self.record.id)
+            self._held.set()
+            try:
+                await self._drive(anyway=anyway, wait=wait)
+            except NsysTuiError as error:
+                self._failed(error)
+                raise
+            except asyncio.CancelledError:
+                if not self._was_submitted():
+                    self.job.reach(State.CANCELLED)
+                if not self._given_up or self._task is None:
+                    raise
+                self._task.uncancel()
+            finally:
+                await self._leave_stopper()
+                await self.job.link.close()
+        self.job.emit(Finished(self.record))
+        return self.record
+
+    async def held(self) -> None:
+        """Waits until ``run`` has the capture to itself; from then on nobody else writes it."""
+        await self._held.wait()
+
+    async def _leave_stopper(self) -> None:
+        if self._stopper is not None:
+            self._stopper.cancel()
+            await asyncio.wait({self._stopper})
+
+    async def _drive(self, *, anyway: bool, wait: bool) -> None:
+        state = self.record.state
+        if state.over and not self._worth_another_try():
+            return
+        if self._resumed and not self._was_submitted():
+            raise CaptureError(
+                f"capture {self.record.id} was never started", "",
+                f"start it again with: nsys-tui capture --repeat {self.record.id}",
+            )  # fmt: skip
+        if not self._was_submitted():
+            await self._begin(anyway=anyway, wait=wait)
+        elif state is State.SUBMITTING:
+            await self._find_again()
+        self.job.link.patient = True
+        if not self.record.reports:
+            await self._follow()
+        if self.record.state.over:
+            return
+        await bring.export_there(self.job)
+        await bring.fetch_all(self.job)
+        if self.record.stop:
+            self.job.update(kept="kept")
+        self.job.reach(State.CANCELLED if self.record.stop else State.DONE)
+
+    def _worth_another_try(self) -> bool:
+        """Whether the reports of a failed capture may still come home."""
+        where = self.record.failure.where if self.record.failure else ""
+        return bool(self.record.reports) and where in (State.FETCHING, State.VERIFYING)
+
+    def _was_submitted(self) -> bool:
+        return State.SUBMITTING.value in self.record.times
+
+    async def _begin(self, *, anyway: bool, wait: bool) -> None:
+        self.job.reach(State.CONNECTING)
+        await self.job.link.channel()
+        await submit.check(self.job)
+        while True:
+            try:
+                return await submit.submit(self.job, anyway=anyway)
+            except LockedError as error:
+                if not wait:
+                    raise
+                self.job.reach(State.CHECKING, f"waiting: {error.message}")
+                await asyncio.sleep(LOCK_WAIT_S)
+
+    async def _find_again(self) -> None:
+        """After a crash between sending the start and its answer: started, or not?"""
+        answers = await self.job.ask("status")
+        if (last(answers, "state") or "absent") in ("absent", "stillborn"):
+            raise CaptureError(
+                f"capture {self.record.id} was never started", "",
+                f"start it again with: nsys-tui capture --repeat {self.record.id}",
+            )  # fmt: skip
+        pid = last(answers, "pid") or ""
+        self.job.update(pid=int(pid) if pid.isdigit() else 0)
+
+    async def _follow(self) -> None:
+        if self.record.state is State.SUBMITTING:
+            self.job.reach(State.RUNNING)
+        if self.record.stop and self._stopper is None:
+            self._ask_to_stop(keep=self.record.stop == "keep")
+        follower = Follower(self.job)
+        try:
+            outcome = await follower.run()
+        finally:
+            self._ended.set()
+        if self.record.stop == "discard":
+            self.job.update(program_exit=outcome.status, kept="discarded")
+            self.job.reach(State.CANCELLED)
+            return
+        await collect(self.job, outcome, follower.parser)
+        for process in await stop.left_over(self.job):
+            self.job.remark("note", f"still running after the end: {process}")
+
+    def _failed(self, error: NsysTuiError) -> None:
+        """Writes the end into the record, unless the job goes on without us."""
+        blind = UnreachableError | AuthenticationError | HostKeyError | KeepError
+        if isinstance(error, blind) and self._was_submitted():
+            return
+        failure = Failure(
+            self.record.state.value, error.title, error.message, error.hint, error.exit_code
+        )
+        with contextlib.suppress(KeepError):
+            self.job.update(failure=failure)
+            self.job.reach(State.LOST if isinstance(error, LostError) else State.FAILED)
+        self.job.emit(Finished(self.record))
+
+    async def stop(self, *, keep: bool = True) -> None:
+        """Asks the job to end; ``run`` then goes on to bring home what there is.
+
+        Before the start there is nothing to end: ``run`` then returns a cancelled record.
+        """
+        if self._was_submitted():
+            self._ask_to_stop(keep=keep)
+        elif self._task is not None:
+            self._given_up = True
+            self._task.cancel()
+
+    def _ask_to_stop(self, *, keep: bool) -> None:
+        if self._stopper is not None:
+            self._stopper.cancel()
+        self._stopper = asyncio.create_task(stop.stop(self.job, self._ended, keep=keep))
+
+    async def signal(self, name: str) -> None:
+        """Sends one signal and writes nothing down: another process follows the capture."""
+        await stop.send(self.job, name, note=False)
+
+    async def kill(self) -> None:
+        """Sends KILL, which loses a report that is not written yet."""
+        await stop.send(self.job, "KILL")
+
+    async def leftovers(self) -> list[RemoteFile]:
+        """Files in the job's own folders over there, to be shown before they are removed."""
+        found = []
+        for name in self._job_names():
+            answers = await self.job.link.ask("contents", self.job.values(name))
+            found += [file for file in map(read_file_answer, answers) if file is not None]
+        return found
+
+    async def remove_remote(self) -> list[str]:
+        """Removes the job's own folders over there; reports elsewhere are not touched."""
+        removed = []
+        for name in self._job_names():
+            answers = await self.job.link.ask("clean", self.job.values(name))
+            if last(answers, "state") is not None:
+                raise CaptureError(
+                    f"capture {self.record.id} still runs", hint="stop it before removing it"
+                )
+            if cleaned := last(answers, "cleaned"):
+                removed.append(cleaned)
+        return removed
+
+    def _job_names(self) -> list[str]:
+        exports = [f"-export{n or ''}" for n in range(max(1, len(self.record.reports)))]
+        return ["", *(self.record.id + ending for ending in exports)]
+
+    async def close(self) -> None:
+        """Gives the connection back, when ``run`` was not used."""
+        await self.job.link.close()
+
+
+def _job(
+    record: Record,
+    plan: Plan,
+    store: Store,
+    config: Config,
+    on_event: Listener | None,
+    on_prompt: PromptHandler | None,
+    secrets: Mapping[str, str],
+) -> Job:
+    connector = connector_for(plan.target, config.capture, on_prompt)
+    return Job(record, plan, store, connector, config.capture, on_event, secrets)
+
+
+async def preflight(
+    plan: Plan, config: Config, on_prompt: PromptHandler | None = None
+) -> Preflight:
+    """Looks at a target without starting anything, for ``targets check`` and for the form.
+
+    Raises:
+        CaptureError: it does not answer.
+    """
+    job = _job(Record(id=new_id(), plan={}), plan, Store(), config, None, on_prompt, {})
+    try:
+        return await submit.probe(job, thorough=True)
+    finally:
+        await job.link.close()

@@ -1,0 +1,193 @@
+"""Running the supervisor somewhere: a child process whose stdin is a script.
+
+A :class:`Channel` knows how to get a POSIX shell at the target (this machine, ssh, a container, a
+pod, or one inside the other) and nothing about captures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from nsys_tui.capture import quoting
+from nsys_tui.capture.failures import ConnectionLostError
+from nsys_tui.capture.supervisor import Answer, Request, is_hello, parse_answer
+
+STDERR_KEPT: Final = 20_000
+LINE_LIMIT: Final = 1 << 20
+Wrap = Callable[[str], str]
+
+
+@dataclass
+class Channel:
+    """A way to a shell.
+
+    Attributes:
+        argv: the child; it ends in a POSIX shell that reads a script from stdin.
+        wrap: turns the script for the innermost shell into the one that the child reads.
+        env: environment of the child; ``None`` = that of this process.
+        remote: whether the far side can be cut off from us.
+    """
+
+    argv: Sequence[str]
+    wrap: Wrap = field(default=lambda script: script)
+    env: Mapping[str, str] | None = None
+    remote: bool = False
+
+    async def ask(self, request: Request, timeout_s: float = 60) -> list[Answer]:
+        """Sends one verb and reads its whole answer.
+
+        Raises:
+            ConnectionLostError: the answer did not come, or not to its end, or not in time; the
+                message is what the child said last.
+        """
+        try:
+            async with asyncio.timeout(timeout_s), self.open(request) as stream:
+                return [answer async for answer in stream.answers()]
+        except TimeoutError as error:
+            raise ConnectionLostError(
+                f"no answer within {timeout_s:.0f} s", hint="try again, or check the machine"
+            ) from error
+
+    @contextlib.asynccontextmanager
+    async def open(self, request: Request) -> AsyncIterator[Stream]:
+        """Starts a verb; the child is ended when the block is left."""
+        process = await asyncio.create_subprocess_exec(
+            *self.argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            env=None if self.env is None else dict(self.env),
+            limit=LINE_LIMIT,
+        )
+        stream = Stream(process, request)
+        errors = asyncio.create_task(stream.drain_stderr())
+        writer = asyncio.create_task(stream.send(quoting.to_bytes(self.wrap(request.script))))
+        try:
+            yield stream
+        finally:
+            await _end(process)
+            for task in (writer, errors):
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+            _close(process)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Ends our child only; what runs at the target is not touched by that.
+
+    ``os.killpg`` and not ``process.terminate``, which polls: before Python 3.12 that takes the exit
+    status away from asyncio's own watcher, and the status is then reported as 255.
+    """
+    for signal_number, patience_s in ((None, 0.1), (signal.SIGTERM, 2), (signal.SIGKILL, 10)):
+        if process.returncode is not None:
+            return
+        if signal_number is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal_number)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(process.wait()), patience_s)
+
+
+def _close(process: asyncio.subprocess.Process) -> None:
+    """Closes our ends of the pipes; an ssh master may hold the others for a minute more."""
+    process._transport.close()  # type: ignore[attr-defined]
+
+
+class Stream:
+    """The answers of one verb as they arrive."""
+
+    def __init__(self, process: asyncio.subprocess.Process, request: Request) -> None:
+        self._process = process
+        self._request = request
+        self._stderr = bytearray()
+        self.banner = 0
+        """Bytes that the login shell printed before our first line."""
+
+    async def send(self, script: bytes) -> None:
+        """Writes the script and closes stdin; a child that is gone is noticed by the reader."""
+        stdin = self._process.stdin
+        assert stdin is not None
+        with contextlib.suppress(ConnectionError):
+            stdin.write(script)
+            await stdin.drain()
+        stdin.close()
+
+    async def drain_stderr(self) -> None:
+        """Keeps the end of what the child complains about."""
+        assert self._process.stderr is not None
+        while block := await self._process.stderr.read(4096):
+            self._stderr += block
+            del self._stderr[:-STDERR_KEPT]
+
+    async def answers(self) -> AsyncIterator[Answer]:
+        """Answers up to ``end``.
+
+        Raises:
+            ConnectionLostError: the output ended before that.
+        """
+        stdout = self._process.stdout
+        assert stdout is not None
+        greeted = False
+        while True:
+            try:
+                line = await stdout.readline()
+            except ValueError as error:
+                raise ConnectionLostError("an answer without end", str(error)) from error
+            if not line:
+                raise await self._lost()
+            if not greeted:
+                self.banner += 0 if (greeted := is_hello(line, self._request.nonce)) else len(line)
+                continue
+            answer = parse_answer(line)
+            if answer is None:
+                continue
+            if answer.key == "end":
+                return
+            yield answer
+
+    async def data(self, count: int) -> bytes:
+        """Exactly ``count`` bytes that follow a ``data`` answer."""
+        assert self._process.stdout is not None
+        try:
+            return await self._process.stdout.readexactly(count)
+        except asyncio.IncompleteReadError as error:
+            raise await self._lost() from error
+
+    async def _lost(self) -> ConnectionLostError:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(self._process.wait()), 2)
+        await asyncio.sleep(0)
+        text = quoting.printable(self._stderr.decode("utf-8", "replace").replace("\r", ""), 4000)
+        error = ConnectionLostError("the connection ended", text)
+        error.status = self._process.returncode
+        error.stderr = self._stderr.decode("utf-8", "replace")
+        return error
+
+
+def local_channel() -> Channel:
+    """A shell on this machine."""
+    return Channel(["sh", "-s"], env=dict(os.environ))
+
+
+def inner(argv: Sequence[str], outer: Wrap | None = None) -> Wrap:
+    """A wrap that hands the script to another program, which reads it from its stdin.
+
+    The outer shell's own stdin cannot be shared, because shells read ahead.
+    """
+
+    def wrap(script: str) -> str:
+        handed = (
+            f"nt_script={quoting.word(script)}\n"
+            f"printf '%s\\n' \"$nt_script\" | {quoting.words(argv)}\n"
+        )
+        return outer(handed) if outer else handed
+
+    return wrap

@@ -1,0 +1,36 @@
+"""Which connector a target needs."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from nsys_tui.capture.link import Connector, LocalConnector
+from nsys_tui.errors import UsageError
+
+if TYPE_CHECKING:
+    from nsys_tui.capture.askpass import PromptHandler
+    from nsys_tui.capture.targets import Target
+    from nsys_tui.config import CaptureConfig
+
+
+def connector_for(
+    target: Target, settings: CaptureConfig, on_prompt: PromptHandler | None
+) -> Connector:
+    """The connector for a target; nothing is connected yet.
+
+    Args:
+        target: where to.
+        settings: the ssh command.
+        on_prompt: answers ssh's questions; ``None`` = a question is an error.
+    """
+    if os.name != "posix":
+        raise UsageError(
+            "captures need Linux or macOS on this side", "there is no POSIX shell to drive them",
+            "run nsys-tui on the machine itself, or in WSL",
+        )  # fmt: skip
+    if not target.settings.host:
+        return LocalConnector(target)
+    from nsys_tui.capture.ssh import SshConnector
+
+    return SshConnector(target, settings.ssh, on_prompt)

@@ -1,0 +1,83 @@
+"""What a capture tells its watchers while it goes on: a screen, a narrator on stderr, a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nsys_tui.capture.output import LogUpdate
+    from nsys_tui.capture.preflight import Check
+    from nsys_tui.capture.record import Record, State
+
+
+@dataclass(frozen=True)
+class StateChanged:
+    """The capture is in this state; ``detail`` is for a reader (``Resources``, ``33 %``)."""
+
+    state: State
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class LogChanged:
+    """New lines of nsys's and the program's output, in order."""
+
+    updates: tuple[LogUpdate, ...]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a fetch is: bytes, bytes a second over the last 5 s, seconds left (or ``None``)."""
+
+    name: str
+    done: int
+    total: int
+    rate: float = 0.0
+    left_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something to know that changes nothing: severity (error, warning, note), text, remedy."""
+
+    severity: str
+    text: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The preflight's findings."""
+
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True)
+class Reconnecting:
+    """The connection is gone and the job goes on; the next try comes in ``wait_s`` seconds."""
+
+    attempt: int
+    wait_s: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class StopStuck:
+    """The job survived INT and TERM; only KILL is left, which loses the report: ask the user."""
+
+    waited_s: float
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Nothing more will happen; the record says how it ended."""
+
+    record: Record
+
+
+Event = (
+    StateChanged | LogChanged | Progress | Remark | Checked | Reconnecting | StopStuck | Finished
+)
+Listener = Callable[[Event], None]

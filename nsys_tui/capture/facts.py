@@ -1,0 +1,35 @@
+"""What is known about the place where a capture would run, as far as advice depends on it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_VERSION = re.compile(r"(\d{4})\.(\d+)(?:\.(\d+))?")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Findings of the preflight; ``None`` means not known (yet).
+
+    Attributes:
+        nsys_version: (year, release, patch) of the nsys found there.
+        known_options: long names without dashes that this nsys lists in its own help.
+        paranoid: ``/proc/sys/kernel/perf_event_paranoid``.
+        root: whether the user there is root.
+        gpu_admin_only: whether the driver keeps GPU counters to administrators.
+    """
+
+    nsys_version: tuple[int, int, int] | None = None
+    known_options: frozenset[str] | None = None
+    paranoid: int | None = None
+    root: bool | None = None
+    gpu_admin_only: bool | None = None
+
+
+def parse_version(text: str) -> tuple[int, int, int] | None:
+    """Finds the version in what ``nsys --version`` prints, such as ``2024.5.1.113-…``."""
+    match = _VERSION.search(text)
+    if match is None:
+        return None
+    return int(match[1]), int(match[2]), int(match[3] or 0)

@@ -1,0 +1,29 @@
+# Runs after the preamble, in the program's own shell: which nsys is there, and what can it do.
+# NSYS is "auto" or a path, THOROUGH asks for nsys's own view of the machine as well; answers are lines that start with "@@p ".
+nt_p() { printf '@@p %s\n' "$*"; }
+nt_run() { if command -v timeout > /dev/null 2>&1; then timeout 20 "$@"; else "$@"; fi < /dev/null 2>&1; }
+nt_found=
+case $NSYS in
+auto)
+  nt_found=$(command -v nsys 2> /dev/null)
+  if [ -z "$nt_found" ]; then
+    for nt_try in /usr/local/cuda*/bin/nsys /usr/local/cuda*/nsight-systems*/bin/nsys "${CUDA_HOME:-/usr/local/cuda}/bin/nsys" \
+      /opt/nvidia/nsight-systems*/bin/nsys /opt/nvidia/nsight-systems*/*/bin/nsys /opt/nvidia/nsight-systems*/*/target-linux-x64/nsys; do
+      if [ -x "$nt_try" ] && [ ! -d "$nt_try" ]; then nt_found=$nt_try; fi # the last one is the newest
+    done
+  fi ;;
+'~/'*) nt_found=$HOME/${NSYS#'~/'} ;;
+*/*) nt_found=$NSYS ;;
+*) nt_found=$(command -v "$NSYS" 2> /dev/null) ;;
+esac
+if [ -n "$nt_found" ] && [ -x "$nt_found" ] && [ ! -d "$nt_found" ]; then
+  nt_p "nsys $nt_found"
+  nt_p "version $(nt_run "$nt_found" --version | head -n 1)"
+  nt_p "options $(nt_run "$nt_found" profile --help | tr -c 'a-zA-Z0-9-' '\n' | grep '^--[a-z]' | sort -u | tr '\n' ' ')"
+  [ "$THOROUGH" != yes ] || nt_run "$nt_found" status -e | head -n 40 | while IFS= read -r nt_line; do
+    [ -z "$nt_line" ] || nt_p "status $nt_line"
+  done
+else
+  nt_p "no_nsys $nt_found"
+fi
+nt_p "path $PATH"

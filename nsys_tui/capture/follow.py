@@ -1,0 +1,152 @@
+"""Watching a job from the first byte of its log to its end, across any number of connections."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.capture import slurm
+from nsys_tui.capture.events import LogChanged
+from nsys_tui.capture.failures import ConnectionLostError, KeepError
+from nsys_tui.capture.output import LogUpdate, OutputParser
+from nsys_tui.capture.quoting import printable
+from nsys_tui.capture.record import State
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.capture.channel import Stream
+    from nsys_tui.capture.job import Job
+    from nsys_tui.capture.supervisor import Answer
+
+SILENCE_S: Final = 12.0
+"""Three heartbeats of the supervisor, and some."""
+_BLOCK: Final = 1 << 20
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended: ``exit`` with a status, ``lost``, ``absent`` or ``stillborn``."""
+
+    word: str
+    status: int | None = None
+    slurm: slurm.JobState | None = None
+
+
+class Follower:
+    """Follows one job; what was followed before is read from the local log first."""
+
+    def __init__(self, job: Job, name: str = "") -> None:
+        self._job = job
+        self._name = name
+        self.parser = OutputParser()
+        self._path: Path | None = None if name else job.store.log_path(job.record.id)
+        self._offset = 0
+        self._kept = 0
+        self._slurm: slurm.JobState | None = None
+
+    async def run(self) -> Outcome:
+        """Follows to the end of the job, reconnecting as often as it takes."""
+        self._read_local_log()
+        while True:
+            try:
+                values = self._job.values(self._name) | {"OFF": str(self._offset)}
+                async with self._job.link.open("follow", values) as stream:
+                    return await self._watch(stream)
+            except ConnectionLostError as error:
+                await self._job.link.lost(error)
+
+    def _read_local_log(self) -> None:
+        if self._path is None or not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                self._show(self.parser.feed(block))
+                self._kept += len(block)
+        self._offset = self._kept + self._job.record.log_gap
+
+    async def _watch(self, stream: Stream) -> Outcome:
+        answers = stream.answers()
+        while True:
+            try:
+                answer = await asyncio.wait_for(anext(answers), SILENCE_S)
+            except TimeoutError as error:
+                raise ConnectionLostError("no sign of life", f"for {SILENCE_S:.0f} s") from error
+            except StopAsyncIteration:
+                raise ConnectionLostError("the answer ended early") from None
+            self._job.link.answered()
+            if answer.key == "state":
+                return self._ended(answer.value)
+            await self._take(answer, stream)
+
+    async def _take(self, answer: Answer, stream: Stream) -> None:
+        if answer.key == "data":
+            offset, _, count = answer.value.partition(" ")
+            if not count.isdigit() or int(offset) != self._offset or int(count) > _BLOCK:
+                raise ConnectionLostError("the log does not continue where it ended", answer.value)
+            self._keep(await stream.data(int(count)))
+        elif answer.key == "gap":
+            missed = int(answer.value.split()[1])
+            self._offset += missed
+            self._job.update(log_gap=self._job.record.log_gap + missed)
+            self._show([LogUpdate(f"[{missed} bytes of output were not kept]")])
+        elif answer.key == "slurm":
+            self._queue(slurm.parse_job(printable(answer.value)))
+        self._tell()
+
+    def _keep(self, data: bytes) -> None:
+        """Appends to the local log up to its limit; what is beyond is counted, and still read."""
+        if self._path is not None:
+            room = max(0, self._job.settings.log_limit - self._kept)
+            try:
+                with self._path.open("ab") as file:
+                    file.write(data[:room])
+            except OSError as error:
+                raise KeepError(
+                    f"{self._path}: cannot be written",
+                    error.strerror or str(error),
+                    "make room, then attach again; the job goes on meanwhile",
+                ) from error
+            self._kept += min(room, len(data))
+            if room < len(data):
+                self._job.update(log_gap=self._job.record.log_gap + len(data) - room)
+        self._offset += len(data)
+        self._job.growth = time.monotonic()
+        self._show(self.parser.feed(data))
+
+    def _show(self, updates: list[LogUpdate]) -> None:
+        if updates:
+            self._job.emit(LogChanged(tuple(updates)))
+
+    def _queue(self, state: slurm.JobState) -> None:
+        self._slurm = state
+        if state.job and state.job != self._job.record.slurm_job:
+            self._job.update(slurm_job=state.job)
+
+    def _tell(self) -> None:
+        if self._name:
+            step = self.parser.step
+            self._job.reach(State.EXPORTING, f"{step[2]} %" if step else "")
+            return
+        for note in self.parser.notes:
+            self._job.remark(note.severity, note.text, note.remedy)
+        if self._slurm is not None and self._slurm.queued:
+            self._job.reach(State.QUEUED, self._slurm.words())
+        elif self.parser.importing:
+            step = self.parser.step
+            detail = (
+                f"{step[2]} %" + (f" of step {step[0]}/{step[1]}" if step[1] > 1 else "")
+                if step
+                else ""
+            )
+            self._job.reach(State.IMPORTING, detail)
+        else:
+            node = self._slurm.nodes if self._slurm is not None else ""
+            self._job.reach(State.RUNNING, f"on {node}" if node else "")
+
+    def _ended(self, value: str) -> Outcome:
+        self._show(self.parser.close())
+        word, _, status = value.partition(" ")
+        return Outcome(word, int(status) if status.isdigit() else None, self._slurm)

@@ -1,0 +1,99 @@
+"""One capture in the making: its record, its line to the target, and whoever watches.
+
+Every change of the record goes to disk before the next outward act; the steps themselves stand in
+``submit``, ``follow``, ``collect`` and ``fetch``.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from nsys_tui.capture.events import Event, Listener, Reconnecting, Remark, StateChanged
+from nsys_tui.capture.link import Connector, Link
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nsys_tui.capture.plan import Plan
+    from nsys_tui.capture.preflight import Preflight
+    from nsys_tui.capture.record import Record, State, Store
+    from nsys_tui.capture.supervisor import Answer
+    from nsys_tui.config import CaptureConfig
+
+
+class Job:
+    """What the steps of a capture share.
+
+    Attributes:
+        plan: what to run; with the values of its environment.
+        found: the preflight, once it was made in this process.
+        secrets: values that are handed over at the start and kept nowhere.
+    """
+
+    def __init__(
+        self,
+        record: Record,
+        plan: Plan,
+        store: Store,
+        connector: Connector,
+        settings: CaptureConfig,
+        listener: Listener | None = None,
+        secrets: Mapping[str, str] | None = None,
+    ) -> None:
+        self.record = record
+        self.plan = plan
+        self.store = store
+        self.settings = settings
+        self.secrets = dict(secrets or {})
+        self.found: Preflight | None = None
+        self.link = Link(connector, self._retrying)
+        self.growth = time.monotonic()
+        self._listener = listener
+
+    def emit(self, event: Event) -> None:
+        """Tells the watcher."""
+        if self._listener is not None:
+            self._listener(event)
+
+    def update(self, **changes: Any) -> None:
+        """Changes the record, on disk first."""
+        self.record = self.store.save(replace(self.record, **changes))
+
+    def reach(self, state: State, detail: str = "") -> None:
+        """Goes to another state, on disk first; the same state only tells the detail."""
+        if self.record.state is not state:
+            self.record = self.store.save(self.record.reached(state))
+        self.emit(StateChanged(state, detail))
+
+    def remark(self, severity: str, text: str, remedy: str = "") -> None:
+        """Keeps a remark in the record and tells it, once."""
+        line = f"{severity}: {text}" + (f" ({remedy})" if remedy else "")
+        if line not in self.record.notes:
+            self.record = self.store.save(self.record.noted(line))
+            self.emit(Remark(severity, text, remedy))
+
+    async def ask(self, verb: str, *, timeout_s: float = 60, **values: str) -> list[Answer]:
+        """Asks the supervisor about this job."""
+        return await self.link.ask(verb, self.values() | values, timeout_s)
+
+    def values(self, job: str = "") -> dict[str, str]:
+        """The values that every verb about this job needs.
+
+        Args:
+            job: id of another job of the same capture (its export).
+        """
+        settings = self.plan.target.settings
+        return {
+            "J": job or self.record.id,
+            "B": self.record.jobs_dir or self.plan.target.jobs_dir,
+            "T": self.plan.target.name,
+            "LAUNCHER": "none" if job else settings.launcher,
+            "CWD": self.record.cwd or self.plan.cwd,
+            "LOGIN": "yes" if settings.preamble else "no",
+            "LOG_LIMIT": str(self.settings.log_limit),
+        }
+
+    def _retrying(self, attempt: int, wait_s: float, reason: str) -> None:
+        self.emit(Reconnecting(attempt, wait_s, reason))

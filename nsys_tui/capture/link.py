@@ -1,0 +1,164 @@
+"""The line to one target: connected when first needed, and again whenever it was cut.
+
+Two manners: before a job runs, a failure is the user's to see at once; afterwards the job goes on
+without us, so we try again for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import TYPE_CHECKING, Final, Protocol
+
+from nsys_tui.capture.channel import Channel, Stream, inner, local_channel
+from nsys_tui.capture.failures import (
+    CaptureError,
+    ConnectionLostError,
+    LostError,
+    UnreachableError,
+)
+from nsys_tui.capture.launchers import container_argv
+from nsys_tui.capture.quoting import printable
+from nsys_tui.capture.supervisor import Answer, request
+
+if TYPE_CHECKING:
+    from nsys_tui.capture.targets import Target
+
+_GONE: Final = re.compile(
+    r"no such container|no container with name|is not running|container state improper"
+    r"|pods? \S+ not found|container not found",
+    re.IGNORECASE,
+)
+BACKOFF_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0)
+Retry = Callable[[int, float, str], None]
+
+
+class Connector(Protocol):
+    """Makes channels to one target."""
+
+    async def connect(self) -> Channel:
+        """A channel that answers; asks the user where the target asks.
+
+        Raises:
+            CaptureError: with the cause and the next step.
+        """
+
+    def explain(self, error: ConnectionLostError) -> CaptureError:
+        """A lost connection in the words of this kind of target."""
+
+    async def close(self) -> None:
+        """Gives back whatever connecting took."""
+
+
+class LocalConnector:
+    """This machine, or a container or pod reached from it."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    async def connect(self) -> Channel:
+        """See :class:`Connector`."""
+        argv = container_argv(self._target)
+        return Channel(argv, remote=True) if argv else local_channel()
+
+    def explain(self, error: ConnectionLostError) -> CaptureError:
+        """See :class:`Connector`."""
+        return explain_container(self._target, error)
+
+    async def close(self) -> None:
+        """See :class:`Connector`."""
+
+
+def explain_container(target: Target, error: ConnectionLostError) -> CaptureError:
+    """Why a container, a pod or a shell did not answer."""
+    said = [printable(line) for line in error.stderr.strip().splitlines()]
+    last_words = said[-1] if said else error.message or error.title
+    if _GONE.search(error.stderr):
+        return LostError(
+            f"{target.describe()} is gone",
+            last_words,
+            "what lay in it is gone too, unless it was on a volume; start it and capture again",
+        )
+    return UnreachableError(
+        f"{target.describe()} does not answer",
+        last_words,
+        "check that it runs and that the name is right",
+    )
+
+
+def through(outer: Channel, target: Target) -> Channel:
+    """The channel one step further: into the target's container, if it has one."""
+    argv = container_argv(target)
+    return Channel(outer.argv, inner(argv, outer.wrap), outer.env, True) if argv else outer
+
+
+class Link:
+    """Asks and follows over a connector, and keeps at it once ``patient`` is set."""
+
+    def __init__(self, connector: Connector, on_retry: Retry) -> None:
+        self.connector = connector
+        self.patient = False
+        self._on_retry = on_retry
+        self._channel: Channel | None = None
+        self._attempt = 0
+        self._retry_now = asyncio.Event()
+
+    def retry_now(self) -> None:
+        """Ends the present wait for the next try."""
+        self._retry_now.set()
+
+    async def channel(self) -> Channel:
+        """The present channel, or a new one."""
+        if self._channel is None:
+            self._channel = await self.connector.connect()
+        return self._channel
+
+    async def ask(
+        self, verb: str, values: Mapping[str, str], timeout_s: float = 60
+    ) -> list[Answer]:
+        """Asks one verb; when patient, again and again until the answer is whole.
+
+        Raises:
+            CaptureError: no answer, and not patient; or a refusal that trying again cannot mend.
+        """
+        while True:
+            try:
+                channel = await self.channel()
+                answers = await channel.ask(request(verb, **values), timeout_s)
+            except ConnectionLostError as error:
+                await self.lost(error)
+            except UnreachableError as error:
+                await self.lost(error)
+            else:
+                self._attempt = 0
+                return answers
+
+    @contextlib.asynccontextmanager
+    async def open(self, verb: str, values: Mapping[str, str]) -> AsyncIterator[Stream]:
+        """Opens one verb whose answers come over time; never tries again by itself."""
+        channel = await self.channel()
+        async with channel.open(request(verb, **values)) as stream:
+            yield stream
+
+    def answered(self) -> None:
+        """Notes that the far side answers, so that the next wait is short again."""
+        self._attempt = 0
+
+    async def lost(self, error: ConnectionLostError | UnreachableError) -> None:
+        """Waits before the next try, or raises in the words of the target."""
+        self._channel = None
+        told = self.connector.explain(error) if isinstance(error, ConnectionLostError) else error
+        if not self.patient or not isinstance(told, UnreachableError):
+            raise told from error
+        wait_s = BACKOFF_S[min(self._attempt, len(BACKOFF_S) - 1)]
+        self._attempt += 1
+        self._on_retry(self._attempt, wait_s, told.message or told.title)
+        self._retry_now.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._retry_now.wait(), wait_s)
+
+    async def close(self) -> None:
+        """Gives the connection back."""
+        await self.connector.close()

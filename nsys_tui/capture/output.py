@@ -1,0 +1,180 @@
+"""Reads what nsys prints while it works, mixed with whatever the program prints.
+
+The log is the only source of "collecting", "importing" and of the names of the reports; it is
+untrusted, so a path counts only with a report's ending and is looked up before anything is done
+with it. Formats: public logs of releases 2020 to 2026.
+"""
+
+from __future__ import annotations
+
+import codecs
+import posixpath
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from nsys_tui.capture.quoting import printable
+
+REPORT_ENDINGS: Final = (".nsys-rep", ".qdrep")
+RAW_ENDING: Final = ".qdstrm"
+KNOWN_ENDINGS: Final = (*REPORT_ENDINGS, RAW_ENDING, ".sqlite")
+_LINE_LIMIT: Final = 8192
+_BLOCK_LINES: Final = 40
+
+_FRAME = re.compile(r"\[(\d+)/(\d+)\] +\[[= ]*(\d{1,3})%[= ]*\] ?(.*)")
+_GENERATING = re.compile(r"Generating '([^']+\.qdstrm)'")
+_SAVED = re.compile(r"(?:Saved report file to|Report file moved to) \"([^\"]+)\"")
+_OLD_IMPORT = re.compile(r"^(Processing events\.\.\.|Creating final output files|Processing \[)")
+_COLLECTING = re.compile(r"^(Collecting data|Capture range started)")
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that nsys said and that a user should know, with the way on."""
+
+    severity: str
+    text: str
+    remedy: str = ""
+
+
+_NOTES: Final[tuple[tuple[re.Pattern[str], Note], ...]] = tuple(
+    (re.compile(pattern), Note(severity, text, remedy))
+    for pattern, severity, text, remedy in (
+        (r"does not allow enabling CPU profiling|CPU IP/backtrace sampling not supported",
+         "warning", "no CPU samples: the system does not allow them",
+         "perf_event_paranoid must be 2 or less, or the container needs CAP_SYS_ADMIN"),
+        (r"CPU context switch tracing not supported", "warning", "no context switches",
+         "kernel.perf_event_paranoid must be 2 or less there"),
+        (r"perf event paranoid level is \d", "note", "CPU samples of user space only",
+         "kernel.perf_event_paranoid 1 adds the kernel"),
+        (r"ERR_NVGPUCTRPERM|insufficient privilege", "warning", "no GPU metrics: they need rights",
+         "NVreg_RestrictProfilingToAdminUsers=0, or run as root"),
+        (r"No space left on device", "error", "the disk there is full",
+         "make room, or set NSYS_TMPDIR to a larger disk"),
+        (r"Failed to create '.*': File exists|Failed to create \".*\": File exists", "warning",
+         "a report of that name exists, so nsys kept the new one under another name", ""),
+        (r"No reports were generated", "error", "no report: the capture range never opened",
+         "check its name; NVTX strings may need NSYS_NVTX_PROFILER_REGISTER_ONLY=0"),
+        (r"Importer error status: ", "error", "collected, and not imported",
+         "a newer nsys can import the .qdstrm: nsys import FILE"),
+        (r"Wrong event order has been detected", "error", "nsys could not order the events",
+         "update nsys, or capture a shorter time"),
+        (r"(?:--\S+|option) .*is deprecated", "note", "nsys calls an option deprecated", ""),
+        (r"[Uu]nrecognised option|[Uu]nrecognized option|[Ii]llegal --?\S+ argument|unknown option",
+         "error", "nsys does not know an option", "see its own words in the log"),
+        (r"JOB \d+ ON \S+ CANCELLED .*DUE TO TIME LIMIT", "error",
+         "the job ran into its time limit", "ask for more with --time, or capture less"),
+        (r"(?:JOB|STEP) \S+ ON \S+ CANCELLED AT (?!.*DUE TO)", "error",
+         "Slurm cancelled the job", "by the user or an administrator: scancel"),
+        (r"oom-kill|Out Of Memory", "error", "out of memory", ""),
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LogUpdate:
+    """One change of the log on a screen: a line to add, or a new text for the last line."""
+
+    text: str
+    replaces: bool = False
+
+
+class OutputParser:
+    """Follows a log from its first byte; feeding it the same bytes gives the same state.
+
+    Attributes:
+        collecting: nsys said that it collects.
+        importing: nsys said that it makes the report.
+        step: (k, n, percent) of the last progress frame, or ``None``.
+        generated: absolute paths that nsys named as its results, in order, without repeats.
+        raw: paths of ``.qdstrm`` files that nsys named.
+        notes: remarks, without repeats.
+        import_failed: the importer reported an error.
+    """
+
+    def __init__(self) -> None:
+        self.collecting = False
+        self.importing = False
+        self.import_failed = False
+        self.step: tuple[int, int, int] | None = None
+        self.generated: list[str] = []
+        self.raw: list[str] = []
+        self.notes: list[Note] = []
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace")
+        self._pending = ""
+        self._frame_shown = False
+        self._block = 0
+
+    def feed(self, data: bytes) -> list[LogUpdate]:
+        """Takes the next bytes of the log; returns what a screen should show."""
+        text = self._pending + self._decode.decode(data)
+        *lines, self._pending = text.split("\n")
+        if len(self._pending) > _LINE_LIMIT:
+            lines.append(self._pending)
+            self._pending = ""
+        updates = [self._line(line) for line in lines]
+        if "\r" in self._pending:
+            updates.append(self._partial())
+        return updates
+
+    def close(self) -> list[LogUpdate]:
+        """Takes the last line, which may lack its end."""
+        rest, self._pending = self._pending, ""
+        return [self._line(rest)] if rest else []
+
+    def _partial(self) -> LogUpdate:
+        """The newest frame of a line that still changes; older frames of it are forgotten."""
+        frames = [frame for frame in self._pending.split("\r") if frame]
+        newest = frames[-1] if frames else ""
+        self._read_frame(newest)
+        self._pending = "\r" + newest + ("\r" if self._pending.endswith("\r") else "")
+        return self._update(newest, partial=True)
+
+    def _line(self, line: str) -> LogUpdate:
+        frames = [frame for frame in line.split("\r") if frame] or [""]
+        for frame in frames:
+            self._read_frame(frame)
+        self._read(frames[-1])
+        return self._update(frames[-1], partial=False)
+
+    def _update(self, text: str, *, partial: bool) -> LogUpdate:
+        replaces, self._frame_shown = self._frame_shown, partial
+        return LogUpdate(printable(text, _LINE_LIMIT), replaces)
+
+    def _read_frame(self, text: str) -> None:
+        if match := _FRAME.search(text):
+            self.importing = True
+            self.step = (int(match[1]), int(match[2]), min(100, int(match[3])))
+
+    def _read(self, line: str) -> None:
+        if line.rstrip().endswith("Generated:"):
+            self._block = _BLOCK_LINES
+        elif self._block:
+            self._block -= 1
+            if line[:1] in " \t":
+                self._result(line.strip())
+        self.collecting = self.collecting or bool(_COLLECTING.match(line))
+        if match := _GENERATING.search(line):
+            self.importing = True
+            self._raw(match[1])
+        elif _OLD_IMPORT.match(line):
+            self.importing = True
+        if match := _SAVED.search(line):
+            self._result(match[1])
+        self.import_failed = self.import_failed or "Importer error status: " in line
+        for pattern, note in _NOTES:
+            if note not in self.notes and pattern.search(line):
+                self.notes.append(note)
+
+    def _result(self, path: str) -> None:
+        if not path.startswith("/") or not path.endswith(KNOWN_ENDINGS):
+            return
+        path = posixpath.normpath(path)
+        if path.endswith(RAW_ENDING):
+            self._raw(path)
+        elif path not in self.generated:
+            self.generated.append(path)
+
+    def _raw(self, path: str) -> None:
+        if path.startswith("/") and path not in self.raw:
+            self.raw.append(posixpath.normpath(path))

@@ -1,0 +1,334 @@
+"""A plan: everything that decides one capture, and the exact argv that follows from it.
+
+A plan is made from form values, command-line options, a record or a report, and is then only read.
+Secret values are no part of it: it names them, and whoever starts the capture hands them over.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+from nsys_tui.capture import functions_trace
+from nsys_tui.capture.advice import Advice, Draft, advise
+from nsys_tui.capture.facts import Facts
+from nsys_tui.capture.presets import presets
+from nsys_tui.capture.slurm import expected_processes
+from nsys_tui.capture.targets import (
+    Target,
+    check_env_name,
+    find_target,
+    from_snapshot,
+    looks_secret,
+)
+from nsys_tui.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from nsys_tui.config import Config
+    from nsys_tui.config_values import OptionValue
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_OWNED: Final = ("output", "o", "env-var", "e", "session-new", "command-file", "defer-report")
+FUNCTIONS_FILE: Final = "functions.json"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run, where, and what nsys is to collect.
+
+    Attributes:
+        target: where.
+        program: the program and its arguments; never split or joined by a shell.
+        cwd: working directory there; empty = the home or login directory.
+        options: nsys's long names without dashes to values.
+        extra: further nsys options as typed, passed on unchanged.
+        env: environment of the program; plain values, kept in the record.
+        env_from: names whose values come from the local environment at the start.
+        replayed: names whose values come from the report that is profiled again.
+        output: the report's name as ``--output`` takes it; empty = a fresh name of our own.
+        functions_json: content of the ``--python-functions-trace`` file; empty = none.
+    """
+
+    target: Target
+    program: tuple[str, ...]
+    cwd: str = ""
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+    extra: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    env_from: tuple[str, ...] = ()
+    replayed: tuple[str, ...] = ()
+    output: str = ""
+    functions_json: str = ""
+
+    @property
+    def processes(self) -> int:
+        """How many nsys processes the launcher starts."""
+        return expected_processes(self.target.settings.slurm.args) if self.target.slurm else 1
+
+    def argv(self, nsys: str = "nsys", job_dir: str = "JOB") -> list[str]:
+        """The exact command: nsys, its options, the program.
+
+        Args:
+            nsys: the executable over there.
+            job_dir: the folder of the job over there; holds the report when no output is named.
+        """
+        return [nsys, "profile", *self._options(job_dir), *self.program]
+
+    def _options(self, job_dir: str) -> list[str]:
+        words = [
+            f"--{name}={value if isinstance(value, str) else ','.join(value)}"
+            for name, value in self.options.items()
+        ]
+        if self.functions_json:
+            words.append(f"--python-functions-trace={job_dir}/{FUNCTIONS_FILE}")
+        return [*words, *self.extra, f"--output={self.output or f'{job_dir}/{self.stem()}'}"]
+
+    def stem(self) -> str:
+        """A readable name for a report of this program, without extension."""
+        names = [PurePosixPath(word.replace("\\", "/")) for word in self.program]
+        script = next((name for name in names[1:] if name.suffix == ".py"), None)
+        chosen = (script or names[0]).name if names else "report"
+        stem = _UNSAFE.sub("_", chosen.removesuffix(".py")).strip("._-") or "report"
+        return stem[:60] + (".%q{SLURM_PROCID}" if self.processes > 1 else "")
+
+    def needed_s(self, grace_s: float = 120) -> float:
+        """Seconds of a batch job that the capture takes at least; 0 when its length is open."""
+        times = [str(self.options.get(name, "0")) for name in ("delay", "duration")]
+        numbers = [float(text) for text in times if re.fullmatch(r"\d+(\.\d+)?", text)]
+        return sum(numbers) + grace_s if "duration" in self.options else 0
+
+    def command_text(self, nsys: str = "nsys", job_dir: str = "JOB") -> str:
+        """The command for reading and copying; a POSIX shell reads it back exactly."""
+        return shlex.join(self.argv(nsys, job_dir))
+
+    def advice(self, facts: Facts | None = None) -> list[Advice]:
+        """Remarks on this plan, errors first."""
+        return advise(
+            Draft(
+                self.options,
+                self.program,
+                self.env,
+                (*self.env_from, *self.replayed),
+                self.output or self.stem(),
+                self.processes,
+                facts or Facts(),
+            )
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as plain data; values of variables whose names say secret stay out."""
+        return {
+            "target": self.target.snapshot(),
+            "program": list(self.program),
+            "cwd": self.cwd,
+            "options": {k: v if isinstance(v, str) else list(v) for k, v in self.options.items()},
+            "extra": list(self.extra),
+            "env": dict(self.env),
+            "env_from": list(self.env_from),
+            "replayed": list(self.replayed),
+            "output": self.output,
+            "functions_json": self.functions_json,
+        }
+
+
+def plan_from_json(data: Mapping[str, Any]) -> Plan:
+    """A plan as a record keeps it."""
+    return Plan(
+        target=from_snapshot(data["target"]),
+        program=tuple(data["program"]),
+        cwd=data["cwd"],
+        options={k: v if isinstance(v, str) else tuple(v) for k, v in data["options"].items()},
+        extra=tuple(data["extra"]),
+        env=dict(data["env"]),
+        env_from=tuple(data["env_from"]),
+        replayed=tuple(data["replayed"]),
+        output=data["output"],
+        functions_json=data["functions_json"],
+    )
+
+
+def make_plan(
+    target: Target,
+    program: Sequence[str] = (),
+    *,
+    options: Mapping[str, OptionValue] | None = None,
+    preset: str = "",
+    config: Config | None = None,
+    extra: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+    env_from: Sequence[str] = (),
+    cwd: str = "",
+    output: str = "",
+    functions_trace_file: str = "",
+    functions_json: str = "",
+    replayed: Sequence[str] = (),
+) -> Plan:
+    """Puts a plan together: target's settings < preset < what was asked for now.
+
+    Args:
+        target: where; its command, working directory, options and environment are the defaults.
+        program: the program and its arguments.
+        options: nsys options; an empty value removes one that came from target or preset.
+        preset: name of a preset, built in or from the config.
+        config: where the user's own presets are.
+        extra: further nsys options as typed, such as ``--isr=true``.
+        env: further environment of the program.
+        env_from: further names taken from the local environment at the start.
+        cwd: working directory over there; empty = home, on this machine the present folder.
+        output: report name; refused characters are none, it is quoted.
+        functions_trace_file: local JSON file for ``--python-functions-trace``.
+        functions_json: content of such a file, when there is none.
+        replayed: names whose values come from the report that is profiled again.
+
+    Raises:
+        UsageError: no program, an unknown preset, an option of ours among ``extra``, a bad
+            functions-trace file.
+    """
+    settings = target.settings
+    chosen_env = dict(settings.env)
+    chosen_options: dict[str, OptionValue] = dict(settings.options)
+    if preset:
+        known = presets(config.capture if config else None)
+        if preset not in known:
+            raise UsageError(f"no preset is called {preset!r}", hint="known: " + ", ".join(known))
+        chosen_options |= known[preset].options
+        chosen_env |= known[preset].env
+    chosen_options |= options or {}
+    named_output = chosen_options.pop("output", "")
+    trace_file = functions_trace_file or str(chosen_options.pop("python-functions-trace", ""))
+    plan = Plan(
+        target=target,
+        program=tuple(program) or settings.command,
+        cwd=cwd or settings.cwd or ("" if target.remote else os.getcwd()),
+        options={name: value for name, value in chosen_options.items() if value not in ("", ())},
+        extra=tuple(extra),
+        env=chosen_env | dict(env or {}),
+        env_from=tuple(dict.fromkeys([*settings.env_from, *env_from])),
+        output=output or str(named_output),
+        functions_json=_read_functions(trace_file) if trace_file else functions_json,
+        replayed=tuple(replayed),
+    )
+    return _checked(plan)
+
+
+def _checked(plan: Plan) -> Plan:
+    if not plan.program or not plan.program[0]:
+        raise UsageError(
+            "no program to profile", hint="write it after --, or give the target a command"
+        )
+    for name in (*plan.env, *plan.env_from, *plan.replayed):
+        check_env_name(name, "environment")
+    for item in plan.extra:
+        if not item.startswith("-") or item.lstrip("-").partition("=")[0] in _OWNED:
+            raise UsageError(
+                f"{item!r} cannot be passed on", "it would change what is watched here",
+                "options start with -; name the report with --output",
+            )  # fmt: skip
+    for value in (*plan.program, *plan.env.values(), *plan.extra, plan.cwd, plan.output):
+        if "\0" in value:
+            raise UsageError(f"{value!r} holds a NUL character, which no program can be given")
+    if "\n" in plan.output:
+        raise UsageError(f"{plan.output!r}: a report name cannot hold a line break")
+    secret = [name for name in plan.env if looks_secret(name)]
+    if secret:
+        raise UsageError(
+            f"{', '.join(secret)}: a secret cannot be given as a plain value",
+            "it would be kept in the record of the capture",
+            "set it in your own environment and name it with --env-from or env_from",
+        )
+    return plan
+
+
+def _read_functions(path: str) -> str:
+    try:
+        text = Path(path).expanduser().read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read", str(error)) from error
+    functions_trace.check(text, path)
+    return text
+
+
+@dataclass(frozen=True)
+class Form:
+    """The fields of the capture form as typed; :func:`plan_from_form` reads them.
+
+    ``program`` is one line split as a POSIX shell splits words, but nothing in it is expanded;
+    ``functions_trace`` names a local file, ``functions_json`` is the content of an earlier one.
+    """
+
+    program: str = ""
+    target: str = ""
+    cwd: str = ""
+    output: str = ""
+    preset: str = ""
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+    extra: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    env_from: tuple[str, ...] = ()
+    functions_trace: str = ""
+    functions_json: str = ""
+    replayed: tuple[str, ...] = ()
+
+
+def plan_from_form(form: Form, config: Config) -> Plan:
+    """The plan that a filled form describes.
+
+    Raises:
+        UsageError: unbalanced quotes, an unknown target or preset, no program.
+    """
+    return make_plan(
+        find_target(config, form.target),
+        split_words(form.program, "program"),
+        options=form.options,
+        preset=form.preset,
+        config=config,
+        extra=split_words(form.extra, "more options"),
+        env=form.env,
+        env_from=form.env_from,
+        cwd=form.cwd,
+        output=form.output,
+        functions_trace_file=form.functions_trace,
+        functions_json=form.functions_json,
+        replayed=form.replayed,
+    )
+
+
+def form_from_plan(plan: Plan) -> Form:
+    """The form prefilled with a plan, for "profile again" and for repeating a capture."""
+    return Form(
+        program=shlex.join(plan.program),
+        target=plan.target.name,
+        cwd=plan.cwd,
+        output="",
+        options=dict(plan.options),
+        extra=shlex.join(plan.extra),
+        env=dict(plan.env),
+        env_from=plan.env_from,
+        functions_json=plan.functions_json,
+        replayed=plan.replayed,
+    )
+
+
+def split_words(line: str, what: str) -> list[str]:
+    """Splits one typed line into words, as a POSIX shell does, without expanding anything.
+
+    Raises:
+        UsageError: a quote is not closed.
+    """
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise UsageError(
+            f"{what}: {error}", hint="close the quote, or escape it with \\"
+        ) from error
+
+
+def with_target(plan: Plan, target: Target) -> Plan:
+    """The same plan somewhere else."""
+    return replace(plan, target=target)

@@ -1,0 +1,232 @@
+"""What the far side said about itself before a capture, and what follows from it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nsys_tui.capture.advice import ERROR, WARNING
+from nsys_tui.capture.facts import Facts, parse_version
+from nsys_tui.capture.quoting import printable
+from nsys_tui.errors import NSYS_MISSING
+from nsys_tui.units import format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from nsys_tui.capture.plan import Plan
+    from nsys_tui.capture.supervisor import Answer
+    from nsys_tui.capture.targets import Target
+
+OK = "ok"
+LITTLE_DISK = 2 * 10**9
+_LOOKED = "PATH after the preamble, /usr/local/cuda*/bin, /opt/nvidia/nsight-systems*"
+_LAUNCHER_TOOLS = {"srun": ("srun", "squeue", "scancel"), "sbatch": ("sbatch", "squeue", "scancel")}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of a preflight: ok, warning or error, what, and what to do."""
+
+    severity: str
+    name: str
+    text: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """The answers of the verb ``probe``.
+
+    Attributes:
+        values: last answer per key.
+        status: lines of ``nsys status --environment``.
+        clock_offset_s: their clock minus ours.
+    """
+
+    values: Mapping[str, str]
+    status: tuple[str, ...] = ()
+    clock_offset_s: int = 0
+
+    def get(self, key: str) -> str:
+        """The value of one answer; empty when there was none."""
+        return self.values.get(key, "")
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """The programs found there."""
+        return frozenset(self.get("tools").split())
+
+    @property
+    def nsys(self) -> str:
+        """Path of the nsys found there; empty = none."""
+        return self.get("nsys")
+
+    @property
+    def facts(self) -> Facts:
+        """What the rules of advice need."""
+        options = frozenset(word[2:] for word in self.get("options").split())
+        paranoid = self.get("paranoid")
+        return Facts(
+            nsys_version=parse_version(self.get("version")),
+            known_options=options if {"trace", "output"} <= options else None,
+            paranoid=int(paranoid) if paranoid.lstrip("-").isdigit() else None,
+            root=self.get("uid") == "0",
+            gpu_admin_only={"0": False, "1": True}.get(self.get("gpu_admin_only")),
+        )
+
+
+def read_probe(answers: Iterable[Answer]) -> Preflight:
+    """Turns the answers of ``probe`` into a :class:`Preflight`."""
+    answers = list(answers)
+    values = {answer.key: printable(answer.value, 60_000) for answer in answers}
+    status = tuple(printable(answer.value) for answer in answers if answer.key == "status")
+    clock = values.get("clock", "")
+    offset = int(clock) - int(time.time()) if clock.isdigit() else 0
+    return Preflight(values, status, offset)
+
+
+def checks(found: Preflight, target: Target, plan: Plan | None = None) -> list[Check]:
+    """All findings, in the order in which a reader wants them.
+
+    Args:
+        found: the answers.
+        target: where they come from.
+        plan: the capture that is to start, whose options are checked against that nsys.
+    """
+    lines = [_reached(found), _jobs(found), _cwd(found, target)]
+    if "jobs_bad" not in found.values:  # the look for nsys needs a file in that folder
+        lines += [_shell(found), _nsys(found, target)]
+    lines += [*_environment(found), *_tools(found, target), *_clock(found), *_held(found)]
+    if plan is not None:
+        lines += [
+            Check(advice.severity, advice.option, advice.text, advice.remedy)
+            for advice in plan.advice(found.facts)
+            if advice.severity in (ERROR, WARNING)
+        ]
+    return lines
+
+
+def exit_code(lines: Iterable[Check]) -> int:
+    """The exit status that fits the first error: 69 when nsys is missing, else 74."""
+    first = next(line for line in lines if line.severity == ERROR)
+    return NSYS_MISSING if first.name == "nsys" else 74
+
+
+def _reached(found: Preflight) -> Check:
+    return Check(OK, "host", f"{found.get('host')} as {found.get('user')}, {found.get('system')}")
+
+
+def _shell(found: Preflight) -> Check:
+    status = found.get("preamble")
+    if status in ("", "0"):
+        return Check(OK, "shell", "answers")
+    return Check(ERROR, "preamble", f"the preamble ended with status {status}", found.get("stderr"))
+
+
+def _cwd(found: Preflight, target: Target) -> Check:
+    if "cwd_missing" in found.values:
+        return Check(
+            ERROR, "cwd", f"no such folder there: {found.get('cwd_missing')}",
+            f"correct cwd, or targets.{target.name}.cwd in the config",
+        )  # fmt: skip
+    if "cwd_readonly" in found.values:
+        return Check(
+            WARNING, "cwd", f"{found.get('cwd')} cannot be written", "name no output there"
+        )
+    commit = found.get("git")[:9]
+    dirty = " with changes" if found.get("git_dirty") else ""
+    return Check(OK, "cwd", found.get("cwd") + (f", git {commit}{dirty}" if commit else ""))
+
+
+def _nsys(found: Preflight, target: Target) -> Check:
+    if found.nsys:
+        version = found.facts.nsys_version
+        shown = (
+            ".".join(map(str, version)) if version else found.get("version") or "version unknown"
+        )
+        return Check(OK, "nsys", f"{shown} at {found.nsys}")
+    if found.get("preamble") == "":
+        return Check(ERROR, "preamble", "the preamble did not come to its end", found.get("stderr"))
+    looked = _LOOKED if target.settings.nsys == "auto" else target.settings.nsys
+    severity = WARNING if target.slurm else ERROR
+    where = "on the login node" if target.slurm else "there"
+    return Check(
+        severity, "nsys", f"no nsys {where}; looked in {looked}",
+        f"set targets.{target.name}.nsys to its path, or load its module in the preamble",
+    )  # fmt: skip
+
+
+def _environment(found: Preflight) -> list[Check]:
+    facts = found.facts
+    lines = []
+    if facts.paranoid is not None:
+        fine = facts.root or facts.paranoid <= 2
+        text = f"perf_event_paranoid is {facts.paranoid}" + (" (root)" if facts.root else "")
+        lines.append(
+            Check(OK if fine else WARNING, "CPU sampling", text, "" if fine else "2 allows it")
+        )
+    lines += [
+        Check(WARNING, "nsys status", line.strip())
+        for line in found.status
+        if "fail" in line.lower()
+    ]
+    if facts.gpu_admin_only is not None:
+        fine = facts.root or not facts.gpu_admin_only
+        text = "open to all" if not facts.gpu_admin_only else "for administrators only"
+        lines.append(Check(OK if fine else WARNING, "GPU metrics", text))
+    return lines
+
+
+def _jobs(found: Preflight) -> Check:
+    free = int(found.get("free") or 0)
+    if "jobs_bad" in found.values:
+        room = f", {format_bytes(free)} free" if "free" in found.values else ""
+        return Check(
+            ERROR, "jobs folder", f"{found.get('jobs_bad')} cannot be made or written{room}",
+            "set jobs_dir to a folder that you can write, on clusters one that all nodes see",
+        )  # fmt: skip
+    text = f"{found.get('jobs')}, {format_bytes(free)} free"
+    if free < LITTLE_DISK:
+        return Check(WARNING, "disk", text, "reports of a few minutes take gigabytes")
+    return Check(OK, "disk", text)
+
+
+def _tools(found: Preflight, target: Target) -> list[Check]:
+    lines = []
+    if not found.tools & {"setsid", "perl", "python3"}:
+        lines.append(
+            Check(ERROR, "setsid", "neither setsid nor perl nor python3 is there", "install one")
+        )
+    if not found.tools & {"sha256sum", "shasum", "openssl"}:
+        lines.append(Check(WARNING, "sha256sum", "only cksum is there to compare files"))
+    if not found.get("head"):
+        lines.append(Check(WARNING, "head -c", "missing: the log is followed byte by byte"))
+    missing = [
+        tool
+        for tool in _LAUNCHER_TOOLS.get(target.settings.launcher, ())
+        if tool not in found.tools
+    ]
+    if missing:
+        lines.append(
+            Check(ERROR, target.settings.launcher, f"not found there: {', '.join(missing)}")
+        )
+    return lines
+
+
+def _clock(found: Preflight) -> list[Check]:
+    if abs(found.clock_offset_s) <= 5:
+        return []
+    return [Check(WARNING, "clock", f"differs from ours by {found.clock_offset_s} s")]
+
+
+def _held(found: Preflight) -> list[Check]:
+    if "locked" not in found.values:
+        return []
+    return [
+        Check(
+            WARNING, "lock", f"a capture runs there: {found.get('locked')}",
+            "wait for it, or start anyway",
+        )
+    ]  # fmt: skip

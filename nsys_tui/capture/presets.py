@@ -1,0 +1,88 @@
+"""Ready-made sets of options for common situations; the user's own come from the config."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nsys_tui.config import CaptureConfig
+    from nsys_tui.config_values import OptionValue
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named set of options, and the environment that it needs to work."""
+
+    name: str
+    about: str
+    options: Mapping[str, OptionValue]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+_BUILT_IN: Final = (
+    Preset(
+        "pytorch training",
+        "CUDA, NVTX and library calls between cudaProfilerStart and Stop, with Python stacks",
+        {
+            "trace": ("cuda", "nvtx", "osrt", "cudnn", "cublas"),
+            "capture-range": "cudaProfilerApi",
+            "capture-range-end": "stop",
+            "cuda-graph-trace": "node",
+            "cudabacktrace": "kernel",
+            "python-backtrace": "cuda",
+            "cuda-memory-usage": "true",
+        },
+    ),
+    Preset(
+        "inference",
+        "graph nodes and a fixed window of a server that keeps running",
+        {
+            "trace": ("cuda", "nvtx", "osrt"),
+            "cuda-graph-trace": "node",
+            "delay": "10",
+            "duration": "10",
+            "kill": "none",
+            "trace-fork-before-exec": "true",
+            "sample": "none",
+            "cpuctxsw": "none",
+        },
+    ),
+    Preset(
+        "hpc mpi",
+        "MPI, OpenMP and OpenACC beside CUDA, with CPU sampling",
+        {"trace": ("cuda", "nvtx", "osrt", "mpi", "openmp", "openacc"), "sample": "process-tree"},
+    ),
+    Preset(
+        "first seconds",
+        "5 s after a delay of 20 s; the program runs on",
+        {"trace": ("cuda", "nvtx", "osrt"), "delay": "20", "duration": "5", "kill": "none"},
+    ),
+    Preset(
+        "first nvtx step",
+        "one NVTX range named step, in any domain",
+        {
+            "trace": ("cuda", "nvtx", "osrt"),
+            "capture-range": "nvtx",
+            "nvtx-capture": "step@*",
+            "capture-range-end": "stop",
+        },
+        {"NSYS_NVTX_PROFILER_REGISTER_ONLY": "0"},
+    ),
+    Preset(
+        "low overhead",
+        "kernels and ranges only",
+        {"trace": ("cuda", "nvtx"), "sample": "none", "cpuctxsw": "none"},
+    ),
+)
+
+
+def presets(config: CaptureConfig | None = None) -> Mapping[str, Preset]:
+    """All presets by name, the built-in ones first; a user's preset of the same name wins."""
+    found = {preset.name: preset for preset in _BUILT_IN}
+    for name, options in (config.presets if config else {}).items():
+        found[name] = Preset(name, "from the config file", options)
+    return MappingProxyType(found)

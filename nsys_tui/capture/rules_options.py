@@ -1,0 +1,143 @@
+"""Rules about single options: values, deprecated names, versions, and what an option costs."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING
+
+from nsys_tui.capture.advice import ERROR, NOTE, WARNING, Advice, Draft, rule
+from nsys_tui.capture.options import OPTIONS, RANGE_ENDS, RENAMED, Kind, Option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+_RANGE_END = re.compile(
+    r"(none|stop|stop-shutdown|repeat|repeat-shutdown)(:\d+)?(:(defer|sync|async))?"
+)
+_SECRET_WORD = re.compile(
+    r"hf_\w{20}|sk-[\w-]{20}|gh[posu]_\w{30}|AKIA[0-9A-Z]{16}|xox[abp]-\w{10}"
+    r"|(?i:(api[-_]?key|token|secret|passw(or)?d))[=:].{6}"
+)
+
+
+@rule
+def values_fit(draft: Draft) -> Iterator[Advice]:
+    """Values that cannot be what the option takes."""
+    for name in draft.options:
+        option, text = OPTIONS.get(name), draft.value(name)
+        if not text:
+            yield Advice(ERROR, name, f"--{name} has no value", "give one or remove the option")
+        elif option is None:
+            yield from _unknown_name(name)
+        elif option.kind is Kind.FLAG and text not in ("true", "false"):
+            yield Advice(ERROR, name, f"--{name}={text}: takes true or false")
+        elif option.kind in (Kind.SECONDS, Kind.NUMBER) and not _NUMBER.fullmatch(text):
+            yield Advice(ERROR, name, f"--{name}={text}: takes a number")
+        elif option.kind in (Kind.CHOICE, Kind.WORDS) and option.choices:
+            yield from _unknown_words(option, draft.words(name))
+
+
+def _unknown_name(name: str) -> Iterator[Advice]:
+    if name in RENAMED:
+        return
+    near = difflib.get_close_matches(name, OPTIONS, 1)
+    remedy = f"did you mean --{near[0]}?" if near else "it is passed on as it is"
+    yield Advice(WARNING, name, f"--{name} is no option known here", remedy)
+
+
+def _unknown_words(option: Option, words: list[str]) -> Iterator[Advice]:
+    for word in words:
+        if word not in option.choices:
+            near = difflib.get_close_matches(word, option.choices, 1)
+            remedy = f"did you mean {near[0]}?" if near else "it is passed on as it is"
+            yield Advice(WARNING, option.name, f"--{option.name}: {word!r} is not known", remedy)
+
+
+@rule
+def range_end_is_spelled_right(draft: Draft) -> Iterator[Advice]:
+    """``--capture-range-end`` has a little grammar of its own."""
+    text = draft.value("capture-range-end")
+    match = _RANGE_END.fullmatch(text)
+    if match is None:
+        yield Advice(
+            ERROR, "capture-range-end", f"--capture-range-end={text} is not understood by nsys",
+            "one of " + ", ".join(RANGE_ENDS) + "; repeat:N takes N ranges",
+        )  # fmt: skip
+    elif match[1] == "repeat-shutdown" and not match[2]:
+        yield Advice(
+            ERROR, "capture-range-end", "repeat-shutdown needs a count", "write repeat-shutdown:3"
+        )
+    elif match[1].startswith("repeat"):
+        yield Advice(NOTE, "capture-range-end", "every range becomes a report of its own")
+
+
+@rule
+def deprecated(draft: Draft) -> Iterator[Advice]:
+    """Old names, with what took their place."""
+    for old, new in RENAMED.items():
+        if not draft.given(old):
+            continue
+        value = draft.value(old)
+        if old == "stop-on-range-end":
+            value = "stop" if value == "true" else "none"
+        yield Advice(WARNING, old, f"--{old} is deprecated", f"use --{new}={value}")
+    if draft.value("sample") == "cpu":
+        yield Advice(NOTE, "sample", "--sample=cpu is an old name", "use --sample=process-tree")
+
+
+@rule
+def known_to_this_nsys(draft: Draft) -> Iterator[Advice]:
+    """Options that the nsys on the target does not have."""
+    facts = draft.facts
+    for name in draft.options:
+        option = OPTIONS.get(name)
+        needs = option.since if option else None
+        wanted = f"it needs nsys {needs[0]}.{needs[1]} or newer" if needs else "a newer nsys has it"
+        version = ".".join(map(str, facts.nsys_version)) if facts.nsys_version else "there"
+        too_old = bool(needs and facts.nsys_version and facts.nsys_version[:2] < needs)
+        unlisted = facts.known_options is not None and name not in facts.known_options
+        if too_old or unlisted:
+            older = [old for old, new in RENAMED.items() if new == name]
+            if unlisted and facts.known_options and older and older[0] in facts.known_options:
+                wanted = f"it is called --{older[0]} there"
+            yield Advice(ERROR, name, f"nsys {version} does not know --{name}", wanted)
+
+
+@rule
+def costs(draft: Draft) -> Iterator[Advice]:
+    """Options that are correct and dear."""
+    if draft.value("backtrace") == "dwarf":
+        yield Advice(WARNING, "backtrace", "dwarf stacks make large reports", "fp is cheaper")
+    for name in ("cuda-um-cpu-page-faults", "cuda-um-gpu-page-faults"):
+        if draft.wants(name):
+            yield Advice(WARNING, name, f"--{name} slows the program down much")
+    duration = draft.value("duration")
+    if _NUMBER.fullmatch(duration) and float(duration) > 300:
+        yield Advice(
+            WARNING, "duration", "NVIDIA does not support captures over 5 minutes",
+            "use --delay and a shorter --duration, or fewer traces",
+        )  # fmt: skip
+    if draft.wants("force-overwrite"):
+        yield Advice(WARNING, "force-overwrite", "an existing report of that name is lost")
+
+
+@rule
+def program_is_sound(draft: Draft) -> Iterator[Advice]:
+    """The program itself, and secrets on its command line."""
+    if draft.program and draft.program[0].startswith("-"):
+        yield Advice(
+            ERROR, "program", f"nsys takes {draft.program[0]!r} for an option of its own",
+            f"write ./{draft.program[0]}",
+        )  # fmt: skip
+    if any(_SECRET_WORD.search(word) for word in draft.program):
+        yield Advice(
+            WARNING, "program", "an argument looks like a secret, and every user there sees it",
+            "pass it by environment and name it in env_from",
+        )  # fmt: skip
+    if draft.env_from:
+        yield Advice(
+            NOTE, "env_from", "nsys writes the whole environment of the program into the report",
+            "do not share the .nsys-rep; values of " + ", ".join(draft.env_from) + " are in it",
+        )  # fmt: skip

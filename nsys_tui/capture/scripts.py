@@ -1,0 +1,118 @@
+"""The shell programs that are written for one job: data in them is quoted, the preamble is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_tui.capture import quoting, slurm
+from nsys_tui.capture.supervisor import shell_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from nsys_tui.capture.plan import Plan
+
+_PREAMBLE_FAILED = "nsys-tui: the preamble ended with status"
+
+
+def environment(env: Mapping[str, str], preamble: str) -> str:
+    """Exports and the user's own preamble; leaves the preamble's status in ``nt_rc``."""
+    text = quoting.assignments(env, export=True)
+    return f"{text}:\n{preamble}\nnt_rc=$?\n" if preamble else f"{text}nt_rc=0\n"
+
+
+def find_script(plan: Plan, *, thorough: bool) -> str:
+    """The part of the preflight that runs where and as the program will.
+
+    Args:
+        plan: working directory, environment and preamble.
+        thorough: also run ``nsys status -e``, which takes a real nsys a second or more.
+    """
+    settings = plan.target.settings
+    return (
+        f"cd -- {cwd_word(plan.cwd)} 2> /dev/null\n"
+        + environment(plan.env, settings.preamble)
+        + "printf '@@p preamble %s\\n' \"$nt_rc\"\n"
+        + quoting.assignments({"NSYS": settings.nsys, "THOROUGH": "yes" if thorough else "no"})
+        + shell_text("find_nsys.sh")
+    )
+
+
+def cwd_word(cwd: str) -> str:
+    """A working directory as a shell word; ``~`` at its start is the home folder."""
+    if cwd in ("", "~"):
+        return '"$HOME"'
+    if cwd.startswith("~/"):
+        return '"$HOME"/' + quoting.word(cwd[2:])
+    return quoting.word(cwd)
+
+
+def run_script(plan: Plan, capture: str, job_dir: str, cwd: str, argv: Sequence[str]) -> str:
+    """``run.sh``: secrets, environment, preamble, working directory, then the command itself.
+
+    Args:
+        plan: what to run.
+        capture: id of the capture; processes carry it as ``NSYS_TUI_JOB``.
+        job_dir: absolute folder of the job over there.
+        cwd: absolute working directory.
+        argv: the command of nsys.
+    """
+    env_file = quoting.word(f"{job_dir}/env")
+    args = plan.target.settings.slurm.args if plan.target.settings.launcher == "srun" else ()
+    launcher = ["srun", "--unbuffered", "--export=ALL", f"--job-name=nt-{capture}", *args]
+    command = [*launcher, *argv] if plan.target.slurm else list(argv)
+    return (
+        "#!/bin/sh\n"
+        f"if [ -f {env_file} ]; then . {env_file}; rm -f {env_file}; fi\n"
+        + environment({**plan.env, "NSYS_TUI_JOB": capture}, plan.target.settings.preamble)
+        + f"[ $nt_rc = 0 ] || {{ echo '{_PREAMBLE_FAILED}' $nt_rc >&2; exit 71; }}\n"
+        + f"cd -- {quoting.word(cwd)} || exit 72\n"
+        + f"exec {quoting.words(command)}\n"
+    )
+
+
+def export_script(plan: Plan, nsys: str, report: str, output: str) -> str:
+    """``run.sh`` of an export job: SQLite with what NCCL payloads need, to a new name."""
+    command = [
+        nsys, "export", "--type=sqlite", "--include-json=true", "--include-blobs=true",
+        f"--output={output}", report,
+    ]  # fmt: skip
+    return (
+        "#!/bin/sh\n"
+        + environment(plan.env, plan.target.settings.preamble)
+        + f"exec {quoting.words(command)}\n"
+    )
+
+
+def batch_script(plan: Plan, job_dir: str, lock: str, log_limit: int) -> tuple[str, list[str]]:
+    """The job script for ``sbatch`` and the arguments that stand on its command line."""
+    shell = "bash -l" if plan.target.settings.preamble else "sh"
+    words = quoting.words([f"{job_dir}/wrap.sh", job_dir, lock, str(log_limit), "batch"])
+    text, args = slurm.batch_script(plan.target.settings.slurm.args, f"exec sh {words} {shell}\n")
+    if plan.env_from or plan.replayed:
+        args = [*args, "--no-requeue"]  # the file of secrets is read once
+    return text, args
+
+
+def secrets_script(values: Mapping[str, str]) -> str:
+    """The file that ``run.sh`` reads and removes first."""
+    return quoting.assignments(values, export=True)
+
+
+def readable_batch_script(plan: Plan) -> tuple[str, list[str]]:
+    """The job script as a user would write it, and what stays on sbatch's command line."""
+    body = run_script(plan, "ID", ".", plan.cwd or "~", plan.argv(job_dir="."))
+    text, args = slurm.batch_script(plan.target.settings.slurm.args, body.partition("\n")[2])
+    return text, args
+
+
+def batch_faults(plan: Plan, grace_s: float) -> list[str]:
+    """What Slurm would pass over in silence in this plan, or find too late."""
+    if plan.target.settings.launcher != "sbatch":
+        return []
+    args = " ".join(plan.target.settings.slurm.args)
+    directives = slurm.lint(f"#SBATCH {args}\n", plan.needed_s(grace_s)) if args else []
+    preamble = slurm.lint(f":\n{plan.target.settings.preamble}\n")
+    return [f"slurm.args: {fault.partition(': ')[2]}" for fault in directives] + [
+        f"preamble: {fault.partition(': ')[2]}" for fault in preamble
+    ]

@@ -1,0 +1,218 @@
+"""What Slurm's words mean: task counts, queue states and reasons, the faults of a job script.
+
+Nothing here talks to Slurm; the supervisor does, over there.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_LONG_SHORT: Final = {"ntasks": "n", "nodes": "N", "time": "t"}
+
+QUEUED: Final = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED",
+                           "SPECIAL_EXIT", "RESV_DEL_HOLD", "SUSPENDED"})  # fmt: skip
+RUNNING: Final = frozenset(
+    {"RUNNING", "COMPLETING", "STAGE_OUT", "SIGNALING", "STOPPED", "RESIZING"}
+)
+
+_STATES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "CANCELLED": "the job was cancelled",
+        "TIMEOUT": "the job ran into its time limit",
+        "DEADLINE": "the job ran into its deadline",
+        "NODE_FAIL": "a node failed",
+        "BOOT_FAIL": "a node did not start",
+        "OUT_OF_MEMORY": "the job ran out of memory",
+        "PREEMPTED": "the job was pre-empted by another",
+        "FAILED": "the job failed",
+        "COMPLETED": "the job ended",
+        "REVOKED": "the job was taken to another cluster",
+    }
+)
+_REASONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "Resources": "waiting for free resources",
+        "Priority": "other jobs go first",
+        "Dependency": "waiting for another job",
+        "JobHeldUser": "held by the user: scontrol release starts it",
+        "JobHeldAdmin": "held by an administrator",
+        "BeginTime": "its begin time has not come",
+        "ReqNodeNotAvail": "a node it asked for is not available",
+        "PartitionDown": "the partition is down",
+        "PartitionTimeLimit": "it asks for more time than the partition allows",
+        "PartitionNodeLimit": "it asks for more nodes than the partition allows",
+        "QOSMaxJobsPerUserLimit": "the limit of jobs per user is reached",
+        "AssocGrpGRES": "the account's GPU limit is reached",
+        "QOSMaxGRESPerUser": "the limit of GPUs per user is reached",
+        "Licenses": "waiting for a licence",
+        "BadConstraints": "no node can ever satisfy what it asks for",
+    }
+)
+
+SBATCH_OPTIONS: Final = frozenset(
+    {
+        "account", "acctg-freq", "array", "batch", "bb", "bbf", "begin", "chdir",
+        "cluster-constraint", "clusters", "comment", "constraint", "container", "contiguous",
+        "core-spec", "cores-per-socket", "cpu-freq", "cpus-per-gpu", "cpus-per-task",
+        "deadline", "delay-boot", "dependency", "distribution", "error", "exclude", "exclusive",
+        "export", "export-file", "extra-node-info", "get-user-env", "gid", "gpu-bind",
+        "gpu-freq", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres",
+        "gres-flags", "hint", "hold", "ignore-pbs", "input", "job-name", "kill-on-invalid-dep",
+        "licenses", "mail-type", "mail-user", "mcs-label", "mem", "mem-bind", "mem-per-cpu",
+        "mem-per-gpu", "mincpus", "network", "nice", "no-kill", "no-requeue", "nodefile",
+        "nodelist", "nodes", "ntasks", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node",
+        "ntasks-per-socket", "open-mode", "output", "overcommit", "oversubscribe", "parsable",
+        "partition", "power", "prefer", "priority", "profile", "propagate", "qos", "quiet",
+        "reboot", "requeue", "reservation", "signal", "sockets-per-node", "spread-job",
+        "switches", "test-only", "thread-spec", "threads-per-core", "time", "time-min", "tmp",
+        "uid", "use-min-nodes", "verbose", "wait", "wait-all-nodes", "wckey", "wrap",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class JobState:
+    """One answer of the queue about our job."""
+
+    job: str
+    state: str
+    reason: str = ""
+    nodes: str = ""
+
+    @property
+    def queued(self) -> bool:
+        """Whether the job still waits (or waits again, after a requeue)."""
+        return self.state in QUEUED
+
+    @property
+    def over(self) -> bool:
+        """Whether the job has left the queue."""
+        return self.state not in QUEUED and self.state not in RUNNING
+
+    def words(self) -> str:
+        """The state and its reason for a reader."""
+        reason = self.reason.strip("()")
+        told = _REASONS.get(reason, "" if reason in ("", "None") else reason)
+        if self.queued:
+            return told or self.state.lower()
+        return _STATES.get(self.state, self.state.lower()) + (
+            f" ({told})" if told and self.over else ""
+        )
+
+
+def parse_job(line: str) -> JobState:
+    """Reads ``id|state|reason|nodes`` as the supervisor sends it."""
+    parts = [*line.split("|"), "", "", ""]
+    return JobState(
+        parts[0].strip(), parts[1].split()[0] if parts[1].split() else "", parts[2], parts[3]
+    )
+
+
+def argument(args: Sequence[str], name: str) -> str:
+    """The value of a Slurm option in any of its spellings; the last one counts."""
+    short = f"-{_LONG_SHORT.get(name, ' ')}"
+    value = ""
+    for position, item in enumerate(args):
+        following = args[position + 1] if position + 1 < len(args) else ""
+        if item.startswith(f"--{name}="):
+            value = item.partition("=")[2]
+        elif item in (f"--{name}", short):
+            value = following
+        elif item.startswith(short) and not item.startswith("--"):
+            value = item[2:]
+    return value
+
+
+def _count(text: str) -> int:
+    match = re.match(r"\d+", text)
+    return int(match[0]) if match else 0
+
+
+def expected_processes(args: Sequence[str]) -> int:
+    """How many tasks these arguments start, as far as they say; 1 when they say nothing."""
+    tasks = _count(argument(args, "ntasks"))
+    nodes = _count(argument(args, "nodes")) or 1
+    per_node = _count(argument(args, "ntasks-per-node"))
+    return tasks or nodes * (per_node or 1)
+
+
+def seconds(limit: str) -> int | None:
+    """A Slurm time limit (``20``, ``20:00``, ``1:20:00``, ``2-0:0:0``) in seconds."""
+    match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", limit)
+    if match is None:
+        return None
+    days, *rest = match.groups()
+    numbers = [int(part) for part in rest if part is not None]
+    if days is not None:
+        hours, minutes, secs = [*numbers, 0, 0][:3]
+    elif len(numbers) == 3:
+        hours, minutes, secs = numbers
+    else:
+        hours, (minutes, secs) = 0, [*numbers, 0][:2]
+    return int(days or 0) * 86400 + hours * 3600 + minutes * 60 + secs
+
+
+def batch_script(args: Sequence[str], body: str) -> tuple[str, list[str]]:
+    """A job script with its ``#SBATCH`` lines, and the arguments that no such line can carry.
+
+    Args:
+        args: arguments for ``sbatch`` from the target.
+        body: the commands.
+    """
+    plain = [item for item in args if re.fullmatch(r"-[\w:,.=/+@%-]+", item)]
+    plain = plain if len(plain) == len(args) else []
+    lines = "".join(f"#SBATCH {item}\n" for item in plain)
+    return f"#!/bin/sh\n{lines}{body}", [] if plain else list(args)
+
+
+def lint(script: str, needed_s: float = 0) -> list[str]:
+    """Faults of a job script that Slurm passes over in silence, or finds too late.
+
+    Args:
+        script: the text of the script.
+        needed_s: seconds that the capture asks for (delay + duration + grace); 0 = unknown.
+    """
+    found = []
+    began = ""
+    for number, line in enumerate(script.splitlines(), 1):
+        text = line.strip()
+        if text.startswith("#SBATCH"):
+            if began:
+                found.append(f"line {number}: #SBATCH after the first command ({began}) is ignored")
+            found += [f"line {number}: {fault}" for fault in _directive_faults(text, needed_s)]
+        elif re.match(r"#\s*[A-Za-z]+\b", text) and _looks_like_directive(text):
+            found.append(f"line {number}: {text.split()[0]} is not #SBATCH, so Slurm ignores it")
+        elif text and not text.startswith("#") and not began:
+            began = f"line {number}"
+    return found
+
+
+def _looks_like_directive(text: str) -> bool:
+    first, _, rest = text.partition(" ")
+    if first == "#":
+        first, _, rest = text[1:].strip().partition(" ")
+        first = "#" + first
+    near = difflib.SequenceMatcher(None, first.upper(), "#SBATCH").ratio()
+    return near >= 0.7 and rest.lstrip().startswith("-")
+
+
+def _directive_faults(text: str, needed_s: float) -> Iterable[str]:
+    words = text.split()[1:]
+    for item in words:
+        if item.startswith("--"):
+            name = item[2:].partition("=")[0]
+            if name not in SBATCH_OPTIONS:
+                near = difflib.get_close_matches(name, SBATCH_OPTIONS, 1)
+                yield f"--{name} is no option of sbatch" + (
+                    f"; did you mean --{near[0]}?" if near else ""
+                )
+    limit = seconds(argument(words, "time"))
+    if limit is not None and needed_s and limit < needed_s:
+        yield f"a time limit of {limit} s, and the capture needs {needed_s:.0f} s"

@@ -1,0 +1,214 @@
+"""The user's own OpenSSH as the way to another machine.
+
+Whatever works with ``ssh HOST`` works here: the user's config, agents, jump hosts, certificates,
+second factors. One connection is opened and shared; questions come through :mod:`.askpass`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.capture.askpass import AskpassServer, PromptHandler, PromptKind
+from nsys_tui.capture.channel import Channel
+from nsys_tui.capture.failures import (
+    AuthenticationError,
+    CaptureError,
+    ConnectionLostError,
+    HostKeyError,
+    UnreachableError,
+)
+from nsys_tui.capture.launchers import container_argv
+from nsys_tui.capture.link import explain_container, through
+from nsys_tui.capture.quoting import printable
+from nsys_tui.capture.supervisor import request
+from nsys_tui.capture.targets import Target, check_host
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMAND: Final = "exec sh -s"
+"""The only string that a remote shell is ever given as a command."""
+
+PATH_LIMIT: Final = 90
+"""Longest control path: ssh adds 17 characters while it binds, and sockets end at 108."""
+
+_CONNECT_S: Final = 15
+_PROMPT_S: Final = 300
+_ALIVE: Final = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
+
+
+class SshConnector:
+    """Connects to a host, and from there on into a container if the target has one."""
+
+    def __init__(self, target: Target, ssh: Sequence[str], on_prompt: PromptHandler | None) -> None:
+        self._target = target
+        self._ssh = list(ssh)
+        self._host = check_host(target.settings.host)
+        self._on_prompt = on_prompt
+        self._folder: Path | None = None
+        self._askpass: AskpassServer | None = None
+        self._own_master = False
+        self._env: dict[str, str] | None = None
+        self._options: list[str] | None = None
+
+    async def connect(self) -> Channel:
+        """A channel over a shared connection; see :class:`~nsys_tui.capture.link.Connector`."""
+        if self._options is None:
+            self._options = await self._prepare()
+        argv = [*self._ssh, "-T", "-o", "RemoteCommand=none", *_ALIVE, *self._options]
+        channel = Channel([*argv, "--", self._host, COMMAND], env=self._env, remote=True)
+        patience_s = _PROMPT_S if self._on_prompt else _CONNECT_S * 2
+        try:
+            await channel.ask(request("hello"), patience_s)
+        except ConnectionLostError as error:
+            raise self._explain_ssh(error) from error
+        except FileNotFoundError as error:
+            raise CaptureError(
+                f"there is no {self._ssh[0]} on this machine", "", "install the OpenSSH client"
+            ) from error
+        return through(channel, self._target)
+
+    async def close(self) -> None:
+        """Ends our own master connection and removes its folder."""
+        if self._own_master and self._options is not None:
+            await self._run("-O", "exit", *self._options)
+        if self._askpass is not None:
+            await self._askpass.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder = self._askpass = self._options = None
+
+    async def _prepare(self) -> list[str]:
+        """Options for the shared connection and for questions."""
+        settings = await self._settings()
+        options: list[str] = []
+        if settings.get("connecttimeout", "none") == "none":
+            options += ["-o", f"ConnectTimeout={_CONNECT_S}"]
+        self._folder = _private_folder()
+        if self._on_prompt is None:
+            options += ["-o", "BatchMode=yes"]
+        else:
+            self._askpass = AskpassServer(self._folder, self._target.name, self._on_prompt)
+            self._env = dict(os.environ) | await self._askpass.start()
+        if not await self._users_master(settings):
+            path = self._folder / "%C"
+            if len(str(self._folder)) + 41 <= PATH_LIMIT:
+                self._own_master = True
+                options += ["-o", "ControlMaster=auto", "-o", "ControlPersist=60"]
+                options += ["-o", f"ControlPath={path}"]
+        return options
+
+    async def _settings(self) -> dict[str, str]:
+        """What the user's config says about the host, as ``ssh -G`` resolves it."""
+        _, output = await self._run("-G")
+        pairs = (line.partition(" ") for line in output.splitlines())
+        return {key: value for key, _, value in pairs}
+
+    async def _users_master(self, settings: dict[str, str]) -> bool:
+        """Whether the user has a shared connection of their own that answers."""
+        if settings.get("controlpath", "none") in ("none", ""):
+            return False
+        status, _ = await self._run("-O", "check")
+        return status == 0
+
+    async def _run(self, *args: str) -> tuple[int, str]:
+        """Runs a local command of ssh that needs no connection."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._ssh, *args, "--", self._host,
+                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+        except OSError:
+            return 255, ""
+        with contextlib.suppress(TimeoutError):
+            output, _ = await asyncio.wait_for(process.communicate(), 10)
+            return process.returncode or 0, output.decode("utf-8", "replace")
+        return 255, ""
+
+    def explain(self, error: ConnectionLostError) -> CaptureError:
+        """A lost connection in ssh's own last words, with the next step."""
+        ours = error.status == 255 or not container_argv(self._target)
+        return self._explain_ssh(error) if ours else explain_container(self._target, error)
+
+    def _explain_ssh(self, error: ConnectionLostError) -> CaptureError:
+        text = error.stderr.replace("\r", "")
+        lines = [printable(line) for line in text.splitlines() if line.strip()]
+        said = lines[-1] if lines else error.title
+        name = f"{self._target.name} ({self._host})"
+        if "HOST IDENTIFICATION HAS CHANGED" in text or "host key has changed" in text.lower():
+            return HostKeyError(
+                f"{name}: the host key is not the known one",
+                _offending(text) or said,
+                "ask its administrator; if it was reinstalled, remove that line of known_hosts",
+            )
+        if "Host key verification failed" in text:
+            asked = self._askpass is not None and PromptKind.HOST_KEY in self._askpass.asked
+            return HostKeyError(
+                f"{name}: the host key was not accepted" if asked else f"{name}: unknown host key",
+                said,
+                "compare its fingerprint, then accept it"
+                if asked
+                else f"run `ssh {self._host}` once, compare the fingerprint and accept it",
+            )
+        if "Permission denied" in text or "Too many authentication failures" in text:
+            return AuthenticationError(f"{name}: permission denied", said, self._way_in(said))
+        if "Could not resolve hostname" in text:
+            return UnreachableError(
+                f"{name}: unknown host", said, "correct the host's name, or add it to ~/.ssh/config"
+            )
+        return UnreachableError(
+            f"{name} cannot be reached", said, f"try `ssh {self._host}`; see its own words above"
+        )
+
+    def _way_in(self, said: str) -> str:
+        if self._on_prompt is None and re.search(r"password|keyboard-interactive", said):
+            return "it wants a password or code; run this in a terminal, or use a key or an agent"
+        return "check the user name, and that your key is loaded (ssh-add -l) and known there"
+
+
+def _offending(text: str) -> str:
+    match = re.search(r"Offending .* key in (\S+:\d+)", text)
+    return f"the known key is in {match[1]}" if match else ""
+
+
+def _private_folder() -> Path:
+    """A fresh 0700 folder with a short path; folders of processes that are gone are removed."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    base = Path(runtime) / "nsys-tui" if runtime and len(runtime) < 30 else None
+    if base is None or not _make(base):
+        base = Path("/tmp") / f"nsys-tui-{os.getuid()}"
+        if not _make(base):
+            base = Path(tempfile.mkdtemp(prefix="nsys-tui-"))
+    for old in base.iterdir():
+        pid = old.name.partition("-")[0]
+        if pid.isdigit() and not _exists(int(pid)):
+            shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=base))
+
+
+def _make(folder: Path) -> bool:
+    """Whether the folder is there and is ours alone."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()
+    except OSError:
+        return False
+    return status.st_uid == os.getuid() and status.st_mode & 0o077 == 0 and not folder.is_symlink()
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

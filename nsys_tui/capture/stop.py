@@ -1,0 +1,97 @@
+"""Ending a running job without losing what it collected, unless that is what the user wants.
+
+Closing a connection ends nothing over there; only a second command does, to the job's process group
+or through scancel. INT lets nsys write its report; TERM is for one that does not listen; KILL is
+sent only when the user says so, because it loses the report.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from nsys_tui.capture.events import StateChanged, StopStuck
+from nsys_tui.capture.quoting import printable
+from nsys_tui.capture.record import now
+from nsys_tui.capture.supervisor import last
+
+if TYPE_CHECKING:
+    from nsys_tui.capture.job import Job
+    from nsys_tui.capture.supervisor import Answer
+
+DISCARD_GRACE_S = 10.0
+_LOOK_S = 0.5
+
+
+async def send(job: Job, name: str, *, note: bool = True) -> list[Answer]:
+    """Sends one signal to the job.
+
+    Args:
+        job: the job.
+        name: INT, TERM or KILL.
+        note: write it into the record first; not done while another process drives the capture.
+    """
+    if note:
+        job.update(signals=(*job.record.signals, f"{name} {now()}"))
+    return await job.ask("signal", SIG=name)
+
+
+async def stop(job: Job, ended: asyncio.Event, *, keep: bool) -> None:
+    """Ends a job step by step; returns when it has ended or only KILL is left.
+
+    Args:
+        job: the job.
+        ended: set by whoever follows the job, at its end.
+        keep: INT first and then as long as it still writes, or TERM and KILL at once.
+    """
+    job.update(stop="keep" if keep else "discard")
+    job.emit(StateChanged(job.record.state, "stopping" if keep else "stopping, to be discarded"))
+    if keep:
+        began = time.monotonic()
+        grace_s = job.settings.grace / 1e9
+        for signal_name in ("INT", "TERM"):
+            await _send_until_heard(job, ended, signal_name)
+            if await _quiet(job, ended, grace_s):
+                return
+        job.emit(StopStuck(time.monotonic() - began))
+        return
+    for signal_name in ("TERM", "KILL"):
+        await _send_until_heard(job, ended, signal_name)
+        if await _ends_within(ended, DISCARD_GRACE_S):
+            return
+
+
+async def _send_until_heard(job: Job, ended: asyncio.Event, name: str) -> None:
+    """Sends a signal; again while the job is only just being started."""
+    answers = await send(job, name)
+    while last(answers, "signalled") is None and not await _ends_within(ended, _LOOK_S):
+        answers = await send(job, name, note=False)
+
+
+async def _quiet(job: Job, ended: asyncio.Event, grace_s: float) -> bool:
+    """Waits for the end as long as the log grows; false when it was still for the grace time."""
+    job.growth = time.monotonic()
+    while time.monotonic() - job.growth < grace_s:
+        if await _ends_within(ended, _LOOK_S):
+            return True
+    return False
+
+
+async def _ends_within(ended: asyncio.Event, seconds: float) -> bool:
+    try:
+        await asyncio.wait_for(ended.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def left_over(job: Job, signal_name: str = "") -> list[str]:
+    """Processes that still carry the job's mark after its end, as ``pid name``.
+
+    Args:
+        job: the job.
+        signal_name: a signal to send them, when the user asked for that.
+    """
+    answers = await job.ask("left", SIG=signal_name)
+    return [printable(answer.value) for answer in answers if answer.key == "left"]

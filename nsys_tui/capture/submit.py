@@ -1,0 +1,130 @@
+"""The first steps: look whether the capture can work there, then start it exactly once."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from typing import TYPE_CHECKING
+
+from nsys_tui.capture import quoting, scripts
+from nsys_tui.capture.advice import ERROR
+from nsys_tui.capture.events import Checked
+from nsys_tui.capture.failures import (
+    CaptureError,
+    LockedError,
+    OutputTakenError,
+    PreflightError,
+)
+from nsys_tui.capture.preflight import Preflight, checks, exit_code, read_probe
+from nsys_tui.capture.quoting import printable
+from nsys_tui.capture.record import State, now
+from nsys_tui.capture.supervisor import Answer, last, shell_text
+
+if TYPE_CHECKING:
+    from nsys_tui.capture.job import Job
+
+
+async def probe(job: Job, *, thorough: bool = False) -> Preflight:
+    """Asks the far side what is there; changes nothing but the folder of jobs."""
+    script = scripts.find_script(job.plan, thorough=thorough)
+    answers = await job.ask("probe", timeout_s=90, FIND=script)
+    return read_probe(answers)
+
+
+async def check(job: Job) -> None:
+    """Refuses a capture that cannot work, before anything is started.
+
+    Raises:
+        PreflightError: with all that is wrong, and exit status 69 when nsys is missing.
+    """
+    job.reach(State.CHECKING)
+    job.found = found = await probe(job)
+    lines = checks(found, job.plan.target, job.plan)
+    job.emit(Checked(tuple(lines)))
+    for fault in scripts.batch_faults(job.plan, job.settings.grace / 1e9):
+        job.remark("warning", fault)
+    errors = [line for line in lines if line.severity == ERROR]
+    if errors:
+        failure = PreflightError(
+            f"{job.plan.target.describe()}: {errors[0].text}",
+            "\n".join(line.text for line in errors[1:]),
+            errors[0].remedy,
+        )
+        failure.exit_code = exit_code(lines)
+        raise failure
+    version = found.facts.nsys_version
+    job.update(
+        where=found.get("host"),
+        jobs_dir=found.get("jobs"),
+        job_dir=f"{found.get('jobs')}/{job.record.id}",
+        cwd=found.get("cwd"),
+        nsys_path=found.nsys,
+        nsys_version=".".join(map(str, version)) if version else "",
+        git_commit=found.get("git"),
+        git_dirty=bool(found.get("git_dirty")),
+    )
+
+
+async def submit(job: Job, *, anyway: bool = False) -> None:
+    """Starts the job, or finds that it was started already.
+
+    Raises:
+        LockedError: another capture runs on this target, and ``anyway`` is not set.
+        OutputTakenError: the report's name is taken.
+        CaptureError: the far side could not take the job.
+    """
+    record, plan = job.record, job.plan
+    argv = plan.argv(record.nsys_path or "nsys", record.job_dir)
+    job.update(argv=tuple(argv))
+    job.reach(State.SUBMITTING)
+    job.link.patient = True
+    lock = f"{record.jobs_dir}/lock.{plan.target.name}"
+    batch, batch_args = "", [""]
+    if plan.target.settings.launcher == "sbatch":
+        batch, batch_args = scripts.batch_script(plan, record.job_dir, lock, job.settings.log_limit)
+    answers = await job.ask(
+        "start",
+        timeout_s=120,
+        RUN=scripts.run_script(plan, record.id, record.job_dir, record.cwd, argv),
+        WRAP=shell_text("wrap.sh"),
+        OWNER=_owner(job),
+        SECRETS=scripts.secrets_script(job.secrets),
+        FUNCTIONS=plan.functions_json,
+        BATCH=batch,
+        BATCH_ARGS=quoting.words(batch_args) if batch else "",
+        TAKEN="" if "%" in plan.output else plan.output,
+        FORCE="yes" if plan.options.get("force-overwrite") == "true" else "no",
+        ANYWAY="yes" if anyway else "no",
+    )
+    _understand(job, answers)
+
+
+def _owner(job: Job) -> str:
+    who = f"{getpass.getuser()} from {socket.gethostname()}"
+    return printable(f"{who} on target {job.plan.target.name} since {now()}", 300)
+
+
+def _understand(job: Job, answers: list[Answer]) -> None:
+    for answer in answers:
+        text = printable(answer.value)
+        if answer.key == "locked":
+            raise LockedError(
+                f"{job.plan.target.describe()}: another capture runs there",
+                text,
+                "wait for it (--queue), start anyway (--anyway), or attach to it",
+            )
+        if answer.key == "taken":
+            raise OutputTakenError(
+                f"{text} exists already", "", "choose another --output, or --force-overwrite=true"
+            )
+        if answer.key == "rejected":
+            raise CaptureError("Slurm did not take the job", text, "correct slurm.args")
+        if answer.key == "error":
+            raise CaptureError(f"{job.plan.target.describe()}: {text}", "", "nothing was started")
+        if answer.key == "note":
+            job.remark("note", text)
+    state = last(answers, "state") or "absent"
+    if state in ("absent", "stillborn"):
+        raise CaptureError("the job was not started", f"its state is {state}", "start it again")
+    pid = last(answers, "pid") or ""
+    job.update(pid=int(pid) if pid.isdigit() else 0, slurm_job=last(answers, "job") or "")

@@ -1,0 +1,133 @@
+"""The command line: one verb per file of ``commands/``; an argument that is no verb is a report.
+
+Only the verb that runs is imported, so that ``--version`` and ``--help`` stay instant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import os
+import sys
+from contextlib import nullcontext, redirect_stdout
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui import __version__
+from nsys_tui.errors import UNEXPECTED, CancelledError, NsysTuiError, UsageError
+from nsys_tui.names import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+VERBS: Final[dict[str, str]] = {
+    "open": "open a report in the terminal (the default)",
+    "overview": "what was captured, busy split per GPU, top kernels and ranges",
+    "stats": "statistical reports under nsys's own names",
+    "analyze": "expert rules and findings",
+    "stalls": "why the GPU stood idle",
+    "iterations": "time of each training step by phase, and outliers",
+    "stacks": "GPU time, CPU samples or backtraces as folded stacks",
+    "compare": "two reports side by side, with a verdict",
+    "baseline": "save, list and remove named baselines for compare",
+    "fleet": "many reports: ranks, stragglers, heat map",
+    "logs": "NCCL and trainer logs",
+    "collectives": "NCCL collectives: which kernel, bandwidth, who comes late",
+    "capture": "profile a program here, over SSH, in Slurm or in a container",
+    "targets": "list, check and edit the places to capture on",
+    "captures": "list, attach to, stop and remove captures",
+    "export": "write a table or a window in another format",
+    "demo": "write the demo report",
+    "doctor": "what terminal, clipboard, nsys and cache were found",
+    "completion": "print shell completion",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports usage errors with the documented exit code instead of argparse's 2."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise UsageError(message, hint=f"see {self.prog} --help")
+
+
+def available_verbs() -> dict[str, str]:
+    """Verbs whose module exists, with their one-line help."""
+    return {
+        verb: text
+        for verb, text in VERBS.items()
+        if importlib.util.find_spec(f"nsys_tui.commands.{verb}") is not None
+    }
+
+
+def build_parser(verbs: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """The parser with the given verbs (default: all) in full and the others by name only."""
+    parser = _Parser(
+        prog="nsys-tui",
+        description="Read, explain and repeat NVIDIA Nsight Systems profiles in the terminal.",
+        epilog="nsys-tui REPORT opens a report; nsys-tui VERB --help explains a verb.",
+    )
+    parser.add_argument("--version", action="version", version=f"nsys-tui {__version__}")
+    subparsers = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=_Parser)
+    for verb, text in available_verbs().items():
+        if verbs is None or verb in verbs:
+            importlib.import_module(f"nsys_tui.commands.{verb}").add_parser(subparsers)
+        else:
+            subparsers.add_parser(verb, help=text, add_help=False)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line and returns its exit status (definitions in ``errors``)."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        with _screened():
+            return _run(words)
+    except NsysTuiError as error:
+        _tell(f"nsys-tui: {error}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("nsys-tui: interrupted", file=sys.stderr)
+        return CancelledError.exit_code
+    except BrokenPipeError:
+        # The reader of our output left (| head -1): not an error, and nothing more may be written.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("NSYS_TUI_DEBUG"):
+            raise
+        kind = type(error).__name__
+        _tell(f"nsys-tui: unexpected fault: {kind}: {error}")
+        print("set NSYS_TUI_DEBUG=1 to see where, and please report it", file=sys.stderr)
+        return UNEXPECTED
+
+
+def _screened() -> AbstractContextManager[object]:
+    """Standard output as verbs see it: on a terminal, without the escape sequences of names."""
+    if not sys.stdout.isatty():
+        return nullcontext()
+    from nsys_tui.text.console import Console
+
+    return redirect_stdout(Console(sys.stdout))
+
+
+def _tell(text: str) -> None:
+    """Prints an error; names that it quotes may hold escape sequences."""
+    print("\n".join(visible(line) for line in text.split("\n")), file=sys.stderr)
+
+
+def _run(words: list[str]) -> int:
+    if words and words[0] not in VERBS and words[0] not in ("-h", "--help", "--version"):
+        words = ["open", *words]
+    verb = words[0] if words and words[0] in VERBS else None
+    parser = build_parser([verb] if verb else [])
+    try:
+        arguments = parser.parse_args(words)
+    except SystemExit as done:  # --help and --version
+        return int(done.code or 0)
+    if arguments.verb is None:
+        parser.print_help()
+        return UsageError.exit_code
+    status: int = arguments.run(arguments)
+    sys.stdout.flush()
+    return status

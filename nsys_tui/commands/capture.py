@@ -1,0 +1,267 @@
+"""``nsys-tui capture``: profile a program here, over SSH, in Slurm or in a container."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from nsys_tui.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_tui.capture.plan import Plan
+    from nsys_tui.config import Config
+
+_DESCRIPTION = """Starts nsys on a target, follows it, and brings the report home.
+The path of the report is printed on stdout; everything else goes to stderr.
+Options of nsys keep their long names; others go through --nsys-option."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds the verb."""
+    parser = subparsers.add_parser(
+        "capture",
+        help="profile a program here, over SSH, in Slurm or in a container",
+        description=_DESCRIPTION,
+        usage="nsys-tui capture [TARGET] [options] -- COMMAND [ARGUMENT ...]",
+        allow_abbrev=False,
+    )
+    add_options(parser)
+    # everything from the first positional on, with "--" in it: argparse alone would lose the
+    # border between our words and the program's
+    parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.set_defaults(run=run)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of this verb and those of nsys that have a place in the table."""
+    from nsys_tui.capture.options import OPTIONS
+
+    add = parser.add_argument
+    add("--config", metavar="FILE", help="config file instead of the user's own")
+    add("--preset", default="", metavar="NAME", help="ready-made options; see --list-presets")
+    add("--list-presets", action="store_true", help="print the presets and what they set")
+    add("--cwd", default="", metavar="DIR", help="working directory over there")
+    add("--output", "-o", default="", metavar="NAME", help="report name; default: a fresh one")
+    add("--env", action="append", default=[], metavar="NAME=VALUE", help="set for the program")
+    add(
+        "--env-from", action="append", default=[], metavar="NAME",
+        help="pass this variable of our own environment on; its value is kept nowhere here",
+    )  # fmt: skip
+    add("--nsys-option", action="append", default=[], metavar="OPT", help="passed on as it is")
+    add("--again", metavar="REPORT", help="repeat how this report was made")
+    add("--repeat", metavar="ID", help="repeat an earlier capture")
+    add(
+        "--replay", action="append", default=[], metavar="NAME",
+        help="with --again: take this variable's value from the report",
+    )  # fmt: skip
+    add("--check", action="store_true", help="only look whether it could work there")
+    add("--print", action="store_true", help="only print the command or job script")
+    add("--detach", action="store_true", help="start, print the id and return")
+    add("--queue", action="store_true", help="wait for another capture on the target")
+    add("--anyway", action="store_true", help="start beside another capture on the target")
+    add("--batch", action="store_true", help="never ask; fail where ssh would")
+    add("--json", action="store_true", help="events as JSON lines on stdout")
+    add("--propagate", action="store_true", help="exit with the program's own status")
+    group = parser.add_argument_group("options of nsys profile")
+    for option in OPTIONS.values():
+        text = option.help + (f" (default {option.default})" if option.default != "none" else "")
+        group.add_argument(
+            option.flag, dest=f"nsys_{option.name}", metavar=option.kind.value.upper(),
+            help=text.replace("%", "%%"),
+        )  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the verb."""
+    target, command = _sides(arguments)
+    from nsys_tui.config import load_config
+
+    config = load_config(arguments.config)
+    if arguments.list_presets:
+        return _list_presets(config)
+    plan, secrets = _plan(arguments, config, target, command)
+    _explain(plan)
+    if arguments.print:
+        return _print(plan, config)
+    if arguments.check:
+        from nsys_tui.commands.targets import check_plan
+
+        return check_plan(plan, config, arguments)
+    return _capture(arguments, config, plan, secrets)
+
+
+def _sides(arguments: argparse.Namespace) -> tuple[str, list[str]]:
+    """What stands before and after ``--``; options after the target are read here."""
+    words: list[str] = list(arguments.words)
+    border = words.index("--") if "--" in words else len(words)
+    before, command = words[:border], words[border + 1 :]
+    parser = argparse.ArgumentParser(
+        prog="nsys-tui capture", allow_abbrev=False, exit_on_error=False, add_help=False
+    )
+    add_options(parser)
+    parser.add_argument("target", nargs="?", default="")
+    try:
+        _, unknown = parser.parse_known_args(before, arguments)
+    except argparse.ArgumentError as error:
+        raise UsageError(str(error), hint="see nsys-tui capture --help") from error
+    if unknown:
+        raise UsageError(
+            f"not understood: {' '.join(unknown)}", "",
+            "write -- before the program; further nsys options go through --nsys-option=…",
+        )  # fmt: skip
+    return arguments.target, command
+
+
+def _plan(
+    arguments: argparse.Namespace, config: Config, target: str, command: Sequence[str]
+) -> tuple[Plan, dict[str, str]]:
+    from nsys_tui.capture.options import OPTIONS
+    from nsys_tui.capture.plan import make_plan
+    from nsys_tui.capture.targets import find_target
+
+    given = {name: getattr(arguments, f"nsys_{name}") for name in OPTIONS}
+    options = {name: value for name, value in given.items() if value is not None}
+    base, secrets = _base(arguments, config, target)
+    if base is None:
+        chosen = find_target(config, target)
+    else:
+        chosen = base.target
+        options = {**base.options, **options}
+        command = command or base.program
+    return (
+        make_plan(
+            chosen,
+            command,
+            options=options,
+            preset=arguments.preset,
+            config=config,
+            extra=[*(base.extra if base else ()), *arguments.nsys_option],
+            env={**(base.env if base else {}), **_pairs(arguments.env)},
+            env_from=[*(base.env_from if base else ()), *arguments.env_from],
+            replayed=tuple(arguments.replay),
+            cwd=arguments.cwd or (base.cwd if base else ""),
+            output=arguments.output,
+            functions_json=base.functions_json if base else "",
+        ),
+        secrets,
+    )
+
+
+def _base(
+    arguments: argparse.Namespace, config: Config, target: str
+) -> tuple[Plan | None, dict[str, str]]:
+    """The plan that ``--again`` or ``--repeat`` starts from, and replayed values."""
+    from nsys_tui.capture.again import plan_again, plan_from_record, replayed_values
+    from nsys_tui.capture.quoting import printable
+    from nsys_tui.capture.record import Store
+
+    if arguments.again and arguments.repeat:
+        raise UsageError("--again and --repeat cannot stand together")
+    if arguments.repeat:
+        return plan_from_record(Store().load(arguments.repeat), config, target), {}
+    if not arguments.again:
+        if arguments.replay:
+            raise UsageError("--replay needs --again", hint="name the report with --again REPORT")
+        return None, {}
+    pairs, identity = _report_rows(arguments.again, config)
+    plan, again = plan_again(pairs, identity, config, target=target)
+    for remark in again.remarks if again else ():
+        print(f"note: {printable(remark)}", file=sys.stderr)
+    return plan, replayed_values(pairs, arguments.replay)
+
+
+def _report_rows(path: str, config: Config) -> tuple[list[tuple[str, str]], str]:
+    """Rows of META_DATA_CAPTURE and the identity of a report."""
+    from pathlib import Path
+
+    from nsys_tui.reader import open_report
+    from nsys_tui.reader.cache import report_id
+
+    nsys = None if config.nsys.path == "auto" else config.nsys.path
+    report = open_report(Path(path), nsys=nsys)
+    try:
+        table = report.rows("META_DATA_CAPTURE", "name", "value")
+        pairs = list(zip(table["name"], table["value"], strict=True)) if len(table) else []
+    finally:
+        report.close()
+    return [(str(name), str(value)) for name, value in pairs], report_id(Path(path))
+
+
+def _pairs(items: Sequence[str]) -> dict[str, str]:
+    pairs = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise UsageError(f"--env {item}: no value", hint="write --env NAME=VALUE")
+        pairs[name] = value
+    return pairs
+
+
+def _explain(plan: Plan) -> None:
+    """Prints remarks; an error that needs no look at the target ends the run."""
+    from nsys_tui.capture.quoting import printable
+
+    advice = plan.advice()
+    for item in advice:
+        line = f"{item.severity}: {item.text}" + (f"; {item.remedy}" if item.remedy else "")
+        print(printable(line), file=sys.stderr)
+    errors = [item for item in advice if item.severity == "error"]
+    if errors:
+        raise UsageError(errors[0].text, hint=errors[0].remedy)
+
+
+def _print(plan: Plan, config: Config) -> int:
+    from nsys_tui.capture import scripts
+    from nsys_tui.capture.quoting import printable
+
+    if plan.target.settings.launcher != "sbatch":
+        print(
+            printable(plan.command_text(), 100_000) if sys.stdout.isatty() else plan.command_text()
+        )
+        return 0
+    script, args = scripts.readable_batch_script(plan)
+    print(script, end="")
+    for fault in scripts.batch_faults(plan, config.capture.grace / 1e9):
+        print(f"warning: {printable(fault)}", file=sys.stderr)
+    if args:
+        print(f"note: on sbatch's command line: {printable(' '.join(args))}", file=sys.stderr)
+    return 0
+
+
+def _list_presets(config: Config) -> int:
+    from nsys_tui.capture.presets import presets
+
+    for preset in presets(config.capture).values():
+        words = [
+            f"--{name}={value if isinstance(value, str) else ','.join(value)}"
+            for name, value in preset.options.items()
+        ]
+        env = [f"{name}={value}" for name, value in preset.env.items()]
+        print(f"{preset.name}: {preset.about}\n    {' '.join([*env, *words])}")
+    return 0
+
+
+def _capture(
+    arguments: argparse.Namespace, config: Config, plan: Plan, secrets: dict[str, str]
+) -> int:
+    from nsys_tui.capture.capture import Capture
+    from nsys_tui.capture.quoting import printable
+    from nsys_tui.commands import capture_console as console
+
+    def make() -> Capture:
+        return Capture.create(
+            plan,
+            config,
+            on_event=console.listener(arguments),
+            on_prompt=console.prompt_handler(arguments),
+            secrets=secrets,
+            repeats=arguments.repeat or arguments.again or "",
+        )
+
+    print(printable(plan.command_text(), 10_000), file=sys.stderr)
+    manner = console.Manner(arguments.anyway, arguments.queue, arguments.detach)
+    record = console.drive(make, manner)
+    return console.finish(record, arguments)

@@ -1,0 +1,220 @@
+"""``nsys-tui captures``: list, follow, stop and remove captures of the past and the present."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any
+
+from nsys_tui.errors import OK, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nsys_tui.capture.capture import Capture
+    from nsys_tui.capture.record import Record
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds the verb."""
+    parser = subparsers.add_parser(
+        "captures",
+        help="list, attach to, stop and remove captures",
+        description="Captures are remembered in the user's state folder until they are removed.",
+    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    add = {
+        "list": "what, where, when, and how it ended",
+        "show": "everything that is remembered of one",
+        "log": "the output that was followed",
+        "attach": "follow one to its end, or bring its reports home",
+        "stop": "end a running one and keep what it collected",
+        "rm": "remove its record, its reports here and its folder over there",
+    }
+    parsers = {name: actions.add_parser(name, help=text) for name, text in add.items()}
+    for name, action in parsers.items():
+        if name != "list":
+            action.add_argument("id", metavar="ID", help="id, a part of it, or latest")
+        action.add_argument("--config", metavar="FILE", help="config file instead of the user's")
+        action.add_argument("--json", action="store_true", help="as JSON")
+        action.add_argument("--batch", action="store_true", help="never ask")
+    parsers["attach"].add_argument("--propagate", action="store_true", help="program's exit status")
+    how = parsers["stop"].add_mutually_exclusive_group()
+    how.add_argument("--discard", action="store_true", help="throw away what was collected")
+    how.add_argument("--kill", action="store_true", help="KILL at once; loses the report")
+    for name in ("stop", "rm"):
+        parsers[name].add_argument("--yes", action="store_true", help="remove without asking")
+    where = parsers["rm"].add_mutually_exclusive_group()
+    where.add_argument("--local", action="store_true", help="only what is on this machine")
+    where.add_argument("--remote", action="store_true", help="only the folder over there")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the verb."""
+    verbs = {
+        "list": _list, "show": _show, "log": _log, "attach": _attach, "stop": _stop, "rm": _remove,
+    }  # fmt: skip
+    return verbs[arguments.action](arguments)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from nsys_tui.capture.quoting import printable
+    from nsys_tui.capture.record import Store
+
+    records = Store().all()
+    if arguments.json:
+        print(json.dumps([record.to_json() for record in records], indent=1))
+        return OK
+    for record in records:
+        commit = record.git_commit[:9] + ("+" if record.git_dirty else "")
+        where = record.target_name + (f" ({record.where})" if record.where else "")
+        command = printable(shlex.join(record.program), 80)
+        print(f"{record.id}  {record.state:<10} {printable(where):<24} {commit:<10} {command}")
+        print(f"    {printable(result(record))}")
+    if not records:
+        print("no captures yet", file=sys.stderr)
+    return OK
+
+
+def result(record: Record) -> str:
+    """How a capture ended, in one line."""
+    if record.failure is not None:
+        return record.failure.title
+    if not record.state.over:
+        return "not finished: nsys-tui captures attach " + record.id
+    home = [report.local for report in record.reports if report.local]
+    exited = f"; the program exited {record.program_exit}" if record.program_exit else ""
+    kept = f" ({record.kept})" if record.kept else ""
+    return (", ".join(home) or "no report") + exited + kept
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from nsys_tui.capture.record import Store
+
+    print(json.dumps(Store().load(arguments.id).to_json(), indent=1))
+    return OK
+
+
+def _log(arguments: argparse.Namespace) -> int:
+    from nsys_tui.capture.output import OutputParser
+    from nsys_tui.capture.record import Store
+
+    store = Store()
+    path = store.log_path(store.load(arguments.id).id)
+    if not path.exists():
+        return OK
+    parser = OutputParser()
+    lines: list[str] = []
+    for update in [*parser.feed(path.read_bytes()), *parser.close()]:
+        if update.replaces and lines:
+            lines[-1] = update.text
+        else:
+            lines.append(update.text)
+    print("\n".join(lines))
+    return OK
+
+
+def _open(arguments: argparse.Namespace) -> Capture:
+    from nsys_tui.capture.capture import Capture
+    from nsys_tui.commands import capture_console as console
+    from nsys_tui.config import load_config
+
+    return Capture.attach(
+        arguments.id,
+        load_config(arguments.config),
+        on_event=console.listener(arguments),
+        on_prompt=console.prompt_handler(arguments),
+    )
+
+
+def _attach(arguments: argparse.Namespace) -> int:
+    from nsys_tui.commands import capture_console as console
+
+    record = console.drive(lambda: _open(arguments), console.Manner(stops=False))
+    return console.finish(record, arguments)
+
+
+def _stop(arguments: argparse.Namespace) -> int:
+    import asyncio
+
+    from nsys_tui.commands import capture_console as console
+
+    record = asyncio.run(_stop_and_follow(arguments))
+    if arguments.discard and record.kept == "discarded":
+        return _remove_parts(arguments, remote=True, local=False)
+    return console.finish(record, arguments)
+
+
+async def _stop_and_follow(arguments: argparse.Namespace) -> Record:
+    """Stops a capture; whoever follows it already goes on to bring it home, else we do."""
+    import asyncio
+
+    from nsys_tui.capture.failures import LockedError
+
+    capture = _open(arguments)
+    if capture.record.state.over:
+        raise UsageError(f"capture {capture.record.id} is over", result(capture.record))
+    running = asyncio.create_task(capture.run())
+    holding = asyncio.create_task(capture.held())
+    await asyncio.wait({running, holding}, return_when=asyncio.FIRST_COMPLETED)
+    holding.cancel()
+    if running.done() and isinstance(running.exception(), LockedError):
+        await capture.signal("KILL" if arguments.kill else "TERM" if arguments.discard else "INT")
+        await capture.close()
+        print("stopping; the process that follows it brings it home", file=sys.stderr)
+        return capture.record
+    if arguments.kill:
+        await capture.kill()
+    elif not running.done():
+        await capture.stop(keep=not arguments.discard)
+    return await running
+
+
+def _remove(arguments: argparse.Namespace) -> int:
+    return _remove_parts(arguments, remote=not arguments.local, local=not arguments.remote)
+
+
+def _remove_parts(arguments: argparse.Namespace, *, remote: bool, local: bool) -> int:
+    import asyncio
+
+    return asyncio.run(_remove_listed(arguments, remote=remote, local=local))
+
+
+async def _remove_listed(arguments: argparse.Namespace, *, remote: bool, local: bool) -> int:
+    """Shows every file that would go, asks, and only then removes."""
+    from nsys_tui.capture.quoting import printable
+    from nsys_tui.capture.record import Store
+    from nsys_tui.units import format_bytes
+
+    store = Store()
+    capture = _open(arguments)
+    record = capture.record
+    try:
+        there = await capture.leftovers() if remote and record.job_dir else []
+        here = [p for p in sorted(store.path(record.id).rglob("*")) if p.is_file()] if local else []
+        for file in there:
+            print(f"{record.where}: {printable(file.path)} {format_bytes(file.size)}")
+        for path in here:
+            print(f"here: {path} {format_bytes(path.stat().st_size)}")
+        for report in record.reports:
+            if record.job_dir and not report.path.startswith(record.job_dir + "/"):
+                print(f"stays: {printable(report.path)}, which is outside of our own folders")
+        if not arguments.yes and not _sure():
+            print("nothing was removed", file=sys.stderr)
+            return OK
+        if there:
+            await capture.remove_remote()
+        if local:
+            store.remove(record.id)
+    finally:
+        await capture.close()
+    return OK
+
+
+def _sure() -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError("removing needs a yes", hint="add --yes")
+    print("remove these files? (yes or no) ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() == "yes"

@@ -1,0 +1,234 @@
+"""``nsys-tui collectives``: which collective was which kernel, and how fast it was."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsys_tui.commands.options import TABLE_FORMATS
+from nsys_tui.errors import NoDataError, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from nsys_tui.analysis.nccl_calls import Calls
+    from nsys_tui.analysis.nccl_ranks import Traced
+    from nsys_tui.analysis.nccl_result import Collectives
+
+_SECTIONS = ("operations", "ranks", "collectives")
+_ROWS_OF_TEXT = 20
+"""Collectives listed in a table for people; all in the other formats."""
+
+_EPILOG = """\
+time = last end - last start over the ranks; where a rank is alone, its kernel, which includes
+waiting (≈). alg = buffer / time, bus = bytes per rank on the wire / time, as nccl-tests has them.
+Several reports of one job are put on one clock by the UTC start of their sessions.
+Example:  nsys-tui collectives rank0.nsys-rep:0 rank1.nsys-rep:1 --nccl-log nccl.*.log
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Registers the verb."""
+    import argparse
+
+    parser = subparsers.add_parser(
+        "collectives",
+        help="NCCL collectives: which kernel, bandwidth, who comes late",
+        description="Joins collectives with their kernels: sizes come from NCCL's NVTX payloads "
+        "in the report, or from an NCCL log.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "reports",
+        nargs="+",
+        metavar="REPORT[:RANK]",
+        help="report, or one per rank; the rank is needed where log and report number processes "
+        "differently, as in containers",
+    )
+    parser.add_argument(
+        "--nccl-log",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="NCCL_DEBUG logs that tell the sizes",
+    )
+    parser.add_argument("--format", choices=TABLE_FORMATS, default="table")
+    parser.add_argument(
+        "--section",
+        choices=_SECTIONS,
+        action="append",
+        metavar="NAME",
+        help=f"print only this part (repeatable): {', '.join(_SECTIONS)}; csv prints one, by "
+        "default collectives",
+    )
+    parser.add_argument(
+        "--top", type=int, metavar="N", help=f"collectives to list (default {_ROWS_OF_TEXT})"
+    )
+    parser.add_argument("--nsys", metavar="PATH", help="nsys executable for exporting a report")
+    parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Joins and prints."""
+    logged = None
+    if arguments.nccl_log:
+        from nsys_tui.logs import read_logs
+        from nsys_tui.logs.joining import join_calls
+
+        logged = join_calls(read_logs(arguments.nccl_log))
+    traced = open_traced(arguments.reports, arguments.nsys, use_cache=not arguments.no_cache)
+    print_collectives(join(traced, logged), arguments.format, arguments.section, arguments.top)
+    return 0
+
+
+def open_traced(
+    texts: Sequence[str], nsys: str | None = None, *, use_cache: bool = True
+) -> list[Traced]:
+    """Opens reports given as ``REPORT`` or ``REPORT:RANK``.
+
+    Raises:
+        UnreadableReportError: a file is no usable report.
+    """
+    from nsys_tui.analysis.nccl_ranks import Traced
+    from nsys_tui.commands.options import open_configured
+    from nsys_tui.config import load_config
+
+    config = load_config()
+    found = []
+    for text in texts:
+        path, rank = _place(text)
+        report = open_configured(path, config, nsys, use_cache=use_cache)
+        found.append(Traced(report, rank))
+    return found
+
+
+def _place(text: str) -> tuple[Path, int]:
+    path, colon, rank = text.rpartition(":")
+    if colon and rank.isdecimal() and len(rank) < 10 and not Path(text).exists():
+        return Path(path), int(rank)
+    return Path(text), -1
+
+
+def join(traced: Sequence[Traced], logged: Calls | None) -> Collectives:
+    """Finds the collectives.
+
+    Raises:
+        NoDataError: there are none; the message says why and what would record them.
+        UsageError: a rank was given for a report of several.
+    """
+    from nsys_tui.analysis.nccl import collectives
+    from nsys_tui.analysis.nccl_match import nccl_kernels
+    from nsys_tui.model.capabilities import Capability
+
+    for one in traced:
+        if one.rank >= 0 and len(set(nccl_kernels(one.report).pid.tolist())) > 1:
+            raise UsageError(
+                f"{one.report.name} holds several ranks, so it has no rank {one.rank} of its own",
+                hint="give the report without :RANK",
+            )
+    found = collectives(traced, logged)
+    if len(found):
+        return found
+    if not any(len(nccl_kernels(one.report)) for one in traced):
+        lacking = [one.report.lacks(Capability.KERNELS) for one in traced]
+        why = next((text for text in lacking if text), "no NCCL kernel in the report")
+        raise NoDataError(why, hint="collectives run as kernels named nccl*")
+    raise NoDataError(
+        "no collective could be joined with a kernel: "
+        + ("; ".join(found.notes) or "the report names no calls"),
+        hint="record with nsys profile --trace=nvtx,cuda, or give --nccl-log FILE, written with"
+        " NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL",
+    )
+
+
+def print_collectives(
+    found: Collectives, fmt: str, sections: Sequence[str] | None, top: int | None
+) -> None:
+    """Prints tables, or everything as JSON."""
+    from nsys_tui.analysis.nccl_tables import TABLES
+    from nsys_tui.commands.sections import sections_text
+    from nsys_tui.text.tables import chunks
+
+    if fmt == "json":
+        json.dump(as_json(found), sys.stdout, indent=1)
+        print()
+        return
+    if fmt == "csv":
+        name = (sections or ["collectives"])[0]
+        sys.stdout.writelines(chunks(TABLES[name](found, top), "csv"))
+        return
+    rows = top or (_ROWS_OF_TEXT if fmt == "table" else None)
+    tables = [TABLES[name](found, rows) for name in sections or _SECTIONS]
+    sys.stdout.write(sections_text(tables, fmt))
+
+
+def as_json(found: Collectives) -> dict[str, Any]:
+    """Every figure with its plain unit: ns, bytes, bytes per second; null where not known."""
+    from nsys_tui.analysis.nccl_match import How
+    from nsys_tui.analysis.nccl_tables import HOW
+
+    parts = found.parts
+    ranks: list[list[dict[str, Any]]] = [[] for _ in range(len(found))]
+    columns = (parts.collective, parts.member, parts.start, parts.end, parts.row, parts.how)
+    for collective, member, start, end, row, how in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
+        ranks[collective].append(
+            {
+                "member": member,
+                "start_ns": start,
+                "end_ns": end,
+                "operation_row": row,
+                "joined": HOW[How(how)],
+            }
+        )
+    return {
+        "sizes_from": found.sized_by or None,
+        "notes": list(found.notes),
+        "members": [
+            {"report": m.report, "pid": m.pid, "rank": _known(m.rank), "gpu": m.gpu}
+            for m in found.members
+        ],
+        "collectives": [_one(found, place, ranks[place]) for place in range(len(found))],
+    }
+
+
+def _one(found: Collectives, place: int, ranks: list[dict[str, Any]]) -> dict[str, Any]:
+    from nsys_tui.analysis.nccl_match import How
+    from nsys_tui.analysis.nccl_tables import HOW
+
+    return {
+        "operation": found.label[place],
+        "calls": int(found.calls[place]),
+        "bytes": _known(int(found.bytes[place])),
+        "wire_bytes": _finite(found.wire[place]),
+        "communicator": found.communicator[place] or None,
+        "nranks": _known(int(found.ranks[place])),
+        "ranks_seen": int(found.seen[place]),
+        "start_ns": int(found.start[place]),
+        "last_start_ns": int(found.last_start[place]),
+        "end_ns": int(found.end[place]),
+        "time_ns": int(found.time[place]),
+        "time_includes_waiting": bool(found.estimated[place]),
+        "skew_ns": int(found.skew[place]) if found.seen[place] > 1 else None,
+        "last_member": int(found.last[place]) if found.seen[place] > 1 else None,
+        "algorithm_bytes_per_s": _finite(found.algorithm_bandwidth[place]),
+        "bus_bytes_per_s": _finite(found.bus_bandwidth[place]),
+        "joined": HOW[How(int(found.how[place]))],
+        "kernel": found.kernel[place],
+        "parts": ranks,
+    }
+
+
+def _known(value: int) -> int | None:
+    return None if value < 0 else value
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if value == value else None

@@ -1,0 +1,327 @@
+"""``nsys-tui compare``: two reports, windows or iterations side by side, with a verdict."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from nsys_tui.commands.options import scope_from
+from nsys_tui.errors import GATE_HIT, NOT_COMPARABLE, OK, UsageError
+from nsys_tui.units import parse_percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nsys_tui.analysis.compare import Comparison
+    from nsys_tui.analysis.compare_measure import Plan
+    from nsys_tui.analysis.compare_side import Side
+    from nsys_tui.analysis.window import Scope
+    from nsys_tui.model.report import Report
+
+FORMATS: Final = ("text", "table", "json", "markdown", "csv")
+SECTIONS: Final = ("summary", "kernels", "copies", "ranges", "api", "stalls", "findings")
+LARGE: Final = 1_000_000
+"""Operations of a report from which the expert rules are run on demand only: 2 s per million."""
+
+_EPILOG: Final = """\
+A is before, B is after: less time in B is better. With five steady steps on both sides, steps are
+compared; otherwise durations of the same kernels, and the verdict says so.
+
+  nsys-tui compare before.nsys-rep after.nsys-rep
+  nsys-tui compare new.nsys-rep --baseline main --gate 3% --format markdown
+  nsys-tui compare run.nsys-rep --iteration-a 3 --iteration-b 7
+  nsys-tui compare before.sqlite after.sqlite --folded | flamegraph.pl > difference.svg
+
+exit status: 0 compared, 1 worse by the gate or more, 2 not comparable
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Registers the verb."""
+    parser = subparsers.add_parser(
+        "compare",
+        help="two reports side by side, with a verdict",
+        description="Compares two reports, a report and a baseline, or two parts of one report.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("a", metavar="A", help="report before; with --baseline, the report after")
+    parser.add_argument("b", metavar="B", nargs="?", help="report after; A if left out")
+    parser.add_argument("--baseline", metavar="NAME", help="compare with this instead of a report")
+    parser.add_argument("--nsys", metavar="PATH", help="nsys executable for exporting a report")
+    parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="write a debug log to FILE")
+    _add_parts(parser)
+    _add_judging(parser)
+    _add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_parts(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("parts")
+    for letter in "ab":
+        group.add_argument(f"--window-{letter}", metavar="START/END", help="such as 1.2s/1.5s")
+        group.add_argument(
+            f"--iteration-{letter}", metavar="N", help="one iteration: number from 0, or its name"
+        )
+    group.add_argument(
+        "--iteration", metavar="REGEX", help="NVTX names that are steps, instead of the usual ones"
+    )
+    group.add_argument("--process", type=int, action="append", metavar="PID")
+    group.add_argument("--device", type=int, action="append", metavar="N", help="GPU number")
+    group.add_argument("--stream", type=int, action="append", metavar="ID")
+
+
+def _add_judging(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("verdict")
+    group.add_argument(
+        "--threshold", metavar="PERCENT", help="smaller changes count as none (default 1%%)"
+    )
+    group.add_argument(
+        "--gate", metavar="PERCENT", help="the same, and exit with 1 if the verdict is worse"
+    )
+    group.add_argument("--seed", type=int, metavar="N", help="seed of the bootstrap intervals")
+    group.add_argument(
+        "--names",
+        choices=("short", "normalised", "full"),
+        default="normalised",
+        help="how kernels are named, and so which are one",
+    )
+    group.add_argument(
+        "--findings",
+        action=argparse.BooleanOptionalAction,
+        help=f"run the expert rules on both sides (default up to {LARGE:,} operations)",
+    )
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument("--format", choices=FORMATS, default="text")
+    group.add_argument(
+        "--section", choices=SECTIONS, action="append", help="print only this part (repeatable)"
+    )
+    group.add_argument(
+        "--top", type=int, default=15, metavar="N", help="rows of a table, 0 for all (default 15)"
+    )
+    group.add_argument(
+        "--folded",
+        action="store_true",
+        help="print stacks of GPU time by NVTX path with A's and B's ns instead of the comparison",
+    )
+    group.add_argument(
+        "--svg", type=Path, metavar="FILE", help="also write a differential flame graph"
+    )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One side before it is measured."""
+
+    plan: Plan
+    label: str
+    identity: str
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compares and prints.
+
+    Raises:
+        UsageError: the arguments do not name two sides.
+    """
+    from nsys_tui.analysis.compare import compare
+    from nsys_tui.analysis.compare_stats import SEED, THRESHOLD
+
+    _check(arguments)
+    gate = None if arguments.gate is None else parse_percent(arguments.gate)
+    threshold = gate
+    if threshold is None:
+        asked = arguments.threshold
+        threshold = THRESHOLD if asked is None else parse_percent(asked)
+    parts = _parts(arguments)
+    if arguments.folded or arguments.svg:
+        _stacks(arguments, parts)
+    if arguments.folded:
+        return OK
+    a, b = _sides(arguments, parts)
+    seed = SEED if arguments.seed is None else arguments.seed
+    found = compare(a, b, threshold=threshold, seed=seed)
+    for piece in _rendered(arguments, found):
+        sys.stdout.write(piece)
+    return _status(found, gate)
+
+
+def _status(found: Comparison, gate: float | None) -> int:
+    if found.verdict == "not comparable":
+        print(f"nsys-tui: not comparable: {found.judgement.reason}", file=sys.stderr)
+        return NOT_COMPARABLE
+    if gate is not None and found.verdict == "worse":
+        text = f"gate {100 * gate:g}% hit: {found.judgement.reason}"
+        print(f"nsys-tui: {text}", file=sys.stderr)
+        return GATE_HIT
+    return OK
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.baseline is not None:
+        if arguments.b is not None:
+            raise UsageError("--baseline takes the place of a report: give one report, not two")
+        if arguments.folded or arguments.svg:
+            raise UsageError("a baseline holds no stacks", hint="compare two reports")
+        if arguments.window_a or arguments.iteration_a:
+            raise UsageError(
+                "A is the baseline, which has no parts", hint="--window-b is the report's part"
+            )
+        return
+    given = (arguments.window_a, arguments.window_b, arguments.iteration_a, arguments.iteration_b)
+    if arguments.b is None and not any(given):
+        raise UsageError(
+            "one report, and nothing to compare it with",
+            hint="give a second report, --baseline NAME, or two parts: --window-a, --window-b",
+        )
+    for letter in "ab":
+        window, number = (
+            getattr(arguments, f"{what}_{letter}") for what in ("window", "iteration")
+        )
+        if window and number:
+            raise UsageError(f"--window-{letter} and --iteration-{letter} exclude each other")
+
+
+def _parts(arguments: argparse.Namespace) -> list[_Part]:
+    """Both sides, or the one that is compared with a baseline."""
+    from nsys_tui.commands.options import log_to
+    from nsys_tui.reader import open_report
+
+    if arguments.log:
+        log_to(arguments.log)
+    opened: dict[str, Report] = {}
+
+    def report(path: str) -> Report:
+        if path not in opened:
+            opened[path] = open_report(
+                Path(path), nsys=arguments.nsys, use_cache=not arguments.no_cache
+            )
+        return opened[path]
+
+    if arguments.baseline is not None:
+        return [_part(arguments, report(arguments.a), "b")]
+    return [
+        _part(arguments, report(arguments.a), "a"),
+        _part(arguments, report(arguments.b or arguments.a), "b"),
+    ]
+
+
+def _part(arguments: argparse.Namespace, report: Report, letter: str) -> _Part:
+    from nsys_tui.analysis.compare_measure import plan
+    from nsys_tui.reader.cache import report_id
+
+    window = getattr(arguments, f"window_{letter}")
+    scope = scope_from(argparse.Namespace(**vars(arguments) | {"window": window}), report)
+    chosen = getattr(arguments, f"iteration_{letter}")
+    label = f"{report.name} {window}" if window else report.name
+    if chosen is not None:
+        scope, name = _iteration(report, scope, chosen, arguments.iteration)
+        label = f"{report.name} {name}"
+    asked = arguments.findings
+    few = len(report.operations) <= LARGE
+    made = plan(
+        report,
+        scope,
+        pattern=arguments.iteration,
+        style=arguments.names,
+        findings=few if asked is None else asked,
+        by_step=chosen is None,
+    )
+    identity = f"{report_id(report.path)} {scope} {arguments.iteration} {arguments.names}"
+    return _Part(made, label, identity)
+
+
+def _iteration(report: Report, scope: Scope, chosen: str, pattern: str | None) -> tuple[Scope, str]:
+    """The scope cut to one iteration, and what it is called."""
+    from nsys_tui.analysis.compare_measure import iteration_scope
+    from nsys_tui.analysis.iterations import find_iterations
+
+    found = find_iterations(report, pattern, scope)
+    number = int(chosen) if chosen.isdecimal() else -1
+    if chosen in found.labels:
+        number = found.labels.index(chosen)
+    if not 0 <= number < len(found):
+        there = f"it has {len(found)} iterations {found.rule}: 0 to {len(found) - 1}"
+        raise UsageError(
+            f"{report.name}: no iteration {chosen!r}",
+            there if len(found) else "no iterations were found in it",
+            "--iteration REGEX says which NVTX names are steps",
+        )
+    return iteration_scope(found, number, scope), f"iteration {number}: {found.labels[number]}"
+
+
+def _sides(arguments: argparse.Namespace, parts: list[_Part]) -> tuple[Side, Side]:
+    from dataclasses import replace
+
+    from nsys_tui.analysis.compare import measure_both
+    from nsys_tui.analysis.compare_measure import measure
+    from nsys_tui.export import baselines
+
+    if arguments.baseline is None:
+        first, second = parts
+        return measure_both(
+            first.plan,
+            second.plan,
+            labels=(first.label, second.label),
+            identities=(first.identity, second.identity),
+        )
+    (part,) = parts
+    kept = baselines.load(arguments.baseline)
+    gone = "" if kept.there else "; its report is no longer there"
+    side = replace(kept.side, label=f"baseline {kept.name}: {kept.side.label}{gone}")
+    return side, measure(part.plan, part.label, part.identity)
+
+
+def _rendered(arguments: argparse.Namespace, found: Comparison) -> Iterator[str]:
+    sections = tuple(arguments.section or SECTIONS)
+    top = max(arguments.top, 0)
+    if arguments.format == "json":
+        from nsys_tui.text.compare_data import as_json
+
+        yield json.dumps(_chosen(as_json(found), arguments.section), indent=1, allow_nan=False)
+        yield "\n"
+    elif arguments.format == "csv":
+        from nsys_tui.text.compare_data import as_table
+        from nsys_tui.text.tables import chunks
+
+        yield from chunks(as_table(found, sections), "csv")
+    else:
+        from nsys_tui.text import compare as text
+
+        render = text.as_markdown if arguments.format == "markdown" else text.as_text
+        yield render(found, sections, top)
+
+
+def _chosen(data: dict[str, Any], sections: list[str] | None) -> dict[str, Any]:
+    """JSON without the sections that were not asked for."""
+    if not sections:
+        return data
+    return {key: value for key, value in data.items() if key not in SECTIONS or key in sections}
+
+
+def _stacks(arguments: argparse.Namespace, parts: list[_Part]) -> None:
+    from nsys_tui.analysis.compare_stacks import differential_stacks
+    from nsys_tui.export.differential import differential_graph, differential_lines
+
+    first, second = parts
+    stacks = differential_stacks(first.plan, second.plan)
+    what = "ns per steady step" if stacks.by_step else "ns"
+    if arguments.svg:
+        graph = differential_graph(stacks, f"{first.label} and {second.label}: GPU time, {what}")
+        try:
+            arguments.svg.write_text(graph, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {arguments.svg}: {error.strerror}") from error
+        print(f"nsys-tui: differential flame graph in {arguments.svg}", file=sys.stderr)
+    if arguments.folded:
+        for line in differential_lines(stacks):
+            sys.stdout.write(line + "\n")
+        print(f"nsys-tui: the two numbers are {what} of A and of B", file=sys.stderr)

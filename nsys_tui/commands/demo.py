@@ -1,0 +1,137 @@
+"""``nsys-tui demo``: writes the demo report, a made-up training run whose problems are known."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsys_tui.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EPILOG = """\
+problems planted in the run (see --truth for their exact figures):
+  step 4    the host waits for the stream after every layer
+  step 5    a checkpoint is copied to pageable memory (first GPU)
+  step 6    an evaluation of kernels shorter than their launches
+  step 7    the gradients are reduced after the backward pass, hidden by nothing
+  step 8    the data loader is late
+  always    the last GPU is 12 % slower, so the others wait in collectives
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds the verb."""
+    parser = subparsers.add_parser(
+        "demo",
+        help="write the demo report",
+        description=(
+            "Writes a made-up nsys report of a GPT-2 training run on two GPUs, always with the same"
+            " figures. In a terminal it goes to the cache folder unless --output says otherwise."
+        ),
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_options(parser)
+    parser.set_defaults(run=run)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds what can be chosen about the report."""
+    from nsys_tui.demo.problems import DEFAULT_STEPS
+    from nsys_tui.demo.report import MAX_GPUS
+    from nsys_tui.demo.schema import CURRENT, GENERATIONS
+
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the SQLite file")
+    parser.add_argument("--truth", type=Path, metavar="FILE", help="write the true figures as JSON")
+    parser.add_argument(
+        "--nccl-log",
+        type=Path,
+        metavar="PATH",
+        help="write the NCCL log: a file, or a folder with one per rank",
+    )
+    parser.add_argument(
+        "--schema",
+        choices=tuple(GENERATIONS),
+        default=CURRENT,
+        help=f"generation of nsys to write (default {CURRENT})",
+    )
+    parser.add_argument(
+        "--steps",
+        type=_at_least(1),
+        default=DEFAULT_STEPS,
+        metavar="N",
+        help=f"training steps (default {DEFAULT_STEPS})",
+    )
+    parser.add_argument(
+        "--gpus",
+        type=_at_least(2, MAX_GPUS),
+        default=2,
+        metavar="N",
+        help=f"GPUs, one process each, 2 to {MAX_GPUS} (default 2)",
+    )
+    parser.add_argument(
+        "--kernels",
+        type=_at_least(1),
+        metavar="N",
+        help="repeat the training loop until there are about N kernels, for benchmarks",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Writes the report and prints its path; what else was written goes to stderr.
+
+    Raises:
+        UsageError: a file cannot be written where it was asked for.
+    """
+    from nsys_tui.demo.report import make_report
+
+    output = arguments.output or default_output()
+    try:
+        made = make_report(
+            output,
+            truth_path=arguments.truth,
+            log_path=arguments.nccl_log,
+            generation=arguments.schema,
+            steps=arguments.steps,
+            kernels=arguments.kernels,
+            gpus=arguments.gpus,
+        )
+    except OSError as error:
+        place = error.filename or output
+        raise UsageError(
+            f"cannot write the demo report: {place}",
+            error.strerror or str(error),
+            "choose another place with --output",
+        ) from error
+    print(made.report)
+    for path in (made.truth, *made.logs):
+        if path is not None:
+            print(f"also written: {path}", file=sys.stderr)
+    return 0
+
+
+def default_output() -> Path:
+    """The cache folder in a terminal, else the current folder."""
+    if not sys.stdout.isatty():
+        return Path("demo.sqlite")
+    from nsys_tui.reader.cache import cache_root
+
+    return cache_root() / "demo.sqlite"
+
+
+def _at_least(low: int, high: int | None = None) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"not a whole number: {text!r}") from None
+        if value < low or (high is not None and value > high):
+            limits = f"at least {low}" if high is None else f"{low} to {high}"
+            raise argparse.ArgumentTypeError(f"{value} is out of range, must be {limits}")
+        return value
+
+    return number

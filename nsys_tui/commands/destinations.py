@@ -1,0 +1,88 @@
+"""Where printed tables go: stdout, a file, or another program's input."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import subprocess
+import sys
+from typing import IO, TYPE_CHECKING
+
+from nsys_tui.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+CONSOLE = "-"
+
+
+@contextlib.contextmanager
+def opened(destination: str, path: Path, *, overwrite: bool) -> Iterator[IO[str]]:
+    """A text stream to write to.
+
+    Args:
+        destination: ``-`` for stdout, ``@program arguments`` for a program's input, else a file.
+        path: the file.
+        overwrite: replace a file that exists.
+
+    Raises:
+        UsageError: the file exists or cannot be written, or the program cannot be started.
+    """
+    if destination == CONSOLE:
+        yield sys.stdout
+    elif destination.startswith("@"):
+        with _piped(destination[1:]) as stream:
+            yield stream
+    else:
+        with _file(path, overwrite) as stream:
+            yield stream
+
+
+def _file(path: Path, overwrite: bool) -> IO[str]:
+    try:
+        return path.open("w" if overwrite else "x", encoding="utf-8", errors="backslashreplace")
+    except FileExistsError as error:
+        raise UsageError(f"{path} exists already", hint="--force-overwrite replaces it") from error
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def _piped(command: str) -> Iterator[IO[str]]:
+    # Split into words and started without a shell: nothing of a report is ever interpreted.
+    try:
+        words = shlex.split(command)
+        process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, text=True, encoding="utf-8", errors="backslashreplace"
+        )
+    except (ValueError, IndexError) as error:
+        raise UsageError(f"not a command: @{command}", hint="write -o '@less -S'") from error
+    except OSError as error:
+        raise UsageError(f"cannot start {words[0]}: {error.strerror}") from error
+    stream = process.stdin
+    assert stream is not None
+    try:
+        yield stream
+    except BrokenPipeError:
+        pass  # The program has read enough.
+    finally:
+        with contextlib.suppress(BrokenPipeError):
+            stream.close()
+        if process.wait():
+            print(f"nsys-tui: {words[0]} ended with {process.returncode}", file=sys.stderr)
+
+
+def write(stream: IO[str], pieces: Iterable[str]) -> None:
+    """Writes text, escaping what the stream's encoding cannot express."""
+    for piece in pieces:
+        try:
+            stream.write(piece)
+        except UnicodeEncodeError:
+            encoding = getattr(stream, "encoding", None) or "ascii"
+            stream.write(piece.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def speaks_unicode(stream: IO[str]) -> bool:
+    """Whether a stream can be sent line-drawing characters."""
+    return "utf" in (getattr(stream, "encoding", None) or "").lower()

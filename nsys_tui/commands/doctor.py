@@ -1,0 +1,154 @@
+"""``nsys-tui doctor``: what terminal, clipboard, nsys and cache were found; what a report holds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsys_tui.commands.open import add_looks, settings
+from nsys_tui.errors import NsysTuiError
+from nsys_tui.names import visible
+from nsys_tui.units import format_bytes
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nsys_tui.config import Config
+    from nsys_tui.ui.terminal import Terminal
+
+Lines = list[tuple[str, str]]
+
+
+def add_parser(subparsers: Any) -> None:
+    """Registers the verb."""
+    from nsys_tui.commands.options import add_report
+
+    parser = subparsers.add_parser(
+        "doctor",
+        help="what terminal, clipboard, nsys and cache were found",
+        description="Says what was found on this machine and why, and what a report can answer.",
+    )
+    add_report(parser, optional=True)
+    add_looks(parser)
+    parser.set_defaults(run=run, keys=None)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints all findings; a report that cannot be read decides the exit status."""
+    config, terminal = settings(arguments)
+    sections = [
+        ("Terminal", terminal_lines(terminal)),
+        ("Settings", settings_lines(config, terminal)),
+        ("Clipboard", clipboard_lines(os.environ)),
+        ("nsys", nsys_lines(arguments.nsys or config.nsys.path)),
+        ("Cache", cache_lines()),
+    ]
+    status, report = 0, None
+    if arguments.report:
+        report, status = report_lines(arguments)
+        sections.append((f"Report {visible(arguments.report)}", report))
+    print("\n\n".join(section(title, lines) for title, lines in sections))
+    return status
+
+
+def section(title: str, lines: Lines) -> str:
+    """A title and aligned ``label  text`` lines below it."""
+    width = max((len(label) for label, _ in lines), default=0)
+    return "\n".join([title, *(f"  {label:<{width}}  {text}".rstrip() for label, text in lines)])
+
+
+def terminal_lines(terminal: Terminal) -> Lines:
+    """What the terminal can show, each with the reason."""
+    why = terminal.reasons
+    size = shutil.get_terminal_size()
+    return [
+        ("size", f"{size.columns}x{size.lines}; the app needs 80x24"),
+        ("app", f"{'yes' if terminal.app else 'no, text is printed'} ({why['app']})"),
+        ("colours", f"{terminal.colours} ({why['colours']})"),
+        ("characters", f"{'ASCII' if terminal.ascii else 'Unicode'} ({why['ascii']})"),
+        ("background", f"{'dark' if terminal.dark else 'light'} ({why['dark']})"),
+    ]
+
+
+def settings_lines(config: Config, terminal: Terminal) -> Lines:
+    """Config file, theme and keys, with what is wrong about them."""
+    from nsys_tui.render.palette import theme_files
+    from nsys_tui.ui import keymap, presets
+    from nsys_tui.ui.theming import choose_theme
+
+    folder = config.path.parent / "themes"
+    mapped = presets.effective(config.keys)
+    screens = keymap.screen_actions()
+    known = {a.id for actions in (keymap.GLOBAL, *screens.values()) for a in actions}
+    unknown = [name for name in config.keys.bindings if name not in known]
+    problems = [*keymap.clashes(screens, mapped), *(f"no action named {name}" for name in unknown)]
+    exists = "" if config.path.exists() else " (not there: defaults)"
+    return [
+        ("config", f"{config.path}{exists}"),
+        ("theme", choose_theme(config.display.theme, terminal)),
+        ("themes", ", ".join(sorted(theme_files(folder))) + f"; your own go to {folder}"),
+        ("keys", f"{config.keys.preset}; presets: {', '.join(presets.presets())}"),
+        *(("problem", problem) for problem in problems),
+    ]
+
+
+def clipboard_lines(environ: Any) -> Lines:
+    """The route that copying takes."""
+    from nsys_tui.ui.clipboard import has_system_clipboard, state_folder
+
+    tools = [t for t in ("wl-copy", "xclip", "xsel", "pbcopy", "clip.exe") if shutil.which(t)]
+    remote = bool(environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"))
+    if has_system_clipboard(environ):
+        route = f"this machine's clipboard ({', '.join(tools) or 'no tool found: OSC 52 instead'})"
+    else:
+        reason = "over SSH" if remote else "no display"
+        route = f"the terminal's clipboard by OSC 52 ({reason})"
+    lines = [("route", route)]
+    if environ.get("TMUX"):
+        lines.append(("tmux", "needs set-clipboard on, or allow-passthrough on"))
+    return [*lines, ("also", str(state_folder() / "copied.txt"))]
+
+
+def nsys_lines(asked: str | None) -> Lines:
+    """The nsys executable that exports reports."""
+    from nsys_tui.reader.nsys import find_nsys
+
+    found = find_nsys(None if asked in (None, "auto") else asked)
+    if found is None:
+        return [("not found", "only .sqlite files can be opened; export elsewhere, or give --nsys")]
+    return [("found", visible(str(found)))]
+
+
+def cache_lines() -> Lines:
+    """Where decoded columns are kept, how much, and whether there is room."""
+    from nsys_tui.reader.cache import cache_root
+
+    root = cache_root()
+    used = sum(file.stat().st_size for file in root.rglob("*") if file.is_file())
+    place = next((p for p in (root, *root.parents) if p.is_dir()), Path("/"))
+    free = shutil.disk_usage(place).free
+    writable = "" if os.access(place, os.W_OK) else "; cannot be written: nothing is kept"
+    return [
+        ("folder", f"{root}{writable}"),
+        ("used", format_bytes(used)),
+        ("free", format_bytes(free)),
+    ]
+
+
+def report_lines(arguments: argparse.Namespace) -> tuple[Lines, int]:
+    """What a report can answer and what would have recorded the rest."""
+    from nsys_tui.commands.options import open_from
+    from nsys_tui.model.capabilities import Capability
+
+    try:
+        report = open_from(arguments)
+    except NsysTuiError as error:
+        return [("cannot be read", " ".join(str(error).split()))], error.exit_code
+    lines: Lines = [("nsys", visible(report.metadata.product_version) or "unknown version")]
+    lines += [("note", visible(note)) for note in report.metadata.notes]
+    for kind in Capability:
+        lines.append(("yes" if report.can(kind) else "no", report.lacks(kind) or str(kind)))
+    report.close()
+    return lines, 0

@@ -1,0 +1,87 @@
+"""``nsys-tui export``: any table as a file, or a window as a trace for Perfetto."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_tui.commands.destinations import CONSOLE, opened, write
+from nsys_tui.commands.options import add_report, add_scope, open_from, scope_from
+from nsys_tui.errors import OK, UsageError
+from nsys_tui.export.events import EVENT_SETS
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nsys_tui.analysis.window import Scope
+    from nsys_tui.model.report import Report
+    from nsys_tui.model.table import Table
+
+FORMATS = ("csv", "tsv", "json", "markdown", "html", "parquet")
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Registers the verb."""
+    parser = subparsers.add_parser(
+        "export",
+        help="write a table or a window in another format",
+        description="Writes a table of events or of a statistical report, or a window as a trace"
+        " that ui.perfetto.dev opens.",
+        epilog="Tables: "
+        + ", ".join(f"{name} ({text})" for name, text in EVENT_SETS.items())
+        + ", and every report of nsys-tui stats --help-reports.",
+    )
+    add_report(parser)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--table", metavar="NAME", help="table of events or statistical report")
+    what.add_argument("--perfetto", metavar="FILE", help="trace to write, - for stdout")
+    parser.add_argument("--format", choices=FORMATS, default="csv")
+    parser.add_argument("-o", "--output", default=CONSOLE, metavar="FILE", help="- for stdout")
+    parser.add_argument("--force-overwrite", action="store_true", help="replace an existing file")
+    add_scope(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Writes the table or the trace."""
+    if arguments.format == "parquet" and arguments.output == CONSOLE and not arguments.perfetto:
+        raise UsageError("Parquet is no text", hint="name a file with -o FILE")
+    report = open_from(arguments)
+    scope = scope_from(arguments, report)
+    if arguments.perfetto:
+        from nsys_tui.export.perfetto import trace
+
+        target = arguments.perfetto
+        with opened(target, Path(target), overwrite=arguments.force_overwrite) as stream:
+            write(stream, trace(report, scope))
+        return OK
+    _write_table(arguments, _table(report, arguments.table, scope, arguments.window is not None))
+    return OK
+
+
+def _table(report: Report, name: str, scope: Scope, clip: bool) -> Table:
+    if name in EVENT_SETS:
+        from nsys_tui.export.events import event_table
+
+        return event_table(report, name, scope)
+    from nsys_tui.analysis.query import Query
+    from nsys_tui.analysis.reports import run_report
+
+    return run_report(report, name, Query(report, scope, clip=clip))
+
+
+def _write_table(arguments: argparse.Namespace, table: Table) -> None:
+    path, overwrite = Path(arguments.output), arguments.force_overwrite
+    if arguments.format == "parquet":
+        from nsys_tui.export.tables import write_parquet
+
+        if path.exists() and not overwrite:
+            raise UsageError(f"{path} exists already", hint="--force-overwrite replaces it")
+        write_parquet(table, path)
+        return
+    from nsys_tui.text.tables import chunks
+
+    terminal = arguments.output == CONSOLE and sys.stdout.isatty()
+    with opened(arguments.output, path, overwrite=overwrite) as stream:
+        write(stream, chunks(table, arguments.format, to_terminal=terminal))

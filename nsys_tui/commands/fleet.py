@@ -1,0 +1,368 @@
+"""``nsys-tui fleet``: many reports as one run of many ranks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsys_tui.errors import UNREADABLE, NoDataError, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nsys_tui.fleet.engine import Engine, Result
+    from nsys_tui.fleet.fleet import Fleet
+    from nsys_tui.fleet.summary import Options
+    from nsys_tui.fleet.table_parts import Ask
+    from nsys_tui.model.table import Table
+
+FORMATS = ("table", "json", "csv", "markdown", "parquet")
+SECTIONS = (
+    "reports",
+    "ranks",
+    "total",
+    "steps",
+    "step-ranks",
+    "collectives",
+    "stragglers",
+    "calls",
+    "heat",
+    "memory",
+    "metrics",
+    "pace",
+    "pace-ranks",
+    "kernels",
+    "copies",
+    "ranges",
+    "api",
+    "osrt",
+    "mpi",
+    "skipped",
+)
+_SHOWN = 20
+"""Rows of long lists in a table for people; all in the other formats."""
+_MOST_BINS = 1024
+_EPILOG = """\
+Ranks come from MPI and NCCL records, the launcher's environment (Open MPI, PMI, Slurm, ...),
+process names and file names, in this order; the section "reports" says which. Times are put on
+one clock by the UTC start of each session.
+A report that cannot be read is named on stderr and left out: the exit status stays 0, or is 65
+with --strict, and is 65 if no report can be read. What was computed for a report is kept in the
+cache folder: a run that was interrupted goes on where it stopped.
+Examples:   nsys-tui fleet reports/ --section stragglers
+            nsys-tui fleet rank*.nsys-rep --pace flash_fwd_kernel --section pace-ranks
+            nsys-tui fleet reports/ --format parquet -o figures/
+            nsys-tui fleet /shared/reports --scheduler tcp://node1:8786
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Registers the verb."""
+    import argparse
+
+    from nsys_tui.commands.open import add_looks
+
+    parser = subparsers.add_parser(
+        "fleet",
+        help="many reports: ranks, stragglers, heat map",
+        description="Many reports of one parallel run: the breakdown of every rank, steps, "
+        "collectives and who comes late to them, heat maps over time, statistics per name.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "reports", nargs="+", metavar="REPORT|DIR", help="reports, or folders to search for them"
+    )
+    parser.add_argument("--open", action="store_true", help="open the fleet screen of the app")
+    _add_computing(parser)
+    _add_printing(parser)
+    looks = parser.add_argument_group("with --open")
+    add_looks(looks)
+    parser.set_defaults(run=run, keys=None)
+
+
+def _add_computing(parser: argparse.ArgumentParser) -> None:
+    engine = parser.add_mutually_exclusive_group()
+    engine.add_argument(
+        "--workers", type=int, metavar="N", help="processes here (default: one per processor)"
+    )
+    engine.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Dask scheduler whose workers read the reports, which they must find under the same "
+        "names (needs nsys-tui[cluster])",
+    )
+    parser.add_argument(
+        "--clock",
+        choices=("auto", "utc", "ends", "session"),
+        default="auto",
+        help="put clocks together by UTC session start, by the ends of collectives, or not at "
+        "all (default: utc where every report tells it, else ends)",
+    )
+    parser.add_argument("--iteration", metavar="REGEX", help="NVTX ranges that are steps")
+    parser.add_argument("--pace", metavar="NAME", help="kernel or NVTX range to follow over ranks")
+    parser.add_argument("--nsys", metavar="PATH", help="nsys executable for exporting reports")
+    parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="write a debug log to FILE")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with status 65 if any report was skipped"
+    )
+
+
+def _add_printing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=FORMATS, default="table")
+    parser.add_argument(
+        "--section",
+        choices=SECTIONS,
+        action="append",
+        metavar="NAME",
+        help=f"print only this part (repeatable): {', '.join(SECTIONS)}; csv prints one, by "
+        "default ranks; api, osrt and mpi are computed only when asked for; calls, pace and, in "
+        "json, heat are printed only then",
+    )
+    parser.add_argument(
+        "--by", choices=("all", "rank"), default="all", help="names over all ranks, or per rank"
+    )
+    parser.add_argument(
+        "--bins", type=int, default=500, metavar="N", help="columns of heat maps (at most)"
+    )
+    parser.add_argument(
+        "--map",
+        default="busy",
+        metavar="NAME",
+        help="heat map of the printed section heat: busy, compute, comm, overlap, exposed, "
+        "memory, 'GPU memory', or a GPU metric",
+    )
+    parser.add_argument(
+        "--top",
+        type=int,
+        metavar="N",
+        help=f"rows of each section, 0 for all (default {_SHOWN} in tables, else all)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="PATH",
+        help="file for csv or parquet; a folder gets one file per section",
+    )
+    parser.add_argument("--force-overwrite", action="store_true", help="replace existing files")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Summarises the reports and prints or opens the fleet."""
+    from nsys_tui.fleet.files import find_reports
+
+    _check(arguments)
+    paths = find_reports(arguments.reports)
+    if arguments.open:
+        from nsys_tui.commands.open import run_app
+
+        return run_app(arguments, paths, lambda: _report(arguments, paths), start="fleet")
+    return _report(arguments, paths)
+
+
+def _report(arguments: argparse.Namespace, paths: list[Path]) -> int:
+    """Prints the fleet."""
+    if arguments.log:
+        from nsys_tui.commands.options import log_to
+
+        log_to(arguments.log)
+    fleet = _fleet(arguments, paths)
+    for note in fleet.notes:
+        print(f"nsys-tui: {note}", file=sys.stderr)
+    _print(arguments, fleet)
+    if not any(len(m.process.devices) or len(m.process.steps.labels) for m in fleet.members):
+        raise NoDataError(
+            "no GPU work and no steps in any report", hint="record with --trace=cuda,nvtx"
+        )
+    return UNREADABLE if arguments.strict and fleet.failures else 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if not 1 <= arguments.bins <= _MOST_BINS:
+        raise UsageError(f"--bins {arguments.bins}: from 1 to {_MOST_BINS}")
+    if arguments.workers is not None and arguments.workers < 1:
+        raise UsageError(f"--workers {arguments.workers}: at least 1")
+    if arguments.format == "parquet" and not arguments.output:
+        raise UsageError("Parquet is no text", hint="name a file or a folder with -o PATH")
+    if arguments.output and arguments.format not in ("csv", "parquet"):
+        raise UsageError(
+            f"-o writes csv and parquet, not {arguments.format}", hint="redirect stdout instead"
+        )
+
+
+def _fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
+    from nsys_tui.commands.options import settle
+    from nsys_tui.config import load_config
+    from nsys_tui.fleet.engine import default_workers
+    from nsys_tui.fleet.fleet import Clock
+    from nsys_tui.fleet.mapping import Opening
+    from nsys_tui.fleet.run import run_fleet
+
+    config = load_config()
+    settle(config)
+    nsys = arguments.nsys or (None if config.nsys.path == "auto" else config.nsys.path)
+    done = 0
+
+    def told(path: str, result: Result, count: int, total: int) -> None:
+        nonlocal done
+        done = count
+        _tell(path, result, count, total)
+
+    try:
+        return run_fleet(
+            paths,
+            _options(arguments, config.analysis.communication),
+            engine=_engine(arguments),
+            workers=arguments.workers or default_workers(),
+            opening=Opening(nsys, not arguments.no_cache),
+            clock=Clock(arguments.clock),
+            told=told,
+        )
+    except KeyboardInterrupt:
+        kept = "" if arguments.no_cache else ": the same command goes on from there"
+        print(f"\nnsys-tui: {done} of {len(paths)} reports done{kept}", file=sys.stderr)
+        raise
+
+
+def _engine(arguments: argparse.Namespace) -> Engine | None:
+    if not arguments.scheduler:
+        return None
+    from nsys_tui.fleet.engine import dask_cluster
+
+    return dask_cluster(arguments.scheduler)
+
+
+def _options(arguments: argparse.Namespace, patterns: tuple[str, ...]) -> Options:
+    import re
+
+    from nsys_tui.fleet.summary import FAMILIES, USUAL, Options
+
+    if arguments.iteration is not None:
+        try:
+            re.compile(arguments.iteration)
+        except re.error as error:
+            raise UsageError(
+                f"not a regular expression: {arguments.iteration!r}", str(error)
+            ) from error
+    asked = arguments.section or ()
+    families = tuple(name for name in FAMILIES if name in USUAL or name in asked)
+    return Options(arguments.iteration, arguments.pace, families, patterns)
+
+
+def _tell(path: str, result: Result, done: int, total: int) -> None:
+    """Progress in a terminal, and every failure."""
+    from nsys_tui.fleet.summary import Failure
+    from nsys_tui.names import visible
+
+    terminal = sys.stderr.isatty()
+    if isinstance(result, Failure):
+        start = "\r\x1b[K" if terminal else ""
+        reason = "; ".join(line.strip() for line in result.reason.splitlines())
+        named = "" if path in reason else f"{path}: "
+        print(f"{start}nsys-tui: skipped: {visible(named + reason)}", file=sys.stderr)
+    if terminal:
+        end = "\r\x1b[K" if done == total else ""
+        print(f"\r{done:,} of {total:,} reports{end}", end="", file=sys.stderr, flush=True)
+
+
+def _print(arguments: argparse.Namespace, fleet: Fleet) -> None:
+    from nsys_tui.fleet.table_parts import Ask
+    from nsys_tui.fleet.tables import summary_sections
+
+    fmt = arguments.format
+    top = arguments.top if arguments.top is not None else (_SHOWN if fmt == "table" else 0)
+    ask = Ask(top or None, arguments.by == "rank", arguments.bins, fmt in ("table", "markdown"))
+    wanted = list(dict.fromkeys(arguments.section or summary_sections(fleet)))
+    if fmt == "json":
+        # A row for every rank and bin: half a million of them for a thousand ranks.
+        chosen = wanted if arguments.section else [name for name in wanted if name != "heat"]
+        _print_json(fleet, chosen, ask)
+    elif fmt in ("table", "markdown"):
+        _print_text(arguments, fleet, wanted, ask)
+    else:
+        _write(arguments, fleet, ask)
+
+
+def _made(fleet: Fleet, name: str, ask: Ask) -> Table:
+    from nsys_tui.fleet.tables import SECTIONS as MAKERS
+
+    return MAKERS[name](fleet, ask)
+
+
+def _print_json(fleet: Fleet, wanted: list[str], ask: Ask) -> None:
+    from nsys_tui.fleet.json_rows import json_rows
+
+    sections: dict[str, Any] = {}
+    for name in wanted:
+        table = _made(fleet, name, ask)
+        sections[name.replace("-", "_")] = {"rows": json_rows(table), "notes": list(table.notes)}
+    head = {
+        "ranks": len(fleet.members),
+        "clock": str(fleet.clock),
+        "span_ns": fleet.span,
+        "notes": list(fleet.notes),
+        "skipped": [{"report": f.path, "reason": f.reason} for f in fleet.failures],
+    }
+    print(json.dumps(head | {"sections": sections}))
+
+
+def _print_text(arguments: argparse.Namespace, fleet: Fleet, wanted: list[str], ask: Ask) -> None:
+    from nsys_tui.commands.destinations import speaks_unicode, write
+    from nsys_tui.commands.sections import sections_text
+    from nsys_tui.fleet.heat_text import heat_text
+
+    for place, name in enumerate(wanted):
+        if name == "heat":
+            table = heat_text(
+                fleet, arguments.map, arguments.bins, unicode=speaks_unicode(sys.stdout)
+            )
+        else:
+            table = _made(fleet, name, ask)
+        write(sys.stdout, ["\n" if place else "", sections_text([table], arguments.format)])
+
+
+def _write(arguments: argparse.Namespace, fleet: Fleet, ask: Ask) -> None:
+    """One section to stdout or a file, or one file per section into a folder."""
+    fmt = arguments.format
+    target = Path(arguments.output) if arguments.output else None
+    folder = target is not None and (target.is_dir() or arguments.output.endswith("/"))
+    asked = list(dict.fromkeys(arguments.section or ()))
+    if target is None or not folder:
+        if len(asked) > 1 and target is not None:
+            raise UsageError(
+                f"{len(asked)} sections do not fit into one file", hint="name a folder: -o DIR/"
+            )
+        _write_one(_made(fleet, (asked or ["ranks"])[0], ask), fmt, target, arguments)
+        return
+    from nsys_tui.fleet.tables import summary_sections
+
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write into {target}: {error.strerror}") from error
+    for name in asked or summary_sections(fleet):
+        table = _made(fleet, name, ask)
+        if table.columns:
+            path = target / f"{name}.{fmt}"
+            _write_one(table, fmt, path, arguments)
+            print(f"nsys-tui: wrote {path}", file=sys.stderr)
+
+
+def _write_one(table: Table, fmt: str, path: Path | None, arguments: argparse.Namespace) -> None:
+    from nsys_tui.commands.destinations import CONSOLE, opened, write
+    from nsys_tui.text.tables import chunks
+
+    if fmt == "parquet" and path is not None:
+        from nsys_tui.export.tables import write_parquet
+
+        if path.exists() and not arguments.force_overwrite:
+            raise UsageError(f"{path} exists already", hint="--force-overwrite replaces it")
+        write_parquet(table, path)
+        return
+    terminal = path is None and sys.stdout.isatty()
+    destination = CONSOLE if path is None else str(path)
+    with opened(destination, path or Path(), overwrite=arguments.force_overwrite) as stream:
+        write(stream, chunks(table, fmt, to_terminal=terminal))

@@ -1,0 +1,274 @@
+"""``nsys-tui logs``: NCCL, RCCL, trainer and MPI logs as tables or JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from nsys_tui.commands.options import TABLE_FORMATS
+from nsys_tui.errors import GATE_HIT, NoDataError, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from nsys_tui.logs.hangs import HangReport
+    from nsys_tui.logs.result import LogResult
+
+_EPILOG = """\
+What to record:  NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV
+                 NCCL_DEBUG_FILE=nccl.%h.%p.log      one file per process, or lines tear
+                 NCCL_DEBUG_TIMESTAMP_LEVELS=INFO    times, with NCCL 2.26 or newer
+                 (NCCL_DEBUG_TIME is no variable of NCCL and does nothing)
+Examples:        nsys-tui logs nccl.log --steps 45-49
+                 nsys-tui logs rank*.log --section hangs --fail-on mismatch
+                 nsys-tui logs nccl.log --section calls --format csv > calls.csv
+                 nsys-tui logs nccl.log --report run.nsys-rep    bandwidth of each collective
+"""
+_SECTIONS = (
+    "files",
+    "per-op",
+    "histogram",
+    "aggregate",
+    "traffic",
+    "steps",
+    "ranks",
+    "gpus",
+    "communicators",
+    "tuning",
+    "topology",
+    "rings",
+    "trees",
+    "edges",
+    "hangs",
+    "progress",
+    "kernels",
+    "mpi",
+    "environment",
+    "warnings",
+    "calls",
+)
+_TRAINERS = (
+    "nemo",
+    "megatron",
+    "llm.c",
+    "nanogpt",
+    "fsdp",
+    "huggingface",
+    "huggingface-dict",
+)
+_STEPS = re.compile(r"(\d{1,18})(?:\s*(?:-|:|\.\.)\s*(\d{1,18}))?")
+_ROWS_OF_TEXT = 20
+"""Rows of the long lists in a table for people; all in the other formats."""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Registers the verb."""
+    import argparse
+
+    parser = subparsers.add_parser(
+        "logs",
+        help="NCCL and trainer logs",
+        description="Reads NCCL_DEBUG logs (2.4 to 2.30), RCCL logs, step lines of trainers and "
+        "MPI logger files: sizes, topology, mismatches and hangs, step times.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="log, or one per rank; - is standard input"
+    )
+    parser.add_argument("--format", choices=TABLE_FORMATS, default="table")
+    parser.add_argument(
+        "--section",
+        choices=_SECTIONS,
+        action="append",
+        metavar="NAME",
+        help="print only this part (repeatable): " + ", ".join(_SECTIONS) + "; csv prints one, "
+        "by default per-op",
+    )
+    parser.add_argument(
+        "--steps",
+        "--iterations",
+        metavar="A-B",
+        help="keep the collectives of these steps, both included; a step line closes its step",
+    )
+    parser.add_argument(
+        "--legacy-window",
+        action="store_true",
+        help="window as the AWK kit takes it: lines after step line A until the next one after B "
+        "(default 45-50, averages 45-49), which are the collectives of A+1 to B+1",
+    )
+    parser.add_argument("--trainer", choices=_TRAINERS, help="whose step lines count")
+    parser.add_argument(
+        "--flops-per-token",
+        type=_positive,
+        metavar="N",
+        help="for TFLOPs of trainers that print tokens/s only, such as llm.c",
+    )
+    parser.add_argument(
+        "--buckets",
+        metavar="SIZES",
+        help="lower bounds of the size buckets (powers of 1024; default 64KB,1MB,16MB)",
+    )
+    parser.add_argument("--rank", type=int, metavar="R", help="only the calls of this rank")
+    parser.add_argument(
+        "--gpu", type=int, metavar="N", help="only the calls of GPUs of this number"
+    )
+    parser.add_argument(
+        "--report",
+        action="append",
+        metavar="REPORT[:RANK]",
+        help="join the collectives with the kernels of this report (repeatable) and print them "
+        "instead, as nsys-tui collectives REPORT --nccl-log FILE does",
+    )
+    parser.add_argument("--calls", action="store_true", help="add the call list to json")
+    parser.add_argument(
+        "--top", type=_positive, metavar="N", help="rows of the long lists (default 20 in tables)"
+    )
+    parser.add_argument(
+        "--fail-on",
+        choices=("mismatch", "behind", "torn"),
+        action="append",
+        default=[],
+        help="exit with status 1 if there is one (repeatable)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Reads the logs and prints what they say."""
+    from nsys_tui.logs import read_logs
+    from nsys_tui.logs.hangs import find_hangs
+    from nsys_tui.logs.select import restrict
+    from nsys_tui.logs.statistics import DEFAULT_BOUNDS, parse_bounds
+
+    bounds = parse_bounds(arguments.buckets) if arguments.buckets else DEFAULT_BOUNDS
+    result = read_logs(
+        arguments.files,
+        steps=_parse_steps(arguments.steps),
+        legacy_window=arguments.legacy_window,
+        trainer=arguments.trainer,
+        flops_per_token=arguments.flops_per_token,
+        progress=_progress if sys.stderr.isatty() and len(arguments.files) > 1 else None,
+    )
+    hangs = find_hangs(result)
+    result = restrict(result, rank=arguments.rank, gpu=arguments.gpu)
+    _narrate(result, with_notes=arguments.format in ("table", "markdown"))
+    if not result.has_content:
+        raise NoDataError(
+            "no line of NCCL, of a known trainer or of the MPI logger",
+            hint="set NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV",
+        )
+    if arguments.report:
+        _print_joined(arguments, result)
+    elif arguments.format == "json":
+        _print_json(result, hangs, bounds, calls=arguments.calls)
+    else:
+        _print_tables(arguments, result, hangs, bounds)
+    return GATE_HIT if _gate(arguments.fail_on, result, hangs) else 0
+
+
+def _parse_steps(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    match = _STEPS.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"not a range of steps: {text!r}", hint="write it as 45-49 or 45")
+    first, last = int(match[1]), int(match[2] or match[1])
+    if last < first:
+        raise UsageError(f"empty range of steps: {text!r}", hint="the first comes first")
+    return first, last
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+def _progress(path: str, done: int, total: int) -> None:
+    print(f"nsys-tui: {done + 1} of {total}: {path!r}", file=sys.stderr)
+
+
+def _narrate(result: LogResult, *, with_notes: bool) -> None:
+    from nsys_tui.logs.advice import DEBUG_TIME, advise
+
+    said = [
+        f"{one.severity}: {one.text}"
+        for one in advise(result)
+        if with_notes or one.severity == "warning"
+    ]
+    said += [f"warning: skipped {why}" for _, why in result.skipped]
+    if "NCCL_DEBUG_TIME" in os.environ and not result.mentions_debug_time:
+        said.insert(0, f"warning: {DEBUG_TIME}")
+    for text in said:
+        print(f"nsys-tui: {text}", file=sys.stderr)
+
+
+def _print_json(
+    result: LogResult, hangs: HangReport, bounds: Sequence[int], *, calls: bool
+) -> None:
+    from nsys_tui.logs.payload import as_json, call_rows
+
+    text = json.dumps(as_json(result, hangs, bounds), indent=1)
+    if not calls:
+        print(text)
+        return
+    # The call list may hold millions of rows: it is written row by row, not built in memory.
+    sys.stdout.write(text.removesuffix("\n}") + ',\n "calls": [')
+    for number, row in enumerate(call_rows(result)):
+        sys.stdout.write(("," if number else "") + "\n  " + json.dumps(row))
+    sys.stdout.write("\n ]\n}\n")
+
+
+def _print_tables(
+    arguments: argparse.Namespace, result: LogResult, hangs: HangReport, bounds: Sequence[int]
+) -> None:
+    from nsys_tui.commands.sections import sections_text
+    from nsys_tui.logs.tables import SUMMARY, make_table
+    from nsys_tui.text.tables import chunks
+
+    fmt = arguments.format
+    top = arguments.top or (_ROWS_OF_TEXT if fmt == "table" else None)
+    if fmt == "csv":
+        name = (arguments.section or ["per-op"])[0]
+        sys.stdout.writelines(chunks(make_table(name, result, hangs, bounds, top), "csv"))
+        return
+    names = arguments.section or [name for name in SUMMARY if _has_rows(name, result)]
+    tables = [make_table(name, result, hangs, bounds, top) for name in names]
+    sys.stdout.write(sections_text(tables, fmt))
+
+
+def _print_joined(arguments: argparse.Namespace, result: LogResult) -> None:
+    from nsys_tui.commands import collectives
+    from nsys_tui.logs.joining import join_calls
+
+    traced = collectives.open_traced(arguments.report)
+    found = collectives.join(traced, join_calls(result))
+    collectives.print_collectives(found, arguments.format, None, arguments.top)
+
+
+def _has_rows(name: str, result: LogResult) -> bool:
+    """Whether a section of the summary has anything to say about these logs."""
+    if name == "tuning":
+        return bool(result.tuning)
+    if name == "topology":
+        return bool(result.topology.groups or result.topology.network)
+    if name == "steps":
+        return bool(result.step_lines or result.run_totals)
+    if name == "warnings":
+        return bool(result.warnings)
+    return name == "files" or bool(len(result.calls))
+
+
+def _gate(fail_on: Sequence[str], result: LogResult, hangs: HangReport) -> bool:
+    hit = {
+        "mismatch": bool(hangs.mismatches),
+        "behind": bool(hangs.drifts),
+        "torn": any(file.torn_lines for file in result.files),
+    }
+    return any(hit[name] for name in fail_on)

@@ -1,0 +1,162 @@
+"""``nsys-tui REPORT``: the app on one or several reports; without a terminal, the text overview."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from nsys_tui.config import Config
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
+    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.terminal import Terminal
+
+PATIENCE: Final = 0.2
+"""Seconds that leaving waits for work in the background."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds the verb."""
+    parser = subparsers.add_parser(
+        "open",
+        help="open a report in the terminal (the default)",
+        description="Opens reports in the terminal; without one it prints the text overview.",
+    )
+    parser.add_argument(
+        "reports", nargs="+", metavar="REPORT", help=".sqlite, .nsys-rep or .qdrep file"
+    )
+    add_looks(parser)
+    parser.add_argument("--keys", metavar="PRESET", help="keyboard preset: default, vim, azerty, …")
+    parser.add_argument("--nsys", metavar="PATH", help="nsys executable for exporting a report")
+    parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="write a debug log to FILE")
+    parser.set_defaults(run=run)
+
+
+def add_looks(parser: argparse._ActionsContainer) -> None:
+    """Adds the flags that override what the terminal was found to be."""
+    parser.add_argument("--theme", metavar="NAME", help="dark, light, mono, … or one of your own")
+    charset = parser.add_mutually_exclusive_group()
+    charset.add_argument("--ascii", action="store_true", default=None, help="send only ASCII")
+    charset.add_argument(
+        "--unicode", action="store_false", dest="ascii", help="send box lines and blocks"
+    )
+    parser.add_argument("--no-color", action="store_true", help="no colours: glyphs and emphasis")
+    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+    parser.add_argument("--text", action="store_true", help="print the text overview instead")
+
+
+def settings(arguments: argparse.Namespace) -> tuple[Config, Terminal]:
+    """Config and terminal of this run, flags over everything else."""
+    from nsys_tui.config import load_config
+    from nsys_tui.ui.terminal import probe
+
+    config = load_config(
+        flags={
+            "display.theme": arguments.theme,
+            "display.ascii": arguments.ascii,
+            "display.mouse": False if arguments.no_mouse else None,
+            "keys.preset": getattr(arguments, "keys", None),
+        }
+    )
+    terminal = probe(
+        is_tty=all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)),
+        ascii_only=config.display.ascii,
+        no_color=arguments.no_color,
+        text=arguments.text,
+    )
+    return config, terminal
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the app until the user leaves it."""
+    from nsys_tui.commands.remote import local_path
+    from nsys_tui.config import load_config
+
+    config = load_config()
+    paths = [local_path(name, config) for name in arguments.reports]
+    arguments.reports = [str(path) for path in paths]
+    return run_app(arguments, paths, lambda: _text_overviews(arguments))
+
+
+def run_app(
+    arguments: argparse.Namespace,
+    paths: Sequence[Path],
+    without: Callable[[], int],
+    start: str = "overview",
+) -> int:
+    """Runs the app on some reports until the user leaves it.
+
+    Args:
+        arguments: with the options of ``add_looks``, ``nsys``, ``no_cache`` and ``log``.
+        paths: the reports; the first is in front.
+        without: what is done where there is no terminal for an app.
+        start: name of the first screen.
+    """
+    config, terminal = settings(arguments)
+    if not terminal.app:
+        return without()
+    if arguments.log:
+        from nsys_tui.commands.options import log_to
+
+        log_to(arguments.log)
+    from nsys_tui.ui.app import NsysTuiApp
+
+    def opener(path: Path, progress: Progress) -> Report:
+        from nsys_tui.commands.options import open_configured
+
+        cached = not arguments.no_cache
+        return open_configured(path, config, arguments.nsys, use_cache=cached, progress=progress)
+
+    app = NsysTuiApp(
+        paths,
+        opener,
+        config=config,
+        terminal=terminal,
+        start=start,
+        use_cache=not arguments.no_cache,
+    )
+    status = asyncio.run(_until_left(app, mouse=config.display.mouse))
+    if app.fatal is not None:
+        raise app.fatal
+    return status
+
+
+async def _until_left(app: NsysTuiApp, *, mouse: bool) -> int:
+    """Runs the app; does not wait for threads that are still reading when the user leaves.
+
+    They stop at their next step, which may be seconds away in a large report. All they write is
+    cache files that appear whole or not at all.
+    """
+    status = await app.run_async(mouse=mouse) or 0
+    end = time.monotonic() + PATIENCE
+    while app.jobs and time.monotonic() < end:  # noqa: ASYNC110  threads, no tasks
+        await asyncio.sleep(0.01)
+    if app.jobs and app.fatal is None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    return status
+
+
+def _text_overviews(arguments: argparse.Namespace) -> int:
+    """The text overview of each report, as ``nsys-tui overview`` prints it."""
+    from nsys_tui.commands import overview
+
+    parser = argparse.ArgumentParser(prog="nsys-tui")
+    overview.add_parser(parser.add_subparsers())
+    passed = [*(["--nsys", arguments.nsys] if arguments.nsys else [])]
+    passed += ["--no-cache"] if arguments.no_cache else []
+    status = 0
+    for report in arguments.reports:
+        parsed = parser.parse_args(["overview", *passed, "--", report])
+        status = max(status, int(parsed.run(parsed)))
+    return status

@@ -1,0 +1,174 @@
+"""Options that several verbs share, so that they read and behave the same everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_tui.errors import UsageError
+from nsys_tui.units import parse_window
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from nsys_tui.analysis.window import Scope
+    from nsys_tui.config import Config
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
+
+TABLE_FORMATS = ("table", "json", "csv", "markdown")
+
+
+def add_report(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    """Adds the report argument and how to read it (``--nsys``, ``--no-cache``, ``--log``)."""
+    parser.add_argument(
+        "report",
+        nargs="?" if optional else None,
+        metavar="REPORT",
+        help=".sqlite, .nsys-rep or .qdrep file",
+    )
+    parser.add_argument("--nsys", metavar="PATH", help="nsys executable for exporting a report")
+    parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="write a debug log to FILE")
+
+
+def add_scope(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--process``, ``--device``, ``--stream`` and ``--window``."""
+    parser.add_argument("--process", type=int, action="append", metavar="PID")
+    parser.add_argument(
+        "--device",
+        type=int,
+        action="append",
+        metavar="N",
+        help="GPU number as the overview shows it",
+    )
+    parser.add_argument("--stream", type=int, action="append", metavar="ID")
+    parser.add_argument(
+        "--window", metavar="START/END", help="times such as 1.2s/1.5s; either side may be empty"
+    )
+
+
+def open_from(arguments: argparse.Namespace) -> Report:
+    """Opens the report that the parsed arguments name.
+
+    Raises:
+        UnreadableReportError: the file is no usable report.
+        NsysMissingError: it must be exported first and no nsys was found.
+    """
+    from nsys_tui.config import load_config
+
+    if arguments.log:
+        log_to(arguments.log)
+    from nsys_tui.commands.remote import local_path
+
+    config = load_config()
+    path = local_path(arguments.report, config)
+    return open_configured(path, config, arguments.nsys, use_cache=not arguments.no_cache)
+
+
+def open_configured(
+    path: Path,
+    config: Config,
+    nsys: str | None = None,
+    *,
+    use_cache: bool = True,
+    progress: Progress | None = None,
+) -> Report:
+    """Opens a report as the user's settings say; ``nsys`` is the flag and wins.
+
+    Raises:
+        UnreadableReportError: the file is no usable report.
+        NsysMissingError: it must be exported first and no nsys was found.
+        ConfigError: a pattern of the configuration is no regular expression.
+    """
+    from nsys_tui.reader import open_report
+
+    settle(config)
+    return open_report(
+        path,
+        nsys=nsys or (None if config.nsys.path == "auto" else config.nsys.path),
+        use_cache=use_cache,
+        progress=progress,
+        patterns=config.analysis.communication,
+    )
+
+
+def settle(config: Config) -> None:
+    """Checks the settings about reports, and tells the reader, here and in child processes.
+
+    Raises:
+        ConfigError: a pattern of the configuration is no regular expression.
+    """
+    import os
+    import re
+
+    from nsys_tui.errors import ConfigError
+
+    for pattern in config.analysis.communication:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            place = f"{config.path}: analysis.communication"
+            raise ConfigError(
+                f"{place}: not a regular expression: {pattern}", str(error)
+            ) from error
+    if config.cache.dir:
+        os.environ["NSYS_TUI_CACHE"] = str(Path(config.cache.dir).expanduser())
+    os.environ["NSYS_TUI_CACHE_LIMIT"] = str(config.cache.limit)
+
+
+def scope_from(arguments: argparse.Namespace, report: Report) -> Scope:
+    """The part of a report that ``--process``, ``--device``, ``--stream`` and ``--window`` name.
+
+    Raises:
+        UsageError: no such process, GPU or stream, or no readable window; the hint lists them.
+    """
+    from nsys_tui.analysis.window import Scope
+    from nsys_tui.model.target import pid_of
+
+    window = None
+    if arguments.window is not None:
+        start, end = parse_window(arguments.window)
+        lo, hi = report.extent
+        window = lo if start is None else start, hi if end is None else end
+        if window[1] <= window[0]:
+            raise UsageError(
+                f"empty time window: {arguments.window!r}", hint=f"the trace is {lo}ns/{hi}ns"
+            )
+    numbers = [device.number for device in report.devices]
+    _check("GPU", arguments.device, (n for n in numbers if n is not None))
+    if arguments.process:
+        known = (*report.operations.processes, *report.api.thread_process)
+        _check("process", arguments.process, (pid_of(int(pid)) for pid in known))
+    _check("stream", arguments.stream, (stream.id for stream in report.streams))
+    return Scope(
+        window=window,
+        devices=_chosen(
+            arguments.device,
+            (place for place, n in enumerate(numbers) if n in (arguments.device or ())),
+        ),
+        processes=_chosen(arguments.process, arguments.process or ()),
+        streams=_chosen(arguments.stream, arguments.stream or ()),
+    )
+
+
+def _chosen(asked: list[int] | None, values: Iterable[int]) -> frozenset[int] | None:
+    return None if asked is None else frozenset(values)
+
+
+def _check(what: str, asked: list[int] | None, known: Iterable[int]) -> None:
+    there = sorted(set(known))
+    for value in asked or ():
+        if value not in there:
+            listed = ", ".join(map(str, there[:20])) or "none"
+            raise UsageError(f"no {what} {value} in this report", hint=f"it has {listed}")
+
+
+def log_to(path: Path) -> None:
+    """Sends the debug log of this run to a file."""
+    import logging
+
+    logging.basicConfig(
+        filename=path, level=logging.DEBUG, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )

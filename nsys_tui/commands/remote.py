@@ -1,0 +1,62 @@
+"""Reports named on another machine (``gpu-box:runs/report7.nsys-rep``): fetched, then local."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_tui.errors import UsageError
+from nsys_tui.units import format_bytes
+
+if TYPE_CHECKING:
+    from nsys_tui.capture.remote import Listing, RemoteName
+    from nsys_tui.config import Config
+
+
+def local_path(name: str, config: Config) -> Path:
+    """The file on this machine that a name stands for; a remote report is fetched first.
+
+    A remote name that ends in ``/`` lists the folder; on a terminal one of its reports is chosen.
+
+    Raises:
+        UsageError: a folder was named and there is no terminal to choose on.
+        CaptureError: the machine or the file cannot be reached.
+    """
+    if ":" not in name:
+        return Path(name)
+    import asyncio
+
+    from nsys_tui.capture.remote import fetch_report, list_reports, parse_remote
+    from nsys_tui.commands.capture_console import Narrator, ask_on_terminal
+
+    remote = parse_remote(name)
+    if remote is None:
+        return Path(name)
+    ask = ask_on_terminal if sys.stdin.isatty() and sys.stderr.isatty() else None
+    while remote.is_folder:
+        remote = _chosen(remote, asyncio.run(list_reports(remote, config, ask)))
+    return asyncio.run(fetch_report(remote, config, ask, Narrator()))
+
+
+def _chosen(remote: RemoteName, listing: Listing) -> RemoteName:
+    """The entry of a listing that the user types the number of."""
+    from dataclasses import replace
+
+    for number, entry in enumerate(listing.entries, 1):
+        kind = "/" if entry.is_folder else f"  {format_bytes(entry.size)}"
+        print(f"{number:>4}  {entry.name}{kind}", file=sys.stderr)
+    if listing.more:
+        print("      … and more that are not listed", file=sys.stderr)
+    if not listing.entries or not sys.stdin.isatty():
+        raise UsageError(
+            f"{remote.host}:{remote.path} is a folder, not a report",
+            f"it holds {len(listing.entries)} entries",
+            "name one of the reports",
+        )
+    print("number: ", end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline().strip()
+    if not answer.isdigit() or not 1 <= int(answer) <= len(listing.entries):
+        raise UsageError(f"{answer!r}: not a number of the list")
+    entry = listing.entries[int(answer) - 1]
+    return replace(remote, path=f"{remote.path}{entry.name}{'/' if entry.is_folder else ''}")

@@ -1,0 +1,66 @@
+"""Several titled tables on stdout, for the verbs that answer with more than one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from nsys_tui import units
+from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.names import visible
+from nsys_tui.text.tables import render
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nsys_tui.model.table import Values
+
+_READABLE: dict[Unit, Callable[[Any], str]] = {
+    Unit.NS: lambda value: units.format_duration(round(value)),
+    Unit.BYTES: lambda value: units.format_bytes(round(value)),
+    Unit.PERCENT: lambda value: f"{value:.1f}%",
+}
+
+
+def readable(table: Table) -> Table:
+    """The same table for people: times with their unit, bytes with prefixes, shares with a sign."""
+    pairs = [
+        _readable(column, values) for column, values in zip(table.columns, table.data, strict=True)
+    ]
+    return replace(
+        table, columns=tuple(column for column, _ in pairs), data=tuple(data for _, data in pairs)
+    )
+
+
+def _readable(column: Column, values: Values) -> tuple[Column, Values]:
+    show = _READABLE.get(column.unit)
+    if show is None:
+        return column, values
+    texts = ["-" if value is None or value != value else show(value) for value in values]
+    width = max(map(len, [column.header, *texts]))
+    header = column.header.rjust(width)
+    return Column(header), [text.rjust(width) for text in texts]
+
+
+def sections_text(tables: list[Table], fmt: str) -> str:
+    """Tables one below the other.
+
+    Args:
+        tables: the sections; those without rows show their notes only.
+        fmt: ``table`` (plain aligned columns, good to read aloud), ``markdown`` or ``csv``. A csv
+            file has one header, so only the first table is printed.
+    """
+    if fmt == "csv":
+        return render(tables[0], "csv") if tables else ""
+    return "\n".join(_section(table, fmt) for table in tables)
+
+
+def _section(table: Table, fmt: str) -> str:
+    markdown = fmt == "markdown"
+    parts = [f"## {table.title}\n" if markdown else f"{table.title}"]
+    if len(table):
+        parts.append(
+            render(readable(table), "markdown" if markdown else "column:nolimit").rstrip("\n")
+        )
+    parts += [f"\n{note}" if markdown else f"  {note}" for note in map(visible, table.notes)]
+    return "\n".join(parts) + "\n"

@@ -1,0 +1,209 @@
+"""``nsys-tui stacks``: GPU time, CPU samples or backtraces as folded stacks, SVG or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_tui.commands.options import add_report, add_scope, open_from, scope_from
+from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.units import format_count, format_duration, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nsys_tui.analysis.frames import FrameRules
+    from nsys_tui.analysis.stacks import Stacks
+    from nsys_tui.model.report import Report
+
+_EPILOG = """\
+By default nothing is stripped or dropped: the weights add up to the time of all GPU operations.
+flame graph:  nsys-tui stacks report.nsys-rep --format svg -o gpu.svg
+by another:   nsys-tui stacks report.nsys-rep | flamegraph.pl --countname ns > gpu.svg
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Registers the verb."""
+    parser = subparsers.add_parser(
+        "stacks",
+        help="GPU time, CPU samples or backtraces as folded stacks",
+        description="Folds GPU time by NVTX path, CPU samples, or API and OS backtraces.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_report(parser)
+    add_scope(parser)
+    parser.add_argument(
+        "--source",
+        choices=("gpu", "cpu", "cuda", "osrt"),
+        default="gpu",
+        help="GPU time by NVTX path (default), CPU samples, CUDA API or OS runtime backtraces",
+    )
+    parser.add_argument(
+        "--format", choices=("folded", "svg", "json", "tree"), default="folded", help="output form"
+    )
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
+    parser.add_argument(
+        "--names",
+        choices=("short", "normalised", "full"),
+        default="full",
+        help="how the kernels at the leaves are named",
+    )
+    parser.add_argument(
+        "--across-threads",
+        action="store_true",
+        help="credit work launched without a range of its own thread (backward passes) to the "
+        "range open on the busiest thread of its process; such frames begin with ~",
+    )
+    _add_rules(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_rules(parser: argparse.ArgumentParser) -> None:
+    rules = parser.add_argument_group("frame rules (none by default)")
+    rules.add_argument("--strip-layers", action="store_true", help='leave out frames "Layer N"')
+    rules.add_argument("--strip-steps", action="store_true", help='leave out "Train step N"')
+    rules.add_argument("--strip-op-ids", action="store_true", help='remove "op_id = N" from frames')
+    rules.add_argument("--drop-validation", action="store_true", help="drop what validation ran")
+    rules.add_argument("--strip", action="append", default=[], metavar="REGEX")
+    rules.add_argument("--drop", action="append", default=[], metavar="REGEX")
+    rules.add_argument(
+        "--rename",
+        action="append",
+        default=[],
+        metavar="REGEX=TEXT",
+        help="replace matches in frames; the first = separates",
+    )
+    rules.add_argument(
+        "--preset", choices=("llm.c",), help="strip layers and steps, drop validation"
+    )
+    legacy = parser.add_argument_group("switches of the script that --preset llm.c replaces")
+    legacy.add_argument("--no_strip_layer_number", "--no-strip-layer-number", action="store_true")
+    legacy.add_argument(
+        "--no_strip_train_iter_number", "--no-strip-train-iter-number", action="store_true"
+    )
+    legacy.add_argument(
+        "--no_filter_out_validation", "--no-filter-out-validation", action="store_true"
+    )
+    legacy.add_argument("--nsys_executable", dest="nsys", metavar="PATH", help="same as --nsys")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Folds one report and writes the result."""
+    report = open_from(arguments)
+    stacks = _fold(arguments, report)
+    _write(_rendered(arguments, stacks, report.name), arguments.output)
+    _narrate(arguments, stacks)
+    return 0
+
+
+def _fold(arguments: argparse.Namespace, report: Report) -> Stacks:
+    from nsys_tui.analysis.stacks import StackSource, call_stacks, cpu_stacks, gpu_stacks
+
+    source, rules = StackSource(arguments.source), _rules(arguments)
+    if source is not StackSource.GPU and arguments.across_threads:
+        raise UsageError("--across-threads belongs to --source gpu")
+    scope = scope_from(arguments, report)
+    if source is StackSource.CPU:
+        return cpu_stacks(report, scope, rules=rules)
+    if source is not StackSource.GPU:
+        return call_stacks(report, source, scope, rules=rules)
+    return gpu_stacks(
+        report,
+        scope,
+        rules=rules,
+        names=arguments.names,
+        across_threads=arguments.across_threads,
+    )
+
+
+def _rules(arguments: argparse.Namespace) -> FrameRules:
+    from nsys_tui.analysis.frames import FrameRules
+
+    preset = arguments.preset == "llm.c"
+    rules = FrameRules()
+    if arguments.strip_op_ids:
+        rules = rules.without_op_ids()
+    if arguments.strip_layers or (preset and not arguments.no_strip_layer_number):
+        rules = rules.without_layers()
+    if arguments.strip_steps or (preset and not arguments.no_strip_train_iter_number):
+        rules = rules.without_steps()
+    if arguments.drop_validation or (preset and not arguments.no_filter_out_validation):
+        rules = rules.without_validation()
+    for change in arguments.rename:
+        pattern, separator, text = change.partition("=")
+        if not separator:
+            raise UsageError(f"--rename {change}: no =", hint="write it as REGEX=TEXT")
+        rules = rules.with_rename(pattern, text)
+    for pattern in arguments.strip:
+        rules = rules.with_strip(pattern)
+    for pattern in arguments.drop:
+        rules = rules.with_drop(pattern)
+    return rules
+
+
+def _rendered(arguments: argparse.Namespace, stacks: Stacks, name: str) -> Iterator[str]:
+    from nsys_tui.export import folded
+
+    if arguments.format == "folded":
+        yield from (line + "\n" for line in folded.folded_lines(stacks.tree))
+    elif arguments.format == "json":
+        yield json.dumps(folded.as_json(stacks.tree, stacks.notes), indent=1) + "\n"
+    elif arguments.format == "svg":
+        from nsys_tui.export.flamegraph import flame_graph
+
+        what = {"gpu": "GPU time by NVTX path", "cpu": "CPU samples"}
+        title = what.get(arguments.source, f"{arguments.source} calls by backtrace")
+        yield flame_graph(stacks.tree, f"{name}: {title}", stacks.notes)
+    else:
+        yield from _tree_lines(stacks)
+
+
+def _tree_lines(stacks: Stacks) -> Iterator[str]:
+    """An indented tree, heaviest child first."""
+    from nsys_tui.names import visible
+
+    tree = stacks.tree
+    total, weight = int(tree.weight[0]), tree.weight
+    pending = [0]
+    while pending:
+        node = pending.pop()
+        name = tree.trie.labels[tree.trie.label[node]] if node else "all"
+        value = int(weight[node])
+        amount = format_duration(value) if tree.unit == "ns" else format_count(value)
+        share = format_share(value, total)
+        indent = "  " * int(tree.trie.depth[node])
+        yield f"{share:>6} {amount:>10} {int(tree.count[node]):>9}  {indent}{visible(name)}\n"
+        children = tree.trie.children_of(node)
+        pending += sorted(children.tolist(), key=lambda child: int(weight[child]))
+
+
+def _write(parts: Iterator[str], output: Path | None) -> None:
+    if output is None:
+        for part in parts:
+            sys.stdout.write(part)
+        return
+    try:
+        with output.open("w", encoding="utf-8") as file:
+            file.writelines(parts)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {output}: {error.strerror}", hint="choose another --output"
+        ) from error
+
+
+def _narrate(arguments: argparse.Namespace, stacks: Stacks) -> None:
+    tree = stacks.tree
+    total = int(tree.self_weight.sum())
+    amount = format_duration(total) if tree.unit == "ns" else f"{format_count(total)} samples"
+    events = format_count(int(tree.self_count.sum()))
+    where = f" in {arguments.output}" if arguments.output else ""
+    print(f"nsys-tui: {amount} in {events} events{where}", file=sys.stderr)
+    for note in stacks.notes:
+        print(f"nsys-tui: {note}", file=sys.stderr)
+    if not tree.self_count.any():
+        raise NoDataError("nothing is left after the rules and restrictions")

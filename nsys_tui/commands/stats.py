@@ -1,0 +1,266 @@
+"""``nsys-tui stats``: statistical reports under nsys's own names, options and formats."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_tui.commands.destinations import CONSOLE, opened, speaks_unicode, write
+from nsys_tui.commands.options import add_report, add_scope, open_from, scope_from
+from nsys_tui.errors import NO_DATA, OK, NoDataError, UsageError
+from nsys_tui.text.formats import FORMATS, Format, parse_format
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+    from typing import IO
+
+    from nsys_tui.analysis.query import Query
+    from nsys_tui.analysis.reports import Wanted
+    from nsys_tui.model.report import Report
+    from nsys_tui.model.table import Table
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Registers the verb."""
+    parser = subparsers.add_parser(
+        "stats",
+        help="statistical reports under nsys's own names",
+        description="Statistical reports as nsys stats prints them, with its names, columns and"
+        " rounding. Tables go to stdout, notices to stderr.",
+        epilog="Lists of reports, formats and outputs are combined element by element; a shorter"
+        " list repeats its last element. nsys-tui stats --help-reports lists the reports.",
+    )
+    add_report(parser, optional=True)
+    parser.add_argument(
+        "-r", "--report", dest="reports", action="append", default=[],
+        metavar="NAME[:ARG...][,NAME...]", help="report to print; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "-f", "--format", dest="formats", action="append", default=[], metavar="FORMAT[:OPTION...]",
+        help=f"{', '.join(FORMATS)}, or . for the default: column on the console, csv elsewhere",
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", "--output", dest="outputs", action="append", default=[], metavar="WHERE",
+        help="- for stdout, . for the report's name, '@program arguments', or a base name of files",
+    )  # fmt: skip
+    parser.add_argument("--timeunit", default="nsec", help="nsec, usec, msec or seconds")
+    parser.add_argument(
+        "--filter-time", metavar="START/END", help="rows that touch the window, counted whole"
+    )
+    parser.add_argument(
+        "--filter-nvtx", metavar="RANGE[@DOMAIN][/INDEX]",
+        help="rows that touch an instance of the range, on its thread or in its process",
+    )  # fmt: skip
+    parser.add_argument(
+        "--nvtx-scope", choices=("thread", "process", "all"),
+        help="whom --filter-nvtx keeps; by default the thread of a push/pop range, the process of"
+        " a start/end range",
+    )  # fmt: skip
+    parser.add_argument(
+        "--clip", action="store_true",
+        help="cut time to the window and count events where they start (--window always does)",
+    )  # fmt: skip
+    split = parser.add_mutually_exclusive_group()
+    split.add_argument("--by-device", action="store_true", help="each GPU on its own")
+    split.add_argument("--by-rank", action="store_true", help="each MPI rank or process on its own")
+    add_scope(parser)
+    parser.add_argument("--force-overwrite", action="store_true", help="replace existing files")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no notices on stderr")
+    parser.add_argument(
+        "--help-reports", nargs="?", const="", metavar="NAME|ALL", help="describe the reports"
+    )
+    parser.add_argument("--help-formats", action="store_true", help="describe the formats")
+    parser.set_defaults(run=run)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One report in one format to one place."""
+
+    wanted: Wanted
+    format: Format
+    output: str
+
+    def path(self, report: Report) -> Path:
+        """The file that the job writes: ``<base>_<report>[_<argument>].<extension>``."""
+        base = report.path.stem if self.output == "." else self.output
+        name = self.wanted.name.replace(":", "_").replace("/", "_")
+        return Path(f"{base}_{name}.{self.format.extension}")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the reports."""
+    from nsys_tui.commands.stats_help import formats_help, reports_help
+
+    if arguments.help_formats:
+        sys.stdout.write(formats_help())
+        return OK
+    if arguments.help_reports is not None:
+        sys.stdout.write(reports_help(arguments.help_reports))
+        return OK
+    if arguments.report is None:
+        raise UsageError("which report file?", hint="nsys-tui stats REPORT; see --help")
+    jobs = _jobs(arguments)
+    report = open_from(arguments)
+    printer = _Printer(arguments, report, _query(arguments, report))
+    console = [job for job in jobs if job.output == CONSOLE]
+    together = len(console) > 1 and all(job.format.kind == "json" for job in console)
+    if together:
+        printer.print_object(console)
+    for job in jobs:
+        if job.output != CONSOLE or not together:
+            printer.print(job, titled=len(console) > 1)
+    return OK if printer.printed else NO_DATA
+
+
+def _jobs(arguments: argparse.Namespace) -> list[Job]:
+    from nsys_tui.analysis.reports import DEFAULT, parse
+
+    reports = [parse(name) for name in _listed(arguments.reports) or DEFAULT]
+    outputs = _listed(arguments.outputs) or [CONSOLE]
+    formats = _listed(arguments.formats) or ["."]
+    count = max(len(reports), len(outputs), len(formats))
+    jobs = []
+    for place in range(count):
+        wanted = reports[min(place, len(reports) - 1)]
+        output = outputs[min(place, len(outputs) - 1)]
+        fmt = formats[min(place, len(formats) - 1)]
+        if fmt == ".":
+            fmt = "column" if output == CONSOLE else "csv"
+        jobs.append(Job(wanted, parse_format(fmt), output))
+    return jobs
+
+
+def _listed(values: Sequence[str]) -> list[str]:
+    """Elements of a repeatable, comma-separated option; a piped command keeps its commas."""
+    parts: list[str] = []
+    for value in values:
+        parts += [value] if value.startswith("@") else value.split(",")
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _query(arguments: argparse.Namespace, report: Report) -> Query:
+    from nsys_tui.analysis.nvtx_filter import find_instance
+    from nsys_tui.analysis.query import Query
+    from nsys_tui.model.target import pid_of
+    from nsys_tui.units import parse_window
+
+    windows = ("window", "filter_time", "filter_nvtx")
+    given = [name for name in windows if getattr(arguments, name) is not None]
+    if len(given) > 1:
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageError(f"{names} exclude each other")
+    scope = scope_from(arguments, report)
+    query = Query(report, scope, clip=arguments.clip or arguments.window is not None)
+    if arguments.filter_time is not None:
+        start, end = parse_window(arguments.filter_time)
+        lo, hi = report.extent
+        # The last event may be a point, which an end at its time would leave out.
+        window = lo if start is None else start, hi + 1 if end is None else end
+        return replace(query, scope=replace(scope, window=window))
+    if arguments.filter_nvtx is None:
+        return query
+    found = find_instance(report, arguments.filter_nvtx)
+    kept = arguments.nvtx_scope or ("thread" if found.push_pop else "process")
+    processes = scope.processes
+    if kept == "process":
+        own = frozenset((pid_of(found.process),))
+        processes = own if processes is None else processes & own
+    return replace(
+        query,
+        scope=replace(scope, window=found.window, processes=processes),
+        thread=found.thread if kept == "thread" else None,
+    )
+
+
+class _Printer:
+    """Computes and writes jobs, and remembers whether any had data."""
+
+    def __init__(self, arguments: argparse.Namespace, report: Report, query: Query) -> None:
+        self.arguments = arguments
+        self.report = report
+        self.query = query
+        self.printed = 0
+
+    def print(self, job: Job, *, titled: bool) -> None:
+        """Writes one job; one without data leaves an empty array in json and nothing elsewhere."""
+        table = self._table(job.wanted)
+        if job.output == CONSOLE:
+            write(sys.stdout, self._on_console(job, table, titled))
+        elif table is not None:
+            path = job.path(self.report)
+            overwrite = self.arguments.force_overwrite
+            with opened(job.output, path, overwrite=overwrite) as stream:
+                write(stream, self._text(job, table, stream))
+
+    def print_object(self, jobs: Sequence[Job]) -> None:
+        """Writes several json reports to stdout as one object of arrays by report name."""
+        write(sys.stdout, self._object(jobs))
+
+    def _object(self, jobs: Sequence[Job]) -> Iterator[str]:
+        opening = "{\n"
+        for name, job in {job.wanted.name: job for job in jobs}.items():
+            table = self._table(job.wanted)
+            yield f"{opening}{json.dumps(name)}: "
+            text = "[]" if table is None else "".join(self._text(job, table, sys.stdout))
+            yield text.rstrip("\n")
+            opening = ",\n"
+        yield "\n}\n"
+
+    def _on_console(self, job: Job, table: Table | None, titled: bool) -> Iterator[str]:
+        if table is None:
+            yield "[]\n" if job.format.kind == "json" else ""
+            return
+        if titled and self.printed > 1:
+            yield "\n"
+        if titled and job.format.is_human:
+            yield f" ** {table.title} ({table.name}):\n\n"
+        elif titled and job.format.kind == "markdown":
+            yield f"## {table.title} ({table.name})\n\n"
+        yield from self._text(job, table, sys.stdout)
+
+    def _text(self, job: Job, table: Table, stream: IO[str]) -> Iterator[str]:
+        from nsys_tui.text.tables import chunks
+
+        return chunks(
+            table,
+            job.format,
+            timeunit=self.arguments.timeunit,
+            ascii_only=not speaks_unicode(stream),
+            to_terminal=stream.isatty(),
+        )
+
+    def _table(self, wanted: Wanted) -> Table | None:
+        self._say(f"Processing [{self.report.name}] with [{wanted.name}]...")
+        try:
+            table = self._computed(wanted)
+        except NoDataError as reason:
+            hint = f" ({reason.hint})" if reason.hint else ""
+            self._say(f"SKIPPED: {reason.title}{hint}")
+            return None
+        for note in table.notes:
+            self._say(f"NOTE: {note}")
+        self.printed += 1
+        return table
+
+    def _computed(self, wanted: Wanted) -> Table:
+        from nsys_tui.analysis.reports import compute
+        from nsys_tui.analysis.split import by_device, by_rank, compute_parts
+
+        if self.arguments.by_rank:
+            return compute_parts(wanted, by_rank(self.query), "Rank")
+        if self.arguments.by_device and wanted.report.by_device:
+            return compute_parts(wanted, by_device(self.query), "Device")
+        if self.arguments.by_device:
+            self._say(f"NOTE: rows of {wanted.report.name} belong to no GPU: not told apart")
+        return compute(wanted, self.query)
+
+    def _say(self, line: str) -> None:
+        if not self.arguments.quiet:
+            from nsys_tui.names import visible
+
+            print(visible(line), file=sys.stderr)

@@ -1,0 +1,51 @@
+"""``--help-reports`` and ``--help-formats``: what ``stats`` can print, from the registers."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING
+
+from nsys_tui.text.formats import FORMATS, options_of
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.registry import StatReport
+
+
+def reports_help(which: str) -> str:
+    """All reports in one line each; one of them, or all with ``ALL``, in full."""
+    from nsys_tui.analysis.registry import REPORTS
+    from nsys_tui.analysis.reports import DEFAULT, find
+
+    if which and which != "ALL":
+        return _full(find(which))
+    if which == "ALL":
+        return "\n".join(_full(REPORTS[name]) for name in sorted(REPORTS))
+    width = max(map(len, REPORTS))
+    lines = [
+        f"{'*' if name in DEFAULT else ' '} {name:{width}}  {REPORTS[name].title}"
+        for name in sorted(REPORTS)
+    ]
+    return "\n".join([*lines, "", "* printed when no --report is given", ""])
+
+
+def _full(report: StatReport) -> str:
+    arguments = "".join(f"[:{name}]" for name in report.arguments)
+    lines = [f"{report.name}{arguments} -- {report.title}", ""]
+    lines += [f"    {line}" for line in inspect.cleandoc(report.help).splitlines()]
+    for name, text in report.arguments.items():
+        lines.append(f"      {name}: {text}")
+    if report.old_names:
+        lines.append(f"    also called {', '.join(report.old_names)}")
+    lines.append(f"    recorded by nsys profile {report.option}")
+    return "\n".join(lines) + "\n"
+
+
+def formats_help() -> str:
+    """The formats with their options."""
+    lines = [f"{name:10}{text}{_options(name)}" for name, text in FORMATS.items()]
+    return "\n".join([*lines, ""])
+
+
+def _options(name: str) -> str:
+    options = options_of(name)
+    return f" [{', '.join(options)}]" if options else ""

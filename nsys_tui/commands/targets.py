@@ -1,0 +1,133 @@
+"""``nsys-tui targets``: list, check and edit the places where captures run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsys_tui.errors import OK, ConfigError, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nsys_tui.capture.plan import Plan
+    from nsys_tui.config import Config
+
+
+def add_parser(subparsers: Any) -> None:
+    """Adds the verb."""
+    parser = subparsers.add_parser(
+        "targets",
+        help="list, check and edit the places to capture on",
+        description="Targets are the sections [targets.NAME] of the config file.",
+    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="all targets")
+    check = actions.add_parser("check", help="look whether captures can run there")
+    check.add_argument("name", nargs="?", default="", help="target (default: the default one)")
+    check.add_argument("--batch", action="store_true", help="never ask")
+    edit = actions.add_parser("edit", help="open the config file in $EDITOR and check it")
+    lint = actions.add_parser("lint", help="faults of a Slurm job script")
+    lint.add_argument("script", type=Path)
+    lint.add_argument("--need", default="0", metavar="TIME", help="what the job takes, such as 10m")
+    for action in (listing, check):
+        action.add_argument("--json", action="store_true", help="as JSON")
+    for action in (listing, check, edit):
+        action.add_argument("--config", metavar="FILE", help="config file instead of the user's")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the verb."""
+    return {"list": _list, "check": _check, "edit": _edit, "lint": _lint}[arguments.action](
+        arguments
+    )
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from nsys_tui.capture.targets import all_targets
+    from nsys_tui.config import load_config
+
+    config = load_config(arguments.config)
+    targets = all_targets(config)
+    if arguments.json:
+        print(json.dumps([target.snapshot() for target in targets], indent=1))
+        return OK
+    for target in targets:
+        mark = "*" if target.name == config.capture.default_target else " "
+        command = " ".join(target.settings.command)
+        print(f"{mark} {target.name:<20} {target.describe():<30} {command}".rstrip())
+    print(f"* default; from {config.path}", file=sys.stderr)
+    return OK
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from nsys_tui.capture.plan import Plan
+    from nsys_tui.capture.targets import find_target
+    from nsys_tui.config import load_config
+
+    config = load_config(arguments.config)
+    target = find_target(config, arguments.name)
+    settings = target.settings
+    plan = Plan(target, settings.command or ("true",), settings.cwd, dict(settings.options))
+    return check_plan(plan, config, arguments)
+
+
+def check_plan(plan: Plan, config: Config, arguments: argparse.Namespace) -> int:
+    """Prints the preflight of a plan; returns 0, or the exit status of the first error."""
+    import asyncio
+    from dataclasses import asdict
+
+    from nsys_tui.capture.capture import preflight
+    from nsys_tui.capture.preflight import checks, exit_code
+    from nsys_tui.commands.capture_console import prompt_handler
+
+    found = asyncio.run(preflight(plan, config, prompt_handler(arguments)))
+    lines = checks(found, plan.target, plan)
+    if arguments.json:
+        print(json.dumps([asdict(line) for line in lines], indent=1))
+    else:
+        for line in lines:
+            remedy = f"\n{'':>10}{line.remedy}" if line.remedy else ""
+            print(f"{line.severity:<8}  {line.name}: {line.text}{remedy}")
+    return exit_code(lines) if any(line.severity == "error" for line in lines) else OK
+
+
+def _edit(arguments: argparse.Namespace) -> int:
+    import os
+    import shlex
+    import subprocess
+
+    from nsys_tui.config import default_path, load_config
+    from nsys_tui.config_edit import EXAMPLE
+
+    path = Path(arguments.config) if arguments.config else default_path()
+    if not sys.stdin.isatty():
+        raise UsageError(f"no terminal to edit {path} in", hint="edit the file, then run check")
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(EXAMPLE, "utf-8")
+    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    try:
+        subprocess.run([*editor, str(path)], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ConfigError(f"{' '.join(editor)}: cannot be run", str(error), "set EDITOR") from error
+    config = load_config(path)
+    print(f"{path}: {len(config.targets)} targets, no faults found")
+    return OK
+
+
+def _lint(arguments: argparse.Namespace) -> int:
+    from nsys_tui.capture.slurm import lint
+    from nsys_tui.units import parse_duration
+
+    try:
+        script = arguments.script.read_text("utf-8", "replace")
+    except OSError as error:
+        raise UsageError(f"{arguments.script}: cannot be read", str(error)) from error
+    faults = lint(script, parse_duration(arguments.need, "s") / 1e9)
+    for fault in faults:
+        print(f"{arguments.script}: {fault}")
+    return 1 if faults else OK

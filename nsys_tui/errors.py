@@ -1,0 +1,74 @@
+"""The one error hierarchy: every error says what happened, why, and what to do next.
+
+Errors are raised with ``from`` where a cause exists and caught once at the edge: a bar or dialog in
+the app, a line on stderr and an exit code on the command line.
+"""
+
+from __future__ import annotations
+
+OK = 0
+GATE_HIT = 1
+NOT_COMPARABLE = 2
+USAGE = 64
+UNREADABLE = 65
+NO_DATA = 66
+NSYS_MISSING = 69
+CAPTURE_FAILED = 70
+INTERRUPTED = 130
+UNEXPECTED = 99
+
+
+class NsysTuiError(Exception):
+    """Base of all errors that a user may see.
+
+    Attributes:
+        title: what happened, with the file or object named, in one line.
+        message: the cause, in one or a few lines; may be empty.
+        hint: the next step for the user; may be empty.
+        exit_code: process exit status of a command that fails with it.
+    """
+
+    exit_code: int = CAPTURE_FAILED
+
+    def __init__(self, title: str, message: str = "", hint: str = "") -> None:
+        super().__init__(title)
+        self.title = title
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return "\n".join(part for part in (self.title, self.message, self.hint) if part)
+
+
+class UsageError(NsysTuiError):
+    """A command line or a value typed by the user that cannot be understood."""
+
+    exit_code = USAGE
+
+
+class ConfigError(UsageError):
+    """A configuration or theme file that cannot be used; names the file and the key."""
+
+
+class UnreadableReportError(NsysTuiError):
+    """A file that is no usable report: missing, truncated, foreign, locked."""
+
+    exit_code = UNREADABLE
+
+
+class NoDataError(NsysTuiError):
+    """The report is fine but holds no data of the kind that was asked for."""
+
+    exit_code = NO_DATA
+
+
+class NsysMissingError(NsysTuiError):
+    """An nsys executable is needed and none was found."""
+
+    exit_code = NSYS_MISSING
+
+
+class CancelledError(NsysTuiError):
+    """The user cancelled a long operation."""
+
+    exit_code = INTERRUPTED

@@ -1,0 +1,196 @@
+"""An SVG flame graph that stands alone: zoom by click, search by regular expression, no network."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable
+from html import escape
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from nsys_tui.units import format_count, format_duration
+
+if TYPE_CHECKING:
+    from nsys_tui.model.tree import WeightedTree
+
+Paint: TypeAlias = Callable[[int], tuple[str, str]]
+"""CSS colour of a node (trusted), and what its tooltip says besides."""
+
+WIDTH: Final = 1200
+ROW: Final = 17
+_TOP: Final = 56
+_MARGIN: Final = 10
+_SMALLEST: Final = 0.1
+"""Frames narrower than this many pixels are left out and counted."""
+_CHAR: Final = 6.6
+_NOT_XML: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+_STYLE: Final = """
+text { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 11px; fill: #1a1a1a; }
+.title { font-size: 15px; font-weight: bold; }
+.frame { cursor: pointer; }
+.frame rect { stroke: #ffffff; stroke-width: 0.5; }
+.frame:hover rect { stroke: #000000; stroke-width: 1; }
+.above rect { opacity: 0.45; }
+.found rect { fill: #cc66ff; }
+.button { cursor: pointer; text-decoration: underline; }
+"""
+
+# Frames carry their place as data attributes (x and width as parts of the whole), so that zooming
+# needs no layout of its own.
+_SCRIPT: Final = """
+const svg = document.documentElement, wide = +svg.dataset.wide, left = +svg.dataset.left;
+const frames = [...document.querySelectorAll('.frame')].map(g => ({
+  g, rect: g.querySelector('rect'), text: g.querySelector('text'),
+  name: g.dataset.name, x: +g.dataset.x, w: +g.dataset.w, depth: +g.dataset.depth}));
+const info = document.getElementById('info'), hits = document.getElementById('hits');
+function fit(name, room) {
+  const count = Math.floor(room / 6.6);
+  if (count < 3) return '';
+  return name.length <= count ? name : name.slice(0, count - 1) + '\\u2026';
+}
+function zoom(to) {
+  for (const f of frames) {
+    const inside = f.x >= to.x - 1e-12 && f.x + f.w <= to.x + to.w + 1e-12;
+    const above = f.depth < to.depth && f.x <= to.x + 1e-12 && f.x + f.w >= to.x + to.w - 1e-12;
+    f.g.style.display = inside || above ? '' : 'none';
+    f.g.classList.toggle('above', above);
+    const x = above ? left : left + (f.x - to.x) / to.w * wide;
+    const w = above ? wide : f.w / to.w * wide;
+    f.rect.setAttribute('x', x); f.rect.setAttribute('width', Math.max(w, 0.1));
+    f.text.setAttribute('x', x + 3); f.text.textContent = fit(f.name, w - 4);
+  }
+}
+function search() {
+  const text = prompt('Regular expression to look for (empty clears):', '');
+  if (text === null) return;
+  let test = null;
+  try { test = text ? new RegExp(text) : null; }
+  catch (e) { hits.textContent = String(e); return; }
+  let spans = [];
+  for (const f of frames) {
+    const found = test !== null && test.test(f.name);
+    f.g.classList.toggle('found', found);
+    if (found) spans.push([f.x, f.x + f.w]);
+  }
+  spans.sort((a, b) => a[0] - b[0]);
+  let share = 0, end = 0;
+  for (const [a, b] of spans) {
+    share += Math.max(0, b - Math.max(a, end));
+    end = Math.max(end, b);
+  }
+  hits.textContent = test ? 'matched ' + (100 * share).toFixed(1) + '% in ' + spans.length : '';
+}
+for (const f of frames) {
+  f.g.addEventListener('click', () => zoom(f));
+  const tip = f.g.querySelector('title').textContent;
+  f.g.addEventListener('mouseover', () => { info.textContent = tip; });
+}
+document.getElementById('reset').addEventListener('click', () => zoom(frames[0]));
+document.getElementById('search').addEventListener('click', search);
+"""
+
+
+def flame_graph(
+    tree: WeightedTree, title: str, notes: tuple[str, ...] = (), paint: Paint | None = None
+) -> str:
+    """Draws folded stacks as an SVG document, widest child first, the root at the top.
+
+    Args:
+        tree: the stacks.
+        title: heading; escaped like everything else.
+        notes: sentences below the heading.
+        paint: colour of each node and a remark for its tooltip; by default the colour depends on
+            the frame's name.
+    """
+    layout = _Layout(tree, paint)
+    height = _TOP + ROW * (layout.depth + 1) + 2 * _MARGIN + ROW * (len(notes) + 1)
+    hidden = (f"{layout.hidden} frames narrower than {_SMALLEST} px are not drawn",)
+    below = _TOP + ROW * (layout.depth + 1) + ROW
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
+        f'viewBox="0 0 {WIDTH} {height}" data-wide="{WIDTH - 2 * _MARGIN}" data-left="{_MARGIN}">',
+        f"<style>{_STYLE}</style>",
+        f'<rect width="{WIDTH}" height="{height}" fill="#fafafa"/>',
+        f'<text class="title" x="{_MARGIN}" y="22">{_xml(title)}</text>',
+        f'<text id="reset" class="button" x="{_MARGIN}" y="42">whole</text>',
+        f'<text id="search" class="button" x="{_MARGIN + 50}" y="42">search</text>',
+        f'<text id="hits" x="{_MARGIN + 110}" y="42"></text>',
+        f'<text id="info" x="{_MARGIN + 330}" y="42"></text>',
+        *layout.frames,
+        *(
+            f'<text x="{_MARGIN}" y="{below + ROW * place}">{_xml(note)}</text>'
+            for place, note in enumerate((*(hidden if layout.hidden else ()), *notes))
+        ),
+        f"<script><![CDATA[{_SCRIPT}]]></script>",
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+class _Layout:
+    """Frames from the root down, each below its parent; children widest first."""
+
+    def __init__(self, tree: WeightedTree, paint: Paint | None) -> None:
+        self._paint = paint
+        self.frames: list[str] = []
+        self.hidden = 0
+        self.depth = 0
+        self._tree = tree
+        self._weight = tree.weight
+        self._total = int(self._weight[0])
+        if self._total > 0:
+            self._draw()
+
+    def _draw(self) -> None:
+        smallest = self._total * _SMALLEST / WIDTH
+        pending = [(0, 0, 0)]
+        while pending:
+            node, before, depth = pending.pop()
+            self.frames.append(self._frame(node, before, depth))
+            self.depth = max(self.depth, depth)
+            children = self._tree.trie.children_of(node)
+            children = children[np.argsort(-self._weight[children], kind="stable")]
+            for child in children.tolist():
+                if self._weight[child] < smallest:
+                    self.hidden += 1
+                else:
+                    pending.append((child, before, depth + 1))
+                before += int(self._weight[child])
+
+    def _frame(self, node: int, before: int, depth: int) -> str:
+        trie, weight = self._tree.trie, int(self._weight[node])
+        name = trie.labels[trie.label[node]] if node else "all"
+        part, offset = weight / self._total, before / self._total
+        width = part * (WIDTH - 2 * _MARGIN)
+        x, y = _MARGIN + offset * (WIDTH - 2 * _MARGIN), _TOP + depth * ROW
+        room = int((width - 4) / _CHAR)
+        label = "" if room < 3 else name if len(name) <= room else name[: room - 1] + "…"
+        amount = (
+            format_duration(weight)
+            if self._tree.unit == "ns"
+            else f"{format_count(weight)} samples"
+        )
+        count = format_count(int(self._tree.count[node]))
+        colour, remark = self._paint(node) if self._paint else (_colour(name), "")
+        tip = f"{name}: {amount}, {100 * part:.2f}%, {count} times{remark}"
+        return (
+            f'<g class="frame" data-name="{_xml(name)}" data-x="{offset:.9f}" '
+            f'data-w="{part:.9f}" data-depth="{depth}"><title>{_xml(tip)}</title>'
+            f'<rect x="{x:.2f}" y="{y}" width="{max(width, 0.1):.2f}" height="{ROW - 1}" '
+            f'fill="{colour}" rx="1"/>'
+            f'<text x="{x + 3:.2f}" y="{y + 12}">{_xml(label)}</text></g>'
+        )
+
+
+def _xml(text: str) -> str:
+    return escape(_NOT_XML.sub("�", text), quote=True)
+
+
+def _colour(name: str) -> str:
+    """A warm colour that depends on the name alone, so that two graphs can be laid side by side."""
+    seed = zlib.crc32(name.encode("utf-8", "replace"))
+    return f"hsl({10 + seed % 45},{60 + seed // 64 % 30}%,{66 + seed // 4096 % 14}%)"

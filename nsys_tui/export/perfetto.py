@@ -1,0 +1,220 @@
+"""A window of a report as a Chrome/Perfetto JSON trace, for ui.perfetto.dev and chrome://tracing.
+
+GPU streams and host threads become tracks, launches become arrows. The format draws only nested
+slices on a track, so an event that crosses another goes to a track of its own beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.model.categories import Category
+from nsys_tui.model.target import pid_of, tid_of
+from nsys_tui.names import api_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.events import ThreadEvents
+    from nsys_tui.model.report import Report
+
+_GPU_PIDS: Final = 1 << 24
+"""Tracks of GPU n stand under this plus n: no process has such an id."""
+
+
+class _Tracks:
+    """Numbers tracks, and splits each so that its slices nest."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[int, str], list[list[int]]] = {}
+        self._ids: dict[tuple[int, str, int], int] = {}
+        self.pending: list[dict[str, Any]] = []
+        """Metadata events of tracks that were not announced yet."""
+
+    def track(self, pid: int, name: str, start: int, end: int) -> int:
+        """The id of the track for a slice; slices come in order of their start, longest first."""
+        lanes = self._open.setdefault((pid, name), [])
+        number = next((n for n, lane in enumerate(lanes) if _nests(lane, start, end)), len(lanes))
+        if number == len(lanes):
+            lanes.append([])
+        lanes[number].append(end)
+        return self._id(pid, name, number)
+
+    def _id(self, pid: int, name: str, number: int) -> int:
+        key = (pid, name, number)
+        if key not in self._ids:
+            self._ids[key] = len(self._ids) + 1
+            title = f"{name} ({number + 1})" if number else name
+            self.pending.append(_metadata("thread_name", pid, self._ids[key], title))
+        return self._ids[key]
+
+
+def _nests(ends: list[int], start: int, end: int) -> bool:
+    """Whether a slice lies inside the innermost open one of a track, given the ends of all open."""
+    while ends and ends[-1] <= start:
+        ends.pop()
+    return not ends or ends[-1] >= end
+
+
+def trace(report: Report, scope: Scope | None = None) -> Iterator[str]:
+    """The JSON text of a trace, piece by piece.
+
+    Args:
+        report: the report.
+        scope: which part; events that touch its window come whole.
+    """
+    chosen = scope or Scope()
+    yield '{"displayTimeUnit":"ns","traceEvents":[\n'
+    separator = ""
+    for event in _events(report, chosen):
+        yield separator + json.dumps(event, separators=(",", ":"))
+        separator = ",\n"
+    yield "\n]}\n"
+
+
+def _events(report: Report, scope: Scope) -> Iterator[dict[str, Any]]:
+    tracks = _Tracks()
+    for source in (
+        _names(report, scope),
+        _gpu(report, scope, tracks),
+        _host(report, scope, tracks),
+    ):
+        for event in source:
+            yield from tracks.pending
+            tracks.pending.clear()
+            yield event
+
+
+def _names(report: Report, scope: Scope) -> Iterator[dict[str, Any]]:
+    for place in scope.device_rows(report):
+        device = report.devices[place]
+        yield _metadata("process_name", _GPU_PIDS + place, 0, f"{device.label} {device.name}")
+    sets = (report.api, report.ranges, report.osrt, report.host_events)
+    owners = {int(pid) for events in sets for pid in events.thread_process if pid != -1}
+    for owner in sorted(owners):
+        yield _metadata("process_name", pid_of(owner), 0, report.process_name(owner))
+
+
+def _metadata(kind: str, pid: int, tid: int, name: str) -> dict[str, Any]:
+    return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def _slice(
+    name: str, category: str, start: int, end: int, pid: int, tid: int, args: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "ph": "X",
+        "name": name,
+        "cat": category,
+        "ts": start / 1000,
+        "dur": max(end - start, 0) / 1000,
+        "pid": pid,
+        "tid": tid,
+        "args": args,
+    }
+
+
+def _gpu(report: Report, scope: Scope, tracks: _Tracks) -> Iterator[dict[str, Any]]:
+    ops = report.operations
+    rows = row_numbers(ops, scope.operations(ops))
+    names = [name.demangled for name in ops.names]
+    labels = [stream.label for stream in ops.streams]
+    owners = [pid_of(stream.globalPid) for stream in ops.streams]
+    calls = report.calls
+    for row in _nested(ops.start, ops.end, rows):
+        start, end, place = int(ops.start[row]), int(ops.end[row]), int(ops.stream[row])
+        pid = _GPU_PIDS + int(ops.device[row])
+        track = tracks.track(pid, f"pid {owners[place]} {labels[place]}", start, end)
+        args: dict[str, Any] = {"correlation": int(ops.correlation[row])}
+        if ops.bytes[row]:
+            args["bytes"] = int(ops.bytes[row])
+        category = Category(int(ops.category[row])).name.lower()
+        yield _slice(names[ops.name[row]], category, start, end, pid, track, args)
+        if calls[row] >= 0:
+            yield _arrow("f", row, start, pid, track) | {"bp": "e"}
+
+
+def _arrow(phase: str, row: int, time: int, pid: int, track: int) -> dict[str, Any]:
+    return {
+        "ph": phase, "id": int(row), "name": "launch", "cat": "launch", "ts": time / 1000,
+        "pid": pid, "tid": track,
+    }  # fmt: skip
+
+
+def _host(report: Report, scope: Scope, tracks: _Tracks) -> Iterator[dict[str, Any]]:
+    api, ops = report.api, report.operations
+    launched: dict[int, list[int]] = {}
+    for row in row_numbers(ops, scope.operations(ops)).tolist():
+        if report.calls[row] >= 0:
+            launched.setdefault(int(report.calls[row]), []).append(row)
+    api_names = [api_name(name) for name in api.names]
+    for row, pid, track in _slots(report, api, scope, tracks, "CUDA API", api.real):
+        yield _slice(
+            api_names[api.name[row]], "api", int(api.start[row]), int(api.end[row]), pid, track,
+            {"correlation": int(api.correlation[row]), "result": int(api.return_value[row])},
+        )  # fmt: skip
+        for operation in launched.get(row, ()):
+            yield _arrow("s", operation, int(api.start[row]), pid, track)
+    ranges = report.ranges
+    domains = [domain.name for domain in ranges.domains]
+    yield from _plain(
+        report, ranges, scope, tracks, "NVTX", lambda row: {"domain": domains[ranges.domain[row]]}
+    )
+    yield from _plain(report, report.osrt, scope, tracks, "OS runtime", lambda _row: {})
+    others = report.host_events
+    yield from _plain(
+        report,
+        others,
+        scope,
+        tracks,
+        "other",
+        lambda row: {"table": others.kinds[others.kind[row]]},
+    )
+
+
+def _plain(
+    report: Report,
+    events: ThreadEvents,
+    scope: Scope,
+    tracks: _Tracks,
+    what: str,
+    args: Callable[[int], dict[str, Any]],
+) -> Iterator[dict[str, Any]]:
+    for row, pid, track in _slots(report, events, scope, tracks, what):
+        start, end = int(events.start[row]), int(events.end[row])
+        yield _slice(events.names[events.name[row]], what, start, end, pid, track, args(row))
+
+
+def _slots(
+    report: Report,
+    events: ThreadEvents,
+    scope: Scope,
+    tracks: _Tracks,
+    what: str,
+    mask: NDArray[np.bool_] | None = None,
+) -> Iterator[tuple[int, int, int]]:
+    """(row, pid, track) of the events of one kind in scope."""
+    rows = row_numbers(events, scope.threads(events))
+    rows = rows if mask is None else rows[mask[rows]]
+    threads = [int(tid) for tid in events.threads]
+    titles = [f"{tid_of(tid)} {report.thread_name(tid)}: {what}" for tid in threads]
+    for row in _nested(events.start, events.end, rows):
+        code = int(events.thread[row])
+        pid = pid_of(threads[code])
+        yield (
+            row,
+            pid,
+            tracks.track(pid, titles[code], int(events.start[row]), int(events.end[row])),
+        )
+
+
+def _nested(start: NDArray[np.int64], end: NDArray[np.int64], rows: NDArray[np.intp]) -> list[int]:
+    """Rows by start, the longest first."""
+    order: list[int] = rows[np.lexsort((-end[rows], start[rows]))].tolist()
+    return order

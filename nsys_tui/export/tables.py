@@ -1,0 +1,61 @@
+"""Tables as Parquet files; the text formats are those of ``nsys_tui.text.tables``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.errors import UsageError
+from nsys_tui.model.table import Column, Unit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.model.table import Table, Values
+
+_ROW_GROUP: Final = 1 << 20
+_EXACT: Final = {Unit.NS: "ns", Unit.PERCENT: "%", Unit.MB: "B", Unit.MB_PER_S: "B/s"}
+"""Units of stored values: unlike printed ones they are neither scaled nor rounded."""
+
+
+def write_parquet(table: Table, path: Path) -> None:
+    """Writes a table with its exact values: ns, bytes, unrounded reals; None for no value.
+
+    Raises:
+        UsageError: pyarrow is not installed, or the file cannot be written.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise UsageError(
+            "writing Parquet needs pyarrow, which is not installed",
+            hint="pip install 'nsys-tui[parquet]', or choose --format csv",
+        ) from error
+    arrays = [_array(pyarrow, c, v) for c, v in zip(table.columns, table.data, strict=True)]
+    stored = pyarrow.table(arrays, names=[exact_header(column) for column in table.columns])
+    try:
+        pyarrow.parquet.write_table(stored, path, row_group_size=_ROW_GROUP)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def exact_header(column: Column) -> str:
+    """A column's header with the unit in which its values are stored."""
+    unit = _EXACT.get(column.unit, column.unit.value)
+    plain = column.unit in (Unit.NONE, Unit.COUNT, Unit.TEXT)
+    return column.header if plain else f"{column.header} ({unit})"
+
+
+def _array(pyarrow: Any, column: Column, values: Values) -> Any:
+    if column.is_text:
+        texts = [None if value is None else str(value) for value in values]
+        return pyarrow.array(texts, pyarrow.string()).dictionary_encode()
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return pyarrow.array(values, from_pandas=True)
+    return pyarrow.array([_number(value) for value in values], from_pandas=True)
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,127 @@
+"""Collectives as tables: by name, by rank, and every call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nsys_tui.fleet.table_parts import (
+    Ask,
+    Columns,
+    count_column,
+    cut,
+    made,
+    percent,
+    share_column,
+    time_column,
+)
+from nsys_tui.model.table import Column, Table, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nsys_tui.fleet.fleet import Fleet
+    from nsys_tui.model.table import Values
+
+
+def collectives_table(fleet: Fleet, ask: Ask) -> Table:
+    """Collectives by name and communicator: times, skew, and who comes last."""
+    matched = fleet.collectives
+    groups = sorted(matched.groups, key=lambda g: -int(g.wait.sum()))
+    ranks = [m.rank for m in fleet.members]
+    lasts = [np.bincount(g.last, minlength=len(g.members)) for g in groups]
+    worst = [int(np.argmax(counts)) for counts in lasts]
+    columns: Columns = [
+        (Column("Collective"), [g.name for g in groups]),
+        (Column("Communicator"), [g.communicator for g in groups]),
+        (count_column("Ranks"), [len(g.members) for g in groups]),
+        (count_column("Calls"), [g.calls for g in groups]),
+        (time_column("Kernel time"), [int((g.end - g.start).sum()) for g in groups]),
+        (time_column("Time"), [int(g.time.sum()) for g in groups]),
+        (time_column("Waited"), [int(g.wait.sum()) for g in groups]),
+        (time_column("Skew median"), [_median(g.skew) for g in groups]),
+        (time_column("Skew max"), [int(g.skew.max(initial=0)) for g in groups]),
+        (Column("Last rank", Unit.NONE),
+         [ranks[g.members[w]] for g, w in zip(groups, worst, strict=True)]),
+        (share_column("Last"),
+         [percent(int(c[w]), g.calls) for g, c, w in zip(groups, lasts, worst, strict=True)]),
+        (count_column("Unmatched"), [g.unmatched for g in groups]),
+        (count_column("Apart"), [int(g.apart.sum()) for g in groups]),
+    ]  # fmt: skip
+    return cut(made("collectives", "Collectives", columns, _match_notes(fleet)), ask.top)
+
+
+def _median(values: Values) -> float | None:
+    return float(np.median(values)) if len(values) else None
+
+
+def _match_notes(fleet: Fleet) -> list[str]:
+    matched = fleet.collectives
+    if not matched.groups:
+        return ["no collective that two ranks have in common"]
+    notes = ["ranks matched by order: the k-th call of a name and communicator on each"]
+    spread, apart = matched.end_spread, sum(int(g.apart.sum()) for g in matched.groups)
+    if spread is not None:
+        notes.append(
+            f"ranks leave a collective {spread:,} ns apart (median): clocks agree no better"
+        )
+    if apart:
+        notes.append(
+            f"{apart:,} of {matched.calls:,} calls did not run at the same time on all ranks:"
+            " clocks are off (--clock ends aligns them), or several communicators share a stream"
+            " number (NCCL's NVTX payloads tell them apart)"
+        )
+    if matched.alone:
+        notes.append(f"{matched.alone:,} calls that only one rank has are not matched")
+    unmatched = sum(g.unmatched for g in matched.groups)
+    if unmatched:
+        notes.append(
+            f"{unmatched:,} calls beyond the shortest rank's are not matched; where a capture began"
+            " later on some ranks, the others are matched wrongly"
+        )
+    return notes
+
+
+def stragglers_table(fleet: Fleet, ask: Ask) -> Table:
+    """Who comes late to collectives, and how long the others wait; the worst first."""
+    late = fleet.collectives.by_rank()
+    order = [int(row) for row in np.argsort(-late.held_up, kind="stable") if late.calls[row]]
+    members = fleet.members
+    columns: Columns = [
+        (Column("Rank", Unit.NONE), [members[row].rank for row in order]),
+        (Column("Host"), [members[row].report.host or None for row in order]),
+        (count_column("Calls"), late.calls[order]),
+        (count_column("Last"), late.last[order]),
+        (time_column("Held up"), late.held_up[order]),
+        (time_column("Late mean"), late.late[order] / np.maximum(late.calls[order], 1)),
+        (time_column("Waited"), late.waited[order]),
+        (time_column("Waited mean"), late.waited[order] / np.maximum(late.calls[order], 1)),
+    ]
+    notes = ["Held up: time that all others waited for this rank alone"] if order else []
+    return cut(made("stragglers", "Stragglers", columns, notes or _match_notes(fleet)), ask.top)
+
+
+def calls_table(fleet: Fleet, ask: Ask) -> Table:
+    """Every matched call."""
+    groups = [g for g in fleet.collectives.groups if g.calls]
+    ranks = np.array([m.rank for m in fleet.members], np.int64)
+
+    def joined(values: Callable[[Any], Any]) -> Values:
+        parts = [np.asarray(values(g)) for g in groups]
+        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+    columns: Columns = [
+        (Column("Collective"), [g.name for g in groups for _ in range(g.calls)]),
+        (Column("Communicator"), [g.communicator for g in groups for _ in range(g.calls)]),
+        (count_column("Call"), joined(lambda g: np.arange(g.calls))),
+        (count_column("Ranks"), joined(lambda g: np.full(g.calls, len(g.members)))),
+        (time_column("First start"), joined(lambda g: g.start.min(axis=0))),
+        (time_column("Last start"), joined(lambda g: g.last_start)),
+        (time_column("Last end"), joined(lambda g: g.end.max(axis=0))),
+        (time_column("Skew"), joined(lambda g: g.skew)),
+        (time_column("Time"), joined(lambda g: g.time)),
+        (Column("Last rank", Unit.NONE), joined(lambda g: ranks[np.array(g.members)][g.last])),
+        (time_column("Longest wait"), joined(lambda g: g.wait.max(axis=0))),
+    ]
+    return cut(made("calls", "Calls of collectives", columns, _match_notes(fleet)), ask.top)

@@ -1,0 +1,225 @@
+"""Collectives over the ranks: the k-th of a name and communicator on each is the same one.
+
+That is a match by order, not by identity, and called so. Late is who starts last; the others wait
+in their kernels until then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.fleet.summary import Collectives
+    from nsys_tui.model.events import Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """All calls of one kernel name on one communicator, by at least two ranks."""
+
+    name: str
+    communicator: str
+    members: tuple[int, ...]
+    """Places of the ranks in the fleet."""
+    start: Int64
+    """Fleet time, shape (members, calls)."""
+    end: Int64
+    unmatched: int
+    """Calls that some ranks have and others lack: those after the shortest sequence."""
+
+    @property
+    def calls(self) -> int:
+        """Calls that all members have."""
+        return int(self.start.shape[1])
+
+    @cached_property
+    def last_start(self) -> Int64:
+        """When the last rank came to each call."""
+        return np.asarray(self.start.max(axis=0), np.int64)
+
+    @cached_property
+    def last(self) -> NDArray[np.intp]:
+        """Row of the rank that came last to each call; of several, the first row."""
+        return np.asarray(np.argmax(self.start, axis=0))
+
+    @cached_property
+    def skew(self) -> Int64:
+        """Last start - first start of each call."""
+        return np.asarray(self.last_start - self.start.min(axis=0), np.int64)
+
+    @cached_property
+    def wait(self) -> Int64:
+        """How long each rank waits for the last one, shape (members, calls).
+
+        Never longer than its kernel: where clocks are off, it would be.
+        """
+        waited = np.minimum(self.last_start, self.end) - self.start
+        return np.asarray(np.maximum(waited, 0), np.int64)
+
+    @cached_property
+    def behind(self) -> Int64:
+        """How much sooner each call had begun with its last rank as early as the last but one."""
+        ordered = np.sort(self.start, axis=0)
+        return np.asarray(ordered[-1] - ordered[-2], np.int64)
+
+    @cached_property
+    def time(self) -> Int64:
+        """Time of each call: last end - last start."""
+        return np.asarray(np.maximum(self.end.max(axis=0) - self.last_start, 0), np.int64)
+
+    @cached_property
+    def apart(self) -> NDArray[np.bool_]:
+        """Calls that did not run at the same time on all ranks.
+
+        Either the clocks are off, or they belong to several communicators.
+        """
+        return np.asarray(self.last_start >= self.end.min(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """Every group, in the order of their first calls."""
+
+    groups: tuple[Group, ...]
+    alone: int
+    """Calls of names and communicators that only one rank has."""
+    ranks: int
+    """Ranks of the fleet."""
+
+    @property
+    def calls(self) -> int:
+        """Calls matched."""
+        return sum(group.calls for group in self.groups)
+
+    @cached_property
+    def end_spread(self) -> int | None:
+        """Median distance between the first and the last end of a call, ns.
+
+        All ranks leave a collective nearly together, so it tells how well the clocks agree.
+        """
+        spreads = [g.end.max(axis=0) - g.end.min(axis=0) for g in self.groups]
+        return int(np.median(np.concatenate(spreads))) if self.calls else None
+
+    def by_rank(self) -> Lateness:
+        """Sums per rank."""
+        found = Lateness(*(np.zeros(self.ranks, np.int64) for _ in range(5)))
+        for group in self.groups:
+            rows = np.array(group.members)
+            found.calls[rows] += group.calls
+            found.waited[rows] += group.wait.sum(axis=1)
+            late = group.start - group.start.min(axis=0)
+            found.late[rows] += late.sum(axis=1)
+            skewed = group.skew > 0
+            counts = np.bincount(group.last[skewed], minlength=len(rows))
+            found.last[rows] += counts
+            held = np.zeros(len(rows), np.int64)
+            np.add.at(held, group.last, group.behind)
+            found.held_up[rows] += held
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Lateness:
+    """What each rank did in its matched collectives, int64 [ranks] each."""
+
+    calls: Int64
+    last: Int64
+    """Calls to which it came last."""
+    late: Int64
+    """Sum of its starts after the first rank's."""
+    waited: Int64
+    """Time it waited for the last rank."""
+    held_up: Int64
+    """Time that everybody waited for it alone: from the start of the last but one to its own."""
+
+
+def match(own: Sequence[Collectives], offsets: Sequence[int]) -> Matched:
+    """Matches the collectives of ranks by order.
+
+    Args:
+        own: collectives of each rank.
+        offsets: ns from the clock of each rank to fleet time.
+    """
+    holders: dict[tuple[str, str], list[tuple[int, Int64, Int64]]] = {}
+    for place, (mine, offset) in enumerate(zip(own, offsets, strict=True)):
+        for code, key in enumerate(mine.keys):
+            rows = np.flatnonzero(mine.key == code)
+            entry = (place, mine.start[rows] + offset, mine.end[rows] + offset)
+            holders.setdefault(key, []).append(entry)
+    groups = []
+    for (name, communicator), entries in holders.items():
+        if len(entries) < 2:
+            continue
+        calls = min(len(start) for _, start, _ in entries)
+        groups.append(
+            Group(
+                name,
+                communicator,
+                tuple(place for place, _, _ in entries),
+                np.stack([start[:calls] for _, start, _ in entries]),
+                np.stack([end[:calls] for _, _, end in entries]),
+                sum(len(start) - calls for _, start, _ in entries),
+            )
+        )
+    alone = sum(len(entries[0][1]) for entries in holders.values() if len(entries) == 1)
+    groups.sort(key=lambda group: (int(group.start.min(initial=0)), group.name, group.communicator))
+    return Matched(tuple(groups), alone, len(own))
+
+
+def end_offsets(
+    own: Sequence[Collectives], sessions: Sequence[int], offsets: Sequence[int]
+) -> list[int]:
+    """Offsets of sessions by which their ranks leave collectives together.
+
+    The first session with collectives keeps its clock. Another one is put forward by the median
+    distance of its ends from those of a session that is aligned already; one that shares no
+    collective with any keeps its offset.
+
+    Args:
+        own: collectives of each rank.
+        sessions: session of each rank.
+        offsets: what is known of each session's clock, such as its UTC start.
+    """
+    found, done = list(offsets), set[int]()
+    matched = match(own, [offsets[session] for session in sessions])
+    edges = [(g, [sessions[place] for place in g.members]) for g in matched.groups if g.calls]
+    waiting = list(dict.fromkeys(session for _, named in edges for session in named))
+    while waiting:
+        chosen = next((s for s in waiting if _shares(s, done, edges)), waiting[0])
+        waiting.remove(chosen)
+        apart = _apart(chosen, done, edges, found, offsets)
+        if apart is not None:
+            found[chosen] = offsets[chosen] + apart
+        done.add(chosen)
+    return found
+
+
+def _shares(session: int, done: set[int], edges: Sequence[tuple[Group, list[int]]]) -> bool:
+    return any(session in named and done.intersection(named) for _, named in edges)
+
+
+def _apart(
+    session: int,
+    done: set[int],
+    edges: Sequence[tuple[Group, list[int]]],
+    found: Sequence[int],
+    offsets: Sequence[int],
+) -> int | None:
+    """Median distance of the ends of a session from those that are aligned."""
+    distances = []
+    for group, named in edges:
+        mine = [row for row, owner in enumerate(named) if owner == session]
+        others = [row for row, owner in enumerate(named) if owner in done]
+        if mine and others:
+            moved = np.array([found[named[row]] - offsets[named[row]] for row in others])
+            reference = (group.end[others] + moved[:, None]).max(axis=0)
+            distances.append(reference - group.end[mine].max(axis=0))
+    return int(np.median(np.concatenate(distances))) if distances else None

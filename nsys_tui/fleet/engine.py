@@ -1,0 +1,184 @@
+"""Where the map step runs: in this process, in a pool of local ones, or on a Dask cluster.
+
+All engines call the same function with the same arguments and hand back the same values, in the
+order in which they are done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import resource_tracker
+from typing import Any, TypeAlias
+
+from nsys_tui.errors import NsysTuiError, UsageError
+from nsys_tui.fleet.mapping import Opening, map_report
+from nsys_tui.fleet.summary import Failure, Options, ReportSummary
+
+Result: TypeAlias = ReportSummary | Failure
+Engine: TypeAlias = Callable[[Sequence[str], Options, Opening], Iterator[tuple[str, Result]]]
+
+PATIENCE = "10s"
+"""How long a scheduler may take to answer."""
+PATIENCE_FOR_WORKERS = "120s"
+"""How long it may take until it has a worker: batch systems start them late."""
+_DIED = "the process that read it died: out of memory, or killed"
+
+
+def default_workers() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def here(paths: Sequence[str], options: Options, opening: Opening) -> Iterator[tuple[str, Result]]:
+    """One report after the other in this process."""
+    for path in paths:
+        yield path, map_report(path, options, opening)
+
+
+def local_pool(workers: int) -> Engine:
+    """Processes on this machine, started afresh so that no state of this one leaks into them."""
+
+    def run(
+        paths: Sequence[str], options: Options, opening: Opening
+    ) -> Iterator[tuple[str, Result]]:
+        left = dict.fromkeys(paths)
+        try:
+            for path, result in _pool(list(left), options, opening, workers):
+                del left[path]
+                yield path, result
+        except BrokenProcessPool:
+            # One report took a worker down, and the pool with it: alone, each tells if it was it.
+            for path in left:
+                yield path, _alone(path, options, opening)
+
+    return run
+
+
+def _pool(
+    paths: Sequence[str], options: Options, opening: Opening, workers: int
+) -> Iterator[tuple[str, Result]]:
+    context = multiprocessing.get_context("spawn")
+    # It inherits stderr, which inside the app is no file: pass it the real one.
+    with contextlib.redirect_stderr(sys.__stderr__):
+        resource_tracker.ensure_running()
+    pool = ProcessPoolExecutor(min(workers, len(paths)), context, _leave_with_parent)
+    try:
+        with _interrupts_ignored():
+            waiting: dict[Future[Result], str] = {
+                pool.submit(map_report, path, options, opening): path for path in paths
+            }
+        while waiting:
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                result = future.result()
+                yield waiting.pop(future), result
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Processes that start meanwhile ignore Ctrl+C for good: it is their parent that stops."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _leave_with_parent() -> None:
+    """Ends a worker when its parent is killed; it would wait for work forever."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _alone(path: str, options: Options, opening: Opening) -> Result:
+    try:
+        return next(_pool([path], options, opening, 1))[1]
+    except BrokenProcessPool:
+        return Failure(path, _DIED)
+
+
+def dask_cluster(address: str) -> Engine:
+    """The workers of a Dask scheduler; they must see the same files under the same names.
+
+    Args:
+        address: of the scheduler, such as ``tcp://node1:8786``.
+
+    Raises:
+        UsageError: dask is not installed.
+    """
+    try:
+        import distributed
+    except ImportError as error:
+        raise UsageError(
+            "--scheduler needs dask[distributed], which is not installed",
+            hint="pip install 'nsys-tui[cluster]', here and on the workers; or --workers N",
+        ) from error
+
+    def run(
+        paths: Sequence[str], options: Options, opening: Opening
+    ) -> Iterator[tuple[str, Result]]:
+        client = _connected(distributed, address)
+        try:
+            futures = {
+                client.submit(map_report, path, options, opening, pure=False): path
+                for path in paths
+            }
+            with client.as_current():
+                completed: Any = distributed.as_completed
+                done = completed(list(futures))
+            for future in done:
+                yield futures[future], _result(future, futures[future])
+        finally:
+            client.close()
+
+    return run
+
+
+def _connected(distributed: Any, address: str) -> Any:
+    try:
+        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise UsageError(
+            f"no Dask scheduler at {address}",
+            str(error),
+            "start one with: dask scheduler; and workers with: dask worker ADDRESS",
+        ) from error
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE_FOR_WORKERS)
+    except (OSError, TimeoutError) as error:
+        client.close()
+        raise UsageError(
+            f"the Dask scheduler at {address} has no workers",
+            hint=f"start some with: dask worker {address}",
+        ) from error
+    return client
+
+
+def _result(future: Any, path: str) -> Result:
+    try:
+        found: Result = future.result()
+    except NsysTuiError:
+        raise
+    except Exception as error:
+        return Failure(path, f"the worker that read it failed: {type(error).__name__}: {error}")
+    return found

@@ -1,0 +1,271 @@
+"""The reduce step: summaries of reports become one fleet of ranks on one clock."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.fleet.collectives import Matched, end_offsets, match
+from nsys_tui.fleet.grid import Grid, grid_over, rebinned
+from nsys_tui.fleet.parts import METRIC_SHIFT, metric_grid
+from nsys_tui.fleet.ranks import BY_ORDER, decide
+from nsys_tui.fleet.summary import MAPPED, Failure, Options, ProcessSummary, ReportSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from nsys_tui.analysis.grouping import Float64
+    from nsys_tui.model.events import Int64
+
+DEFAULT_BINS: Final = 500
+"""Bins of a heat map at most; at least half as many."""
+
+
+class Clock(StrEnum):
+    """How the clocks of reports are put together."""
+
+    AUTO = "auto"
+    UTC = "utc"
+    ENDS = "ends"
+    SESSION = "session"
+
+
+_CLOCK_TEXT: Final = {
+    Clock.UTC: "clocks aligned by the UTC start of each session",
+    Clock.ENDS: "≈ clocks aligned by the ends of collectives, which all ranks leave together",
+    Clock.SESSION: "clocks not aligned: every session starts at 0",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One rank: a process of a report."""
+
+    rank: int
+    source: str
+    """What the rank was taken from."""
+    path: str
+    report: ReportSummary
+    process: ProcessSummary
+    offset: int
+    """ns to add to a time of the session to get fleet time."""
+
+    @property
+    def file(self) -> str:
+        """File name of the report."""
+        return os.path.basename(self.path)
+
+    @property
+    def gpus(self) -> str:
+        """The GPUs it used."""
+        return ", ".join(self.process.devices)
+
+
+@dataclass(frozen=True, eq=False)
+class Fleet:
+    """All ranks in rank order, on one clock that begins with the first session."""
+
+    members: tuple[Member, ...]
+    failures: tuple[Failure, ...]
+    clock: Clock
+    origin: int = 0
+    """UTC time of fleet time 0, ns; 0 where no report tells."""
+    options: Options = field(default_factory=Options)
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def collectives(self) -> Matched:
+        """Collectives matched over the ranks."""
+        own = [member.process.collectives for member in self.members]
+        return match(own, [member.offset for member in self.members])
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """First operation's start to last one's end over all ranks, in fleet time."""
+        bounds = [
+            (member.report.base[0] + member.offset, member.report.base[1] + member.offset)
+            for member in self.members
+            if len(member.process.devices)
+        ]
+        if not bounds:
+            return 0, 1
+        return min(lo for lo, _ in bounds), max(hi for _, hi in bounds)
+
+    @property
+    def rows(self) -> list[tuple[int, int]]:
+        """(member, device) of every row of the heat map."""
+        return [
+            (place, device)
+            for place, member in enumerate(self.members)
+            for device in range(len(member.process.devices))
+        ]
+
+    def label(self, row: tuple[int, int]) -> str:
+        """``3`` or, where a rank has several GPUs, ``3 GPU 1``."""
+        member = self.members[row[0]]
+        devices = member.process.devices
+        return f"{member.rank} {devices[row[1]]}" if len(devices) > 1 else str(member.rank)
+
+    def grid(self, most: int = DEFAULT_BINS, *, metrics: bool = False) -> Grid:
+        """Bins over the whole fleet, as fine as all reports allow; ``edges`` tells their times."""
+        own = [member.report.grid for member in self.members]
+        shift = max((g.shift for g in own), default=0)
+        lo, hi = self.span
+        return grid_over(
+            lo + self.origin, hi + self.origin, most, shift + METRIC_SHIFT if metrics else shift
+        )
+
+    def edges(self, grid: Grid) -> Int64:
+        """Edges of bins in fleet time, int64 [bins + 1]."""
+        return grid.edges(self.origin)
+
+    def _moved(self, member: Member) -> int:
+        """From the clock of a report's bins to that of the fleet's: 0 where both are UTC."""
+        return member.offset + self.origin - member.report.anchor
+
+    def heat(self, figure: str, grid: Grid) -> Int64:
+        """One of ``summary.MAPPED`` for every row and bin, ns."""
+        place = MAPPED.index(figure)
+        return self._map(grid, lambda m, device: m.process.heat[device, place])
+
+    def held_memory(self, grid: Grid) -> Int64:
+        """Most bytes of GPU memory held in each bin; -1 for rows that did not record it."""
+
+        def own(member: Member, device: int) -> Int64 | None:
+            return member.process.memory[device] if member.process.memory.size else None
+
+        return self._map(grid, own, peak=True)
+
+    def _map(
+        self, grid: Grid, values: Callable[[Member, int], Int64 | None], *, peak: bool = False
+    ) -> Int64:
+        found = np.full((len(self.rows), grid.count), -1, np.int64)
+        for row, (place, device) in enumerate(self.rows):
+            member = self.members[place]
+            own = values(member, device)
+            if own is not None:
+                moved = self._moved(member)
+                found[row] = rebinned(own, member.report.grid, grid, moved=moved, peak=peak)
+        return found
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the GPU metrics that any report sampled."""
+        return tuple(dict.fromkeys(name for r in self.reports for name in r.metrics))
+
+    @cached_property
+    def reports(self) -> tuple[ReportSummary, ...]:
+        """The reports, by their lowest rank."""
+        return tuple({member.path: member.report for member in self.members}.values())
+
+    def metric(self, name: str, grid: Grid) -> tuple[list[str], Float64]:
+        """Mean of a metric's samples in each bin, by host and GPU; NaN where there is none.
+
+        Returns:
+            a label for each row, and float64 [rows, bins].
+        """
+        labels, rows = [], []
+        for path, member in {m.path: m for m in self.members}.items():
+            report = member.report
+            if name not in report.metrics:
+                continue
+            place = report.metrics.index(name)
+            own, moved = metric_grid(report.grid), self._moved(member)
+            for gpu, number in enumerate(report.metric_gpus):
+                sums = rebinned(report.metric_sum[gpu, place], own, grid, moved=moved)
+                counts = rebinned(report.metric_count[gpu, place], own, grid, moved=moved)
+                labels.append(f"{report.host or os.path.basename(path)} GPU {number}")
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    rows.append(sums / counts)
+        return labels, np.array(rows).reshape(len(rows), grid.count)
+
+
+def reduce(
+    results: Sequence[tuple[str, ReportSummary | Failure]],
+    options: Options | None = None,
+    clock: Clock = Clock.AUTO,
+) -> Fleet:
+    """Puts the summaries of all reports together.
+
+    Args:
+        results: path and summary of each report, in the order of the files; the order decides
+            ranks only where nothing else does.
+        options: what the summaries were made with.
+        clock: how clocks are aligned; ``AUTO`` takes UTC where all reports tell it, else the ends
+            of collectives.
+    """
+    failures = tuple(found for _, found in results if isinstance(found, Failure))
+    reports = [(path, found) for path, found in results if isinstance(found, ReportSummary)]
+    owners = [(n, p) for n, (_, report) in enumerate(reports) for p in report.processes]
+    ranks = decide([process.evidence for _, process in owners])
+    order = sorted(range(len(owners)), key=lambda place: ranks[place][0])
+    used, origin, offsets = _offsets([report for _, report in reports], owners, clock)
+    members = tuple(
+        Member(
+            ranks[place][0],
+            ranks[place][1],
+            reports[owners[place][0]][0],
+            reports[owners[place][0]][1],
+            owners[place][1],
+            offsets[owners[place][0]],
+        )
+        for place in order
+    )
+    clocks = [_CLOCK_TEXT[used]] if len(reports) > 1 else []
+    notes = (*clocks, *_notes(members, used))
+    return Fleet(members, failures, used, origin, options or Options(), notes)
+
+
+def _offsets(
+    reports: Sequence[ReportSummary], owners: Sequence[tuple[int, ProcessSummary]], clock: Clock
+) -> tuple[Clock, int, list[int]]:
+    """The clock that was used, its zero in UTC, and what to add to the times of each report."""
+    starts = [report.start_utc for report in reports]
+    known = [start for start in starts if start is not None]
+    if clock is Clock.AUTO:
+        comm = sum(len(process.collectives.key) > 0 for _, process in owners) > 1
+        partial = Clock.ENDS if comm else Clock.SESSION
+        clock = Clock.UTC if len(known) == len(starts) else partial
+    if clock is Clock.SESSION:
+        return clock, 0, [0] * len(starts)
+    first = min(known, default=0)
+    offsets = [0 if start is None else start - first for start in starts]
+    if clock is Clock.ENDS:
+        own = [process.collectives for _, process in owners]
+        offsets = end_offsets(own, [place for place, _ in owners], offsets)
+    return clock, first, offsets
+
+
+def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
+    notes = []
+    silent = [m.file for m in members if m.report.start_utc is None]
+    if silent and clock is Clock.UTC:
+        notes.append(
+            f"no UTC start in {_listed(dict.fromkeys(silent))}: taken to start with the first"
+        )
+    elif silent and clock is Clock.SESSION and len({m.path for m in members}) > 1:
+        notes.append(f"no UTC start in {_listed(dict.fromkeys(silent))}")
+    guessed = [str(m.rank) for m in members if m.source == BY_ORDER or m.source.startswith("≈")]
+    if guessed and len(members) > 1:
+        notes.append(f"≈ rank {_listed(guessed)} guessed: see the column Rank from")
+    world = max((m.report.world or 0 for m in members), default=0)
+    absent = sorted(set(range(world)) - {m.rank for m in members}) if world > 1 else []
+    if absent and not guessed:
+        notes.append(f"no report of rank {_listed(map(str, absent))} of {world}")
+    if any(m.report.hidden_graphs for m in members):
+        notes.append("CUDA graphs were traced as a whole: exposed times are upper bounds")
+    pairs = sum(m.process.collectives.point_to_point for m in members)
+    if pairs:
+        notes.append(f"{pairs:,} send and receive kernels are not matched: each has its own peers")
+    return notes
+
+
+def _listed(names: Iterable[str], most: int = 8) -> str:
+    every = list(names)
+    rest = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + rest

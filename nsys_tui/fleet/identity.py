@@ -1,0 +1,195 @@
+"""What file names and launcher environments say about rank, node, host and job of a report.
+
+Only numbers of ranks and sizes ever leave an environment: it may hold secrets.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from nsys_tui.model.report import Report
+
+_RANK: Final = (
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "PALS_RANKID",
+    "JSM_NAMESPACE_RANK",
+    "FLUX_TASK_RANK",
+    "SLURM_PROCID",
+    "RANK",
+)
+"""Launchers that are closest to the process come first: ``mpirun`` inside a Slurm job leaves every
+process the SLURM_PROCID of the job script."""
+_WORLD: Final = (
+    "OMPI_COMM_WORLD_SIZE",
+    "PMI_SIZE",
+    "MV2_COMM_WORLD_SIZE",
+    "JSM_NAMESPACE_SIZE",
+    "FLUX_JOB_SIZE",
+    "SLURM_NTASKS",
+    "WORLD_SIZE",
+)
+_LOCAL: Final = (
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "MPI_LOCALRANKID",
+    "MV2_COMM_WORLD_LOCAL_RANK",
+    "PALS_LOCAL_RANKID",
+    "PMI_LOCAL_RANK",
+    "SLURM_LOCALID",
+    "LOCAL_RANK",
+)
+_NODE: Final = ("PALS_NODEID", "SLURM_NODEID", "GROUP_RANK", "NODE_RANK")
+_WANTED: Final = frozenset((*_RANK, *_WORLD, *_LOCAL, *_NODE))
+_VARIABLE: Final = re.compile(r"^([A-Z_0-9]+)=(\d{1,9})$")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Where one process of a parallel program ran; None or empty where nothing tells."""
+
+    rank: int | None = None
+    world: int | None = None
+    """Number of ranks."""
+    local: int | None = None
+    """Rank within its node."""
+    node: int | None = None
+    host: str = ""
+    pid: int | None = None
+    job: str = ""
+    number: int | None = None
+    """Last number of a file name: the rank if nothing else tells and all names have another."""
+    variable: str = ""
+    """Environment variable that gave the rank."""
+
+
+def from_environment(values: Iterable[str]) -> Identity:
+    """Reads ranks and sizes out of ``NAME=value`` texts; everything else is passed over.
+
+    Args:
+        values: single variables, or whole environments with a line or a NUL between variables.
+    """
+    found: dict[str, int] = {}
+    for value in values:
+        for line in re.split(r"[\0\r\n]", value):
+            match = _VARIABLE.match(line)
+            if match and match[1] in _WANTED:
+                found.setdefault(match[1], int(match[2]))
+    variable = next((name for name in _RANK if name in found), "")
+    return Identity(
+        rank=found.get(variable),
+        world=_first(found, _WORLD),
+        local=_first(found, _LOCAL),
+        node=_first(found, _NODE),
+        variable=variable,
+    )
+
+
+def _first(found: dict[str, int], names: Iterable[str]) -> int | None:
+    return next((found[name] for name in names if name in found), None)
+
+
+def environment_of(report: Report) -> Identity:
+    """The environment that a report recorded: of the profiled program, else of its machine."""
+    for texts in (_program_environment(report), _machine_environment(report)):
+        found = from_environment(texts)
+        if found != Identity():
+            return found
+    return Identity()
+
+
+def _program_environment(report: Report) -> Iterator[str]:
+    rows = report.rows("META_DATA_CAPTURE", "name", "value")
+    for name, value in zip(rows["name"], rows["value"], strict=True):
+        if name == "PROCESS_0:ENVIRONMENT_VARIABLE" and isinstance(value, str):
+            yield value
+
+
+def _machine_environment(report: Report) -> Iterator[str]:
+    rows = report.rows("TARGET_INFO_SYSTEM_ENV", "name", "value")
+    for name, value in zip(rows["name"], rows["value"], strict=True):
+        if name == "DeviceEnvironment" and isinstance(value, str):
+            yield value
+
+
+_SEP: Final = r"(?:^|[-_.])"
+_NAMED: Final = {
+    "rank": re.compile(rf"{_SEP}r(?:ank)?[-_.]?(\d+)(?=$|[-_.])", re.IGNORECASE),
+    "node": re.compile(rf"{_SEP}node[-_.]?(\d+)(?=$|[-_.])", re.IGNORECASE),
+    "local": re.compile(rf"{_SEP}local(?:[-_]?rank)?[-_.]?(\d+)(?=$|[-_.])", re.IGNORECASE),
+    "world": re.compile(rf"{_SEP}of[-_.]?(\d+)(?=$|[-_.])", re.IGNORECASE),
+}
+_JOB: Final = re.compile(rf"{_SEP}job[-_.]?(\d+)(?=$|[-_.])", re.IGNORECASE)
+_PROFILE_NODE: Final = re.compile(r"profile_(\d+)_node_\d+_", re.IGNORECASE)
+_PROFILE_JOB: Final = re.compile(r"(?:profile|report)[-_.](\d{5,})$", re.IGNORECASE)
+_ON_HOST: Final = re.compile(r"_on_([A-Za-z0-9][A-Za-z0-9._-]*)$")
+_AUTO: Final = re.compile(r"auto_[^_]+_(?P<pod>[^_]+)_[^_]+_\d+_[^_]+$")
+_HOST_PID: Final = re.compile(
+    r"(?:nsys-report-|nsys-|report-|profile-|r_|.*_)?(?P<host>[A-Za-z][A-Za-z0-9.-]*)[-_](?P<pid>\d+)$"
+)
+_NUMBER: Final = re.compile(r"[-_.](\d{1,5})$")
+
+
+def from_name(stem: str, host: str = "", pids: Collection[int] = ()) -> Identity:
+    """Reads the naming schemes that launch scripts use.
+
+    ``profile_77_node_0_rank_3_on_gpu-4``, ``report_big_job77_rank3_on_gpu-4``, ``r_3``,
+    ``auto_python_pod-1_main_1712_9f``, ``nsys-report-gpu-4-31337`` (host and process id),
+    ``report.3``.
+
+    Args:
+        stem: file name without suffix.
+        host: host name that the report itself holds.
+        pids: process ids that the report holds; a number among them is no rank.
+    """
+    numbers: dict[str, Any] = {key: int(m[1]) for key, p in _NAMED.items() if (m := p.search(stem))}
+    job = next((m[1] for p in (_JOB, _PROFILE_NODE, _PROFILE_JOB) if (m := p.search(stem))), "")
+    found = Identity(**numbers, host=_host_in(stem), job=job)
+    if found.rank is not None or _AUTO.match(stem) or found.host:
+        return found
+    placed = _host_and_pid(stem, host, pids)
+    if placed is not None:
+        return replace(found, host=placed[0], pid=placed[1])
+    number = _NUMBER.search(stem)
+    if number and number[1] != job and int(number[1]) not in pids:
+        return replace(found, number=int(number[1]))
+    return found
+
+
+def _host_in(stem: str) -> str:
+    named = _ON_HOST.search(stem)
+    if named:
+        return named[1]
+    auto = _AUTO.match(stem)
+    return auto["pod"] if auto else ""
+
+
+def _host_and_pid(stem: str, host: str, pids: Collection[int]) -> tuple[str, int] | None:
+    """``…HOST-PID``: sure where the report knows the host or the process, else by its look."""
+    for known in {host, host.partition(".")[0]} - {""}:
+        match = re.search(rf"(?:^|[-_.]){re.escape(known)}[-_.](\d+)$", stem)
+        if match:
+            return host, int(match[1])
+    match = _HOST_PID.match(stem)
+    if match is None:
+        return None
+    pid = int(match["pid"])
+    if pid in pids or (len(match["pid"]) >= 3 and stem.startswith("nsys-report-")):
+        return match["host"], pid
+    return None
+
+
+def merged(first: Identity, second: Identity) -> Identity:
+    """What ``first`` does not tell, ``second`` may."""
+    missing = {
+        field.name: getattr(second, field.name)
+        for field in fields(first)
+        if getattr(first, field.name) in (None, "")
+    }
+    return replace(first, **missing)

@@ -1,0 +1,183 @@
+"""The map step: one report in, its summary out. Runs in worker processes, here or on a cluster."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.breakdown import coverages, split_of
+from nsys_tui.analysis.window import Scope
+from nsys_tui.errors import CancelledError, NsysTuiError
+from nsys_tui.fleet import parts
+from nsys_tui.fleet.grid import grid_over
+from nsys_tui.fleet.identity import environment_of, from_name, merged
+from nsys_tui.fleet.ranks import evidence
+from nsys_tui.fleet.summary import MAPPED, SPLIT, Failure, ProcessSummary, ReportSummary
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.target import pid_of
+from nsys_tui.reader import open_report
+from nsys_tui.reader.cache import report_id
+from nsys_tui.reader.columns import read_ahead
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nsys_tui.analysis.breakdown import Coverage
+    from nsys_tui.fleet.grid import Grid
+    from nsys_tui.fleet.summary import Options
+    from nsys_tui.model.events import Int64, Operations
+    from nsys_tui.model.report import Report
+
+MOST_BINS: Final = 1024
+"""Bins of a heat map at most; half as many at least, for spans that long in ns."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How reports are opened; has no influence on the result."""
+
+    nsys: str | None = None
+    use_cache: bool = True
+
+
+def map_report(
+    path: str, options: Options, opening: Opening | None = None
+) -> ReportSummary | Failure:
+    """Summarises one report on one processor; whatever is wrong with it becomes a ``Failure``."""
+    before = read_ahead.set(False)
+    try:
+        return summarise(Path(path), options, opening or Opening())
+    except CancelledError:
+        raise
+    except NsysTuiError as error:
+        return Failure(path, str(error))
+    except Exception as error:
+        logging.getLogger(__name__).debug("cannot summarise %r", path, exc_info=True)
+        return Failure(path, f"internal error: {type(error).__name__}: {error}")
+    finally:
+        read_ahead.reset(before)
+
+
+def summarise(path: Path, options: Options, opening: Opening) -> ReportSummary:
+    """Opens a report and computes its summary.
+
+    Raises:
+        UnreadableReportError: the file is no usable report.
+        NsysMissingError: it must be exported first and no nsys was found.
+        UsageError: the options hold a pattern that is no regular expression.
+    """
+    report = open_report(
+        path, nsys=opening.nsys, use_cache=opening.use_cache, patterns=options.patterns
+    )
+    try:
+        return _summary(report, path, options)
+    finally:
+        report.close()
+
+
+def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
+    data = report.metadata
+    processes = report_processes(report)
+    environment = environment_of(report)
+    name = from_name(path.stem, data.host, {pid_of(process) for process in processes})
+    said = merged(environment, name)
+    anchor = data.session_start_utc_ns or 0
+    lo, hi = report.span or parts.host_bounds(report)
+    grid = grid_over(lo + anchor, hi + anchor, MOST_BINS)
+    ranks = evidence(report, processes, environment, name)
+    ops = report.operations
+    return ReportSummary(
+        report_id=report_id(path),
+        host=data.host or name.host,
+        job=name.job,
+        node=said.node,
+        world=said.world,
+        start_utc=data.session_start_utc_ns,
+        session_ns=data.session_duration_ns,
+        base=Scope().base(report),
+        grid_shape=(grid.shift, grid.first, grid.count),
+        hidden_graphs=bool(((ops.kind == OpKind.GRAPH) & ops.counted).any()),
+        notes=data.notes,
+        processes=tuple(
+            _process(report, process, processes, own, grid, options)
+            for process, own in zip(processes, ranks, strict=True)
+        ),
+        **parts.metric_maps(report, grid, anchor),
+    )
+
+
+def report_processes(report: Report) -> list[int]:
+    """globalPid of the processes with GPU work, by GPU and process id; else those with ranges."""
+    ops = report.operations
+    if len(ops):
+        width = max(len(ops.devices), 1)
+        counts = np.bincount(ops.process.astype(np.int64) * width + ops.device)
+        first: dict[int, int] = {}
+        for pair in np.flatnonzero(counts).tolist():
+            first.setdefault(pair // width, pair % width)
+        return sorted((int(ops.processes[code]) for code in first), key=_by_gpu(ops, first))
+    ranges = report.ranges
+    found = sorted(set(ranges.thread_process[np.unique(ranges.thread)].tolist()))
+    return found or [-1]
+
+
+def _by_gpu(ops: Operations, first: dict[int, int]) -> Callable[[int], tuple[int, int]]:
+    gpu = {int(ops.processes[code]): device for code, device in first.items()}
+    return lambda process: (gpu[process], pid_of(process))
+
+
+def _process(
+    report: Report,
+    process: int,
+    processes: list[int],
+    ranks: tuple[tuple[int, str], ...],
+    grid: Grid,
+    options: Options,
+) -> ProcessSummary:
+    pid = pid_of(process) if process >= 0 else -1
+    alone = len(processes) == 1
+    scope = Scope() if alone else Scope(processes=frozenset((pid,)))
+    covered = [coverage for coverage in coverages(report, scope) if _has_work(coverage)]
+    memory_peak, memory = parts.memory_maps(report, [c.place for c in covered], grid)
+    return ProcessSummary(
+        process=process,
+        pid=pid,
+        name=report.process_name(process) if process >= 0 else "",
+        evidence=ranks,
+        devices=tuple(report.devices[coverage.place].label for coverage in covered),
+        splits=_splits(report, covered, scope),
+        heat=_heat(covered, grid, report.metadata.session_start_utc_ns or 0),
+        memory_peak=memory_peak,
+        memory=memory,
+        steps=parts.steps(report, scope, covered, options.iteration),
+        collectives=parts.collectives(report, process),
+        pace=parts.pace(report, process, scope, options.pace),
+        stats=tuple(parts.statistics(report, family, scope) for family in options.families),
+    )
+
+
+def _has_work(coverage: Coverage) -> bool:
+    return len(coverage.starts) > 0
+
+
+def _splits(report: Report, covered: list[Coverage], scope: Scope) -> Int64:
+    table = np.zeros((len(covered), len(SPLIT)), np.int64)
+    for row, coverage in enumerate(covered):
+        split = split_of(report, coverage, scope)
+        figures = {name: getattr(split, f"{name}_ns") for name in SPLIT[:-2]}
+        figures |= {"kernels": split.kernel_count, "operations": split.operation_count}
+        table[row] = [figures[name] for name in SPLIT]
+    return table
+
+
+def _heat(covered: list[Coverage], grid: Grid, anchor: int) -> Int64:
+    edges = grid.edges(anchor)
+    maps = np.zeros((len(covered), len(MAPPED), grid.count), np.int64)
+    for row, coverage in enumerate(covered):
+        for place, name in enumerate(MAPPED):
+            maps[row, place] = coverage.sets[name].within(edges[:-1], edges[1:])
+    return maps

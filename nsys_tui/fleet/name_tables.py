@@ -1,0 +1,106 @@
+"""Statistics per name over all ranks, and for every rank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_tui.fleet.namestats import merge
+from nsys_tui.model.table import Column, Table, Unit
+
+if TYPE_CHECKING:
+    from nsys_tui.fleet.fleet import Fleet
+    from nsys_tui.fleet.namestats import NameStats
+    from nsys_tui.model.table import Values
+
+
+def names_table(fleet: Fleet, family: str, by_rank: bool) -> Table:
+    """Durations of one family of events by name.
+
+    Args:
+        fleet: the ranks.
+        family: one of ``summary.FAMILIES`` that the options held.
+        by_rank: a row per name and rank, with exact quartiles; else a row per name over all ranks,
+            with the ranks where it takes longest and shortest on average.
+    """
+    if family not in fleet.options.families:
+        return Table(family, family.capitalize(), (), (), (f"not computed: --section {family}",))
+    parts = _parts(fleet, family)
+    columns = _by_rank(fleet, parts) if by_rank else _over_all(fleet, parts)
+    notes = (
+        ()
+        if by_rank
+        else ("≈ quartiles over all ranks are within 1 %; --by rank gives exact ones",)
+    )
+    held = len(columns[0][1]) > 0
+    return Table(
+        family,
+        f"{family.capitalize()} by name{' and rank' if by_rank else ' over all ranks'}",
+        tuple(column for column, _ in columns),
+        tuple(values for _, values in columns),
+        notes if held else (f"no {family} in any report",),
+    )
+
+
+def _parts(fleet: Fleet, family: str) -> list[NameStats]:
+    place = fleet.options.families.index(family)
+    return [member.process.stats[place] for member in fleet.members]
+
+
+def _time(header: str) -> Column:
+    return Column(header, Unit.NS)
+
+
+def _over_all(fleet: Fleet, parts: list[NameStats]) -> list[tuple[Column, Values]]:
+    found = merge(parts)
+    ranks = [member.rank for member in fleet.members]
+    whole = max(int(found.total.sum()), 1)
+    means = [
+        [(int(parts[p].total[r]) / int(parts[p].count[r]), ranks[p]) for p, r in own]
+        for own in found.holders
+    ]
+    slow = [max(own, key=lambda pair: (pair[0], -pair[1])) for own in means]
+    fast = [min(own, key=lambda pair: pair) for own in means]
+    return [
+        (Column("Time", Unit.PERCENT, 1), 100 * found.total / whole),
+        (_time("Total"), found.total),
+        (Column("Instances", Unit.COUNT), found.count),
+        (Column("Ranks", Unit.COUNT), [len(own) for own in found.holders]),
+        (_time("Mean"), found.mean),
+        (_time("StdDev"), found.std),
+        (_time("Min"), found.least),
+        (_time("≈ Q1"), found.quartiles[:, 0]),
+        (_time("≈ Median"), found.quartiles[:, 1]),
+        (_time("≈ Q3"), found.quartiles[:, 2]),
+        (_time("Max"), found.most),
+        (_time("Slowest mean"), [mean for mean, _ in slow]),
+        (Column("Slowest rank", Unit.NONE), [rank for _, rank in slow]),
+        (_time("Fastest mean"), [mean for mean, _ in fast]),
+        (Column("Fastest rank", Unit.NONE), [rank for _, rank in fast]),
+        (Column("Name"), list(found.names)),
+    ]
+
+
+def _by_rank(fleet: Fleet, parts: list[NameStats]) -> list[tuple[Column, Values]]:
+    ranks = [m.rank for m, part in zip(fleet.members, parts, strict=True) for _ in part.names]
+
+    def joined(key: str) -> Values:
+        return np.concatenate([getattr(part, key) for part in parts]) if parts else np.zeros(0)
+
+    count, total = joined("count"), joined("total")
+    squares = np.asarray(joined("squares"), np.float64)
+    quartiles = np.concatenate([part.quartiles for part in parts]) if parts else np.zeros((0, 3))
+    return [
+        (Column("Rank", Unit.NONE), ranks),
+        (_time("Total"), total),
+        (Column("Instances", Unit.COUNT), count),
+        (_time("Mean"), np.asarray(total) / np.maximum(np.asarray(count), 1)),
+        (_time("StdDev"), np.sqrt(squares / np.maximum(np.asarray(count) - 1, 1))),
+        (_time("Min"), joined("least")),
+        (_time("Q1"), quartiles[:, 0]),
+        (_time("Median"), quartiles[:, 1]),
+        (_time("Q3"), quartiles[:, 2]),
+        (_time("Max"), joined("most")),
+        (Column("Name"), [name for part in parts for name in part.names]),
+    ]

@@ -1,0 +1,228 @@
+"""Pieces of a report's summary: steps, collectives, statistics, pace, memory and metrics."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.analysis.iterations import Rule, find_iterations
+from nsys_tui.analysis.memory import device_memory
+from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.fleet.namestats import NameStats, name_stats
+from nsys_tui.fleet.summary import STEP_FIGURES, Collectives, Pace, Steps
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.nvtx_text import payload_fields
+from nsys_tui.names import NameStyle, kernel_name, normalise_nvtx
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.breakdown import Coverage
+    from nsys_tui.fleet.grid import Grid
+    from nsys_tui.model.events import Bool, Int64, ThreadEvents
+    from nsys_tui.model.report import Report
+
+_POINT_TO_POINT: Final = re.compile(r"(?i)send|recv")
+_NCCL_CALL: Final = re.compile(r"^(p?nccl)[A-Z]")
+_COMMUNICATOR: Final = "NCCL communicator ID"
+METRIC_SHIFT: Final = 2
+"""Metric maps have a quarter of the bins of other maps: a report may hold 30 metrics a GPU."""
+
+
+def host_bounds(report: Report) -> tuple[int, int]:
+    """First start to last end of ranges, for reports without GPU work; (0, 1) without either."""
+    return report.ranges.bounds() or (0, 1)
+
+
+def steps(report: Report, scope: Scope, covered: list[Coverage], pattern: str | None) -> Steps:
+    """Iterations of one process and what its GPUs did in each."""
+    found = find_iterations(report, pattern, scope)
+    if found.rule is Rule.NONE:
+        return Steps()
+    figures = np.zeros((len(found), len(STEP_FIGURES)), np.int64)
+    for coverage in covered:
+        within = coverage.within(found.start, found.end)
+        figures += np.column_stack([within[name] for name in STEP_FIGURES])
+    start, end = found.start.astype(np.int64), found.end.astype(np.int64)
+    return Steps(str(found.rule), found.name, found.labels, start, end, figures)
+
+
+def collectives(report: Report, process: int) -> Collectives:
+    """Communication kernels of one process by name and communicator, in start order."""
+    ops = report.operations
+    own = np.flatnonzero(ops.processes == process)
+    rows = np.flatnonzero(
+        (ops.category == Category.COMM) & (ops.kind == OpKind.KERNEL) & np.isin(ops.process, own)
+    )
+    names = [kernel_name(n.short, n.demangled, NameStyle.NORMALISED) for n in ops.names]
+    paired = np.array([_POINT_TO_POINT.search(name) is not None for name in names], bool)
+    is_pair = paired[ops.name[rows]] if len(rows) else np.zeros(0, bool)
+    point_to_point, rows = int(is_pair.sum()), rows[~is_pair]
+    if not len(rows):
+        return Collectives(point_to_point=point_to_point)
+    groups = _communicators(report, rows)
+    keys: dict[tuple[str, str], int] = {}
+    pairs = zip(ops.name[rows].tolist(), groups, strict=True)
+    codes = [keys.setdefault((names[name], group), len(keys)) for name, group in pairs]
+    return Collectives(
+        tuple(keys), np.array(codes, np.int32), ops.start[rows], ops.end[rows], point_to_point
+    )
+
+
+def _communicators(report: Report, rows: NDArray[np.intp]) -> list[str]:
+    """Communicator of each kernel: from NCCL's payloads, else the number of its stream."""
+    ops = report.operations
+    streams = ops.stream[rows]
+    order = sorted(set(streams.tolist()), key=lambda code: report.streams[code].id)
+    number = {code: f"stream {place}" for place, code in enumerate(order, 1)}
+    by_stream = [number[code] for code in streams.tolist()]
+    named = _named_communicators(report, rows)
+    return [name or stream for name, stream in zip(named, by_stream, strict=True)]
+
+
+def _named_communicators(report: Report, rows: NDArray[np.intp]) -> list[str]:
+    """Communicator of the last NCCL call that began on the launching thread before each launch.
+
+    Calls of one group share their launch, and mostly their communicator.
+    """
+    ranges, none = report.ranges, [""] * len(rows)
+    is_call = np.array([_NCCL_CALL.match(text) is not None for text in ranges.names], bool)
+    calls = np.flatnonzero(is_call[ranges.name]) if len(is_call) else np.empty(0, np.intp)
+    if not len(calls) or not len(report.api):
+        return none
+    payload = report.payloads.of(ranges.rowid[calls])
+    calls, payload = calls[payload >= 0], payload[payload >= 0]
+    ids = [_communicator(text) for text in report.payloads.texts]
+    launch = report.calls[rows]
+    api = report.api
+    found = np.full(len(rows), -1, np.int64)
+    for thread in np.unique(ranges.thread[calls]).tolist():
+        mine = np.flatnonzero(ranges.thread[calls] == thread)
+        by = (launch >= 0) & (api.threads[api.thread[launch]] == ranges.threads[thread])
+        place = np.searchsorted(ranges.start[calls[mine]], api.start[launch], side="right") - 1
+        found = np.where(by & (place >= 0), payload[mine[np.maximum(place, 0)]], found)
+    return [ids[code] if code >= 0 else "" for code in found.tolist()]
+
+
+def _communicator(text: str) -> str:
+    value = payload_fields(text).get(_COMMUNICATOR, "")
+    return f"{value:#x}" if isinstance(value, int) else str(value)
+
+
+def pace(report: Report, process: int, scope: Scope, name: str | None) -> Pace:
+    """Every instance of a kernel, or of an NVTX range, by whichever of its names."""
+    if name is None:
+        return Pace()
+    ops = report.operations
+    kernels = np.array(
+        [
+            name in (n.short, n.demangled, kernel_name(n.short, n.demangled, NameStyle.NORMALISED))
+            for n in ops.names
+        ],
+        bool,
+    )
+    own = np.flatnonzero(ops.processes == process)
+    if len(kernels):
+        rows = np.flatnonzero(
+            kernels[ops.name] & (ops.kind == OpKind.KERNEL) & np.isin(ops.process, own)
+        )
+        if len(rows):
+            return Pace("kernel", name, ops.start[rows], ops.duration[rows])
+    ranges, wanted = report.ranges, normalise_nvtx(name)
+    named = np.array([normalise_nvtx(text) == wanted for text in ranges.names], bool)
+    rows = row_numbers(ranges, scope.threads(ranges))
+    rows = rows[named[ranges.name[rows]] & ~ranges.open[rows]] if len(named) else rows[:0]
+    if not len(rows):
+        return Pace()
+    return Pace("range", name, ranges.start[rows], ranges.duration[rows])
+
+
+def statistics(report: Report, family: str, scope: Scope) -> NameStats:
+    """Durations by name of one family of events in one process."""
+    ops = report.operations
+    if family in ("kernels", "copies"):
+        rows = row_numbers(ops, scope.operations(ops))
+        is_kernel = ops.kind[rows] == OpKind.KERNEL
+        is_copy = (ops.kind[rows] == OpKind.MEMCPY) | (ops.kind[rows] == OpKind.MEMSET)
+        rows = rows[is_kernel if family == "kernels" else is_copy]
+        names = [kernel_name(n.short, n.demangled, NameStyle.NORMALISED) for n in ops.names]
+        return name_stats(ops.name[rows], names, ops.duration[rows])
+    events, kept = _host_events(report, family)
+    rows = row_numbers(events, scope.threads(events))
+    rows = rows[kept[rows]]
+    names = [_host_name(family, name) for name in events.names]
+    return name_stats(events.name[rows], names, events.duration[rows])
+
+
+_VERSION_SUFFIX: Final = re.compile(r"_v\d{4,5}$")
+
+
+def _host_name(family: str, name: str) -> str:
+    if family == "ranges":
+        return normalise_nvtx(name)
+    return _VERSION_SUFFIX.sub("", name) if family == "api" else name
+
+
+def _host_events(report: Report, family: str) -> tuple[ThreadEvents, Bool]:
+    """The events of a family, and which of them count."""
+    if family == "ranges":
+        return report.ranges, ~report.ranges.open
+    if family == "api":
+        return report.api, report.api.real
+    if family == "osrt":
+        return report.osrt, report.osrt.event_class == 27
+    events = report.host_events
+    is_mpi = np.array([kind.startswith("MPI_") for kind in events.kinds], bool)
+    return events, is_mpi[events.kind] if len(is_mpi) else np.zeros(len(events), bool)
+
+
+def memory_maps(report: Report, places: list[int], grid: Grid) -> tuple[Int64, Int64]:
+    """Peak bytes of GPU memory per device, and the most held in each bin; -1 and (0, 0) without."""
+    peaks = np.full(len(places), -1, np.int64)
+    if not report.can(Capability.GPU_MEMORY):
+        return peaks, np.zeros((0, 0), np.int64)
+    anchor = report.metadata.session_start_utc_ns or 0
+    maps = np.zeros((len(places), grid.count), np.int64)
+    known = {entry.device.number: entry for entry in device_memory(report)}
+    for row, place in enumerate(places):
+        entry = known.get(report.devices[place].number)
+        if entry is None:
+            continue
+        peaks[row] = entry.peak[0]
+        maps[row] = entry.at(grid.edges(anchor)[:-1])
+        spot = grid.place(entry.times, anchor)
+        inside = (spot >= 0) & (spot < grid.count)
+        np.maximum.at(maps[row], spot[inside], entry.used[inside])
+    return peaks, maps
+
+
+def metric_maps(report: Report, grid: Grid, anchor: int) -> dict[str, Any]:
+    """Sums and counts of the samples of each GPU metric per bin, as fields of the summary."""
+    if not report.can(Capability.GPU_METRICS):
+        return {}
+    samples = report.gpu_metrics
+    gpus = np.unique(samples.gpu)
+    wide = metric_grid(grid)
+    spot = wide.place(samples.start, anchor)
+    inside = (spot >= 0) & (spot < wide.count)
+    shape = (len(gpus), len(samples.metrics), wide.count)
+    place = np.searchsorted(gpus, samples.gpu)
+    cell = np.ravel_multi_index((place[inside], samples.metric[inside], spot[inside]), shape)
+    size = int(np.prod(shape))
+    sums = np.bincount(cell, samples.value[inside], size)
+    return {
+        "metrics": samples.metrics,
+        "metric_gpus": tuple(gpus.tolist()),
+        "metric_sum": np.rint(sums).astype(np.int64).reshape(shape),
+        "metric_count": np.bincount(cell, minlength=size).astype(np.int64).reshape(shape),
+    }
+
+
+def metric_grid(grid: Grid) -> Grid:
+    """The bins of metric maps."""
+    first = grid.first >> METRIC_SHIFT
+    last = (grid.end - 1) >> METRIC_SHIFT
+    return type(grid)(grid.shift + METRIC_SHIFT, first, last - first + 1)

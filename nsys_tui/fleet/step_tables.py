@@ -1,0 +1,114 @@
+"""Steps and the pace of a kernel or range as tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_tui.fleet.pace import fleet_pace
+from nsys_tui.fleet.steps import fleet_steps, steady
+from nsys_tui.fleet.table_parts import (
+    Ask,
+    Columns,
+    count_column,
+    cut,
+    made,
+    share_column,
+    time_column,
+)
+from nsys_tui.model.table import Column, Table, Unit
+
+if TYPE_CHECKING:
+    from nsys_tui.fleet.fleet import Fleet
+
+
+def steps_table(fleet: Fleet, ask: Ask) -> Table:
+    """Every step: its times over the ranks, the slowest rank, and who had most to compute."""
+    found = fleet_steps(fleet)
+    if found is None:
+        return made("steps", "Steps", [], ["no steps found: name their ranges with --iteration"])
+    slow, busiest = found.slowest, found.most("compute")
+    every = np.arange(len(found))
+    median = np.nanmedian(found.time, axis=0)
+    longest = found.time[slow, every]
+    columns: Columns = [
+        (Column("Step"), list(found.labels)),
+        (count_column("Ranks"), (~np.isnan(found.time)).sum(axis=0)),
+        (time_column("Min"), np.nanmin(found.time, axis=0)),
+        (time_column("Median"), median),
+        (time_column("Max"), longest),
+        (Column("Slowest rank", Unit.NONE), [found.ranks[row] for row in slow.tolist()]),
+        (share_column("Over median"), 100 * (longest / np.maximum(median, 1) - 1)),
+        (time_column("Most compute"), found.figure("compute")[busiest, every]),
+        (Column("Compute rank", Unit.NONE), [found.ranks[row] for row in busiest.tolist()]),
+        (time_column("Start skew"), found.skew),
+    ]
+    notes = [f"steps: {'; '.join(found.rules)}; the first is warm-up"]
+    if not found.by_label:
+        notes.append("≈ steps of the ranks matched by order: their names differ or repeat")
+    return cut(made("steps", "Steps", columns, notes), ask.top)
+
+
+def step_ranks_table(fleet: Fleet, ask: Ask) -> Table:
+    """Step times of each rank, warm-up left out, and how often it was the slowest."""
+    found = fleet_steps(fleet)
+    if found is None:
+        return made("step-ranks", "Steps by rank", [], ["no steps found"])
+    wins = np.bincount(found.slowest[1:], minlength=len(found.ranks))
+    times = [steady(m.process.steps.end - m.process.steps.start) for m in fleet.members
+             if len(m.process.steps.labels)]  # fmt: skip
+    compute = found.figure("compute")
+    columns: Columns = [
+        (Column("Rank", Unit.NONE), list(found.ranks)),
+        (count_column("Steps"), [len(own) for own in times]),
+        (time_column("Mean"), [float(own.mean()) for own in times]),
+        (time_column("Median"), [float(np.median(own)) for own in times]),
+        (time_column("StdDev"), [float(own.std(ddof=1)) if len(own) > 1 else 0.0 for own in times]),
+        (time_column("Max"), [int(own.max()) for own in times]),
+        (count_column("Slowest"), wins),
+        (time_column("Median compute"), np.nanmedian(compute, axis=1)),
+        (time_column("Median comm"), np.nanmedian(found.figure("comm"), axis=1)),
+        (time_column("Median exposed"), np.nanmedian(found.figure("exposed_comm"), axis=1)),
+    ]
+    return cut(made("step-ranks", "Steps by rank", columns), ask.top)
+
+
+def pace_table(fleet: Fleet, ask: Ask) -> Table:
+    """Every instance of the kernel or range that was asked for, on every rank."""
+    found = fleet_pace(fleet)
+    if found is None:
+        asked = fleet.options.pace
+        why = f"no rank has {asked!r}" if asked else "name a kernel or range with --pace"
+        return made("pace", "Pace", [], [why])
+    ranks = found.ranks
+    columns: Columns = [
+        (Column("Rank", Unit.NONE), np.concatenate([np.full(len(r.start), r.rank) for r in ranks])),
+        (count_column("Instance"), np.concatenate([np.arange(len(r.start)) for r in ranks])),
+        (time_column("Start"), np.concatenate([r.start for r in ranks])),
+        (time_column("Duration"), np.concatenate([r.duration for r in ranks])),
+        (time_column("Cumulative"), np.concatenate([r.cumulative for r in ranks])),
+        (time_column("Behind"), np.concatenate([r.behind for r in ranks])),
+    ]
+    notes = ["Behind: after the first rank's start of the same instance, matched by order"]
+    title = f"Pace of {found.kind} {found.name}"
+    return cut(made("pace", title, columns, notes), ask.top)
+
+
+def pace_ranks_table(fleet: Fleet, ask: Ask) -> Table:
+    """The pace of each rank in one row, and how it drifts."""
+    found = fleet_pace(fleet)
+    if found is None:
+        return made("pace-ranks", "Pace by rank", [], ["nothing to compare: see the section pace"])
+    ranks = found.ranks
+    columns: Columns = [
+        (Column("Rank", Unit.NONE), [r.rank for r in ranks]),
+        (count_column("Instances"), [len(r.start) for r in ranks]),
+        (time_column("Total"), [int(r.duration.sum()) for r in ranks]),
+        (time_column("Mean"), [float(r.duration.mean()) for r in ranks]),
+        (time_column("Max"), [int(r.duration.max()) for r in ranks]),
+        (time_column("Behind median"), [float(np.median(r.behind)) for r in ranks]),
+        (time_column("Behind max"), [int(r.behind.max()) for r in ranks]),
+        (time_column("Drift per instance"), [r.drift for r in ranks]),
+    ]
+    return cut(made("pace-ranks", f"Pace of {found.name} by rank", columns), ask.top)

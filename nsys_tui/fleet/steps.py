@@ -1,0 +1,103 @@
+"""Steps over the ranks: which rank was slowest in each, and which had most to compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_tui.fleet.summary import STEP_FIGURES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.grouping import Float64
+    from nsys_tui.fleet.fleet import Fleet
+    from nsys_tui.model.events import Int64
+
+
+@dataclass(frozen=True, eq=False)
+class FleetSteps:
+    """Steps in the order of time; NaN where a rank lacks one."""
+
+    labels: tuple[str, ...]
+    by_label: bool
+    """Whether steps were matched by their labels; else by order."""
+    ranks: tuple[int, ...]
+    """Ranks that have steps: the rows of what follows."""
+    time: Float64
+    """Time of each step on each rank, ns, shape (ranks, steps)."""
+    start: Float64
+    """Start in fleet time."""
+    figures: Float64
+    """``STEP_FIGURES``, shape (figures, ranks, steps)."""
+    rules: tuple[str, ...]
+    """How the steps were found, every way that occurs."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def slowest(self) -> NDArray[np.intp]:
+        """Row of the rank with the longest time of each step; the first of several."""
+        return np.asarray(np.nanargmax(self.time, axis=0))
+
+    @property
+    def skew(self) -> Float64:
+        """Last start - first start of each step, ns."""
+        return np.asarray(np.nanmax(self.start, axis=0) - np.nanmin(self.start, axis=0))
+
+    def figure(self, name: str) -> Float64:
+        """One of ``STEP_FIGURES``, shape (ranks, steps)."""
+        return np.asarray(self.figures[STEP_FIGURES.index(name)], np.float64)
+
+    def most(self, name: str) -> NDArray[np.intp]:
+        """Row of the rank with most of a figure in each step."""
+        return np.asarray(np.nanargmax(self.figure(name), axis=0))
+
+
+def fleet_steps(fleet: Fleet) -> FleetSteps | None:
+    """Matches the steps of all ranks: by label where labels are unique, else by order.
+
+    Returns:
+        the steps, or None where no rank has any.
+    """
+    having = [member for member in fleet.members if len(member.process.steps.labels)]
+    if not having:
+        return None
+    own = [member.process.steps for member in having]
+    unique = all(len(set(steps.labels)) == len(steps.labels) for steps in own)
+    common = set.intersection(*(set(steps.labels) for steps in own)) if unique else set()
+    by_label = bool(common)
+    firsts: dict[object, tuple[str, float]] = {}
+    for member, steps in zip(having, own, strict=True):
+        for place, label in enumerate(steps.labels):
+            key: object = label if by_label else place
+            began = float(steps.start[place] + member.offset)
+            if key not in firsts or began < firsts[key][1]:
+                firsts[key] = (label, began)
+    keys = sorted(firsts, key=lambda key: firsts[key][1])
+    place_of = {key: place for place, key in enumerate(keys)}
+    shape = (len(having), len(keys))
+    time, start = np.full(shape, np.nan), np.full(shape, np.nan)
+    figures = np.full((len(STEP_FIGURES), *shape), np.nan)
+    for row, (member, steps) in enumerate(zip(having, own, strict=True)):
+        spots = [place_of[x] for x in (steps.labels if by_label else range(len(steps.labels)))]
+        time[row, spots] = steps.end - steps.start
+        start[row, spots] = steps.start + member.offset
+        figures[:, row, spots] = steps.figures.T
+    return FleetSteps(
+        tuple(firsts[key][0] for key in keys),
+        by_label,
+        tuple(member.rank for member in having),
+        time,
+        start,
+        figures,
+        tuple(dict.fromkeys(f"{steps.name} ({steps.rule})" for steps in own)),
+    )
+
+
+def steady(times: Int64) -> Int64:
+    """Step times without the first, which is warm-up; all of them where there is only one."""
+    return times[1:] if len(times) > 1 else times

@@ -1,0 +1,46 @@
+"""Summaries in the user's cache folder: an interrupted run goes on where it stopped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_tui.fleet.summary import ReportSummary
+from nsys_tui.reader.cache import CacheFolder, Sidecar, cache_root, report_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.fleet.summary import Options
+
+
+def kept(path: Path, options: Options) -> ReportSummary | None:
+    """The summary of a report with the same content, made with the same options; None if absent.
+
+    Raises:
+        UnreadableReportError: the report cannot be read.
+    """
+    sidecar = _sidecar(report_id(path))
+    try:
+        stored = sidecar.load(_part(options))
+        return None if stored is None else ReportSummary.unpack(*stored)
+    except (KeyError, TypeError, ValueError, IndexError):
+        return None
+    finally:
+        sidecar.close()
+
+
+def keep(summary: ReportSummary, options: Options) -> None:
+    """Stores a summary; a full or read-only disk costs only time later."""
+    sidecar = _sidecar(summary.report_id)
+    try:
+        sidecar.store(_part(options), *summary.pack())
+    finally:
+        sidecar.close()
+
+
+def _sidecar(key: str) -> Sidecar:
+    return Sidecar(CacheFolder(cache_root(), "reports", f"fleet-{key}"))
+
+
+def _part(options: Options) -> str:
+    return f"summary-{options.key()}"

@@ -1,0 +1,197 @@
+"""What is kept of one report: small enough for a thousand of them, enough for every fleet figure.
+
+Times are ns on the session's own clock. A summary depends on its report and on ``Options`` only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+
+from nsys_tui.fleet.grid import Grid
+from nsys_tui.fleet.namestats import NameStats
+from nsys_tui.fleet.stored import Stored
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nsys_tui.model.events import Int32, Int64
+
+VERSION: Final = 1
+"""Raised whenever the meaning of a stored summary changes."""
+
+SPLIT: Final = (
+    "busy",
+    "idle",
+    "compute",
+    "comm",
+    "memory",
+    "graph",
+    "exposed_comm",
+    "exposed_memory",
+    "compute_comm_overlap",
+    "sum",
+    "kernels",
+    "operations",
+)
+"""What is counted per GPU of a process; all but the last two are ns."""
+MAPPED: Final = ("busy", "compute", "comm", "compute_comm_overlap", "memory")
+"""What is kept per bin, ns."""
+STEP_FIGURES: Final = ("busy", "compute", "comm", "exposed_comm", "memory")
+"""What is kept per step, ns, all GPUs of the process together."""
+FAMILIES: Final = ("kernels", "copies", "ranges", "api", "osrt", "mpi")
+"""Kinds of events with statistics per name."""
+USUAL: Final = ("kernels", "copies", "ranges")
+"""Those that cost nothing extra to read."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What decides the content of a summary."""
+
+    iteration: str | None = None
+    """Regular expression for the NVTX ranges that are steps."""
+    pace: str | None = None
+    """Kernel or range of which every instance is kept."""
+    families: tuple[str, ...] = USUAL
+    patterns: tuple[str, ...] = ()
+    """The user's own regular expressions for communication kernels."""
+
+    def key(self) -> str:
+        """Tells summaries of different options apart."""
+        text = json.dumps([VERSION, asdict(self)], sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _none() -> Int64:
+    return np.zeros(0, np.int64)
+
+
+def _flat() -> Int64:
+    return np.zeros((0, 0), np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Steps(Stored):
+    """Iterations of one process."""
+
+    rule: str = ""
+    """How they were found; empty where none were."""
+    name: str = ""
+    labels: tuple[str, ...] = ()
+    start: Int64 = field(default_factory=_none)
+    end: Int64 = field(default_factory=_none)
+    figures: Int64 = field(default_factory=_flat)
+    """``STEP_FIGURES``, shape (steps, figures)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Collectives(Stored):
+    """Communication kernels that all ranks of a communicator run, in the order of their starts."""
+
+    keys: tuple[tuple[str, str], ...] = ()
+    """(kernel name, communicator): what is matched over ranks. The communicator is NCCL's id, or
+    ``stream 1`` and so on by the number of its stream among those that communicate."""
+    key: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
+    """Index into ``keys``."""
+    start: Int64 = field(default_factory=_none)
+    end: Int64 = field(default_factory=_none)
+    point_to_point: int = 0
+    """Send and receive kernels, which are not matched."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pace(Stored):
+    """All instances of one kernel or range in one process."""
+
+    kind: str = ""
+    """``kernel`` or ``range``; empty where the process has none."""
+    name: str = ""
+    start: Int64 = field(default_factory=_none)
+    duration: Int64 = field(default_factory=_none)
+
+
+@dataclass(frozen=True, eq=False)
+class ProcessSummary(Stored):
+    """One process: usually one rank."""
+
+    PARTS: ClassVar[Mapping[str, type[Stored]]] = {
+        "steps": Steps,
+        "collectives": Collectives,
+        "pace": Pace,
+        "stats": NameStats,
+    }
+
+    process: int
+    """globalPid, -1 where the report names no process."""
+    pid: int
+    name: str
+    evidence: tuple[tuple[int, str], ...]
+    """Ranks it may have, the surest first, each with what says so."""
+    devices: tuple[str, ...]
+    splits: Int64
+    """``SPLIT`` per device, shape (devices, figures)."""
+    heat: Int64
+    """``MAPPED`` per device and bin of the report's grid, ns: shape (devices, figures, bins)."""
+    memory_peak: Int64
+    """Most bytes of GPU memory held, per device; -1 where not recorded."""
+    memory: Int64
+    """Most bytes held in each bin: shape (devices, bins), or (0, 0)."""
+    steps: Steps = field(default_factory=Steps, metadata={"one": True})
+    collectives: Collectives = field(default_factory=Collectives, metadata={"one": True})
+    pace: Pace = field(default_factory=Pace, metadata={"one": True})
+    stats: tuple[NameStats, ...] = ()
+    """One per family of the options, in their order."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReportSummary(Stored):
+    """One report."""
+
+    PARTS: ClassVar[Mapping[str, type[Stored]]] = {"processes": ProcessSummary}
+
+    report_id: str
+    host: str
+    job: str
+    node: int | None
+    world: int | None
+    """Number of ranks of the program, where environment or file name tell."""
+    start_utc: int | None
+    """Session start, ns since 1970; None where the report does not tell."""
+    session_ns: int | None
+    base: tuple[int, int]
+    """First operation's start to last one's end over all GPUs; what shares are of."""
+    grid_shape: tuple[int, int, int]
+    """``Grid`` of the heat maps, on the UTC clock, or the session's own where that is unknown."""
+    hidden_graphs: bool
+    """Whether CUDA graphs were traced as a whole, which makes exposed times upper bounds."""
+    notes: tuple[str, ...]
+    processes: tuple[ProcessSummary, ...]
+    metrics: tuple[str, ...] = ()
+    """Names of sampled GPU metrics."""
+    metric_gpus: tuple[int, ...] = ()
+    metric_sum: Int64 = field(default_factory=lambda: np.zeros((0, 0, 0), np.int64))
+    """Sums of the samples, shape (gpus, metrics, bins of ``metric_grid``)."""
+    metric_count: Int64 = field(default_factory=lambda: np.zeros((0, 0, 0), np.int64))
+
+    @property
+    def grid(self) -> Grid:
+        """Bins of the heat maps."""
+        return Grid(*self.grid_shape)
+
+    @property
+    def anchor(self) -> int:
+        """Where the session's zero lies on the clock of the grid."""
+        return self.start_utc or 0
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A report that could not be summarised."""
+
+    path: str
+    reason: str

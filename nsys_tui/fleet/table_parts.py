@@ -1,0 +1,66 @@
+"""What the tables of a fleet share: what they may be asked for, columns, top rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from nsys_tui.fleet.fleet import DEFAULT_BINS, Fleet
+from nsys_tui.model.table import Column, Table, Unit
+
+if TYPE_CHECKING:
+    from nsys_tui.model.table import Values
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a table may be asked for."""
+
+    top: int | None = None
+    """Rows of long lists; None for all."""
+    by_rank: bool = False
+    """Statistics per name for every rank, not over all."""
+    bins: int = DEFAULT_BINS
+    human: bool = False
+    """For people: shares without the times they are made of."""
+
+
+Section: TypeAlias = Callable[[Fleet, Ask], Table]
+Columns: TypeAlias = "list[tuple[Column, Values]]"
+
+
+def count_column(header: str) -> Column:
+    """A column of counts."""
+    return Column(header, Unit.COUNT)
+
+
+def time_column(header: str) -> Column:
+    """A column of times in ns."""
+    return Column(header, Unit.NS)
+
+
+def share_column(header: str) -> Column:
+    """A column of percentages."""
+    return Column(header, Unit.PERCENT, 1)
+
+
+def made(name: str, title: str, columns: Columns, notes: list[str] | None = None) -> Table:
+    """A table from pairs of column and values."""
+    return Table(
+        name, title, tuple(c for c, _ in columns), tuple(v for _, v in columns), tuple(notes or ())
+    )
+
+
+def cut(table: Table, top: int | None) -> Table:
+    """The first rows, and a note that says how many more there are."""
+    if top is None or len(table) <= top:
+        return table
+    more = f"and {len(table) - top:,} more rows: --top 0 prints all"
+    data = tuple(values[:top] for values in table.data)
+    return Table(table.name, table.title, table.columns, data, (*table.notes, more))
+
+
+def percent(part: float, whole: float) -> float | None:
+    """``part`` of ``whole``, None without a whole."""
+    return 100 * part / whole if whole else None

@@ -1,0 +1,254 @@
+"""Sections of a fleet as tables; the same for people, CSV, Parquet and JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.fleet.collective_tables import calls_table, collectives_table, stragglers_table
+from nsys_tui.fleet.name_tables import names_table
+from nsys_tui.fleet.step_tables import (
+    pace_ranks_table,
+    pace_table,
+    step_ranks_table,
+    steps_table,
+)
+from nsys_tui.fleet.summary import FAMILIES, SPLIT
+from nsys_tui.fleet.table_parts import (
+    Ask,
+    Columns,
+    Section,
+    count_column,
+    cut,
+    made,
+    percent,
+    share_column,
+    time_column,
+)
+from nsys_tui.model.table import Column, Table, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_tui.fleet.fleet import Fleet, Member
+    from nsys_tui.model.table import Values
+
+
+def reports_table(fleet: Fleet, ask: Ask) -> Table:
+    """Which file is which rank, and what that was taken from."""
+    members = fleet.members
+    columns: Columns = [
+        (Column("Rank", Unit.NONE), [m.rank for m in members]),
+        (Column("Rank from"), [m.source for m in members]),
+        (Column("Host"), [m.report.host or None for m in members]),
+        (Column("Node", Unit.NONE), [m.report.node for m in members]),
+        _pids(members, ask),
+        (Column("GPU"), [m.gpus or None for m in members]),
+        (time_column("Clock"), [m.offset for m in members]),
+        (time_column("Session"), [m.report.session_ns for m in members]),
+        (Column("Job"), [m.report.job or None for m in members]),
+        (Column("Report"), [m.file for m in members]),
+    ]
+    return cut(made("reports", "Reports", columns, list(fleet.notes)), ask.top)
+
+
+def _pids(members: Sequence[Member], ask: Ask) -> tuple[Column, Values]:
+    pids = [m.process.pid if m.process.pid >= 0 else None for m in members]
+    if ask.human:  # numbers would get thousands separators
+        return Column("Pid"), [None if pid is None else str(pid) for pid in pids]
+    return Column("Pid", Unit.NONE), pids
+
+
+def skipped_table(fleet: Fleet, ask: Ask) -> Table:
+    """Reports that could not be read."""
+    columns: Columns = [
+        (Column("Report"), [failure.path for failure in fleet.failures]),
+        (Column("Reason"), [failure.reason for failure in fleet.failures]),
+    ]
+    return cut(made("skipped", "Skipped", columns), ask.top)
+
+
+_SHARES: Final = (
+    ("Busy", "busy"),
+    ("Compute", "compute"),
+    ("Comm", "comm"),
+    ("Exposed comm", "exposed_comm"),
+    ("Overlap", "compute_comm_overlap"),
+    ("Memory", "memory"),
+    ("Idle", "idle"),
+)
+"""Overlap is communication while the GPU computes."""
+
+
+def ranks_table(fleet: Fleet, ask: Ask) -> Table:
+    """Where the time of each rank's GPUs went, as shares of its report's span."""
+    rows = fleet.rows
+    splits = [_split(fleet.members[place], device) for place, device in rows]
+    base = [_span(fleet.members[place]) for place, _ in rows]
+    columns: Columns = [
+        (Column("Rank", Unit.NONE), [fleet.members[place].rank for place, _ in rows]),
+        (Column("Host"), [fleet.members[place].report.host or None for place, _ in rows]),
+        (Column("GPU"), [fleet.members[place].process.devices[device] for place, device in rows]),
+        *(
+            (share_column(header), [percent(s[key], b) for s, b in zip(splits, base, strict=True)])
+            for header, key in _SHARES
+        ),
+        *(
+            (time_column(f"{header} time"), [s[key] for s in splits])
+            for header, key in (() if ask.human else _SHARES)
+        ),
+        (time_column("Span"), base),
+        (count_column("Kernels"), [s["kernels"] for s in splits]),
+        (Column("Report"), [fleet.members[place].file for place, _ in rows]),
+    ]
+    note = [] if rows else ["no GPU work in any report: record with nsys profile --trace=cuda"]
+    return cut(made("ranks", "Ranks", columns, note), ask.top)
+
+
+def _split(member: Member, device: int) -> dict[str, int]:
+    return dict(zip(SPLIT, member.process.splits[device].tolist(), strict=True))
+
+
+def _span(member: Member) -> int:
+    return member.report.base[1] - member.report.base[0]
+
+
+def total_table(fleet: Fleet, ask: Ask) -> Table:
+    """The same figures over all GPUs: sum, mean share, and the ranks at both ends."""
+    del ask
+    rows = fleet.rows
+    splits = [_split(fleet.members[place], device) for place, device in rows]
+    base = np.array([_span(fleet.members[place]) for place, _ in rows], np.float64)
+    found = []
+    for header, key in _SHARES if rows else ():
+        own = np.array([s[key] for s in splits], np.float64)
+        share = np.divide(100 * own, base, out=np.zeros(len(own)), where=base > 0)
+        low, high = int(np.argmin(share)), int(np.argmax(share))
+        whole = percent(float(own.sum()), float(base.sum()))
+        found.append(
+            (header, int(own.sum()), whole, share[low], fleet.label(rows[low]),
+             share[high], fleet.label(rows[high]))
+        )  # fmt: skip
+    headers = (
+        Column("Figure"),
+        time_column("Sum"),
+        share_column("Share"),
+        share_column("Lowest"),
+        Column("Lowest rank"),
+        share_column("Highest"),
+        Column("Highest rank"),
+    )
+    title = f"All {len(rows)} GPUs of {len(fleet.members)} ranks"
+    return made("total", title, [(c, [row[n] for row in found]) for n, c in enumerate(headers)])
+
+
+def heat_table(fleet: Fleet, ask: Ask) -> Table:
+    """Busy, communication and overlap of every rank and bin of time."""
+    grid = fleet.grid(ask.bins)
+    edges, rows = fleet.edges(grid), fleet.rows
+    width = 100 / grid.width
+    columns: Columns = [
+        (Column("Rank", Unit.NONE),
+         np.repeat([fleet.members[p].rank for p, _ in rows], grid.count).astype(np.int64)),
+        (Column("GPU"),
+         [fleet.members[p].process.devices[d] for p, d in rows for _ in range(grid.count)]),
+        (time_column("Start"), np.tile(edges[:-1], len(rows))),
+        *(
+            (share_column(header), fleet.heat(figure, grid).ravel() * width)
+            for header, figure in (
+                ("Busy", "busy"), ("Compute", "compute"), ("Comm", "comm"),
+                ("Overlap", "compute_comm_overlap"), ("Memory", "memory"),
+            )
+        ),
+    ]  # fmt: skip
+    title = f"Heat map: {grid.count} bins of {grid.width:,} ns"
+    return cut(made("heat", title, columns), ask.top)
+
+
+def memory_table(fleet: Fleet, ask: Ask) -> Table:
+    """Most GPU memory held by each rank."""
+    rows = [
+        (m.rank, m.report.host or None, m.process.devices[d], int(m.process.memory_peak[d]))
+        for place, d in fleet.rows
+        for m in (fleet.members[place],)
+        if m.process.memory_peak[d] >= 0
+    ]
+    columns: Columns = [
+        (Column("Rank", Unit.NONE), [row[0] for row in rows]),
+        (Column("Host"), [row[1] for row in rows]),
+        (Column("GPU"), [row[2] for row in rows]),
+        (Column("Peak", Unit.BYTES), [row[3] for row in rows]),
+    ]
+    option = "--cuda-memory-usage=true"
+    notes = [] if rows else [f"GPU memory was not recorded: nsys profile {option}"]
+    return cut(made("memory", "GPU memory", columns, notes), ask.top)
+
+
+def metrics_table(fleet: Fleet, ask: Ask) -> Table:
+    """Sampled GPU metrics over the span of the GPU work, by host and GPU."""
+    rows: list[tuple[str, str, int, float, float]] = []
+    for name in fleet.metrics:
+        for report in fleet.reports:
+            if name in report.metrics:
+                place = report.metrics.index(name)
+                for gpu, number in enumerate(report.metric_gpus):
+                    count = int(report.metric_count[gpu, place].sum())
+                    if count:
+                        mean = int(report.metric_sum[gpu, place].sum()) / count
+                        rows.append((name, report.host, number, count, mean))
+    columns: Columns = [
+        (Column("Metric"), [row[0] for row in rows]),
+        (Column("Host"), [row[1] or None for row in rows]),
+        (Column("GPU", Unit.NONE), [row[2] for row in rows]),
+        (count_column("Samples"), [row[3] for row in rows]),
+        (Column("Mean", Unit.NONE, 2), [row[4] for row in rows]),
+    ]
+    notes = [] if rows else ["no GPU metrics: record with nsys profile --gpu-metrics-devices=all"]
+    return cut(made("metrics", "GPU metrics", columns, notes), ask.top)
+
+
+def _names_section(family: str) -> Section:
+    def section(fleet: Fleet, ask: Ask) -> Table:
+        return cut(names_table(fleet, family, ask.by_rank), ask.top)
+
+    section.__doc__ = f"Durations of {family} by name."
+    return section
+
+
+SECTIONS: Final[dict[str, Section]] = {
+    "reports": reports_table,
+    "ranks": ranks_table,
+    "total": total_table,
+    "steps": steps_table,
+    "step-ranks": step_ranks_table,
+    "collectives": collectives_table,
+    "stragglers": stragglers_table,
+    "calls": calls_table,
+    "heat": heat_table,
+    "memory": memory_table,
+    "metrics": metrics_table,
+    "pace": pace_table,
+    "pace-ranks": pace_ranks_table,
+    **{family: _names_section(family) for family in FAMILIES},
+    "skipped": skipped_table,
+}
+"""Every section by name."""
+
+
+def summary_sections(fleet: Fleet) -> list[str]:
+    """What is shown where nothing was asked for: sections with something to say."""
+    recorded = {
+        "memory": any((m.process.memory_peak >= 0).any() for m in fleet.members),
+        "metrics": bool(fleet.metrics),
+        "pace-ranks": fleet.options.pace is not None,
+        "skipped": bool(fleet.failures),
+        "calls": False,
+        "pace": False,
+    }
+    families = set(fleet.options.families)
+    return [
+        name
+        for name in SECTIONS
+        if recorded.get(name, True) and (name not in FAMILIES or name in families)
+    ]

@@ -1,0 +1,173 @@
+"""Advice: what a log cannot tell and which NCCL setting would have recorded it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from nsys_tui.logs.result import LogResult
+
+SUBSYSTEMS: Final = "INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV"
+DEBUG_TIME: Final = (
+    "NCCL_DEBUG_TIME is no variable of NCCL, in no version: setting it does nothing. "
+    "For times set NCCL_DEBUG_TIMESTAMP_LEVELS=INFO with NCCL 2.26 or newer; "
+    "before that let the launcher stamp the lines"
+)
+NO_DURATIONS: Final = (
+    "a log line is written when a collective is issued, never when it ends: durations and "
+    "bandwidth need a report of the same run"
+)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One sentence for the user."""
+
+    severity: str
+    """``warning`` or ``note``."""
+    text: str
+
+
+def advise(result: LogResult) -> tuple[Advice, ...]:
+    """What is missing or misleading in the logs, warnings first."""
+    found = [
+        *_debug_time(result),
+        *_torn(result),
+        *_unsized(result),
+        *_groups(result),
+        *_devices(result),
+        *_window(result),
+        *_mixed_trainers(result),
+        *_step_figures(result),
+    ]
+    return tuple(sorted(found, key=lambda one: one.severity != "warning"))
+
+
+def _debug_time(result: LogResult) -> list[Advice]:
+    if result.mentions_debug_time:
+        return [Advice("warning", DEBUG_TIME)]
+    if len(result.calls) and not any(file.timed for file in result.files):
+        text = "the lines carry no time, so rates are unknown; " + DEBUG_TIME
+        return [Advice("note", text), Advice("note", NO_DURATIONS)]
+    return [Advice("note", NO_DURATIONS)] if len(result.calls) else []
+
+
+def _torn(result: LogResult) -> list[Advice]:
+    torn = sum(file.torn_lines for file in result.files)
+    cut = sum(file.cut_lines for file in result.files)
+    found = []
+    if torn:
+        found.append(
+            Advice(
+                "warning",
+                f"{torn} torn lines: several processes wrote over one another; what is whole in "
+                "them was used. Set NCCL_DEBUG_FILE=nccl.%h.%p.log, one file per process",
+            )
+        )
+    if cut:
+        found.append(
+            Advice("note", f"{cut} lines filled NCCL's buffer of 1024 bytes; their end is missing")
+        )
+    if result.mpi.torn_lines:
+        found.append(
+            Advice(
+                "warning",
+                f"{result.mpi.torn_lines} torn MPI lines: ranks that share a file overwrite it. "
+                "Give each rank its own MPI_MSG_LOG_FILE",
+            )
+        )
+    return found
+
+
+def _unsized(result: LogResult) -> list[Advice]:
+    unsized = int((result.calls.bytes < 0).sum())
+    if not unsized:
+        return []
+    return [Advice("warning", f"{unsized} calls of an unknown data type are in no sum of bytes")]
+
+
+def _groups(result: LogResult) -> list[Advice]:
+    used = {c.group for c in result.communicators if c.calls}
+    if not used or any(result.groups[group].certain for group in used):
+        return []
+    return [
+        Advice(
+            "note",
+            "no Init lines: ranks are unknown and communicators are joined by size and order, "
+            f"which is a guess. Set NCCL_DEBUG_SUBSYS={SUBSYSTEMS}",
+        )
+    ]
+
+
+def _devices(result: LogResult) -> list[Advice]:
+    calls = result.calls
+    if not len(calls):
+        return []
+    own = np.array([c.cuda_device for c in result.communicators])[calls.communicator]
+    other = int(((own >= 0) & (calls.device >= 0) & (own != calls.device)).sum())
+    if not other:
+        return []
+    return [
+        Advice(
+            "note",
+            f"{other} lines show another device in [brackets] than their communicator's: that is "
+            "the calling thread's current device; GPUs here are the communicator's",
+        )
+    ]
+
+
+def _window(result: LogResult) -> list[Advice]:
+    window = result.window
+    found = []
+    if window and window.legacy:
+        held = f"{window.steps[0]} to {window.steps[-1]}" if window.steps else "no steps"
+        found.append(
+            Advice(
+                "warning",
+                "legacy window: a step line closes its step, so these are the collectives of "
+                f"{held}",
+            )
+        )
+    elif window and not window.steps:
+        found.append(
+            Advice("warning", f"no step line from {window.first} to {window.last} in these logs")
+        )
+    if result.trainer == "megatron" and window and not window.legacy:
+        steps = sorted({s.step for s in result.step_lines if s.format == result.trainer})
+        if len(steps) > 1 and min(np.diff(steps)) > 1:
+            found.append(
+                Advice(
+                    "note",
+                    f"step lines come every {min(np.diff(steps))} steps: calls count for the step "
+                    "whose line closes them, and times are means over the interval",
+                )
+            )
+    return found
+
+
+def _mixed_trainers(result: LogResult) -> list[Advice]:
+    others = sorted({s.format for s in result.step_lines} - {result.trainer})
+    if not others or not result.trainer:
+        return []
+    return [
+        Advice(
+            "note",
+            f"step lines of several trainers; {result.trainer} is used, {', '.join(others)} not "
+            "(--trainer chooses)",
+        )
+    ]
+
+
+def _step_figures(result: LogResult) -> list[Advice]:
+    mine = [step for step in result.step_lines if step.format == result.trainer]
+    found = []
+    if mine and result.trainer == "fsdp" and any(step.step_ns for step in mine):
+        text = "this trainer prints no step time: it is the time between the stamps of its lines"
+        found.append(Advice("note", text))
+    if any(step.tokens_per_s and not step.tflops for step in mine) and result.trainer == "llm.c":
+        text = "llm.c prints no TFLOPs and its model table is missing: give --flops-per-token"
+        found.append(Advice("note", text))
+    return found

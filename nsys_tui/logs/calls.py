@@ -1,0 +1,113 @@
+"""Calls: the columnar list of logged collectives, one row per COLL line, in file and line order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.logs.grammar import datatype_name, reduction_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+NO_STEP: Final = -1
+UNKNOWN_BYTES: Final = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """Collective calls as columns of equal length; -1 stands for "not known"."""
+
+    file: NDArray[np.int32]
+    """Index into ``LogResult.files``."""
+    line: NDArray[np.int64]
+    """Line number in the file, from 1."""
+    op: NDArray[np.int32]
+    """Index into ``ops``."""
+    count: NDArray[np.int64]
+    """Elements, as logged."""
+    bytes: NDArray[np.int64]
+    """count × element size of one call; -1 for an unknown data type."""
+    datatype: NDArray[np.int32]
+    """ncclDataType_t as logged."""
+    reduction: NDArray[np.int32]
+    """ncclRedOp_t as logged; means nothing where the operation does not reduce."""
+    root: NDArray[np.int32]
+    """Root rank; for Send and Recv the peer."""
+    op_count: NDArray[np.int64]
+    """NCCL's launch counter of the communicator; calls of one group share it."""
+    communicator: NDArray[np.int32]
+    """Index into ``LogResult.communicators``."""
+    process: NDArray[np.int32]
+    """Index into ``LogResult.processes``; -1 where a torn line kept no header."""
+    thread: NDArray[np.int64]
+    device: NDArray[np.int32]
+    """Current CUDA device of the calling thread: not the communicator's."""
+    rank: NDArray[np.int32]
+    """Rank in the communicator."""
+    gpu: NDArray[np.int32]
+    """Index into ``LogResult.gpus``."""
+    nranks: NDArray[np.int32]
+    stream: NDArray[np.int32]
+    """Index into ``streams``."""
+    in_place: NDArray[np.bool_]
+    """Whether send and receive buffer are one."""
+    step: NDArray[np.int64]
+    """Step that the call belongs to by the trainer's own step lines."""
+    time_ns: NDArray[np.int64]
+    """Wall clock of the line; ``heads.NO_TIME`` without one."""
+    torn: NDArray[np.bool_]
+    """Whether the line was torn, so that process or communicator may be wrong or missing."""
+    ops: tuple[str, ...]
+    streams: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def take(self, which: NDArray[Any]) -> Calls:
+        """The calls of a mask or an index array."""
+        return replace(self, **{name: getattr(self, name)[which] for name in COLUMNS})
+
+    def op_names(self) -> NDArray[np.str_]:
+        """Operation of each call as text."""
+        return np.array(self.ops or ("",), dtype=np.str_)[self.op]
+
+    def rows(self, start: int = 0, stop: int | None = None) -> Iterator[dict[str, Any]]:
+        """Plain rows with names instead of codes; indices of tables are left as they are."""
+        part = [getattr(self, name)[start:stop].tolist() for name in COLUMNS]
+        for values in zip(*part, strict=True):
+            row = dict(zip(COLUMNS, values, strict=True))
+            op = self.ops[row["op"]]
+            row["op"] = op
+            row["dtype"] = datatype_name(row["datatype"])
+            row["reduction"] = reduction_name(row["reduction"], op)
+            row["stream"] = self.streams[row["stream"]]
+            yield row
+
+
+COLUMNS: Final = tuple(f.name for f in fields(Calls) if f.name not in ("ops", "streams"))
+
+
+def concatenate(parts: list[Calls], ops: tuple[str, ...], streams: tuple[str, ...]) -> Calls:
+    """Joins lists whose codes mean the same; an empty list of parts gives no calls."""
+    if not parts:
+        return empty()
+    return Calls(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS},
+        ops=ops,
+        streams=streams,
+    )
+
+
+def empty() -> Calls:
+    """No calls."""
+    kinds = {f.name: str(f.type) for f in fields(Calls)}
+    return Calls(**{name: np.empty(0, _dtype(kinds[name])) for name in COLUMNS}, ops=(), streams=())
+
+
+def _dtype(annotation: str) -> np.dtype[Any]:
+    return np.dtype(annotation.removeprefix("NDArray[np.").removesuffix("]").removesuffix("_"))

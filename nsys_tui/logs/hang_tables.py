@@ -1,0 +1,82 @@
+"""Tables of what does not fit: mismatched calls, ranks behind, the last call of every rank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_tui.logs.table_parts import count, make, text
+
+if TYPE_CHECKING:
+    from nsys_tui.logs.hangs import HangReport, Member, Progress
+    from nsys_tui.logs.result import LogResult
+    from nsys_tui.model.table import Table
+
+
+def progress_table(result: LogResult, hangs: HangReport) -> Table:
+    """Last call of every rank on every communicator."""
+    rows = hangs.progress
+    return make(
+        "progress",
+        "Last call of each rank",
+        {
+            "Group": text([result.communicators[one.communicator].group for one in rows]),
+            "Rank": text([_who(result, one.last) for one in rows]),
+            "Calls": count([one.calls for one in rows]),
+            "Last opCount": text([f"{one.last_op_count & (2**64 - 1):x}" for one in rows]),
+            "Call": text([one.last.calls[0] for one in rows]),
+            "Line": count([one.last.line for one in rows]),
+        },
+    )
+
+
+def hangs_table(result: LogResult, hangs: HangReport) -> Table:
+    """Mismatches and ranks that fell behind."""
+    kinds, groups, where, what = [], [], [], []
+    for one in hangs.mismatches:
+        kinds.append(f"mismatch of {one.what}")
+        groups.append(_group_name(result, one.group))
+        where.append("by order" if one.by_order else f"{one.op_count & (2**64 - 1):x}")
+        what.append("; ".join(f"{_who(result, m)}: {', '.join(m.calls)}" for m in one.members))
+    for drift in hangs.drifts:
+        kinds.append("behind")
+        groups.append(_group_name(result, drift.group))
+        where.append("by order" if drift.by_order else "-")
+        behind = ", ".join(_reached(result, p, drift.by_order) for p in drift.behind)
+        ahead = ", ".join(_reached(result, p, drift.by_order) for p in drift.ahead)
+        what.append(f"{behind}; ahead: {ahead}; not called: {', '.join(drift.next_calls)}")
+    notes = []
+    if hangs.more_mismatches:
+        notes.append(f"{hangs.more_mismatches} more mismatches")
+    if hangs.unchecked_groups:
+        alone = hangs.unchecked_groups
+        notes.append(f"communicators with one rank in these logs, so not comparable: {alone}")
+    return make(
+        "hangs",
+        "Mismatches and ranks behind",
+        {
+            "Finding": text(kinds),
+            "Group": text(groups),
+            "opCount": text(where),
+            "Ranks": text(what),
+        },
+        notes,
+        none="none: all ranks in these logs called the same and came equally far"
+        if len(result.calls)
+        else "no collectives",
+    )
+
+
+def _group_name(result: LogResult, group: int) -> str:
+    return f"{'' if result.groups[group].certain else '≈'}{group}"
+
+
+def _reached(result: LogResult, one: Progress, by_order: bool) -> str:
+    at = f"call {one.calls}" if by_order else f"opCount {one.last_op_count & (2**64 - 1):x}"
+    return f"{_who(result, one.last)} at {at}"
+
+
+def _who(result: LogResult, member: Member) -> str:
+    one = result.communicators[member.communicator]
+    process = result.processes[one.process] if one.process >= 0 else None
+    place = f"{process.host}:{process.pid}" if process else "?"
+    return f"rank {one.rank} ({place})" if one.rank >= 0 else place

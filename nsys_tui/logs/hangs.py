@@ -1,0 +1,259 @@
+"""Mismatched collectives and ranks that fell behind: what a hang looks like in a log.
+
+NCCL counts the launches of a communicator, so calls of different ranks with one (communicator,
+opCount) belong together and must agree. Where the counter stays 0 the order of the lines takes its
+place. A call that was logged was issued; whether it ended no log tells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.logs.grammar import POINT_TO_POINT, REDUCTIONS, datatype_name, reduction_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.logs.calls import Calls
+    from nsys_tui.logs.result import Group, LogResult
+
+MOST_MISMATCHES: Final = 1000
+
+
+@dataclass(frozen=True)
+class Member:
+    """One rank of a mismatch or of a group that drifts apart."""
+
+    communicator: int
+    """Index into ``LogResult.communicators``."""
+    calls: tuple[str, ...]
+    """What it called, such as ``AllReduce fp32 × 9984512``."""
+    file: int
+    line: int
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Ranks that called different things where all must call the same."""
+
+    group: int
+    op_count: int
+    by_order: bool
+    """Matched by order because the counter does not move."""
+    ops: tuple[str, ...]
+    members: tuple[Member, ...]
+    what: str
+    """``operation``, ``size``, ``type``, ``reduction`` or ``root``."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far one rank came on a communicator."""
+
+    communicator: int
+    calls: int
+    last_op_count: int
+    last: Member
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A communicator whose ranks did not come equally far: where a hang would show."""
+
+    group: int
+    by_order: bool
+    behind: tuple[Progress, ...]
+    ahead: tuple[Progress, ...]
+    missing_ranks: int
+    """Ranks of it without any call in the log."""
+    next_calls: tuple[str, ...]
+    """What the ranks behind did not call, by those ahead."""
+
+
+@dataclass(frozen=True)
+class HangReport:
+    """Last call of every rank on every communicator, and what does not fit."""
+
+    progress: tuple[Progress, ...]
+    mismatches: tuple[Mismatch, ...]
+    more_mismatches: int
+    """Mismatches beyond those listed."""
+    drifts: tuple[Drift, ...]
+    unchecked_groups: int
+    """Groups of which only one rank is in the log, so nothing can be compared."""
+
+
+def find_hangs(result: LogResult) -> HangReport:
+    """Compares what the ranks of each communicator called."""
+    calls = result.every_call
+    point_to_point = [i for i, op in enumerate(calls.ops) if op in POINT_TO_POINT]
+    rows = np.flatnonzero(~np.isin(calls.op, point_to_point) & (calls.process >= 0))
+    checked = _Checked(result, rows)
+    mismatches: list[Mismatch] = []
+    more = 0
+    drifts = []
+    unchecked = 0
+    for index, group in enumerate(result.groups):
+        members = [m for m in group.members if m in checked.rows_of]
+        if not members:
+            continue
+        if len(members) < 2 or not checked.comparable(group, members):
+            unchecked += group.nranks > 1
+            continue
+        found = checked.mismatches(index, members, MOST_MISMATCHES - len(mismatches))
+        mismatches += found[0]
+        more += found[1]
+        if drift := checked.drift(index, group, members):
+            drifts.append(drift)
+    progress = tuple(checked.progress(member) for member in sorted(checked.rows_of))
+    return HangReport(progress, tuple(mismatches), more, tuple(drifts), unchecked)
+
+
+class _Checked:
+    """The calls that can be compared, by communicator."""
+
+    def __init__(self, result: LogResult, rows: NDArray[np.intp]) -> None:
+        self._calls = result.every_call
+        communicator = self._calls.communicator[rows]
+        order = np.argsort(communicator, kind="stable")
+        names, starts = np.unique(communicator[order], return_index=True)
+        parts = np.split(rows[order], starts[1:].tolist()) if len(rows) else []
+        self.rows_of = dict(zip(names.tolist(), parts, strict=True))
+        self._signature = _signatures(self._calls)
+
+    def comparable(self, group: Group, members: list[int]) -> bool:
+        """Whether members belong together: certain, or a guess that shares a counter value."""
+        if group.certain:
+            return True
+        counts = [np.unique(self._calls.op_count[self.rows_of[m]]) for m in members]
+        return len(np.unique(np.concatenate(counts))) < sum(len(one) for one in counts)
+
+    def by_order(self, members: list[int]) -> bool:
+        """Whether the counter of every member stays 0, as some builds of NCCL print it."""
+        return not any(self._calls.op_count[self.rows_of[m]].any() for m in members)
+
+    def _keys(self, member: int, by_order: bool) -> NDArray[np.int64]:
+        rows = self.rows_of[member]
+        return np.arange(len(rows), dtype=np.int64) if by_order else self._calls.op_count[rows]
+
+    def mismatches(self, index: int, members: list[int], room: int) -> tuple[list[Mismatch], int]:
+        """Mismatches of a group, at most ``room`` of them, and how many more."""
+        by_order = self.by_order(members)
+        key = np.concatenate([self._keys(m, by_order) for m in members])
+        who = np.repeat(np.arange(len(members)), [len(self.rows_of[m]) for m in members])
+        row = np.concatenate([self.rows_of[m] for m in members])
+        order = np.lexsort((row, who, key))
+        key, who, row = key[order], who[order], row[order]
+        # Calls of one group() share a counter: a rank's calls under one counter are one sequence.
+        starts = np.flatnonzero(np.diff(key, prepend=key[0] - 1) | np.diff(who, prepend=-1))
+        place = np.arange(len(row)) - np.repeat(starts, np.diff(np.append(starts, len(row))))
+        mixed = (self._signature[row] + 1) * (place.astype(np.uint64) * np.uint64(2) + np.uint64(1))
+        digest = np.add.reduceat(mixed, starts)
+        keys = key[starts]
+        first = np.flatnonzero(np.diff(keys, prepend=keys[0] - 1))
+        unlike = np.maximum.reduceat(digest, first) != np.minimum.reduceat(digest, first)
+        odd = keys[first][unlike]
+        made = [self._mismatch(index, members, value, by_order) for value in odd[:room].tolist()]
+        return [one for one in made if one], max(0, len(odd) - room)
+
+    def _mismatch(
+        self, index: int, members: list[int], value: int, by_order: bool
+    ) -> Mismatch | None:
+        found = []
+        rows_of: list[NDArray[np.intp]] = []
+        for member in members:
+            rows = self.rows_of[member][self._keys(member, by_order) == value]
+            if len(rows):
+                rows_of.append(rows)
+                found.append(self._member(member, rows))
+        what = _difference(self._calls, rows_of)
+        if what == "number of calls" and any(
+            self._keys(one.communicator, by_order)[-1] == value for one in found
+        ):
+            return None  # The log ends inside a group: that rank is behind, not wrong.
+        ops = dict.fromkeys(
+            self._calls.ops[op] for rows in rows_of for op in self._calls.op[rows].tolist()
+        )
+        op_count = int(self._calls.op_count[rows_of[0][0]])
+        return Mismatch(index, op_count, by_order, tuple(ops), tuple(found), what)
+
+    def _member(self, member: int, rows: NDArray[np.intp]) -> Member:
+        described = tuple(describe(self._calls, row) for row in rows[:8].tolist())
+        last = int(rows[-1])
+        return Member(member, described, int(self._calls.file[last]), int(self._calls.line[last]))
+
+    def progress(self, member: int) -> Progress:
+        """How far a member came."""
+        rows = self.rows_of[member]
+        last = int(self._calls.op_count[rows[-1]])
+        return Progress(member, len(rows), last, self._member(member, rows[-1:]))
+
+    def drift(self, index: int, group: Group, members: list[int]) -> Drift | None:
+        """The group's drift, None if all ranks in the log came equally far."""
+        by_order = self.by_order(members)
+        reached = {m: int(self._keys(m, by_order).max()) for m in members}
+        top = max(reached.values())
+        behind = [m for m in members if reached[m] < top]
+        missing = max(0, group.nranks - len(group.members))
+        if not behind:
+            return None
+        ahead = [m for m in members if reached[m] == top]
+        limit = min(reached.values())
+        keys = self._keys(ahead[0], by_order)
+        rows = self.rows_of[ahead[0]][keys > limit][:8]
+        return Drift(
+            index,
+            by_order,
+            tuple(self.progress(m) for m in behind),
+            tuple(self.progress(m) for m in ahead),
+            missing,
+            tuple(describe(self._calls, row) for row in rows.tolist()),
+        )
+
+
+def describe(calls: Calls, row: int) -> str:
+    """A call in words, such as ``AllReduce max fp32 × 4096``."""
+    op = calls.ops[int(calls.op[row])]
+    reduction = reduction_name(int(calls.reduction[row]), op)
+    kind = datatype_name(int(calls.datatype[row]))
+    return f"{op} {reduction + ' ' if reduction else ''}{kind} × {int(calls.count[row])}"
+
+
+def describe_all(calls: Calls, rows: NDArray[np.intp]) -> list[tuple[str, int]]:
+    """Calls as words with their root, in order: equal for ranks that agree."""
+    return [(describe(calls, row), int(calls.root[row])) for row in rows.tolist()]
+
+
+def _signatures(calls: Calls) -> NDArray[np.uint64]:
+    """One number per call for what all ranks must agree on."""
+    reducing = np.array([bool(reduction_name(0, op)) for op in calls.ops], dtype=np.bool_)
+    # Numbers of reductions that the user made are each rank's own.
+    reduction = np.minimum(calls.reduction, len(REDUCTIONS))
+    if len(calls):
+        reduction = np.where(reducing[calls.op], reduction, 0)
+    signature = np.zeros(len(calls), dtype=np.uint64)
+    for column in (calls.op, calls.count, calls.datatype, reduction, calls.root):
+        signature = signature * np.uint64(0x9E3779B97F4A7C15) + column.astype(np.uint64)
+        signature ^= signature >> np.uint64(29)
+    return signature
+
+
+def _difference(calls: Calls, rows_of: list[NDArray[np.intp]]) -> str:
+    sequences = [describe_all(calls, rows) for rows in rows_of]
+    longest = max(sequences, key=len)
+    if all(longest[: len(one)] == one for one in sequences):
+        return "number of calls"
+    columns: tuple[tuple[str, NDArray[Any]], ...] = (
+        ("operation", calls.op),
+        ("size", calls.count),
+        ("type", calls.datatype),
+        ("reduction", calls.reduction),
+        ("root", calls.root),
+    )
+    for name, column in columns:
+        if len({tuple(column[rows].tolist()) for rows in rows_of}) > 1:
+            return name
+    return "number of calls"

@@ -1,0 +1,72 @@
+"""The logged calls as the columns that the analysis of collectives joins with a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.nccl_calls import CallProcess
+from nsys_tui.analysis.nccl_calls import Calls as JoinCalls
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.logs.calls import Calls
+    from nsys_tui.logs.result import LogResult
+
+_LARGEST: Final = 2**40
+"""opCounts above are torn lines."""
+
+
+def join_calls(result: LogResult) -> JoinCalls:
+    """The calls that a report can be joined with: those whose process is known.
+
+    All calls are taken, also those outside of a window of steps: a report may hold any of them.
+    """
+    calls = result.every_call
+    calls = calls.take((calls.process >= 0) & (calls.communicator >= 0))
+    zeros = np.zeros(len(calls), np.int64)
+    stuck = _stuck(calls)
+    names = [
+        group.comm_id or f"{'' if group.certain else '≈ '}group {number}"
+        for number, group in enumerate(result.groups)
+    ]
+    group_of = np.array([one.group for one in result.communicators] or [0], np.int32)
+    return JoinCalls(
+        calls.process,
+        calls.thread,
+        calls.op,
+        calls.bytes,
+        calls.nranks,
+        calls.rank,
+        group_of[calls.communicator],
+        _launches(calls, stuck),
+        np.where(stuck | (calls.op_count > _LARGEST), -1, calls.op_count),
+        zeros,
+        zeros,
+        calls.ops,
+        tuple(names),
+        tuple(CallProcess(one.host, one.pid, one.rank) for one in result.processes),
+    )
+
+
+def _launches(calls: Calls, stuck: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Launch of each call: its (communicator, opCount), or itself where opCount stands still."""
+    own = np.where(stuck, np.arange(len(calls)), -1)
+    columns = np.stack([calls.communicator, calls.op_count, own], axis=1)
+    code: NDArray[np.int64] = np.unique(columns, axis=0, return_inverse=True)[1].ravel()
+    return code
+
+
+def _stuck(calls: Calls) -> NDArray[np.bool_]:
+    """Calls of communicators whose opCount never moves: only the order of their lines is left."""
+    if not len(calls):
+        return np.empty(0, np.bool_)
+    count = int(calls.communicator.max()) + 1
+    low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
+    np.minimum.at(low, calls.communicator, calls.op_count)
+    np.maximum.at(high, calls.communicator, calls.op_count)
+    lines = np.bincount(calls.communicator, minlength=count)
+    found: NDArray[np.bool_] = ((low == high) & (lines > 1))[calls.communicator]
+    return found

@@ -1,0 +1,351 @@
+"""read_logs: files in, one ``LogResult`` out.
+
+Each file is scanned on its own (``scan``); then what only the whole can tell is worked out: which
+hosts are one, which communicator and rank a pointer means, which step a call belongs to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from nsys_tui.errors import NsysTuiError, UsageError
+from nsys_tui.logs.bodies import CallTexts
+from nsys_tui.logs.calls import NO_STEP, Calls, empty
+from nsys_tui.logs.communicators import CommunicatorTable
+from nsys_tui.logs.grammar import algorithm_name, protocol_name
+from nsys_tui.logs.heads import Processes
+from nsys_tui.logs.messages import CommEvent, GraphLine, KernelEvent, Timing
+from nsys_tui.logs.mpi import MpiLog
+from nsys_tui.logs.result import (
+    Communicator,
+    Group,
+    InitTiming,
+    KernelRow,
+    LogFile,
+    LogProcess,
+    LogResult,
+    TuningRow,
+)
+from nsys_tui.logs.scan import Scan, Scanner
+from nsys_tui.logs.steps import LEGACY_STEPS, Clock, carry_steps, make_window
+from nsys_tui.logs.topology import build_topology
+from nsys_tui.logs.trainers import main_format
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.logs.steps import Window
+
+
+def read_logs(
+    paths: Sequence[Path | str],
+    *,
+    steps: tuple[int, int] | None = None,
+    legacy_window: bool = False,
+    trainer: str | None = None,
+    flops_per_token: int | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> LogResult:
+    """Reads NCCL, RCCL, trainer and MPI logs as one run.
+
+    Args:
+        paths: files, or one per rank; ``-`` is standard input.
+        steps: first and last step whose calls are kept; all calls without it.
+        legacy_window: takes the window as the AWK kit does (default steps 45 to 50).
+        trainer: format whose step lines count, if several are mixed.
+        flops_per_token: FLOPs that one token costs, for trainers that print tokens/s only.
+        progress: called with path, number of files done and number of files.
+
+    Returns:
+        Everything found; of files that cannot be read beside others that can, the reason.
+
+    Raises:
+        UnreadableReportError: no file could be read; the first one's reason.
+        UsageError: no file, or a window without step lines.
+    """
+    processes, texts = Processes(), CallTexts()
+    scanner = Scanner(processes, texts, flops_per_token)
+    scans: list[Scan] = []
+    failed: list[tuple[str, NsysTuiError]] = []
+    for done, path in enumerate(paths):
+        if progress:
+            progress(str(path), done, len(paths))
+        try:
+            scans.append(scanner.scan(Path(path), len(scans)))
+        except NsysTuiError as error:
+            failed.append((str(path), error))
+    if not scans:
+        raise failed[0][1] if failed else UsageError("no log named", hint="name one or more files")
+    skipped = tuple((path, error.title) for path, error in failed)
+    wanted = (steps or LEGACY_STEPS) if legacy_window else steps
+    return _assemble(scans, processes, texts, wanted, legacy_window, trainer, skipped)
+
+
+def _assemble(
+    scans: list[Scan],
+    processes: Processes,
+    texts: CallTexts,
+    steps: tuple[int, int] | None,
+    legacy: bool,
+    trainer: str | None,
+    skipped: tuple[tuple[str, str], ...],
+) -> LogResult:
+    _unify(scans, processes)
+    columns = _columns(scans)
+    events = [event for scan in scans for event in scan.messages.comm_events]
+    table = CommunicatorTable()
+    table.add_events(events)
+    instance = table.assign(columns, tuple(texts.pointers))
+    timings = [timing for scan in scans for timing in scan.messages.timings]
+    table.take_ranks(timings, _global_ranks(columns))
+    communicators, groups, gpus = table.finish(processes.seen)
+
+    step_lines = tuple(step for scan in scans for step in scan.trainer.steps)
+    chosen = main_format(step_lines, trainer)
+    owning = [step for step in step_lines if step.format == chosen]
+    clocks = [Clock.of(owning, scan.file) for scan in scans]
+    if steps and not owning:
+        raise UsageError(
+            f"no step lines of {trainer or 'any known trainer'}, so no step window",
+            hint="leave --steps out, or add the trainer's log that belongs to these files",
+        )
+    calls = _calls(columns, instance, communicators, texts)
+    calls = _with_steps(calls, clocks, groups, communicators)
+    every_call = calls
+    window: Window | None = None
+    if steps:
+        totals = [scan.lines for scan in scans]
+        window = make_window(clocks, totals, *steps, legacy=legacy)
+        calls = calls.take(_inside(calls, clocks, *steps, legacy=legacy))
+
+    network: Counter[tuple[str, str]] = Counter()
+    for scan in scans:
+        network.update(scan.messages.network)
+    return LogResult(
+        files=tuple(_file(scan) for scan in scans),
+        processes=_processes(processes, _global_ranks(columns), communicators),
+        calls=calls,
+        every_call=every_call,
+        communicators=communicators,
+        groups=groups,
+        gpus=gpus,
+        topology=build_topology(
+            [line for scan in scans for line in scan.messages.graph],
+            events,
+            table,
+            communicators,
+            [group.nranks for group in groups],
+            network,
+        ),
+        tuning=_tuning(scans),
+        kernels=_kernels([event for scan in scans for event in scan.messages.kernels]),
+        timings=tuple(
+            InitTiming(t.place.process, t.rank, t.nranks, tuple(t.parts.items())) for t in timings
+        ),
+        environment=tuple((*key, n) for key, n in sorted(_sum(scans, "environment").items())),
+        warnings=tuple(_sum(scans, "warnings").most_common()),
+        step_lines=step_lines,
+        run_totals=tuple(total for scan in scans for total in scan.trainer.totals),
+        trainer=chosen if owning else "",
+        window=window,
+        mpi=_mpi(scans),
+        mentions_debug_time=any(scan.mentions_debug_time for scan in scans),
+        skipped=skipped,
+    )
+
+
+def _unify(scans: list[Scan], processes: Processes) -> None:
+    """Replaces processes that only torn hosts made by the real ones, everywhere."""
+    real = processes.unify()
+    if real == list(range(len(real))):
+        return
+    lookup = np.array([*real, -1], dtype=np.int32)
+    for scan in scans:
+        for chunk in scan.chunks:
+            chunk["process"] = lookup[chunk["process"]]
+        messages = scan.messages
+        messages.comm_events = [_moved(item, lookup) for item in messages.comm_events]
+        messages.graph = [_moved(item, lookup) for item in messages.graph]
+        messages.timings = [_moved(item, lookup) for item in messages.timings]
+        messages.kernels = [_moved(item, lookup) for item in messages.kernels]
+
+
+_Placed = TypeVar("_Placed", CommEvent, GraphLine, Timing, KernelEvent)
+
+
+def _moved(item: _Placed, lookup: NDArray[np.int32]) -> _Placed:
+    return item._replace(place=item.place._replace(process=int(lookup[item.place.process])))
+
+
+def _columns(scans: list[Scan]) -> dict[str, NDArray[Any]]:
+    chunks = [(scan.file, chunk) for scan in scans for chunk in scan.chunks]
+    if not chunks:
+        nothing = ("process", "pointer", "file", "line", "nranks", "device", "global_rank")
+        return {name: np.empty(0, dtype=np.int64) for name in nothing}
+    columns = {name: np.concatenate([chunk[name] for _, chunk in chunks]) for name in chunks[0][1]}
+    columns["file"] = np.concatenate(
+        [np.full(len(chunk["line"]), file, dtype=np.int32) for file, chunk in chunks]
+    )
+    return columns
+
+
+def _global_ranks(columns: dict[str, NDArray[Any]]) -> dict[int, int]:
+    told = columns["global_rank"] >= 0
+    process, rank = columns["process"][told], columns["global_rank"][told]
+    return dict(zip(process.tolist(), rank.tolist(), strict=True))
+
+
+def _processes(
+    processes: Processes, told: dict[int, int], communicators: Sequence[Communicator]
+) -> tuple[LogProcess, ...]:
+    """Processes with their rank in the job."""
+    ranks: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    for one in communicators:
+        ranks[one.process].add((one.nranks, one.rank))
+    result = []
+    for index, process in enumerate(processes.seen):
+        largest = max((nranks for nranks, _ in ranks[index]), default=-1)
+        in_largest = {rank for nranks, rank in ranks[index] if nranks == largest}
+        rank = process.label_rank if process.label_rank >= 0 else told.get(index, -1)
+        if rank < 0 and len(in_largest) == 1:
+            (rank,) = in_largest
+        result.append(LogProcess(process.host, process.pid, rank))
+    return tuple(result)
+
+
+def _calls(
+    columns: dict[str, NDArray[Any]],
+    instance: NDArray[np.int32],
+    communicators: Sequence[Communicator],
+    texts: CallTexts,
+) -> Calls:
+    if not len(instance):
+        return empty()
+    given = {k: v for k, v in columns.items() if k not in ("pointer", "global_rank", "nranks")}
+    known = np.array([c.nranks for c in communicators], dtype=np.int32)[instance]
+    return Calls(
+        **given,
+        communicator=instance,
+        rank=np.array([c.rank for c in communicators], dtype=np.int32)[instance],
+        gpu=np.array([c.gpu for c in communicators], dtype=np.int32)[instance],
+        nranks=np.where(columns["nranks"] > 0, columns["nranks"], known),
+        step=np.full(len(instance), NO_STEP, dtype=np.int64),
+        ops=tuple(texts.ops),
+        streams=tuple(texts.streams),
+    )
+
+
+def _with_steps(
+    calls: Calls,
+    clocks: Sequence[Clock],
+    groups: Sequence[Group],
+    communicators: Sequence[Communicator],
+) -> Calls:
+    if not len(calls):
+        return calls
+    step = calls.step.copy()
+    for file, clock in enumerate(clocks):
+        mine = calls.file == file
+        step[mine] = clock.owner(calls.line[mine])
+    silent = np.array([not len(clock.steps) for clock in clocks])
+    if silent.any() and not silent.all():
+        certain = np.array([c.group if groups[c.group].certain else -1 for c in communicators])
+        carried = carry_steps(step, certain[calls.communicator], calls.op_count)
+        step = np.where(silent[calls.file], carried, step)
+    return replace(calls, step=step)
+
+
+def _inside(
+    calls: Calls, clocks: Sequence[Clock], first: int, last: int, *, legacy: bool
+) -> NDArray[np.bool_]:
+    step = calls.step
+    if legacy:
+        step = step.copy()
+        for file, clock in enumerate(clocks):
+            mine = calls.file == file
+            step[mine] = clock.state(calls.line[mine])
+    return (step >= first) & (step <= last)
+
+
+def _file(scan: Scan) -> LogFile:
+    return LogFile(
+        path=scan.path,
+        lines=scan.lines,
+        header_lines=scan.header_lines,
+        header_not_at_column_0=scan.inner_headers,
+        collective_lines=sum(len(chunk["line"]) for chunk in scan.chunks),
+        torn_lines=scan.torn_lines,
+        cut_lines=scan.cut_lines,
+        tuning_lines=scan.messages.tuning.total(),
+        call_lines=scan.messages.calls,
+        versions=tuple(version for version, _ in scan.messages.versions.most_common()),
+        timed=scan.timed,
+    )
+
+
+def _sum(scans: list[Scan], name: str) -> Counter[Any]:
+    total: Counter[Any] = Counter()
+    for scan in scans:
+        total.update(getattr(scan.messages, name))
+    return total
+
+
+def _tuning(scans: list[Scan]) -> tuple[TuningRow, ...]:
+    rows: Counter[tuple[str, str, str, int, str]] = Counter()
+    for scan in scans:
+        version = _major_minor(scan.messages.versions)
+        for choice, count in scan.messages.tuning.items():
+            algorithm = algorithm_name(choice.algorithm, version)
+            protocol = protocol_name(choice.protocol)
+            rows[choice.op, algorithm, protocol, choice.bytes, choice.channels] += count
+    return tuple(TuningRow(*key, n) for key, n in sorted(rows.items()))
+
+
+def _major_minor(versions: Counter[str]) -> tuple[int, int] | None:
+    for version in versions:
+        words = version.split(".")
+        if len(words) >= 2 and words[0].isdigit() and words[1].isdigit():
+            return int(words[0]), int(words[1])
+    return None
+
+
+def _kernels(events: list[KernelEvent]) -> tuple[KernelRow, ...]:
+    """Pairs begin and end of RCCL's kernel trace per process, block and opCount."""
+    begun: dict[tuple[int, str, str], KernelEvent] = {}
+    spans: dict[str, list[int]] = defaultdict(list)
+    for event in events:
+        key = (event.place.process, event.block, event.op_count)
+        if event.kind == "KL":
+            begun[key] = event
+        elif event.kind == "KE" and key in begun:
+            start = begun.pop(key)
+            ns = int((Decimal(event.seconds) - Decimal(start.seconds)) * 10**9)
+            spans[start.kernel].append(ns)
+    open_of = Counter(event.kernel for event in begun.values())
+    return tuple(
+        KernelRow(
+            kernel,
+            len(ns),
+            min(ns, default=0),
+            Fraction(sum(ns), max(1, len(ns))),
+            max(ns, default=0),
+            open_of[kernel],
+        )
+        for kernel in sorted(spans.keys() | open_of.keys())
+        for ns in [spans.get(kernel, [])]
+    )
+
+
+def _mpi(scans: list[Scan]) -> MpiLog:
+    calls = tuple(call for scan in scans for call in scan.mpi)
+    ranks = {int(value) for call in calls for name, value in call.values if name == "world_rank"}
+    return MpiLog(calls, sum(scan.torn_mpi_lines for scan in scans), tuple(sorted(ranks)))

@@ -1,0 +1,186 @@
+"""LogResult: all that was read from a set of logs, frozen, for commands, a screen or a join."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from nsys_tui.logs.calls import Calls
+    from nsys_tui.logs.mpi import MpiLog
+    from nsys_tui.logs.steps import Window
+    from nsys_tui.logs.topology import Topology
+    from nsys_tui.logs.trainers import RunTotal, StepLine
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """One file and what its lines were."""
+
+    path: str
+    lines: int
+    """Line ends, plus one for a last line without."""
+    header_lines: int
+    header_not_at_column_0: int
+    collective_lines: int
+    """Whole COLL bodies."""
+    torn_lines: int
+    """Lines with several headers, with a COLL body but no header, or with half a COLL body."""
+    cut_lines: int
+    """NCCL lines that filled NCCL's buffer of 1024 bytes, so that their end is missing."""
+    tuning_lines: int
+    call_lines: int
+    versions: tuple[str, ...]
+    timed: bool
+    """Whether the COLL lines carry a wall clock."""
+
+
+@dataclass(frozen=True)
+class LogProcess:
+    """A process that wrote NCCL lines."""
+
+    host: str
+    pid: int
+    rank: int
+    """Rank in the job: the label of ``srun -l`` or ``mpirun --tag-output``, else RCCL's own, else
+    its rank in its largest communicator; -1 if no line tells."""
+
+
+@dataclass(frozen=True)
+class Communicator:
+    """One communicator as one rank sees it: a pointer in a process, from its init to its end."""
+
+    process: int
+    """Index into ``LogResult.processes``; -1 where only torn lines name it."""
+    pointer: str
+    rank: int
+    nranks: int
+    cuda_device: int
+    bus_id: str
+    comm_id: str
+    """Id that all ranks of it share; empty before 2.16 and without Init lines."""
+    nodes: int
+    local_ranks: int
+    local_rank: int
+    parent: str
+    """Pointer of the communicator that it was split from."""
+    ended: str
+    """``destroy``, ``abort`` or empty."""
+    group: int
+    """Index into ``LogResult.groups``."""
+    gpu: int
+    """Index into ``LogResult.gpus``; -1 if unknown."""
+    calls: int
+    first: tuple[int, int]
+    """(file, line) where it is first seen."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The communicators of all ranks that belong together."""
+
+    nranks: int
+    members: tuple[int, ...]
+    """Indices into ``LogResult.communicators``, by rank where known."""
+    comm_id: str
+    certain: bool
+    """Joined by the shared id; otherwise by size and order of appearance, which is a guess."""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU of a host, as the Init lines or else the headers name it."""
+
+    host: str
+    device: int
+    bus_id: str
+    process: int
+    certain: bool
+    """From an Init line; otherwise it is the calling thread's device, which may be another."""
+
+    @property
+    def label(self) -> str:
+        """Short text, such as ``node01 GPU 0 (17000)``; ``≈`` marks a guess."""
+        bus = f" ({self.bus_id})" if self.bus_id else ""
+        return f"{'' if self.certain else '≈ '}{self.host} GPU {self.device}{bus}"
+
+
+@dataclass(frozen=True)
+class TuningRow:
+    """How often the tuner took an algorithm and protocol for an operation and a size."""
+
+    op: str
+    algorithm: str
+    protocol: str
+    bytes: int
+    channels: str
+    calls: int
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    """Durations of a collective kernel by RCCL's own kernel trace, one block of it counted once."""
+
+    kernel: str
+    count: int
+    min_ns: int
+    mean_ns: Fraction
+    max_ns: int
+    unfinished: int
+
+
+@dataclass(frozen=True)
+class InitTiming:
+    """Seconds that a rank took to set a communicator up, as printed."""
+
+    process: int
+    rank: int
+    nranks: int
+    parts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LogResult:
+    """Everything that was read."""
+
+    files: tuple[LogFile, ...]
+    processes: tuple[LogProcess, ...]
+    calls: Calls
+    """Calls in the step window, or all."""
+    every_call: Calls
+    """All calls: a hang is looked for in these, since ranks pass a step line at different times."""
+    communicators: tuple[Communicator, ...]
+    groups: tuple[Group, ...]
+    gpus: tuple[Gpu, ...]
+    topology: Topology
+    tuning: tuple[TuningRow, ...]
+    kernels: tuple[KernelRow, ...]
+    timings: tuple[InitTiming, ...]
+    environment: tuple[tuple[str, str, int], ...]
+    """(variable, value, lines)."""
+    warnings: tuple[tuple[str, int], ...]
+    """(text of a WARN line, lines)."""
+    step_lines: tuple[StepLine, ...]
+    run_totals: tuple[RunTotal, ...]
+    trainer: str
+    """Format whose step lines own the window; empty without any."""
+    window: Window | None
+    mpi: MpiLog
+    mentions_debug_time: bool
+    """Whether the text names NCCL_DEBUG_TIME, which is no variable of NCCL."""
+    skipped: tuple[tuple[str, str], ...]
+    """(file, why) of files that could not be read beside others that could."""
+
+    @property
+    def has_content(self) -> bool:
+        """Whether anything that this room knows was found."""
+        return bool(
+            len(self.calls)
+            or self.step_lines
+            or self.run_totals
+            or self.mpi.calls
+            or self.mpi.torn_lines
+            or any(f.header_lines or f.collective_lines or f.torn_lines for f in self.files)
+        )

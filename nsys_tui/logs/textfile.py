@@ -1,0 +1,119 @@
+"""A log file as blocks of whole lines: bounded memory, gzip and UTF-16 read as they come.
+
+The only place of this room that opens files; what is no text log is refused here, by name.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+import sys
+from typing import IO, TYPE_CHECKING, Final, cast
+
+from nsys_tui.errors import UnreadableReportError
+from nsys_tui.logs.grammar import ANSI
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from io import BufferedReader
+    from pathlib import Path
+
+BLOCK_BYTES: Final = 8 << 20
+LONGEST_LINE: Final = 4 << 20
+"""A longer line is handed on in pieces, so that a file without line ends stays in bounds."""
+
+_SAMPLE: Final = 1 << 16
+_HINT: Final = "give NCCL_DEBUG output, a trainer's log or an MPI logger file as plain text"
+
+
+def blocks(path: Path) -> Iterator[bytes]:
+    """Yields the file as blocks that end at a line end, free of ANSI sequences.
+
+    A path ``-`` is standard input.
+
+    Raises:
+        UnreadableReportError: missing, no regular text, or the disk failed.
+    """
+    shown = repr(str(path)) if str(path) != "-" else "standard input"
+    try:
+        with _opened(path, shown) as stream:
+            for block in _whole_lines(stream):
+                yield ANSI.sub(b"", block) if b"\x1b" in block else block
+    except FileNotFoundError as error:
+        raise UnreadableReportError(f"no such log: {shown}", hint="check the path") from error
+    except IsADirectoryError as error:
+        raise UnreadableReportError(
+            f"{shown} is a folder", hint=f"name the files in it: nsys-tui logs {path}/*"
+        ) from error
+    except (OSError, EOFError) as error:
+        raise UnreadableReportError(
+            f"cannot read {shown}", str(error), "check the file and its permissions"
+        ) from error
+
+
+def _opened(path: Path, shown: str) -> IO[bytes]:
+    opened = sys.stdin.buffer if str(path) == "-" else path.open("rb", _SAMPLE)
+    raw = cast("BufferedReader", opened)
+    head = raw.peek(_SAMPLE)[:_SAMPLE]
+    if head.startswith(b"\x1f\x8b"):
+        return cast("IO[bytes]", gzip.open(raw))
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return cast("IO[bytes]", _Recoded(raw))
+    # A log that was truncated under a writer starts with NUL where its old text was.
+    if not head.strip(b"\0") and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+        return raw
+    _refuse_binary(head, shown)
+    return raw
+
+
+def _refuse_binary(head: bytes, shown: str) -> None:
+    if head.startswith(b"SQLite format 3\0"):
+        raise UnreadableReportError(
+            f"{shown} is a database, not a log", hint=f"open a report with: nsys-tui open {shown}"
+        )
+    text = head.replace(b"\0", b"")
+    if not text:
+        if head:
+            raise UnreadableReportError(f"{shown} holds only NUL bytes", hint=_HINT)
+        return
+    decoded = text.decode("utf-8", "replace")
+    odd = sum(char == "�" or (char < " " and char not in "\t\n\r\x1b") for char in decoded)
+    if odd > len(decoded) // 8:
+        raise UnreadableReportError(f"{shown} is a binary file, not a log", hint=_HINT)
+
+
+def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    carry = b""
+    while piece := stream.read(BLOCK_BYTES):
+        cut = piece.rfind(b"\n") + 1
+        if cut:
+            yield carry + piece[:cut]
+            carry = piece[cut:]
+        else:
+            carry += piece
+        if len(carry) > LONGEST_LINE:
+            yield carry
+            carry = b""
+    if carry:
+        yield carry
+
+
+class _Recoded:
+    """A UTF-16 file (what ``>`` of Windows PowerShell writes) read as UTF-8."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        import codecs
+
+        self._raw = raw
+        self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
+
+    def __enter__(self) -> _Recoded:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._raw.close()
+
+    def read(self, size: int) -> bytes:
+        piece = self._raw.read(size)
+        return self._decoder.decode(piece, not piece).encode("utf-8")

@@ -1,0 +1,1 @@
+"""What a report is: arrays and small dataclasses. Nothing here reads a file."""

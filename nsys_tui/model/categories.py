@@ -1,0 +1,71 @@
+"""How operations are classified, so that all screens and commands agree what communication is."""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class OpKind(IntEnum):
+    """Table that a GPU operation comes from."""
+
+    KERNEL = 0
+    MEMCPY = 1
+    MEMSET = 2
+    GRAPH = 3
+
+
+class Category(IntEnum):
+    """What time is spent on; the lower number wins a tie when a cell is coloured."""
+
+    COMPUTE = 0
+    COMM = 1
+    MEMORY = 2
+    GRAPH = 3
+    SYNC = 4
+    API = 5
+    OSRT = 6
+    NVTX = 7
+
+
+COMM_PREFIXES: Final = r"(?i)^(void )?(nccl|rccl|msccl|nvshmem)"
+"""Libraries whose kernels are communication, by the start of the kernel's name."""
+
+COMM_IN_FRAMEWORK: Final = (
+    r"cross_device_reduce",
+    r"deep_ep::",
+    r"userbuffers_",
+    r"allreduce_fusion",
+    r"allreduce_(one|two)_?shot",
+    r"(one|two)_?shot_all_?reduce",
+    r"multimem_all_(reduce|gather)",
+    r"lamport_(style|allreduce)",
+    r"mscclpp::",
+)
+"""Collectives that frameworks implement as kernels of their own (vLLM, DeepEP, Transformer Engine,
+TensorRT-LLM, FlashInfer, PyTorch symmetric memory), searched anywhere in the demangled name."""
+
+
+@lru_cache(maxsize=8)
+def _comm_pattern(extra: tuple[str, ...]) -> re.Pattern[str]:
+    alternatives = "|".join(f"(?:{part})" for part in (*COMM_IN_FRAMEWORK, *extra))
+    return re.compile(rf"{COMM_PREFIXES}|(?i:{alternatives})")
+
+
+def is_communication(names: Iterable[str], extra: tuple[str, ...] = ()) -> bool:
+    """Tells whether a kernel is communication by any of its names.
+
+    Args:
+        names: short and demangled name of one kernel.
+        extra: the user's own regular expressions, searched anywhere in a name.
+
+    Raises:
+        re.error: a pattern of the user's cannot be compiled.
+    """
+    pattern = _comm_pattern(extra)
+    return any(pattern.search(name) for name in names)

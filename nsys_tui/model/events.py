@@ -1,0 +1,338 @@
+"""Columnar event sets: one frozen dataclass per kind of event, one NumPy array per attribute.
+
+Every set is sorted by (start, rowid). Text and 64-bit identities are dictionary-encoded inside the
+set (``name`` indexes ``names``, ``thread`` indexes ``threads``), so that it can be mapped from disk
+and grouped with a bincount without knowing any other set. Times are int64 nanoseconds since
+session start and may be negative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from nsys_tui.model.target import Device, Stream
+
+Int64 = NDArray[np.int64]
+Int32 = NDArray[np.int32]
+Int16 = NDArray[np.int16]
+UInt8 = NDArray[np.uint8]
+Bool = NDArray[np.bool_]
+
+DICTIONARIES: Final = frozenset(
+    {"names", "threads", "processes", "devices", "streams", "domains", "kinds", "metrics"}
+)
+"""Fields of event sets that codes point into; every other field holds one value per event."""
+
+
+class OpName(NamedTuple):
+    """The names of one GPU operation; copies and memsets have the same text in all three."""
+
+    short: str
+    demangled: str
+    mangled: str
+
+
+class Domain(NamedTuple):
+    """An NVTX domain: numbers are unique only within a process."""
+
+    globalPid: int
+    """Serialized process id, or -1 where the row had none."""
+    id: int
+    name: str
+    """Empty for the default domain; ``domain N`` where no row names it."""
+
+
+@dataclass(frozen=True, eq=False)
+class EventSet:
+    """Base of all event sets: intervals [start, end) with the row they came from."""
+
+    start: Int64
+    end: Int64
+    rowid: Int64
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def duration(self) -> Int64:
+        """``end - start`` in ns; an end before its start counts as zero length."""
+        length: Int64 = np.maximum(self.end - self.start, 0)
+        return length
+
+    def take(self, index: Any) -> Self:
+        """Selects events by a boolean mask, an index array or a slice, keeping the dictionaries."""
+        rows = {
+            f.name: getattr(self, f.name)[index] for f in fields(self) if f.name not in DICTIONARIES
+        }
+        return replace(self, **rows)
+
+    def bounds(self) -> tuple[int, int] | None:
+        """First start and last end, or None for an empty set."""
+        if not len(self):
+            return None
+        return int(self.start[0]), int(max(self.end.max(), self.start[-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Operations(EventSet):
+    """All GPU work: kernels, copies, memsets and whole-graph launches in one set.
+
+    ``call`` is not here: see ``Report.calls``.
+    """
+
+    kind: UInt8
+    """``OpKind`` of each operation."""
+    category: UInt8
+    """``Category``: COMPUTE, COMM, MEMORY or GRAPH."""
+    device: Int16
+    """Index into ``devices``."""
+    stream: Int32
+    """Index into ``streams``."""
+    process: Int32
+    """Index into ``processes``."""
+    correlation: Int64
+    """Correlation id, unique only within a process; -1 where there is none."""
+    name: Int32
+    """Index into ``names``."""
+    bytes: Int64
+    """Bytes moved or set; 0 for kernels and graphs."""
+    copy_kind: UInt8
+    """CUPTI copyKind of copies, 0 elsewhere."""
+    src_kind: UInt8
+    """Memory kind of a copy's source, or of a memset's target; 255 where unknown."""
+    dst_kind: UInt8
+    """Memory kind of a copy's target; 255 where unknown."""
+    graph_node: Int64
+    """Node id of an operation traced inside a CUDA graph; 0 for others."""
+    counted: Bool
+    """False for a graph launch whose nodes were traced too: left out of sums, never of unions."""
+    names: tuple[OpName, ...]
+    processes: Int64
+    """globalPid of each process code."""
+    devices: tuple[Device, ...]
+    streams: tuple[Stream, ...]
+
+    def of_kind(self, kind: int) -> NDArray[np.intp]:
+        """Row numbers of the operations of one ``OpKind``."""
+        return np.flatnonzero(self.kind == kind)
+
+
+@dataclass(frozen=True, eq=False)
+class ThreadEvents(EventSet):
+    """Base of events that belong to a host thread and have a name."""
+
+    thread: Int32
+    """Index into ``threads``."""
+    name: Int32
+    """Index into ``names``."""
+    names: tuple[str, ...]
+    threads: Int64
+    """globalTid of each thread code; -1 stands for rows without a thread."""
+
+    @property
+    def thread_process(self) -> Int64:
+        """globalPid of each thread code, aligned with ``threads``."""
+        return np.where(self.threads == -1, -1, self.threads & ~np.int64(0xFFFFFF))
+
+
+@dataclass(frozen=True, eq=False)
+class ApiCalls(ThreadEvents):
+    """CUDA runtime and driver calls (RUNTIME), class-67 backtrace duplicates included."""
+
+    correlation: Int64
+    event_class: UInt8
+    """0 runtime, 1 driver, 67 the enclosing duplicate that carries a backtrace."""
+    return_value: Int32
+    callchain: Int64
+    """Call-chain id, -1 for none."""
+
+    @property
+    def real(self) -> Bool:
+        """True for calls proper: the class-67 duplicates are left out."""
+        proper: Bool = self.event_class != 67
+        return proper
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges(ThreadEvents):
+    """NVTX push/pop and start/end ranges of all domains."""
+
+    style: UInt8
+    """NVTX event type: 59 and 70 push/pop, 60 and 71 start/end."""
+    domain: Int32
+    """Index into ``domains``."""
+    end_thread: Int64
+    """globalTid on which the range ended, -1 where it is the thread that opened it."""
+    open: Bool
+    """True for a range that was never closed; its end is the end of the capture."""
+    color: Int64
+    """ARGB, or -1 where unset or transparent."""
+    nvtx_category: Int64
+    """NVTX category number, 0 for none."""
+    domains: tuple[Domain, ...]
+
+    @property
+    def nests(self) -> Bool:
+        """True for ranges that take part in the path of their thread (definitions: "Path")."""
+        push_pop = (self.style == 59) | (self.style == 70)
+        own = (self.end_thread == -1) | (self.end_thread == self.threads[self.thread])
+        nesting: Bool = push_pop | own
+        return nesting
+
+
+@dataclass(frozen=True, eq=False)
+class Payloads:
+    """NVTX payloads as JSON text, of the rows that have one, ascending by rowid."""
+
+    rowid: Int64
+    text: Int32
+    """Index into ``texts``."""
+    texts: tuple[str, ...]
+
+    def of(self, rowids: Int64) -> Int32:
+        """Code of the payload of each row, -1 for none."""
+        if not len(self.rowid):
+            return np.full(len(rowids), -1, np.int32)
+        place = np.minimum(np.searchsorted(self.rowid, rowids), len(self.rowid) - 1)
+        return np.where(self.rowid[place] == rowids, self.text[place], -1).astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Marks(ThreadEvents):
+    """NVTX marks: points, start equals end."""
+
+    domain: Int32
+    color: Int64
+    domains: tuple[Domain, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class OsrtCalls(ThreadEvents):
+    """OS runtime library calls, and the markers of when their tracing began and ended."""
+
+    event_class: UInt8
+    """27 for calls; 31 and 32 are the markers, which nsys's reports leave out."""
+    nesting: Int32
+    """0 for the outermost call."""
+    callchain: Int64
+    """Call-chain id in OSRT_CALLCHAINS, -1 for none."""
+    return_value: Int64
+
+
+@dataclass(frozen=True, eq=False)
+class HostEvents(ThreadEvents):
+    """Other host ranges with a thread and a name: MPI, profiler overhead, syscalls."""
+
+    kind: UInt8
+    """Index into ``kinds``."""
+    overhead: UInt8
+    """CUPTI overheadType of overhead rows (2 JIT, 6 module and 7 lazy loading), 0 elsewhere."""
+    kinds: tuple[str, ...]
+    """Table each kind comes from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Syncs(EventSet):
+    """Host-side waits on the device (SYNCHRONIZATION)."""
+
+    sync_type: UInt8
+    """1 event, 2 stream wait event, 3 stream, 4 context."""
+    process: Int32
+    correlation: Int64
+    device: Int32
+    """CUDA ordinal inside the process."""
+    stream: Int64
+    """Stream id inside the process, -1 for a context-wide wait."""
+    event_id: Int64
+    processes: Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Samples(EventSet):
+    """CPU samples; start equals end."""
+
+    thread: Int32
+    cpu: Int32
+    chain: Int64
+    """Id in the sampling call chains."""
+    state: UInt8
+    threads: Int64
+
+
+@dataclass(frozen=True, eq=False)
+class CallChains:
+    """Stack frames of one call-chain table, sorted by (id, depth); depth 0 is the leaf."""
+
+    id: Int64
+    depth: Int32
+    symbol: Int32
+    """Index into ``symbols``."""
+    module: Int32
+    """Index into ``modules``."""
+    symbols: tuple[str, ...]
+    modules: tuple[str, ...]
+
+    def frames(self, chain: int) -> list[tuple[str, str]]:
+        """(symbol, module) of one chain, leaf first; empty for an unknown chain."""
+        lo, hi = np.searchsorted(self.id, [chain, chain + 1])
+        return [
+            (self.symbols[s], self.modules[m])
+            for s, m in zip(self.symbol[lo:hi], self.module[lo:hi], strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryUsage(EventSet):
+    """Allocations and frees of GPU memory; start equals end."""
+
+    operation: UInt8
+    """0 allocation, 1 deallocation."""
+    process: Int32
+    device: Int16
+    """Index into ``devices``."""
+    address: Int64
+    bytes: Int64
+    memory_kind: UInt8
+    correlation: Int64
+    processes: Int64
+    devices: tuple[Device, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class GpuMetrics(EventSet):
+    """Sampled hardware counters; start equals end."""
+
+    gpu: Int32
+    """TARGET_INFO_GPU.id (the low byte of typeId)."""
+    metric: Int32
+    """Index into ``metrics``."""
+    value: Int64
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LaunchAttributes:
+    """Launch configuration of kernels, aligned with ``Operations``; zeros for other operations."""
+
+    grid: Int32
+    """Shape (n, 3)."""
+    block: Int32
+    """Shape (n, 3)."""
+    registers: Int32
+    static_shared: Int32
+    """Bytes."""
+    dynamic_shared: Int32
+    """Bytes."""
+    local_per_thread: Int32
+    """Bytes."""
+    launch_type: UInt8
+
+
+def whole(events: EventSet) -> slice:
+    """A slice that selects every event; reads better than a bare ``slice(None)``."""
+    return slice(0, len(events))

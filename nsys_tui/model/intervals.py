@@ -1,0 +1,138 @@
+"""Set arithmetic on half-open time intervals [start, end), as parallel int64 arrays.
+
+Every function accepts intervals in any order, overlapping, of zero length, or with an end before
+the start (some clocks do that), which counts as zero length. Sets that come out are *normalised*:
+sorted, disjoint, not touching, each of positive length. Only numpy here: no report, no lanes.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Int64: TypeAlias = npt.NDArray[np.int64]
+Intervals: TypeAlias = tuple[Int64, Int64]
+"""Parallel arrays (starts, ends) in nanoseconds."""
+
+
+def empty() -> Intervals:
+    """The set without any interval."""
+    nothing = np.empty(0, np.int64)
+    return nothing, nothing.copy()
+
+
+def is_sorted(values: npt.NDArray[np.int64]) -> bool:
+    """Whether the values never decrease."""
+    return bool((values[1:] >= values[:-1]).all())
+
+
+def union(starts: npt.ArrayLike, ends: npt.ArrayLike) -> Intervals:
+    """Merges intervals into the normalised set that covers the same time.
+
+    Args:
+        starts: int64 [n], nanoseconds.
+        ends: int64 [n], nanoseconds.
+
+    Returns:
+        Normalised starts and ends. Touching intervals become one.
+    """
+    first, last = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
+    if not is_sorted(first):
+        order = np.argsort(first, kind="stable")
+        first, last = first[order], last[order]
+    lasting = last > first
+    if not lasting.all():
+        first, last = first[lasting], last[lasting]
+    if not len(first):
+        return empty()
+    reached = np.maximum.accumulate(last)
+    heads = np.flatnonzero(first[1:] > reached[:-1]) + 1
+    return first[np.append(0, heads)], reached[np.append(heads - 1, len(first) - 1)]
+
+
+def total(starts: npt.ArrayLike, ends: npt.ArrayLike) -> int:
+    """Length of the union in nanoseconds: overlapping time counts once."""
+    first, last = union(starts, ends)
+    return int((last - first).sum())
+
+
+def clip(starts: npt.ArrayLike, ends: npt.ArrayLike, lo: int, hi: int) -> Intervals:
+    """Cuts each interval to the window [lo, hi) and drops what has no length there.
+
+    Overlaps among the intervals are kept, and so is their order: the result is normalised only if
+    the input was.
+    """
+    first = np.maximum(np.asarray(starts, np.int64), lo)
+    last = np.minimum(np.asarray(ends, np.int64), hi)
+    lasting = last > first
+    return first[lasting], last[lasting]
+
+
+def gaps(starts: npt.ArrayLike, ends: npt.ArrayLike, lo: int, hi: int) -> Intervals:
+    """The time of [lo, hi) that no interval covers, as a normalised set."""
+    first, last = clip(*union(starts, ends), lo, hi)
+    begin, finish = np.append(lo, last), np.append(first, hi)
+    lasting = finish > begin
+    return begin[lasting], finish[lasting]
+
+
+def intersection(a: Intervals, b: Intervals) -> Intervals:
+    """The time covered by both ``a`` and ``b``, as a normalised set."""
+    return meet(union(*a), union(*b))
+
+
+def meet(a: Intervals, b: Intervals) -> Intervals:
+    """``intersection`` of sets that are normalised already; cheap where ``a`` is the smaller."""
+    a_starts, a_ends = a
+    b_starts, b_ends = b
+    lo = np.searchsorted(b_ends, a_starts, side="right")
+    hi = np.searchsorted(b_starts, a_ends, side="left")
+    matches = hi - lo
+    left = np.repeat(np.arange(len(a_starts)), matches)
+    right = np.arange(len(left)) + np.repeat(lo - (np.cumsum(matches) - matches), matches)
+    return np.maximum(a_starts[left], b_starts[right]), np.minimum(a_ends[left], b_ends[right])
+
+
+def subtract(a: Intervals, b: Intervals) -> Intervals:
+    """The time covered by ``a`` and not by ``b``, as a normalised set."""
+    a_starts, a_ends = union(*a)
+    if not len(a_starts):
+        return empty()
+    return intersection((a_starts, a_ends), gaps(*b, int(a_starts[0]), int(a_ends[-1])))
+
+
+def prefix(starts: Int64, ends: Int64) -> Int64:
+    """Busy time before each interval of a normalised set, and after the last: int64 [n + 1]."""
+    sums = np.zeros(len(starts) + 1, np.int64)
+    np.cumsum(ends - starts, out=sums[1:])
+    return sums
+
+
+def busy_before(normalised: Intervals, cum: Int64, times: Int64) -> Int64:
+    """Covered time before each of ``times``.
+
+    Differences between neighbours give the busy time of cells, windows or other intervals with one
+    binary search an edge, whatever the number of intervals.
+
+    Args:
+        normalised: a normalised set, as ``union`` returns it.
+        cum: its ``prefix``.
+        times: int64 nanoseconds, any shape and order. A float array would make numpy convert the
+            whole set at every call (65 ms for 10 M intervals).
+    """
+    starts, ends = normalised
+    if not len(starts):
+        return np.zeros(np.shape(times), np.int64)
+    begun = np.searchsorted(starts, times, side="right")
+    ahead = np.maximum(ends[np.maximum(begun - 1, 0)] - times, 0)
+    return np.asarray(cum[begun] - np.where(begun > 0, ahead, 0), np.int64)
+
+
+def overlap_length(a: Intervals, b: Intervals) -> int:
+    """Length in nanoseconds of the time covered by both ``a`` and ``b``."""
+    a_starts, a_ends = union(*a)
+    b_set = union(*b)
+    cum = prefix(*b_set)
+    return int((busy_before(b_set, cum, a_ends) - busy_before(b_set, cum, a_starts)).sum())

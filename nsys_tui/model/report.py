@@ -1,0 +1,384 @@
+"""Report: everything one nsys report holds, loaded part by part on first use.
+
+The parts are loaded through a ``Source`` that the reader provides, so that this module knows no
+file format. All access is thread-safe: a worker may load parts while the app draws others.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+
+from nsys_tui.model.capabilities import Capability, explain
+from nsys_tui.model.target import Device, Metadata, Stream, pid_of, tid_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from nsys_tui.model.events import (
+        ApiCalls,
+        CallChains,
+        GpuMetrics,
+        HostEvents,
+        Int32,
+        LaunchAttributes,
+        Marks,
+        MemoryUsage,
+        Operations,
+        OsrtCalls,
+        Payloads,
+        Ranges,
+        Samples,
+        Syncs,
+    )
+    from nsys_tui.model.progress import Progress
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """Rows of a table as the file has them, for reports on rarely used tables.
+
+    Columns that the file lacks hold None everywhere.
+    """
+
+    columns: Mapping[str, list[Any]]
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, column: str) -> list[Any]:
+        return self.columns[column]
+
+
+class Source(Protocol):
+    """What the reader offers for one open file."""
+
+    path: Path
+    metadata: Metadata
+    capabilities: frozenset[Capability]
+    tables: Mapping[str, tuple[str, ...]]
+    """Tables of the file and their columns."""
+
+    @property
+    def thread_names(self) -> Mapping[int, str]:
+        """globalTid -> name; may list the whole machine."""
+        ...
+
+    @property
+    def process_names(self) -> Mapping[int, str]:
+        """globalPid -> name."""
+        ...
+
+    def operations(self, progress: Progress | None) -> Operations:
+        """All GPU work."""
+        ...
+
+    def sampled_operations(self, rows: int) -> Operations:
+        """An evenly spaced sample of the GPU work."""
+        ...
+
+    def api(self, progress: Progress | None) -> ApiCalls:
+        """CUDA API calls."""
+        ...
+
+    def ranges(self, progress: Progress | None) -> Ranges:
+        """NVTX ranges; open ones still end at their start."""
+        ...
+
+    def marks(self, progress: Progress | None) -> Marks:
+        """NVTX marks."""
+        ...
+
+    def payloads(self) -> Payloads:
+        """NVTX payloads as JSON text."""
+        ...
+
+    def osrt(self, progress: Progress | None) -> OsrtCalls:
+        """OS runtime calls."""
+        ...
+
+    def host_events(self, progress: Progress | None) -> HostEvents:
+        """MPI, overhead and other host ranges."""
+        ...
+
+    def syncs(self, progress: Progress | None) -> Syncs:
+        """Host-side waits."""
+        ...
+
+    def samples(self, progress: Progress | None) -> Samples:
+        """CPU samples."""
+        ...
+
+    def memory_usage(self, progress: Progress | None) -> MemoryUsage:
+        """GPU memory allocations and frees."""
+        ...
+
+    def gpu_metrics(self, progress: Progress | None) -> GpuMetrics:
+        """Sampled GPU counters."""
+        ...
+
+    def chains(self, table: str, progress: Progress | None) -> CallChains:
+        """One call-chain table."""
+        ...
+
+    def calls(self, ops: Operations, api: ApiCalls) -> Int32:
+        """Row in ``api`` that launched each operation, -1 for none."""
+        ...
+
+    def launch_attributes(self, ops: Operations) -> LaunchAttributes:
+        """Launch configuration of kernels."""
+        ...
+
+    def row(self, table: str, rowid: int) -> dict[str, Any]:
+        """Every column of one row."""
+        ...
+
+    def rows(self, table: str, columns: tuple[str, ...]) -> RawTable:
+        """All rows of a small table."""
+        ...
+
+    def close(self) -> None:
+        """Closes the file."""
+        ...
+
+
+PARTS = (
+    "operations",
+    "api",
+    "ranges",
+    "marks",
+    "osrt",
+    "host_events",
+    "syncs",
+    "samples",
+    "memory_usage",
+    "gpu_metrics",
+)
+"""Event sets in the order in which the app loads them."""
+
+
+class Report:
+    """One open report. Attribute access loads the part; ``loaded`` tells without loading.
+
+    Args:
+        source: the reader's side of the open file.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._parts: dict[str, Any] = {}
+        self._locks: dict[str, threading.RLock] = {}
+        self._guard = threading.Lock()
+        self.path = source.path
+        self.metadata: Metadata = source.metadata
+
+    @property
+    def name(self) -> str:
+        """File name for titles."""
+        return self.path.name
+
+    @property
+    def tables(self) -> Mapping[str, tuple[str, ...]]:
+        """Tables of the file and their columns, foreign ones included."""
+        return self._source.tables
+
+    def can(self, capability: Capability) -> bool:
+        """Whether the report holds rows of this kind."""
+        return capability in self._source.capabilities
+
+    def lacks(self, capability: Capability) -> str:
+        """Why a kind of data is missing and what would record it; empty when it is there."""
+        return "" if self.can(capability) else explain(capability)
+
+    def loaded(self, part: str) -> bool:
+        """Whether a part is in memory (or mapped) already."""
+        return part in self._parts
+
+    def _part(self, key: str, load: Callable[[], T]) -> T:
+        value: T
+        if key in self._parts:
+            value = self._parts[key]
+            return value
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.RLock())
+        with lock:
+            if key not in self._parts:
+                self._parts[key] = load()
+            value = self._parts[key]
+            return value
+
+    def load(self, part: str, progress: Progress | None = None) -> None:
+        """Loads one of ``PARTS``, ``calls`` or ``launch_attributes`` with progress."""
+        loaders: dict[str, Callable[[], Any]] = {
+            "calls": lambda: self.calls,
+            "launch_attributes": lambda: self.launch_attributes,
+            "ranges": lambda: self._ranges(progress),
+        }
+        self._part(part, loaders.get(part) or (lambda: getattr(self._source, part)(progress)))
+
+    @property
+    def operations(self) -> Operations:
+        """All GPU operations."""
+        return self._part("operations", lambda: self._source.operations(None))
+
+    def sampled_operations(self, rows: int = 200_000) -> Operations:
+        """An evenly spaced sample of the kernels, for first figures marked as estimates."""
+        return self._source.sampled_operations(rows)
+
+    def with_sample(self, ops: Operations) -> Report:
+        """This report with a sample as its operations: shares computed from it are estimates."""
+        sampled = Report(self._source)
+        sampled._parts["operations"] = ops
+        return sampled
+
+    @property
+    def api(self) -> ApiCalls:
+        """CUDA API calls, class-67 duplicates included (see ``ApiCalls.real``)."""
+        return self._part("api", lambda: self._source.api(None))
+
+    @property
+    def calls(self) -> Int32:
+        """Row in ``api`` of the call that launched each operation, -1 for none.
+
+        The join is on (process, correlation id) over calls of eventClass 0 and 1; of several, the
+        earliest start.
+        """
+        return self._part("calls", lambda: self._source.calls(self.operations, self.api))
+
+    @property
+    def launch_attributes(self) -> LaunchAttributes:
+        """Grid, block, registers and shared memory, aligned with ``operations``."""
+        return self._part(
+            "launch_attributes", lambda: self._source.launch_attributes(self.operations)
+        )
+
+    @property
+    def ranges(self) -> Ranges:
+        """NVTX ranges; open ones end at the end of the extent."""
+        return self._part("ranges", lambda: self._ranges(None))
+
+    def _ranges(self, progress: Progress | None) -> Ranges:
+        ranges = self._source.ranges(progress)
+        if not ranges.open.any():
+            return ranges
+        known = [bounds for part in PARTS if part != "ranges" and (bounds := self._bounds(part))]
+        closed = ranges.take(~ranges.open).bounds()
+        ends = [end for _, end in (*known, *((closed,) if closed else ()))]
+        ends.append(self.metadata.session_duration_ns or 0)
+        end = ranges.end.copy()
+        end[ranges.open] = np.maximum(ranges.start[ranges.open], max(ends))
+        return replace(ranges, end=end)
+
+    @property
+    def marks(self) -> Marks:
+        """NVTX marks."""
+        return self._part("marks", lambda: self._source.marks(None))
+
+    @property
+    def payloads(self) -> Payloads:
+        """NVTX payloads as JSON text; empty where the export holds none."""
+        return self._part("payloads", self._source.payloads)
+
+    @property
+    def osrt(self) -> OsrtCalls:
+        """OS runtime calls."""
+        return self._part("osrt", lambda: self._source.osrt(None))
+
+    @property
+    def host_events(self) -> HostEvents:
+        """MPI calls, profiler overhead and other host ranges, told apart by ``kind``."""
+        return self._part("host_events", lambda: self._source.host_events(None))
+
+    @property
+    def syncs(self) -> Syncs:
+        """Host-side waits on the device."""
+        return self._part("syncs", lambda: self._source.syncs(None))
+
+    @property
+    def samples(self) -> Samples:
+        """CPU samples."""
+        return self._part("samples", lambda: self._source.samples(None))
+
+    @property
+    def memory_usage(self) -> MemoryUsage:
+        """Allocations and frees of GPU memory."""
+        return self._part("memory_usage", lambda: self._source.memory_usage(None))
+
+    @property
+    def gpu_metrics(self) -> GpuMetrics:
+        """Sampled hardware counters."""
+        return self._part("gpu_metrics", lambda: self._source.gpu_metrics(None))
+
+    def chains(self, table: str) -> CallChains:
+        """Stack frames of SAMPLING_CALLCHAINS, CUDA_CALLCHAINS or OSRT_CALLCHAINS."""
+        return self._part(f"chains:{table}", lambda: self._source.chains(table, None))
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """Physical GPUs that ran work."""
+        return self.operations.devices
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """Streams that ran work."""
+        return self.operations.streams
+
+    def _bounds(self, part: str) -> tuple[int, int] | None:
+        bounds: tuple[int, int] | None = self._part(
+            f"bounds:{part}", lambda: getattr(self, part).bounds()
+        )
+        return bounds
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The whole trace: first start to last end of events with a lane, joined with the session.
+
+        Loads all event sets; (0, 1) for a report without events.
+        """
+        return self._part("extent", lambda: self._extent(PARTS))
+
+    @property
+    def known_extent(self) -> tuple[int, int]:
+        """``extent`` over the parts loaded so far."""
+        return self._extent(tuple(part for part in PARTS if self.loaded(part)))
+
+    def _extent(self, parts: tuple[str, ...]) -> tuple[int, int]:
+        bounds = [found for part in parts if (found := self._bounds(part))]
+        if self.metadata.session_duration_ns:
+            bounds.append((0, self.metadata.session_duration_ns))
+        if not bounds:
+            return 0, 1
+        start = min(lo for lo, _ in bounds)
+        return start, max(max(hi for _, hi in bounds), start + 1)
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """First operation's start to last operation's end over all devices."""
+        return self._part("span", lambda: self.operations.bounds())
+
+    def thread_name(self, global_tid: int) -> str:
+        """Name of a thread, or its number: ``pt_autograd_0``, ``tid 4411``."""
+        return self._source.thread_names.get(int(global_tid)) or f"tid {tid_of(int(global_tid))}"
+
+    def process_name(self, global_pid: int) -> str:
+        """Name of a process, or its number."""
+        return self._source.process_names.get(int(global_pid)) or f"pid {pid_of(int(global_pid))}"
+
+    def row(self, table: str, rowid: int) -> dict[str, Any]:
+        """Every attribute of one event as the file has it, for a detail pane."""
+        return self._source.row(table, rowid)
+
+    def rows(self, table: str, *columns: str) -> RawTable:
+        """All rows of a rarely used table; empty when the table is missing."""
+        return self._source.rows(table, columns)
+
+    def close(self) -> None:
+        """Closes the file; parts already loaded stay usable."""
+        self._source.close()

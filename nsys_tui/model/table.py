@@ -1,0 +1,86 @@
+"""Table: the one result type that the screen, the pipe and a DataFrame share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+Values: TypeAlias = "Sequence[Any] | NDArray[Any]"
+"""The values of one column."""
+
+
+class Unit(StrEnum):
+    """What a column's numbers are; decides header suffix and formatting."""
+
+    NONE = ""
+    NS = "ns"
+    PERCENT = "%"
+    BYTES = "B"
+    BYTES_PER_S = "B/s"
+    MB = "MB"
+    """Values are bytes; text shows them in 10**6 bytes, as nsys prints them."""
+    MB_PER_S = "MB/s"
+    """Values are bytes per second; text shows them in 10**6 bytes per second."""
+    COUNT = "count"
+    TEXT = "text"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: header without unit, unit, and how many decimals a real number shows."""
+
+    header: str
+    unit: Unit = Unit.TEXT
+    decimals: int = 0
+
+    @property
+    def is_text(self) -> bool:
+        """Whether values are aligned left."""
+        return self.unit is Unit.TEXT
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A result table: columns of equal length (NumPy arrays or lists; None or NaN = no value)."""
+
+    name: str
+    """Machine name, such as ``cuda_gpu_kern_sum``."""
+    title: str
+    columns: tuple[Column, ...]
+    data: tuple[Values, ...]
+    notes: tuple[str, ...] = ()
+    """Sentences that belong under the table: what is left out, what is an estimate."""
+
+    def __post_init__(self) -> None:
+        if len(self.columns) != len(self.data):
+            raise ValueError(f"{self.name}: {len(self.columns)} columns, {len(self.data)} arrays")
+        if len({len(values) for values in self.data}) > 1:
+            raise ValueError(f"{self.name}: columns of unequal length")
+
+    def __len__(self) -> int:
+        return len(self.data[0]) if self.data else 0
+
+    def __getitem__(self, header: str) -> Values:
+        return self.data[[column.header for column in self.columns].index(header)]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Rows of plain Python values."""
+        plain = [v.tolist() if isinstance(v, np.ndarray) else list(v) for v in self.data]
+        return list(zip(*plain, strict=True))
+
+    def to_frame(self) -> pd.DataFrame:
+        """The same as a pandas DataFrame (pandas is imported here, not before)."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {c.header: list(v) for c, v in zip(self.columns, self.data, strict=True)}
+        )

@@ -1,0 +1,141 @@
+"""Who did the work: processes, threads, GPUs and streams, and how their serialized ids are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+PROCESS_MASK = ~0xFFFFFF
+"""A globalTid with its thread bits cleared is the globalPid of its process."""
+
+
+def pid_of(global_id: int) -> int:
+    """Process id in a globalTid or globalPid (24 bits)."""
+    return (global_id >> 24) & 0xFFFFFF
+
+
+def tid_of(global_tid: int) -> int:
+    """Thread id in a globalTid (24 bits)."""
+    return global_tid & 0xFFFFFF
+
+
+class Member(NamedTuple):
+    """One process's view of a GPU."""
+
+    pid: int
+    ordinal: int
+    """CUDA ordinal (deviceId) inside that process."""
+
+
+@dataclass(frozen=True)
+class GpuInfo:
+    """Properties of a physical GPU from TARGET_INFO_GPU; None where the export lacks one."""
+
+    id: int
+    name: str
+    bus: str = ""
+    uuid: str = ""
+    sm_count: int | None = None
+    total_memory: int | None = None
+    """Bytes."""
+    memory_bandwidth: int | None = None
+    """Bytes per second."""
+    clock_rate: int | None = None
+    """Hz."""
+    compute_capability: tuple[int, int] | None = None
+    max_warps_per_sm: int | None = None
+    max_blocks_per_sm: int | None = None
+    max_registers_per_sm: int | None = None
+    max_registers_per_block: int | None = None
+    max_shared_per_sm: int | None = None
+    """Bytes."""
+    threads_per_warp: int | None = None
+    max_threads_per_block: int | None = None
+
+
+@dataclass(frozen=True)
+class Device:
+    """One physical GPU that ran work, with every process's view of it."""
+
+    gpu_id: int | None
+    """TARGET_INFO_GPU.id, or None where the export does not tell."""
+    members: tuple[Member, ...]
+    name: str
+    info: GpuInfo | None = None
+
+    @property
+    def id(self) -> int | None:
+        """The members' CUDA ordinal when they share one, else None."""
+        ordinals = {member.ordinal for member in self.members}
+        return ordinals.pop() if len(ordinals) == 1 else None
+
+    @property
+    def number(self) -> int | None:
+        """What the user calls it: the physical GPU's id, else the CUDA ordinal."""
+        return self.gpu_id if self.gpu_id is not None else self.id
+
+    @property
+    def label(self) -> str:
+        """Short name for a lane or a table: ``GPU 1``."""
+        return f"GPU {self.number}" if self.number is not None else self.name
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A CUDA stream: its number is unique only within a process."""
+
+    globalPid: int
+    device: int
+    """Index into the devices."""
+    context: int
+    id: int
+    """streamId, or -1 for unified-memory migrations, which belong to no stream."""
+    name: str = ""
+    """Name given by the program through NVTX; empty for none."""
+    default: bool = False
+    priority: int | None = None
+
+    @property
+    def label(self) -> str:
+        """Short name for a lane: ``str 7``, or the program's own name."""
+        if self.id < 0:
+            return "unified memory"
+        number = f"str {self.id}"
+        return f"{number} {self.name}" if self.name else number
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """A message that nsys itself recorded in the report."""
+
+    time: int
+    severity: str
+    source: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What was captured, where and with what; everything may be missing."""
+
+    product_version: str = ""
+    """nsys version that exported the file; empty for exports up to 2021."""
+    schema_version: str = ""
+    session_start_utc_ns: int | None = None
+    session_duration_ns: int | None = None
+    """ANALYSIS_DETAILS duration; None where unknown (never 0)."""
+    host: str = ""
+    os: str = ""
+    cpu: str = ""
+    driver: str = ""
+    command: tuple[str, ...] = ()
+    """Program and arguments of the profiled process; empty where not recorded."""
+    working_dir: str = ""
+    gpus: tuple[GpuInfo, ...] = ()
+    """All GPUs of the host, used or not."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    capture_settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """META_DATA_CAPTURE as pairs (names repeat), without the environment: it may hold secrets."""
+    export_settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = ()
+    """What is odd about this export and how it was handled, one sentence each."""

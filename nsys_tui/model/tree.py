@@ -1,0 +1,188 @@
+"""Columnar trees of stack frames: NVTX paths, call stacks, anything that is drawn as an icicle."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.events import Int32, Int64
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+ROOT = 0
+_LABEL_BITS: Final = 32
+_LABEL_MASK: Final = (1 << _LABEL_BITS) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Trie:
+    """Distinct paths of frames; node 0 is the empty path and parents come before children."""
+
+    parent: Int32
+    """Parent of each node, -1 for the root."""
+    label: Int32
+    """Index into ``labels``; 0 for the root."""
+    labels: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    @cached_property
+    def depth(self) -> Int32:
+        """Depth of each node, 0 for the root."""
+        depth = np.zeros(len(self.parent), np.int32)
+        nodes = np.arange(len(self.parent))
+        above = self.parent.copy()
+        while True:
+            nodes = nodes[above[nodes] >= 0]
+            if not len(nodes):
+                return depth
+            depth[nodes] += 1
+            above[nodes] = self.parent[above[nodes]]
+
+    @cached_property
+    def levels(self) -> list[NDArray[np.intp]]:
+        """Nodes of each depth, in id order."""
+        order = np.argsort(self.depth, kind="stable")
+        edges = np.searchsorted(self.depth[order], np.arange(int(self.depth.max()) + 2))
+        return [order[lo:hi] for lo, hi in itertools.pairwise(edges)]
+
+    def path(self, node: int) -> tuple[str, ...]:
+        """Frames from the outermost to the node's own; empty for the root."""
+        frames: list[str] = []
+        while node > ROOT:
+            frames.append(self.labels[self.label[node]])
+            node = int(self.parent[node])
+        return tuple(reversed(frames))
+
+    def summed(self, own: NDArray[Number]) -> NDArray[Number]:
+        """Adds every node's value to all its ancestors: total time from self time."""
+        total = own.copy()
+        for nodes in reversed(self.levels[1:]):
+            np.add.at(total, self.parent[nodes], total[nodes])
+        return total
+
+    @cached_property
+    def children(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Nodes sorted by parent, and where each parent's children begin (length m + 1)."""
+        order = np.argsort(self.parent, kind="stable")
+        return order, np.searchsorted(self.parent[order], np.arange(len(self.parent) + 1))
+
+    def children_of(self, node: int) -> NDArray[np.intp]:
+        """Children of one node in id order."""
+        order, edges = self.children
+        return order[edges[node] : edges[node + 1]]
+
+
+class TrieBuilder:
+    """Grows a ``Trie``: interns labels and (parent, label) pairs."""
+
+    def __init__(self) -> None:
+        self._labels: dict[str, int] = {"": 0}
+        self._nodes: dict[int, int] = {}
+        self._parent = [-1]
+        self._label = [0]
+
+    def __len__(self) -> int:
+        return len(self._parent)
+
+    def label(self, text: str) -> int:
+        """The code of a frame's text."""
+        return self._labels.setdefault(text, len(self._labels))
+
+    def child(self, parent: int, label: int) -> int:
+        """The node for a frame below ``parent``."""
+        key = parent << _LABEL_BITS | label
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = len(self._parent)
+            self._parent.append(parent)
+            self._label.append(label)
+        return node
+
+    def add(self, frames: Iterable[str], below: int = ROOT) -> int:
+        """The node of a whole path of texts."""
+        for frame in frames:
+            below = self.child(below, self.label(frame))
+        return below
+
+    def children(self, parents: NDArray[np.int64], labels: NDArray[np.int64]) -> Int64:
+        """``child`` for many pairs at once; the loop runs over distinct pairs only."""
+        distinct, inverse = np.unique((parents << _LABEL_BITS) | labels, return_inverse=True)
+        keys = distinct.tolist()
+        new = [key for key in keys if key not in self._nodes]
+        self._nodes.update(zip(new, range(len(self), len(self) + len(new)), strict=True))
+        self._parent += [key >> _LABEL_BITS for key in new]
+        self._label += [key & _LABEL_MASK for key in new]
+        nodes = np.fromiter(map(self._nodes.__getitem__, keys), np.int64, len(keys))
+        found: Int64 = nodes[inverse]
+        return found
+
+    def trie(self) -> Trie:
+        """The tree as it stands."""
+        return Trie(
+            np.array(self._parent, np.int32),
+            np.array(self._label, np.int32),
+            tuple(self._labels),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedTree:
+    """Folded stacks: a trie with what was measured at each node's own frame."""
+
+    trie: Trie
+    self_weight: Int64
+    """Weight of the stacks that end at each node (ns or samples)."""
+    self_count: Int64
+    """Operations, calls or samples that end at each node."""
+    unit: str
+    """``ns`` or ``samples``."""
+
+    @cached_property
+    def weight(self) -> Int64:
+        """Self weight plus that of all descendants."""
+        return self.trie.summed(self.self_weight)
+
+    @cached_property
+    def count(self) -> Int64:
+        """Self count plus that of all descendants."""
+        return self.trie.summed(self.self_count)
+
+    def folded(self) -> list[tuple[tuple[str, ...], int]]:
+        """(frames, weight) of every stack that has weight of its own or a count."""
+        nodes = np.flatnonzero((self.self_weight != 0) | (self.self_count != 0))
+        return [(self.trie.path(int(node)), int(self.self_weight[node])) for node in nodes]
+
+
+def weighted(builder: TrieBuilder, nodes: Int64, weights: Int64, unit: str) -> WeightedTree:
+    """Folds stacks given by their node and weight into a tree.
+
+    Args:
+        builder: the trie that the nodes belong to.
+        nodes: node of each stack, int64 (n,).
+        weights: weight of each stack, int64 (n,).
+        unit: ``ns`` or ``samples``.
+    """
+    size = len(builder)
+    own, count = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    np.add.at(own, nodes, weights)
+    np.add.at(count, nodes, 1)
+    return WeightedTree(builder.trie(), own, count, unit)
+
+
+def from_stacks(stacks: Iterable[tuple[Sequence[str], int]], unit: str = "ns") -> WeightedTree:
+    """Folds stacks of texts, outermost frame first."""
+    builder = TrieBuilder()
+    pairs = [(builder.add(frames), weight) for frames, weight in stacks]
+    nodes = np.array([node for node, _ in pairs], np.int64)
+    return weighted(builder, nodes, np.array([weight for _, weight in pairs], np.int64), unit)

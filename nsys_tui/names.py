@@ -1,0 +1,275 @@
+"""Names of kernels, API calls and ranges: shortened, compared, fitted to cells, made safe to show.
+
+Names come from reports and are untrusted: they may be 100 000 characters long or hold control
+characters. Every function here takes linear time and none fails on odd text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+
+class NameStyle(StrEnum):
+    """How kernel names are shown."""
+
+    SHORT = "short"
+    NORMALISED = "normalised"
+    FULL = "full"
+
+
+def kernel_name(short: str, demangled: str, style: str) -> str:
+    """One kernel's name in the style asked for; the other name stands in for an empty one."""
+    if style == NameStyle.SHORT:
+        return short or normalise_kernel(demangled)
+    full = demangled or short
+    return full if style == NameStyle.FULL else normalise_kernel(full)
+
+
+_ANONYMOUS: Final = re.compile(
+    r"(?:\(anonymous namespace\)|<unnamed>|\{anonymous\}|`anonymous[ -]namespace'"
+    r"|\b_NV_ANON_NAMESPACE|\b_GLOBAL__N_\w*+|\b_INTERNAL_\w*+)::"
+)
+_OPERATOR: Final = r"\boperator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|->\*?|<=?|>=?)"
+_TOKEN: Final = re.compile(rf"{_OPERATOR}|->|[<>()\[\]{{}} ]")
+_CONVERSION: Final = re.compile(r"\boperator (?=\w)")
+_CLONE_WORDS: Final = frozenset(
+    ("isra", "constprop", "part", "cold", "kd", "llvm", "lto_priv", "clone")
+)
+_CLOSES: Final = {")": "(", ">": "<", "]": "[", "}": "{"}
+
+
+@lru_cache(maxsize=32768)
+def normalise_kernel(demangled: str) -> str:
+    """The part of a demangled name that tells kernels apart whatever their types.
+
+    Return type, arguments, template arguments, anonymous namespaces and clone suffixes go; digit
+    runs stay, because they tell ``gemm_128x256`` from ``gemm_64x64``. A name that is no function
+    (``[CUDA memcpy HtoD]``) is returned as it is.
+    """
+    if demangled.startswith("["):
+        return demangled
+    text = demangled.partition(" [clone ")[0]
+    name, is_code = _without_groups(_ANONYMOUS.sub("", text))
+    if is_code:
+        name = _without_return_type(name)
+    return _without_clone_suffix(name.strip()).lstrip("*& ") or demangled
+
+
+class _Groups:
+    """The brackets open at one place of a name, innermost last."""
+
+    def __init__(self) -> None:
+        self.stack: list[str] = []
+        self.open = dict.fromkeys("<([{", 0)
+
+    @property
+    def dropped(self) -> bool:
+        """Whether the place lies in template arguments or parentheses, which are left out."""
+        return bool(self.open["<"] or self.open["("])
+
+    def enter(self, opener: str) -> None:
+        self.stack.append(opener)
+        self.open[opener] += 1
+
+    def leave(self, opener: str) -> None:
+        """Pops to the last ``opener``; a ``>`` inside parentheses compares, so it pops nothing."""
+        if not self.open[opener] or (opener == "<" and self.stack[-1] != "<"):
+            return
+        top = ""
+        while top != opener:
+            top = self.stack.pop()
+            self.open[top] -= 1
+
+
+def _without_groups(text: str) -> tuple[str, bool]:
+    """Drops template arguments, parentheses, and all that follows the last argument list.
+
+    Returns:
+        The text, and whether it read like C++: without template arguments or an argument list
+        (which follows the name without a space) words at the front are no return type.
+    """
+    groups, kept = _Groups(), list[str]()
+    end: int | None = None
+    position, is_code = 0, False
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        if not groups.dropped:
+            kept.append(text[position : match.start()])
+        position = match.end()
+        if token in _CLOSES:
+            groups.leave(_CLOSES[token])
+        elif token in groups.open:
+            is_call = token == "(" and not groups.stack and text[match.start() - 1] != " "
+            end = len(kept) if is_call else end
+            is_code = is_code or is_call or token == "<"
+            groups.enter(token)
+        if not groups.dropped and token not in "<>()":
+            inside = token == " " and groups.stack
+            kept.append("_" if inside else token.replace("operator ", "operator"))
+    if not groups.dropped:
+        kept.append(text[position:])
+    return "".join(kept[:end]).replace("_]", "]").replace("_}", "}"), is_code
+
+
+def _without_return_type(name: str) -> str:
+    name = name.strip()
+    conversion = _CONVERSION.search(name)
+    place = len(name) if conversion is None else conversion.start()
+    return name[:place].rpartition(" ")[2] + name[place:]
+
+
+def _without_clone_suffix(name: str) -> str:
+    parts = name.split(".")
+    keep = len(parts)
+    for place in range(len(parts) - 1, 0, -1):
+        if parts[place] in _CLONE_WORDS:
+            keep = place
+        elif not parts[place].isdigit():
+            break
+    return ".".join(parts[:keep])
+
+
+_DIGITS: Final = re.compile(r"[0-9]+")
+_LAYER: Final = re.compile(r"(?i)layer[ _.:#-]?\d+\s*:?")
+_TRAIN_STEP: Final = re.compile(r"(?i)train[ _-]?step[ _.:#-]?\d+\s*:?")
+_OP_ID: Final = re.compile(r",? ?\b(?:seq|op_id) = \d+")
+_API_VERSION: Final = re.compile(r"_v[0-9]{4,5}\Z")
+_API_VERSION_NSYS: Final = re.compile(r"_v[0-9]{4}\Z")
+
+
+def normalise_nvtx(name: str) -> str:
+    """A range name with each run of digits as ``#``, so that ``step 1`` and ``step 2`` are one."""
+    return _DIGITS.sub("#", name)
+
+
+def is_layer_number(name: str) -> bool:
+    """Whether a range is a numbered layer (``Layer 3``), and not, say, ``LayerNorm fwd``."""
+    return _LAYER.fullmatch(name) is not None
+
+
+def is_train_step(name: str) -> bool:
+    """Whether a range is a numbered training step (``Train step 12``)."""
+    return _TRAIN_STEP.fullmatch(name) is not None
+
+
+def strip_op_id(name: str) -> str:
+    """A PyTorch range without running numbers: ``aten::mm, seq = 5, op_id = 7`` → ``aten::mm``."""
+    return _OP_ID.sub("", name) if "= " in name else name
+
+
+def api_name(name: str, nsys_compatible: bool = False) -> str:
+    """An API call without its version: ``cudaLaunchKernel_v7000`` → ``cudaLaunchKernel``.
+
+    Args:
+        name: as recorded; driver entry points such as ``cuMemAlloc_v2`` keep their suffix.
+        nsys_compatible: strip exactly four digits, as NVIDIA's reports do, so that
+            ``cudaGraphLaunch_v10000`` keeps them.
+    """
+    return (_API_VERSION_NSYS if nsys_compatible else _API_VERSION).sub("", name)
+
+
+def char_cells(char: str) -> int:
+    """Terminal cells of one character: 2 for East Asian wide, 0 for combining marks, else 1."""
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def cell_len(text: str) -> int:
+    """Terminal cells that a text takes."""
+    return len(text) if text.isascii() else sum(map(char_cells, text))
+
+
+def cut(text: str, cells: int) -> str:
+    """The longest beginning of a text that takes at most ``cells`` cells."""
+    if text.isascii():
+        return text[: max(cells, 0)]
+    used = 0
+    for place, char in enumerate(text):
+        used += char_cells(char)
+        if used > cells:
+            return text[:place]
+    return text
+
+
+def pad(text: str, cells: int) -> str:
+    """A text of exactly ``cells`` cells: shortened with ``~`` or filled with spaces."""
+    if cell_len(text) > cells:
+        text = cut(text, cells - 1) + "~" if cells > 0 else ""
+    return text + " " * (cells - cell_len(text))
+
+
+_SMALLEST_CUT: Final = 3
+_WORD: Final = re.compile(r"[ _,;/|]+")
+
+
+@lru_cache(maxsize=65536)
+def fit(name: str, cells: int) -> str:
+    """The longest readable form of a name that fits, or nothing.
+
+    The ladder: the name, without template arguments and the like, without its namespace, its first
+    words, its first characters and ``~``. What is cut keeps at least three cells.
+    """
+    if cell_len(name) <= cells:
+        return name
+    if cells < _SMALLEST_CUT:
+        return ""
+    plain = normalise_kernel(name)
+    base = _last_component(plain)
+    for shorter in (plain, base):
+        if cell_len(shorter) <= cells:
+            return shorter
+    beginning = cut(base, cells + 1)
+    for gap in reversed(list(_WORD.finditer(beginning))):
+        words = beginning[: gap.start()]
+        if len(words) >= _SMALLEST_CUT and cell_len(words) <= cells:
+            return words
+    return cut(base, cells - 1) + "~"
+
+
+def _last_component(name: str) -> str:
+    head, _, last = name.rpartition("::")
+    while head and last.startswith(("operator", "{", "[")):
+        head, _, previous = head.rpartition("::")
+        last = f"{previous}::{last}"
+    return last or name
+
+
+_UNSAFE: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def _shown(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else _escaped(match)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if 0xDC80 <= code <= 0xDCFF:
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def visible(text: str, ascii_only: bool = False) -> str:
+    r"""A text that a terminal can be sent: control characters and invisible ones become visible.
+
+    Args:
+        text: anything, lone surrogates included.
+        ascii_only: escape as ``\x1b`` instead of with control pictures, and bring other characters
+            to ASCII: accents go, the rest becomes ``?``.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    if not ascii_only:
+        return _UNSAFE.sub(_shown, text)
+    plain = unicodedata.normalize("NFKD", _UNSAFE.sub(_escaped, text))
+    kept = "".join(char for char in plain if not unicodedata.combining(char))
+    return kept.encode("ascii", "replace").decode("ascii")

@@ -1,0 +1,327 @@
+"""Derived data in the user's cache folder; losing it costs time and nothing else.
+
+Each report has a folder of its own with flat column files, memory-mapped when read. What is
+stored there is decided elsewhere. Nothing here raises because a disk is full or read-only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import mmap
+import os
+import re
+import shutil
+import sys
+import tempfile
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+import numpy as np
+import platformdirs
+
+from nsys_tui.reader.filecheck import open_descriptor, read_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    Arrays = dict[str, NDArray[Any]]
+
+READER_VERSION: Final = 3
+"""Raised whenever the meaning of stored parts changes; older parts are then never found."""
+
+SIZE_LIMIT: Final = 10 * 10**9
+"""Bytes that all cached reports together may take, unless ``NSYS_TUI_CACHE_LIMIT`` says more."""
+
+_MAGIC: Final = b"nsys-tui columns 1\n"
+_ALIGNMENT: Final = 4096
+_ENDS: Final = 64 << 10
+_MIB: Final = 1 << 20
+_LOCK_NAME: Final = "in-use"
+_PART_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_KINDS: Final = frozenset({"reports", "exports"})
+
+
+def cache_root() -> Path:
+    """The folder for everything that can be made again; ``NSYS_TUI_CACHE`` overrides it."""
+    return Path(os.environ.get("NSYS_TUI_CACHE") or platformdirs.user_cache_dir("nsys-tui"))
+
+
+def size_limit() -> int:
+    """Bytes that the cache may take; a bad value in the environment means the default."""
+    given = os.environ.get("NSYS_TUI_CACHE_LIMIT", "")
+    return int(given) if given.isdigit() else SIZE_LIMIT
+
+
+def report_id(path: Path) -> str:
+    """Identifies a report by content: blake2b of its size, first MiB and last MiB, in hex.
+
+    Raises:
+        UnreadableReportError: the file cannot be read.
+    """
+    with _opened(path) as (descriptor, status):
+        seed = status.st_size.to_bytes(8, "little")
+        return _hash_of_ends(descriptor, status.st_size, _MIB, seed)
+
+
+class CacheFolder:
+    """A folder of the cache that is in use, and so not evicted, as long as this object lives."""
+
+    def __init__(self, root: Path, kind: str, key: str) -> None:
+        """Claims the folder, creating it if that is possible.
+
+        Args:
+            root: the cache folder.
+            kind: ``reports`` or ``exports``.
+            key: the folder's name.
+        """
+        self.root = root
+        self.path = root / kind / key
+        with contextlib.suppress(OSError):
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self.path / _LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+            self._release = weakref.finalize(self, os.close, lock)
+            os.utime(self.path / _LOCK_NAME)
+            _lock(lock, exclusive=False)
+
+    def close(self) -> None:
+        """Gives the folder free for eviction; arrays mapped from it stay valid."""
+        release = getattr(self, "_release", None)
+        if release is not None:
+            release()
+
+
+@dataclass(frozen=True)
+class Sidecar:
+    """What was derived from one report: named parts of arrays and JSON metadata."""
+
+    folder: CacheFolder
+
+    @classmethod
+    def for_report(cls, path: Path, root: Path | None = None) -> Sidecar:
+        """Finds the folder of a report, present or not.
+
+        A report that was changed, replaced or copied has another key, and so has another
+        version of the reader.
+
+        Args:
+            path: the ``.sqlite`` file.
+            root: cache folder instead of the user's.
+
+        Raises:
+            UnreadableReportError: the report cannot be read.
+        """
+        with _opened(path) as (descriptor, status):
+            marks = (status.st_size, status.st_mtime_ns, status.st_ino, READER_VERSION)
+            key = _hash_of_ends(descriptor, status.st_size, _ENDS, repr(marks).encode())
+        return cls(CacheFolder(root or cache_root(), "reports", key))
+
+    def load(self, part: str) -> tuple[Arrays, dict[str, Any]] | None:
+        """Maps a stored part.
+
+        Returns:
+            Read-only arrays and their metadata; None if absent, damaged or of another version.
+        """
+        path = self._file(part)
+        try:
+            with path.open("rb") as file:
+                return _read_part(file)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def store(
+        self, part: str, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
+    ) -> tuple[Arrays, dict[str, Any]]:
+        """Stores a part, whole or not at all, and trims the cache to its limit.
+
+        Args:
+            part: a plain file name.
+            arrays: arrays of numbers of any shape.
+            meta: what JSON can hold.
+
+        Returns:
+            The stored part, mapped; where it could not be stored, what was given.
+        """
+        path, given = self._file(part), (dict(arrays), dict(meta))
+        try:
+            with _replacing(path) as file:
+                _write_part(file, arrays, meta)
+        except OSError:
+            return given
+        evict(self.folder.root)
+        return self.load(part) or given
+
+    def close(self) -> None:
+        """Gives the report's folder free for eviction; mapped arrays stay valid."""
+        self.folder.close()
+
+    def _file(self, part: str) -> Path:
+        if not _PART_NAME.fullmatch(part):
+            raise ValueError(f"not a plain name for a part: {part!r}")
+        return self.folder.path / f"{part}.columns"
+
+
+def evict(root: Path, limit: int | None = None) -> list[Path]:
+    """Removes the least recently opened folders until the cache fits its limit.
+
+    Args:
+        root: the cache folder.
+        limit: bytes that may stay, by default the user's setting.
+
+    Returns:
+        The removed folders; those in use by any process are never among them.
+    """
+    folders = [path for kind in sorted(_KINDS) for path in _subfolders(root / kind)]
+    sizes = {path: _folder_size(path) for path in folders}
+    excess = sum(sizes.values()) - (size_limit() if limit is None else limit)
+    removed = []
+    for path in sorted(folders, key=_last_use):
+        if excess <= 0:
+            break
+        if _remove_unused(path):
+            excess -= sizes[path]
+            removed.append(path)
+    return removed
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[tuple[int, os.stat_result]]:
+    descriptor = open_descriptor(path)
+    try:
+        yield descriptor, os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _hash_of_ends(descriptor: int, size: int, end_size: int, seed: bytes) -> str:
+    digest = hashlib.blake2b(seed, digest_size=16)
+    digest.update(read_at(descriptor, end_size, 0))
+    digest.update(read_at(descriptor, end_size, max(0, size - end_size)))
+    return digest.hexdigest()
+
+
+def _write_part(
+    file: BinaryIO, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
+) -> None:
+    """Writes magic, header length, JSON header, and each array at an aligned offset.
+
+    Offsets count from the end of the header, whose length is not known before it is written.
+    """
+    entries, offset = {}, 0
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise TypeError(f"{name} holds Python objects")
+        entries[name] = {"dtype": array.dtype.str, "shape": array.shape, "offset": offset}
+        offset = _aligned(offset + array.nbytes)
+    header = json.dumps({"arrays": entries, "meta": dict(meta), "size": offset}).encode()
+    file.write(_MAGIC + len(header).to_bytes(8, "little") + header)
+    for array in arrays.values():
+        file.seek(_aligned(file.tell()))
+        file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    file.truncate(_aligned(file.tell()))
+
+
+def _read_part(file: BinaryIO) -> tuple[Arrays, dict[str, Any]]:
+    """Reads what ``_write_part`` wrote.
+
+    Raises:
+        OSError, ValueError, KeyError, TypeError: it did not write this.
+    """
+    if file.read(len(_MAGIC)) != _MAGIC:
+        raise ValueError("not a column file of this version")
+    size = os.fstat(file.fileno()).st_size
+    header_size = int.from_bytes(file.read(8), "little")
+    if header_size > size:
+        raise ValueError("cut off")
+    header = json.loads(file.read(header_size))
+    base = _aligned(file.tell())
+    if size != base + header["size"]:
+        raise ValueError("cut off")
+    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    arrays = {
+        name: np.ndarray(
+            tuple(entry["shape"]),
+            np.dtype(entry["dtype"]),
+            buffer=mapped,
+            offset=base + entry["offset"],
+        )
+        for name, entry in header["arrays"].items()
+    }
+    return arrays, header["meta"]
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """Opens a temporary file that takes ``path``'s place once it is safely on disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // _ALIGNMENT) * _ALIGNMENT
+
+
+def _subfolders(path: Path) -> list[Path]:
+    try:
+        return [entry for entry in path.iterdir() if entry.is_dir() and not entry.is_symlink()]
+    except OSError:
+        return []
+
+
+def _folder_size(path: Path) -> int:
+    total = 0
+    for file in path.rglob("*"):
+        with contextlib.suppress(OSError):
+            total += file.lstat().st_size
+    return total
+
+
+def _last_use(path: Path) -> int:
+    for candidate in (path / _LOCK_NAME, path):
+        with contextlib.suppress(OSError):
+            return candidate.stat().st_mtime_ns
+    return 0
+
+
+def _remove_unused(path: Path) -> bool:
+    """Removes a folder unless some process has claimed it."""
+    try:
+        descriptor = os.open(path / _LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        return False
+    try:
+        _lock(descriptor, exclusive=True)
+        shutil.rmtree(path)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _lock(descriptor: int, exclusive: bool) -> None:
+    """Locks without waiting; a lock that is taken raises ``OSError``.
+
+    Where ``flock`` does not exist (Windows), an open file cannot be removed anyway.
+    """
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+    fcntl.flock(descriptor, kind | fcntl.LOCK_NB)

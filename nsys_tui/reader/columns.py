@@ -1,0 +1,375 @@
+"""Columns of a table as numpy arrays: from SQLite's pages where possible, else through sqlite3.
+
+A few rows of every decoded piece are compared with what ``sqlite3`` reads, and a fall-back says why
+it was needed. Meanings of columns are no business of this module.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.model.progress import Progress, silent
+from nsys_tui.reader.btree import Piece, TablePages
+from nsys_tui.reader.records import PagesRefusedError
+from nsys_tui.reader.sqlite import Database, quoted
+from nsys_tui.reader.texts import Interner, TextSpans
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+_ROWS_AT_A_TIME: Final = 4096
+_AHEAD: Final = 2
+"""Pieces decoded before they are asked for."""
+read_ahead: Final = ContextVar("read_ahead", default=True)
+"""Whether a second thread decodes; off where every processor has a report of its own."""
+_SAMPLE_PLACES: Final = 32
+_ROWS_CHECKED: Final = 4
+_DIFFERENT: Final = "the decoded rows differ from what SQLite reads"
+_LARGEST: Final = 2**63 - 1
+_INT64: Final = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True)
+class RawColumns:
+    """Integer columns of one table, row for row in the order of the file's rowids.
+
+    ``values[name]`` has shape ``(rows,)``; a NULL reads as 0 there and is True in ``nulls[name]``.
+    """
+
+    values: dict[str, NDArray[np.int64]]
+    """Asked columns; those that the table lacks are absent."""
+    nulls: dict[str, NDArray[np.bool_]]
+    """Only for columns that hold NULLs."""
+    rowid: NDArray[np.int64]
+    """The row's id; a running number from 1 where the table has none."""
+    method: str
+    """``pages`` or ``sqlite3``."""
+    why: str = ""
+    """Reason for falling back to ``sqlite3``."""
+    bad: dict[str, int] = field(default_factory=dict)
+    """Column -> number of values that were no integers and became NULL."""
+
+
+def read_columns(
+    db: Database, table: str, columns: Sequence[str], progress: Progress | None = None
+) -> RawColumns:
+    """Reads whole integer columns of a table.
+
+    Args:
+        db: the open report.
+        table: a table; a missing one has no rows.
+        columns: names; those that the table lacks are left out of the result.
+        progress: told the rows that are done; may raise ``CancelledError``.
+
+    Raises:
+        UnreadableReportError: the file is damaged there, or changed meanwhile.
+        CancelledError: raised by ``progress``.
+    """
+    present = [name for name in columns if name in db.tables.get(table, ())]
+    collected = _Collector(present, db.row_count(table))
+    for piece in iter_columns(db, table, present, progress):
+        collected.add(piece)
+    db.check_unchanged()
+    return collected.result()
+
+
+def iter_columns(
+    db: Database, table: str, columns: Sequence[str], progress: Progress | None = None
+) -> Iterator[RawColumns]:
+    """Reads integer columns piece by piece, for figures that grow while the file is read.
+
+    Arguments and errors are those of ``read_columns``; the caller may end early. Pieces decoded
+    from pages were checked against ``sqlite3``; where pages are refused, the rest of the table
+    comes through ``sqlite3``.
+    """
+    present = [name for name in columns if name in db.tables.get(table, ())]
+    if table not in db.tables:
+        return
+    told, total, done = progress or silent, db.row_count(table), 0
+    told(table, 0, total)
+    for piece in _pieces(db, table, present):
+        done += len(piece.rowid)
+        yield piece
+        told(table, done, max(done, total))
+
+
+def sample_columns(db: Database, table: str, columns: Sequence[str], rows: int) -> RawColumns:
+    """Reads about ``rows`` rows from places evenly spread over the table, for first estimates.
+
+    Raises:
+        UnreadableReportError: the file is damaged there.
+    """
+    total = db.row_count(table)
+    if total <= rows:
+        return read_columns(db, table, columns)
+    present = [name for name in columns if name in db.tables[table]]
+    try:
+        pages = TablePages.open(db, table)
+        picked = pages.sample(max(1, rows * len(pages.leaves) // total))
+        return _checked(db, table, pages.decode(picked, present))
+    except PagesRefusedError as refusal:
+        collected = _Collector(present, rows)
+        for piece in _spread(db, table, present, rows, str(refusal)):
+            collected.add(piece)
+        return collected.result()
+
+
+def read_text(db: Database, table: str, key: str, text: str) -> tuple[NDArray[np.int64], list[str]]:
+    """Reads a table of texts by integer key, such as StringIds.
+
+    Invalid UTF-8 is replaced; control characters stay, to be escaped where text is shown.
+
+    Returns:
+        Keys of shape ``(rows,)`` and as many texts; a NULL text is empty. Rows whose key is no
+        integer are left out.
+    """
+    columns = db.tables.get(table, ())
+    if key not in columns or text not in columns:
+        return np.empty(0, np.int64), []
+    rows = [row for row in db.select(table, (key, text)) if type(row[0]) is int]
+    keys = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+    return keys, [_as_text(row[1]) or "" for row in rows]
+
+
+def read_text_column(db: Database, table: str, column: str) -> tuple[NDArray[np.int32], list[str]]:
+    """Reads a text column as codes into its distinct values.
+
+    Returns:
+        Codes of shape ``(rows,)`` in rowid order, -1 for NULL, and the values in order of first
+        appearance. A missing column or table has no codes and no values.
+    """
+    if column not in db.tables.get(table, ()):
+        return np.empty(0, np.int32), []
+    try:
+        codes, values = _text_from_pages(db, table, column)
+    except PagesRefusedError:
+        codes, values = _text_through_sqlite(db, table, column)
+    db.check_unchanged()
+    return codes, values
+
+
+class _Collector:
+    """Puts pieces together without holding them twice."""
+
+    def __init__(self, columns: Sequence[str], expected: int) -> None:
+        self._rowid = np.empty(expected, np.int64)
+        self._values = {name: np.empty(expected, np.int64) for name in columns}
+        self._nulls: dict[str, NDArray[np.bool_]] = {}
+        self._bad: dict[str, int] = {}
+        self._done = 0
+        self._method, self._why = "pages", ""
+
+    def add(self, piece: RawColumns) -> None:
+        start, stop = self._done, self._done + len(piece.rowid)
+        self._reserve(stop)
+        self._rowid[start:stop] = piece.rowid
+        for name, values in piece.values.items():
+            self._values[name][start:stop] = values
+        for name, null in piece.nulls.items():
+            if name not in self._nulls:
+                self._nulls[name] = np.zeros(len(self._rowid), np.bool_)
+            self._nulls[name][start:stop] = null
+        for name, count in piece.bad.items():
+            self._bad[name] = self._bad.get(name, 0) + count
+        self._method, self._why = piece.method, piece.why
+        self._done = stop
+
+    def result(self) -> RawColumns:
+        done = self._done
+        return RawColumns(
+            {name: array[:done] for name, array in self._values.items()},
+            {name: array[:done] for name, array in self._nulls.items()},
+            self._rowid[:done],
+            self._method,
+            self._why,
+            self._bad,
+        )
+
+    def _reserve(self, rows: int) -> None:
+        capacity = len(self._rowid)
+        if rows <= capacity:
+            return
+        more = max(rows, 2 * capacity) - capacity
+        self._rowid = np.concatenate([self._rowid, np.empty(more, np.int64)])
+        for name, array in self._values.items():
+            self._values[name] = np.concatenate([array, np.empty(more, np.int64)])
+        for name, mask in self._nulls.items():
+            self._nulls[name] = np.concatenate([mask, np.zeros(more, np.bool_)])
+
+
+def _decoded(
+    db: Database, table: str, pages: TablePages, columns: Sequence[str]
+) -> Iterator[RawColumns]:
+    """Checked pieces in order; the next ones are decoded while the caller converts the present.
+
+    numpy lets other threads run, so two cores share the work. An error comes out at its place.
+    """
+
+    def decode(chunk: NDArray[np.int64]) -> RawColumns:
+        return _checked(db, table, pages.decode(chunk, columns))
+
+    chunks = pages.chunks()
+    if not read_ahead.get():
+        yield from map(decode, chunks)
+        return
+    with ThreadPoolExecutor(1, "decode") as second:
+        ahead = deque(second.submit(decode, chunk) for chunk in islice(chunks, _AHEAD))
+        while ahead:
+            piece = ahead.popleft().result()
+            ahead.extend(second.submit(decode, chunk) for chunk in islice(chunks, 1))
+            yield piece
+
+
+def _pieces(db: Database, table: str, columns: Sequence[str]) -> Iterator[RawColumns]:
+    last: int | None = None
+    try:
+        pages = TablePages.open(db, table)
+        for piece in _decoded(db, table, pages, columns):
+            if not len(piece.rowid):
+                continue
+            if last is not None and piece.rowid[0] <= last:
+                raise PagesRefusedError("rowids that do not ascend")
+            yield piece
+            last = int(piece.rowid[-1])
+    except PagesRefusedError as refusal:
+        rowid = db.rowid_name(table)
+        if last is None or rowid is None:
+            yield from _through_sqlite(db, table, columns, str(refusal))
+        else:
+            where = f"WHERE {rowid} > ? ORDER BY {rowid}"
+            yield from _through_sqlite(db, table, columns, str(refusal), where, (last,))
+
+
+def _checked(db: Database, table: str, piece: Piece) -> RawColumns:
+    """Compares a few decoded rows with what ``sqlite3`` reads.
+
+    Raises:
+        PagesRefusedError: they differ.
+    """
+    rowid, names = db.rowid_name(table), list(piece.values)
+    terms = ", ".join(["1", *map(quoted, names)])
+    sql = f"SELECT {terms} FROM {quoted(table)} NOT INDEXED WHERE {rowid} = ?"
+    for row in _rows_to_check(len(piece.rowid)):
+        mine = [
+            None if name in piece.nulls and piece.nulls[name][row] else int(piece.values[name][row])
+            for name in names
+        ]
+        found = db.query(sql, (int(piece.rowid[row]),))
+        if len(found) != 1 or [_integer(value) for value in found[0][1:]] != mine:
+            raise PagesRefusedError(_DIFFERENT)
+    nulls = {name: null for name, null in piece.nulls.items() if null.any()}
+    return RawColumns(piece.values, nulls, piece.rowid, "pages")
+
+
+def _rows_to_check(count: int) -> list[int]:
+    """Picks a few of ``count`` rows, the first and the last among them."""
+    picks = np.linspace(0, count - 1, min(count, _ROWS_CHECKED))
+    return [int(pick) for pick in picks]
+
+
+def _spread(
+    db: Database, table: str, columns: Sequence[str], rows: int, why: str
+) -> Iterator[RawColumns]:
+    """Reads short runs of rows at evenly spaced rowids; the first rows where there are none."""
+    rowid, name = db.rowid_name(table), quoted(table)
+    if rowid is None:
+        yield from _through_sqlite(db, table, columns, why, "LIMIT ?", (rows,))
+        return
+    first, last = db.query(
+        f"SELECT (SELECT min({rowid}) FROM {name}), (SELECT max({rowid}) FROM {name})"
+    )[0]
+    step = (last - first) // _SAMPLE_PLACES + 1
+    where = f"WHERE {rowid} >= ? AND {rowid} < ? ORDER BY {rowid} LIMIT ?"
+    for start in range(first, last + 1, step):
+        bounds = (start, min(start + step, _LARGEST), max(1, rows // _SAMPLE_PLACES))
+        yield from _through_sqlite(db, table, columns, why, where, bounds)
+
+
+def _text_from_pages(db: Database, table: str, column: str) -> tuple[NDArray[np.int32], list[str]]:
+    pages, interner = TablePages.open(db, table), Interner()
+    parts = []
+    for chunk in pages.chunks():
+        spans = pages.texts(chunk, column)
+        _check_texts(db, table, column, spans)
+        parts.append(interner.codes_in(spans))
+    return np.concatenate(parts), interner.values
+
+
+def _check_texts(db: Database, table: str, column: str, spans: TextSpans) -> None:
+    """Does for texts what ``_checked`` does for integers."""
+    rowid, name = db.rowid_name(table), quoted(column)
+    sql = f"SELECT {name} FROM {quoted(table)} NOT INDEXED WHERE {rowid} = ?"
+    for row in _rows_to_check(len(spans.rowid)):
+        if db.query(sql, (int(spans.rowid[row]),)) != [(spans.text(row),)]:
+            raise PagesRefusedError(_DIFFERENT)
+
+
+def _text_through_sqlite(
+    db: Database, table: str, column: str
+) -> tuple[NDArray[np.int32], list[str]]:
+    rowid, interner = db.rowid_name(table), Interner()
+    order = f" ORDER BY {rowid}" if rowid else ""
+    stream = db.stream(f"SELECT {quoted(column)} FROM {quoted(table)} NOT INDEXED{order}")
+    parts = [interner.codes(_as_text(value) for (value,) in rows) for rows in stream]
+    return np.concatenate([np.empty(0, np.int32), *parts]), interner.values
+
+
+def _as_text(value: object) -> str | None:
+    """Turns whatever a text column holds into text."""
+    if value is None:
+        return None
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _through_sqlite(
+    db: Database,
+    table: str,
+    columns: Sequence[str],
+    why: str,
+    where: str = "",
+    params: Sequence[object] = (),
+) -> Iterator[RawColumns]:
+    rowid = db.rowid_name(table)
+    terms = ", ".join([rowid or "NULL", *map(quoted, columns)])
+    tail = where or (f"ORDER BY {rowid}" if rowid else "")
+    done = 0
+    sql = f"SELECT {terms} FROM {quoted(table)} NOT INDEXED {tail}"
+    for rows in db.stream(sql, params, _ROWS_AT_A_TIME):
+        ids, *fields = zip(*rows, strict=True)
+        numbers = ids if rowid else range(done + 1, done + 1 + len(rows))
+        done += len(rows)
+        part = RawColumns({}, {}, np.array(numbers, np.int64), "sqlite3", why)
+        for name, values in zip(columns, fields, strict=True):
+            _store(part, name, values)
+        yield part
+
+
+def _store(part: RawColumns, name: str, values: tuple[Any, ...]) -> None:
+    """Puts one column's values into ``part``; what is no integer becomes NULL and is counted."""
+    if set(map(type, values)) == {int}:
+        part.values[name] = np.array(values, np.int64)
+        return
+    numbers = [_integer(value) for value in values]
+    null = np.fromiter((number is None for number in numbers), np.bool_, len(numbers))
+    part.values[name] = np.fromiter((number or 0 for number in numbers), np.int64, len(numbers))
+    if null.any():
+        part.nulls[name] = null
+    bad = int(null.sum()) - values.count(None)
+    if bad:
+        part.bad[name] = bad
+
+
+def _integer(value: object) -> int | None:
+    """The value as int64 if it is a whole number, else None."""
+    if isinstance(value, float) and value.is_integer() and int(value) in _INT64:
+        return int(value)
+    return value if isinstance(value, int) else None

@@ -1,0 +1,114 @@
+"""Dictionary encoding of columns: few distinct 64-bit values become small codes, fast.
+
+Shared by everything that turns raw columns into event sets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from nsys_tui.reader.columns import RawColumns
+
+Int64 = NDArray[np.int64]
+Int32 = NDArray[np.int32]
+
+_DENSE_RANGE = 1 << 22
+NO_ID = -1
+FARTHEST = 2**60
+"""Nanoseconds (36 years) from the start of the session beyond which a time is not believed."""
+
+
+def codes(values: Int64) -> tuple[Int64, Int32]:
+    """Encodes a column by its sorted distinct values.
+
+    A presence table serves values within a range of 4 M; wider values are first looked up among the
+    distinct ones of a sample (few processes and threads), and only the rest are sorted.
+
+    Returns:
+        distinct values (int64, ascending) and the code of each row (int32).
+    """
+    if not len(values):
+        return np.empty(0, np.int64), np.empty(0, np.int32)
+    low, high = int(values.min()), int(values.max())
+    if high - low < _DENSE_RANGE:
+        present = np.zeros(high - low + 1, bool)
+        shifted = values - low
+        present[shifted] = True
+        lookup = (np.cumsum(present) - 1).astype(np.int32)
+        return np.flatnonzero(present).astype(np.int64) + low, lookup[shifted]
+    distinct = np.unique(values[:: max(1, len(values) // 4096)])
+    found = np.minimum(np.searchsorted(distinct, values), len(distinct) - 1)
+    if not (distinct[found] == values).all():
+        distinct, found = np.unique(values, return_inverse=True)
+    return distinct, found.astype(np.int32)
+
+
+def combine(columns: Sequence[Int64]) -> tuple[list[Int64], Int32]:
+    """Encodes rows of several columns: one code per distinct combination.
+
+    Returns:
+        for each column, its value in each distinct combination; and the code of each row.
+    """
+    parts = [codes(column) for column in columns]
+    key = np.zeros(len(columns[0]), np.int64)
+    for distinct, code in parts:
+        key = key * max(len(distinct), 1) + code
+    keys, code = codes(key)
+    values: list[Int64] = []
+    for distinct, _ in reversed(parts):
+        values.append(distinct[keys % max(len(distinct), 1)])
+        keys = keys // max(len(distinct), 1)
+    return values[::-1], code
+
+
+def column(raw: RawColumns, name: str, default: int = NO_ID) -> Int64:
+    """One column with NULLs and a missing column replaced by ``default``."""
+    values = raw.values.get(name)
+    if values is None:
+        return np.full(len(raw.rowid), default, np.int64)
+    nulls = raw.nulls.get(name)
+    if nulls is None:
+        return values
+    return np.where(nulls, default, values)
+
+
+def instants(raw: RawColumns, name: str) -> Int64:
+    """A column of times, NULLs as 0, cut to ``FARTHEST``: no difference or short sum overflows."""
+    values = column(raw, name, 0)
+    if len(values) and (values.min() < -FARTHEST or values.max() > FARTHEST):
+        return np.clip(values, -FARTHEST, FARTHEST)
+    return values
+
+
+def is_null(raw: RawColumns, name: str) -> NDArray[np.bool_]:
+    """True where a column holds NULL or does not exist."""
+    if name not in raw.values:
+        return np.ones(len(raw.rowid), bool)
+    return raw.nulls.get(name, np.zeros(len(raw.rowid), bool))
+
+
+def ends(raw: RawColumns) -> Int64:
+    """The ``end`` column; an event without an end is a point."""
+    return np.where(is_null(raw, "end"), instants(raw, "start"), instants(raw, "end"))
+
+
+def in_start_order(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Sorts the columns of an event set by (start, rowid); rows in order are not copied.
+
+    Args:
+        arrays: columns of equal length with at least ``start`` and ``rowid``.
+    """
+    start, rowid = arrays["start"], arrays["rowid"]
+    step = start[1:] - start[:-1]
+    if (step > 0).all() or ((step >= 0).all() and (rowid[1:] > rowid[:-1]).all()):
+        return dict(arrays)
+    order = np.argsort(start, kind="stable")
+    if not (rowid[1:] > rowid[:-1]).all():
+        order = np.lexsort((rowid, start))
+    return {name: values[order] for name, values in arrays.items()}

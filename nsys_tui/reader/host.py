@@ -1,0 +1,352 @@
+"""What the host did: API and OS calls, MPI and overhead ranges, waits, samples, memory, metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.model.events import (
+    ApiCalls,
+    CallChains,
+    GpuMetrics,
+    HostEvents,
+    Int32,
+    MemoryUsage,
+    OsrtCalls,
+    Samples,
+    Syncs,
+)
+from nsys_tui.reader.columns import RawColumns, read_columns
+from nsys_tui.reader.encode import codes, column, combine, ends, in_start_order, instants
+from nsys_tui.reader.gather import Arrays, Codebook, gather, merge
+from nsys_tui.reader.target import Devices
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.reader.sqlite import Database
+    from nsys_tui.reader.strings import Strings
+
+_NO_STREAM: Final = 4294967295
+"""How the export writes "the whole context" in SYNCHRONIZATION.streamId."""
+
+_API_COLUMNS: Final = (
+    "start",
+    "end",
+    "eventClass",
+    "globalTid",
+    "correlationId",
+    "nameId",
+    "returnValue",
+    "callchainId",
+)
+_OSRT_COLUMNS: Final = (
+    "start",
+    "end",
+    "eventClass",
+    "globalTid",
+    "nameId",
+    "returnValue",
+    "nestingLevel",
+    "callchainId",
+)
+
+HOST_TABLES: Final = {
+    "MPI_P2P_EVENTS": "textId",
+    "MPI_COLLECTIVES_EVENTS": "textId",
+    "MPI_START_WAIT_EVENTS": "textId",
+    "MPI_OTHER_EVENTS": "textId",
+    "UCP_SUBMIT_EVENTS": "textId",
+    "UCP_PROGRESS_EVENTS": "textId",
+    "UCP_EVENTS": "textId",
+    "PROFILER_OVERHEAD": "nameId",
+    "CUPTI_ACTIVITY_KIND_OVERHEAD": "nameId",
+    "SYSCALL": "nameId",
+    "CUDNN_EVENTS": "nameId",
+    "CUBLAS_EVENTS": "nameId",
+    "CUPTI_ACTIVITY_KIND_OPENACC_DATA": "nameId",
+    "CUPTI_ACTIVITY_KIND_OPENACC_LAUNCH": "nameId",
+    "CUPTI_ACTIVITY_KIND_OPENACC_OTHER": "nameId",
+}
+"""Tables of host ranges with a thread, and the column that names each range."""
+
+
+def _thread_events(raw: RawColumns) -> dict[str, NDArray[Any]]:
+    return {"start": instants(raw, "start"), "end": ends(raw), "rowid": raw.rowid}
+
+
+def build_api(db: Database, strings: Strings, progress: Progress | None) -> ApiCalls:
+    """Reads CUDA API calls; exports without eventClass count as runtime calls."""
+    threads, names = Codebook(), Codebook()
+
+    def convert(raw: RawColumns) -> Arrays:
+        return _thread_events(raw) | {
+            "thread": threads.encode(column(raw, "globalTid")),
+            "name": names.encode(column(raw, "nameId")),
+            "correlation": column(raw, "correlationId"),
+            "event_class": column(raw, "eventClass", 0).astype(np.uint8),
+            "return_value": column(raw, "returnValue", 0).astype(np.int32),
+            "callchain": column(raw, "callchainId"),
+        }
+
+    arrays = merge([gather(db, "CUPTI_ACTIVITY_KIND_RUNTIME", _API_COLUMNS, convert, progress)])
+    return ApiCalls(**arrays | _dictionaries(arrays, threads, names, strings))
+
+
+def build_osrt(db: Database, strings: Strings, progress: Progress | None) -> OsrtCalls:
+    """Reads OS runtime calls."""
+    threads, names = Codebook(), Codebook()
+
+    def convert(raw: RawColumns) -> Arrays:
+        chain = column(raw, "callchainId")
+        return _thread_events(raw) | {
+            "thread": threads.encode(column(raw, "globalTid")),
+            "name": names.encode(column(raw, "nameId")),
+            "nesting": column(raw, "nestingLevel", 0).astype(np.int32),
+            "callchain": np.where(chain == 0, -1, chain),
+            "return_value": column(raw, "returnValue", 0),
+            "event_class": column(raw, "eventClass", 27).astype(np.uint8),
+        }
+
+    arrays = merge([gather(db, "OSRT_API", _OSRT_COLUMNS, convert, progress)])
+    return OsrtCalls(**arrays | _dictionaries(arrays, threads, names, strings))
+
+
+def _dictionaries(
+    arrays: Arrays, threads: Codebook, names: Codebook, strings: Strings
+) -> dict[str, Any]:
+    """Threads and names in ascending order of their ids, with codes to match."""
+    thread_ids, thread = threads.ascending(arrays["thread"])
+    name_ids, name = names.ascending(arrays["name"])
+    return {
+        "thread": thread,
+        "threads": thread_ids,
+        "name": name,
+        "names": tuple(strings.get(int(i)) for i in name_ids),
+    }
+
+
+def build_host_events(db: Database, strings: Strings, progress: Progress | None) -> HostEvents:
+    """Reads MPI, UCX, overhead, syscall and library ranges into one set."""
+    parts: list[dict[str, NDArray[Any]]] = []
+    kinds: list[str] = []
+    for table, name_column in HOST_TABLES.items():
+        if not db.has_rows(table):
+            continue
+        columns = ("start", "end", "globalTid", name_column, "overheadType")
+        raw = read_columns(db, table, columns, progress)
+        parts.append(
+            _thread_events(raw)
+            | {
+                "globalTid": column(raw, "globalTid"),
+                "nameId": column(raw, name_column),
+                "kind": np.full(len(raw.rowid), len(kinds), np.uint8),
+                "overhead": column(raw, "overheadType", 0).astype(np.uint8),
+            }
+        )
+        kinds.append(table)
+    if not parts:
+        nothing = np.empty(0, np.int64)
+        parts = [dict.fromkeys(("start", "end", "rowid", "globalTid", "nameId"), nothing)]
+        parts[0] |= dict.fromkeys(("kind", "overhead"), np.empty(0, np.uint8))
+    arrays = in_start_order({key: np.concatenate([p[key] for p in parts]) for key in parts[0]})
+    names, name = strings.encode(arrays.pop("nameId"))
+    threads, thread = codes(arrays.pop("globalTid"))
+    return HostEvents(
+        **arrays, thread=thread, name=name, names=names, threads=threads, kinds=tuple(kinds)
+    )
+
+
+def build_syncs(db: Database, progress: Progress | None) -> Syncs:
+    """Reads host-side waits."""
+    raw = read_columns(
+        db,
+        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+        (
+            "start",
+            "end",
+            "syncType",
+            "globalPid",
+            "correlationId",
+            "deviceId",
+            "streamId",
+            "eventId",
+        ),
+        progress,
+    )
+    processes, process = codes(column(raw, "globalPid"))
+    stream, event = column(raw, "streamId"), column(raw, "eventId")
+    arrays = in_start_order(
+        _thread_events(raw)
+        | {
+            "sync_type": column(raw, "syncType", 0).astype(np.uint8),
+            "process": process,
+            "correlation": column(raw, "correlationId"),
+            "device": column(raw, "deviceId").astype(np.int32),
+            "stream": np.where(stream == _NO_STREAM, -1, stream),
+            "event_id": np.where(event == _NO_STREAM, -1, event),
+        }
+    )
+    return Syncs(**arrays, processes=processes)
+
+
+def build_samples(db: Database, progress: Progress | None) -> Samples:
+    """Reads CPU samples; ``chain`` is the sample's id in SAMPLING_CALLCHAINS."""
+    raw = read_columns(
+        db, "COMPOSITE_EVENTS", ("id", "start", "cpu", "threadState", "globalTid"), progress
+    )
+    threads, thread = codes(column(raw, "globalTid"))
+    start = instants(raw, "start")
+    arrays = in_start_order(
+        {
+            "start": start,
+            "end": start,
+            "rowid": raw.rowid,
+            "thread": thread,
+            "cpu": column(raw, "cpu").astype(np.int32),
+            "chain": column(raw, "id"),
+            "state": column(raw, "threadState", 0).astype(np.uint8),
+        }
+    )
+    return Samples(**arrays, threads=threads)
+
+
+def build_memory_usage(db: Database, progress: Progress | None) -> MemoryUsage:
+    """Reads allocations and frees of GPU memory."""
+    raw = read_columns(
+        db,
+        "CUDA_GPU_MEMORY_USAGE_EVENTS",
+        (
+            "start",
+            "globalPid",
+            "deviceId",
+            "address",
+            "bytes",
+            "memKind",
+            "memoryOperationType",
+            "correlationId",
+        ),
+        progress,
+    )
+    processes, process = codes(column(raw, "globalPid"))
+    (owner, ordinal), pair = combine([process.astype(np.int64), column(raw, "deviceId")])
+    pairs = [(int(processes[p]), int(o)) for p, o in zip(owner, ordinal, strict=True)]
+    devices, of_pair = Devices(db).assign(pairs)
+    start = instants(raw, "start")
+    arrays = in_start_order(
+        {
+            "start": start,
+            "end": start,
+            "rowid": raw.rowid,
+            "operation": column(raw, "memoryOperationType", 0).astype(np.uint8),
+            "process": process,
+            "device": np.array(of_pair, np.int16)[pair] if pairs else np.empty(0, np.int16),
+            "address": column(raw, "address"),
+            "bytes": column(raw, "bytes", 0),
+            "memory_kind": column(raw, "memKind", 7).astype(np.uint8),
+            "correlation": column(raw, "correlationId"),
+        }
+    )
+    return MemoryUsage(**arrays, processes=processes, devices=devices)
+
+
+def build_gpu_metrics(db: Database, progress: Progress | None) -> GpuMetrics:
+    """Reads sampled GPU counters; the GPU is the low byte of typeId."""
+    raw = read_columns(
+        db, "GPU_METRICS", ("timestamp", "start", "typeId", "metricId", "value"), progress
+    )
+    time = instants(raw, "timestamp" if "timestamp" in raw.values else "start")
+    labels = {
+        (source, metric): name
+        for source, metric, name in db.select(
+            "TARGET_INFO_GPU_METRICS", ("typeId", "metricId", "metricName")
+        )
+    }
+    (sources, numbers), code = combine([column(raw, "typeId"), column(raw, "metricId")])
+    texts = [
+        str(labels.get((int(s), int(m))) or f"metric {m}")
+        for s, m in zip(sources, numbers, strict=True)
+    ]
+    metrics = tuple(dict.fromkeys(texts))
+    of_code = np.array([metrics.index(text) for text in texts], np.int32)
+    arrays = in_start_order(
+        {
+            "start": time,
+            "end": time,
+            "rowid": raw.rowid,
+            "gpu": (column(raw, "typeId", 0) & 0xFF).astype(np.int32),
+            "metric": of_code[code] if len(texts) else np.empty(0, np.int32),
+            "value": column(raw, "value", 0),
+        }
+    )
+    return GpuMetrics(**arrays, metrics=metrics)
+
+
+def build_chains(
+    db: Database, strings: Strings, table: str, progress: Progress | None
+) -> CallChains:
+    """Reads a call-chain table; unresolved frames show their address as the symbol."""
+    raw = read_columns(db, table, ("id", "symbol", "module", "stackDepth"), progress)
+    symbols, symbol = strings.encode(column(raw, "symbol"))
+    modules, module = strings.encode(column(raw, "module"))
+    chain, depth = column(raw, "id"), column(raw, "stackDepth", 0).astype(np.int32)
+    order = np.lexsort((depth, chain))
+    return CallChains(
+        id=chain[order],
+        depth=depth[order],
+        symbol=symbol[order],
+        module=module[order],
+        symbols=symbols,
+        modules=modules,
+    )
+
+
+def join_calls(
+    process: Int32,
+    processes: NDArray[np.int64],
+    correlation: NDArray[np.int64],
+    api: ApiCalls,
+) -> Int32:
+    """Finds the API row that launched each operation.
+
+    The join is on (process, correlation id) over calls of eventClass 0 and 1; of several rows the
+    earliest start wins (definitions: "Call of an operation").
+
+    Args:
+        process: process code of each operation, int32 (n,).
+        processes: globalPid of each code.
+        correlation: correlation id of each operation, -1 for none.
+        api: API calls in start order.
+
+    Returns:
+        row in ``api`` of each operation's call, int32 (n,); -1 where there is none.
+    """
+    calls = np.full(len(process), -1, np.int32)
+    if not len(process) or not len(api):
+        return calls
+    launches = np.flatnonzero(api.event_class <= 1).astype(np.int32)
+    caller = api.thread_process[api.thread[launches]]
+    ids = api.correlation[launches]
+    for code, owner in enumerate(processes):
+        mine = slice(None) if len(processes) == 1 else np.flatnonzero(process == code)
+        own = launches if (caller == owner).all() else launches[caller == owner]
+        if len(own):
+            keys = ids if len(own) == len(ids) else ids[caller == owner]
+            calls[mine] = _first_match(correlation[mine], keys, own)
+    return calls
+
+
+def _first_match(wanted: NDArray[np.int64], keys: NDArray[np.int64], rows: Int32) -> Int32:
+    """Row of the first key that equals each wanted id, -1 for none."""
+    low, high = int(keys.min()), int(keys.max())
+    if high - low < 4 * len(keys) + (1 << 20):
+        table = np.full(high - low + 2, -1, np.int32)
+        table[keys[::-1] - low] = rows[::-1]
+        inside = (wanted >= max(low, 0)) & (wanted <= high)
+        return table[np.where(inside, wanted - low, high - low + 1)]
+    order = np.argsort(keys, kind="stable")
+    place = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
+    found = order[place]
+    return np.where((keys[found] == wanted) & (wanted >= 0), rows[found], -1).astype(np.int32)

@@ -1,0 +1,291 @@
+"""From nsys's own report format to SQLite: find an nsys, decide whether to export, run it.
+
+Nothing is written beside the report; exports go into the cache folder. What the export holds is
+no business of this module.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.errors import NsysMissingError, UnreadableReportError
+from nsys_tui.model.progress import Progress, silent
+from nsys_tui.reader.cache import CacheFolder, cache_root, evict, report_id
+from nsys_tui.reader.filecheck import (
+    SQLITE_MAGIC,
+    is_nsys_report,
+    not_sqlite,
+    start_of,
+    unreadable,
+)
+from nsys_tui.reader.freshness import doubt_about
+from nsys_tui.reader.sqlite import Database
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+INSTALL_FOLDERS: Final = (
+    "/opt/nvidia/nsight-systems*/*/bin/nsys",
+    "/opt/nvidia/nsight-systems*/*/target-linux-*/nsys",
+    "/usr/local/cuda*/bin/nsys",
+    "/opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Systems/bin/nsys",
+    "/usr/lib/nsight-systems/bin/nsys",
+    "/usr/lib/nsight-systems/target-linux-*/nsys",
+    "C:/Program Files/NVIDIA Corporation/Nsight Systems */target-windows-x64/nsys.exe",
+    "C:/Program Files/NVIDIA Corporation/Nsight Systems */bin/nsys.exe",
+)
+"""Where NVIDIA's installers put nsys, as patterns; of several versions the newest is taken."""
+
+_PAYLOADS: Final = ("--include-json", "true", "--include-blobs", "true")
+_PERCENT: Final = re.compile(rb"(\d{1,3})\s*%")
+_TICK_SECONDS: Final = 0.2
+_GRACE_SECONDS: Final = 5.0
+_KEPT_OUTPUT: Final = 4000
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A SQLite file to open in place of what the user named."""
+
+    path: Path
+    stale_reason: str | None = None
+    """Why it may not be the export of that report; None if it is."""
+    folder: CacheFolder | None = field(default=None, repr=False, compare=False)
+    """Keeps an export in the cache from being evicted while this object lives."""
+
+
+def find_nsys(explicit: str | None = None) -> Path | None:
+    """Finds an nsys executable.
+
+    Args:
+        explicit: a path, an install folder or a command name from the user; nothing else is
+            then tried.
+
+    Returns:
+        The executable, or None.
+    """
+    if explicit:
+        given = Path(explicit).expanduser()
+        candidates = [given, given / "nsys", given / "bin" / "nsys", given / "nsys.exe"]
+        found = next((path for path in candidates if _is_executable(path)), None)
+        return found or _on_path(explicit)
+    return _on_path("nsys") or next((path for path in _installed() if _is_executable(path)), None)
+
+
+def ensure_sqlite(
+    path: Path, nsys: str | None = None, progress: Progress | None = None
+) -> Exported:
+    """Finds or makes the SQLite export of what the user named.
+
+    A SQLite file is returned as it is. For an nsys report, in this order: a trusted ``.sqlite``
+    beside it, an earlier export in the cache, a fresh export into the cache, and without nsys a
+    doubtful ``.sqlite`` beside it with the reason for the doubt.
+
+    Args:
+        path: a ``.sqlite``, ``.nsys-rep`` or ``.qdrep`` file.
+        nsys: the user's nsys, see ``find_nsys``.
+        progress: told percents; ``CancelledError`` raised in it ends nsys and leaves nothing.
+
+    Raises:
+        UnreadableReportError: the file is none of these, or nsys cannot export it.
+        NsysMissingError: an export is needed and there is no nsys that runs.
+        CancelledError: raised by ``progress``.
+    """
+    path = Path(path)
+    start = start_of(path)
+    if start.startswith(SQLITE_MAGIC):
+        return Exported(path)
+    if not is_nsys_report(path, start):
+        raise not_sqlite(path, start)
+    beside = path.with_suffix(".sqlite")
+    doubt = doubt_about(beside, path) if beside.is_file() else "there is no .sqlite beside it"
+    if doubt is None:
+        return Exported(beside)
+    folder = CacheFolder(cache_root(), "exports", report_id(path))
+    cached = folder.path / f"{path.stem}.sqlite"
+    if cached.is_file():
+        return Exported(cached, folder=folder)
+    executable = find_nsys(nsys)
+    if executable is not None:
+        export(executable, path, cached, progress or silent)
+        evict(folder.root)
+        return Exported(cached, folder=folder)
+    if _opens(beside):
+        return Exported(beside, doubt)
+    raise _nsys_missing(path, nsys)
+
+
+def export(nsys: Path, report: Path, target: Path, progress: Progress) -> None:
+    """Exports a report to SQLite, whole or not at all.
+
+    Args:
+        nsys: the executable.
+        report: a ``.nsys-rep`` or ``.qdrep`` file.
+        target: the file to make.
+        progress: told percents; may raise ``CancelledError``.
+
+    Raises:
+        UnreadableReportError: nsys failed, with its last words, or there is no room.
+        NsysMissingError: nsys cannot be run.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
+    except OSError as error:
+        raise _no_room(report, target, error) from error
+    try:
+        made = folder / target.name
+        status, output = _run(_command(nsys, report, made, _PAYLOADS), report.name, progress)
+        if status != 0 and "include-" in output:
+            status, output = _run(_command(nsys, report, made), report.name, progress)
+        if status != 0 or not made.is_file():
+            raise _export_failed(report, f"{nsys} export ended with status {status}", output)
+        if not _opens(made):
+            raise _export_failed(report, f"{nsys} export made no usable database", output)
+        os.replace(made, target)
+    except OSError as error:
+        raise _no_room(report, target, error) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _command(nsys: Path, report: Path, made: Path, options: Sequence[str] = ()) -> list[str]:
+    to = ["--type", "sqlite", "--force-overwrite", "true", "--output", str(made)]
+    return [str(nsys), "export", *to, *options, str(report.absolute())]
+
+
+def _run(command: Sequence[str], name: str, progress: Progress) -> tuple[int, str]:
+    """Runs nsys, reporting its percents at least every tick.
+
+    Returns:
+        Exit status and the end of its output.
+    """
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        cause = f"it cannot be run: {error.strerror or error}"
+        hint = "name a working nsys with --nsys PATH"
+        raise NsysMissingError(f"cannot export with {command[0]}", cause, hint) from error
+    output, percent = b"", 0
+    try:
+        for piece in _pieces(process):
+            output = (output + piece)[-_KEPT_OUTPUT:]
+            shown = _PERCENT.findall(output)
+            percent = min(100, int(shown[-1])) if shown else percent
+            progress(f"exporting {name}", percent, 100)
+        return process.wait(), output.decode("utf-8", "replace")
+    finally:
+        _end(process)
+
+
+def _pieces(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """Yields output as it comes, and nothing (``b""``) whenever a tick passes in silence."""
+    stream = process.stdout
+    if stream is None:
+        return
+    pieces: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def pump() -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while piece := os.read(stream.fileno(), 4096):
+                pieces.put(piece)
+
+    threading.Thread(target=pump, name="nsys-output", daemon=True).start()
+    while True:
+        try:
+            yield pieces.get(timeout=_TICK_SECONDS)
+        except queue.Empty:
+            if process.poll() is not None:
+                return
+            yield b""
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends nsys and what it started, gently first."""
+    for strength in ("SIGTERM", "SIGKILL"):
+        if process.poll() is not None:
+            break
+        _signal(process, strength)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_SECONDS)
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _signal(process: subprocess.Popen[bytes], name: str) -> None:
+    if sys.platform == "win32":
+        process.kill()
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, getattr(signal, name))
+
+
+def _is_executable(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def _on_path(name: str) -> Path | None:
+    found = shutil.which(name)
+    return Path(found) if found else None
+
+
+def _installed() -> list[Path]:
+    """Lists what matches ``INSTALL_FOLDERS``, newest version first within a pattern."""
+    found = []
+    for pattern in INSTALL_FOLDERS:
+        anchor = Path(pattern).anchor
+        if anchor:
+            matches = Path(anchor).glob(str(Path(pattern).relative_to(anchor)))
+            found += sorted(matches, key=_version, reverse=True)
+    return found
+
+
+def _version(path: Path) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", str(path))]
+
+
+def _opens(path: Path) -> bool:
+    try:
+        Database.open(path).close()
+    except UnreadableReportError:
+        return False
+    return True
+
+
+def _nsys_missing(path: Path, explicit: str | None) -> NsysMissingError:
+    cause = f"no nsys at {explicit}" if explicit else "no nsys on PATH or in the install folders"
+    hint = (
+        "on a machine with Nsight Systems, at least as new as the one that recorded the report:\n"
+        f"  nsys export --type sqlite --output {path.stem}.sqlite {path.name}\n"
+        "then open the .sqlite, or name an nsys here with --nsys PATH"
+    )
+    return NsysMissingError(f"{path} must be exported to SQLite first", cause, hint)
+
+
+def _export_failed(report: Path, what: str, output: str) -> UnreadableReportError:
+    words = [line.strip() for line in re.split(r"[\r\n]+", output) if line.strip()]
+    hint = "if the report was recorded by a newer nsys, export it with that one or a newer one"
+    return unreadable(report, "\n".join([what, *words[-4:]]), hint)
+
+
+def _no_room(report: Path, target: Path, error: OSError) -> UnreadableReportError:
+    cause = f"its export cannot be written into {target.parent}: {error.strerror or error}"
+    return unreadable(report, cause, "make room there, or set NSYS_TUI_CACHE to another folder")

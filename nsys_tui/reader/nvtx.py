@@ -1,0 +1,120 @@
+"""NVTX: ranges and marks with their names, domains and threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.model.events import Domain, Int32, Marks, Payloads, Ranges
+from nsys_tui.model.target import PROCESS_MASK
+from nsys_tui.reader.columns import read_columns, read_text_column
+from nsys_tui.reader.encode import codes, column, combine, in_start_order, instants, is_null
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.reader.sqlite import Database
+    from nsys_tui.reader.strings import Strings
+
+TABLE: Final = "NVTX_EVENTS"
+RANGE_TYPES: Final = (59, 60, 70, 71)
+MARK_TYPES: Final = (34, 65)
+_DOMAIN_CREATED: Final = 75
+_COLUMNS: Final = (
+    "start",
+    "end",
+    "eventType",
+    "category",
+    "color",
+    "globalTid",
+    "endGlobalTid",
+    "textId",
+    "domainId",
+)
+_OPAQUE: Final = 0xFF000000
+
+
+class NvtxTable:
+    """NVTX_EVENTS decoded once for ranges and marks."""
+
+    def __init__(self, db: Database, strings: Strings, progress: Progress | None) -> None:
+        raw = read_columns(db, TABLE, _COLUMNS, progress)
+        if "text" in db.tables.get(TABLE, ()):
+            text_codes, texts = read_text_column(db, TABLE, "text")
+        else:
+            text_codes, texts = np.full(len(raw.rowid), -1, np.int32), []
+        self._raw = raw
+        self._names, self._name = strings.merge(column(raw, "textId"), texts, text_codes)
+        self._types = column(raw, "eventType", 0)
+        self._threads, self._thread = codes(column(raw, "globalTid"))
+        self._domains, self._domain = self._read_domains()
+
+    def _read_domains(self) -> tuple[tuple[Domain, ...], Int32]:
+        """One domain per (process, number); its name is the creation row of the same process."""
+        process = np.where(self._threads == -1, -1, self._threads & PROCESS_MASK)
+        number = np.maximum(column(self._raw, "domainId", 0), 0)
+        (owners, numbers), code = combine([process[self._thread], number])
+        created = np.flatnonzero(self._types == _DOMAIN_CREATED)
+        names = {
+            (int(process[self._thread[row]]), int(number[row])): self._names[self._name[row]]
+            for row in created
+        }
+        domains = tuple(
+            Domain(p, n, names.get((p, n), f"domain {n}") if n else "")
+            for p, n in zip(owners.tolist(), numbers.tolist(), strict=True)
+        )
+        return domains, code
+
+    def _shared(self, rows: NDArray[np.intp], end: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        color = column(self._raw, "color", 0)[rows]
+        return {
+            "start": instants(self._raw, "start")[rows],
+            "end": end,
+            "rowid": self._raw.rowid[rows],
+            "thread": self._thread[rows],
+            "name": self._name[rows],
+            "domain": self._domain[rows],
+            "color": np.where(color & _OPAQUE == 0, -1, color & 0xFFFFFFFF),
+        }
+
+    def ranges(self) -> Ranges:
+        """Push/pop and start/end ranges; an open one ends at its start: Report knows the extent."""
+        raw = self._raw
+        rows = np.flatnonzero(np.isin(self._types, RANGE_TYPES))
+        start = instants(raw, "start")[rows]
+        is_open = is_null(raw, "end")[rows]
+        other = column(raw, "endGlobalTid")[rows]
+        arrays = in_start_order(
+            self._shared(rows, np.where(is_open, start, instants(raw, "end")[rows]))
+            | {
+                "style": self._types[rows].astype(np.uint8),
+                "end_thread": np.where(other == self._threads[self._thread[rows]], -1, other),
+                "open": is_open,
+                "nvtx_category": column(raw, "category", 0)[rows],
+            }
+        )
+        return Ranges(**arrays, names=self._names, threads=self._threads, domains=self._domains)
+
+    def marks(self) -> Marks:
+        """Points with a text."""
+        rows = np.flatnonzero(np.isin(self._types, MARK_TYPES))
+        arrays = in_start_order(self._shared(rows, instants(self._raw, "start")[rows]))
+        return Marks(**arrays, names=self._names, threads=self._threads, domains=self._domains)
+
+
+def read_payloads(db: Database, strings: Strings) -> Payloads:
+    """JSON payloads, inline (``jsonText``) or as string ids (``jsonTextId``)."""
+    columns = db.tables.get(TABLE, ())
+    if "jsonText" not in columns and "jsonTextId" not in columns:
+        return Payloads(np.empty(0, np.int64), np.empty(0, np.int32), ())
+    raw = read_columns(db, TABLE, ("jsonTextId",), None)
+    ids = column(raw, "jsonTextId")
+    text, texts = read_text_column(db, TABLE, "jsonText")
+    if not len(text):
+        text = np.full(len(raw.rowid), -1, np.int32)
+    rows = np.flatnonzero((text >= 0) | (ids != -1))
+    names, code = strings.merge(ids[rows], texts, text[rows])
+    order = np.argsort(raw.rowid[rows], kind="stable")
+    return Payloads(raw.rowid[rows][order], code[order], names)

@@ -1,0 +1,301 @@
+"""GPU work: kernels, copies, memsets and graph launches become one set of operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from nsys_tui.model.categories import Category, OpKind, is_communication
+from nsys_tui.model.events import Operations, OpName
+from nsys_tui.model.target import Device, Stream, pid_of
+from nsys_tui.reader.columns import RawColumns, sample_columns
+from nsys_tui.reader.encode import Int32, Int64, column, ends, instants
+from nsys_tui.reader.gather import NOTHING, Arrays, Codebook, Tuples, gather, merge
+from nsys_tui.reader.target import Devices, read_stream_facts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.reader.sqlite import Database
+    from nsys_tui.reader.strings import Strings
+
+TABLES: Final = {
+    OpKind.KERNEL: "CUPTI_ACTIVITY_KIND_KERNEL",
+    OpKind.MEMCPY: "CUPTI_ACTIVITY_KIND_MEMCPY",
+    OpKind.MEMSET: "CUPTI_ACTIVITY_KIND_MEMSET",
+    OpKind.GRAPH: "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+}
+_COMMON: Final = (
+    "start",
+    "end",
+    "deviceId",
+    "contextId",
+    "streamId",
+    "correlationId",
+    "globalPid",
+)
+_OWN: Final = {
+    OpKind.KERNEL: ("demangledName", "shortName", "mangledName", "graphNodeId"),
+    OpKind.MEMCPY: ("bytes", "copyKind", "srcKind", "dstKind", "graphNodeId"),
+    OpKind.MEMSET: ("bytes", "memKind", "graphNodeId"),
+    OpKind.GRAPH: ("graphId", "graphExecId"),
+}
+COPY_LABELS: Final = {
+    0: "Unknown",
+    1: "Host-to-Device",
+    2: "Device-to-Host",
+    3: "Host-to-Array",
+    4: "Array-to-Host",
+    5: "Array-to-Array",
+    6: "Array-to-Device",
+    7: "Device-to-Array",
+    8: "Device-to-Device",
+    9: "Host-to-Host",
+    10: "Peer-to-Peer",
+    11: "Unified Host-to-Device",
+    12: "Unified Device-to-Host",
+    13: "Unified Device-to-Device",
+}
+UVM_KINDS: Final = (11, 12, 13)
+_UNKNOWN_MEMORY: Final = 255
+_Convert: TypeAlias = Callable[[RawColumns], Arrays]
+
+
+def build_operations(
+    db: Database,
+    strings: Strings,
+    progress: Progress | None = None,
+    patterns: tuple[str, ...] = (),
+) -> Operations:
+    """Reads the four tables of GPU work in full.
+
+    Communication is told by the built-in patterns and the user's own ``patterns``.
+    """
+
+    def read(table: str, names: tuple[str, ...], convert: _Convert) -> Arrays:
+        return gather(db, table, names, convert, progress)
+
+    return _build(db, strings, read, patterns)
+
+
+def sample_operations(
+    db: Database, strings: Strings, rows: int, patterns: tuple[str, ...] = ()
+) -> Operations:
+    """Reads an evenly spaced sample of about ``rows`` operations per table."""
+
+    def read(table: str, names: tuple[str, ...], convert: _Convert) -> Arrays:
+        return convert(sample_columns(db, table, names, rows))
+
+    return _build(db, strings, read, patterns)
+
+
+def _build(
+    db: Database,
+    strings: Strings,
+    read: Callable[[str, tuple[str, ...], _Convert], Arrays],
+    patterns: tuple[str, ...],
+) -> Operations:
+    places = Tuples(4)
+    names: list[OpName] = []
+    categories: list[NDArray[np.uint8]] = []
+    parts: list[Arrays] = []
+    for kind, table in TABLES.items():
+        if not db.has_rows(table):
+            continue
+        own = _NAMERS[kind]()
+        part = read(table, (*_COMMON, *_OWN[kind]), _converter(kind, places, own))
+        part["kind"] = np.full(len(part["start"]), kind, np.uint8)
+        part["name"] = part["name"] + np.int32(len(names))
+        parts.append(part)
+        found = own.names(strings)
+        names += found
+        categories.append(_category(kind, found, patterns))
+    arrays = merge(parts or [_converter(OpKind.MEMCPY, places, _copy_names())(NOTHING)])
+    arrays.setdefault("kind", np.empty(0, np.uint8))
+    _fill_missing(arrays)
+    category = np.concatenate([np.empty(0, np.uint8), *categories])
+    processes, devices, streams, of_place = _places(db, places.values)
+    place = arrays.pop("place")
+    process = of_place[0][place]
+    return Operations(
+        **arrays,
+        category=category[arrays["name"]],
+        process=process,
+        device=of_place[1][place],
+        stream=of_place[2][place],
+        counted=_counted(arrays, process),
+        names=tuple(names),
+        processes=processes,
+        devices=devices,
+        streams=streams,
+    )
+
+
+def _converter(kind: OpKind, places: Tuples, namer: _KernelNames | _LabelledNames) -> _Convert:
+    """Makes the kept columns of one piece of a table; a column absent here is zero."""
+
+    def convert(raw: RawColumns) -> Arrays:
+        where = [column(raw, name) for name in ("globalPid", "deviceId", "contextId")]
+        stream, correlation = column(raw, "streamId", 0), column(raw, "correlationId")
+        kept: Arrays = {}
+        if kind is OpKind.MEMCPY:
+            copy_kind = column(raw, "copyKind", 0)
+            unified = np.isin(copy_kind, UVM_KINDS)
+            where[2] = np.where(unified, -1, where[2])
+            stream, correlation = (np.where(unified, -1, v) for v in (stream, correlation))
+            kept["copy_kind"] = _small(copy_kind, 0)
+            kept["src_kind"] = _small(column(raw, "srcKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)
+            kept["dst_kind"] = _small(column(raw, "dstKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)
+        if kind is OpKind.MEMSET:
+            kept["src_kind"] = _small(column(raw, "memKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)
+        if kind in (OpKind.MEMCPY, OpKind.MEMSET):
+            kept["bytes"] = column(raw, "bytes", 0)
+        if kind is not OpKind.GRAPH:
+            kept["graph_node"] = column(raw, "graphNodeId", 0)
+        return kept | {
+            "start": instants(raw, "start"),
+            "end": ends(raw),
+            "rowid": raw.rowid,
+            "correlation": correlation,
+            "name": namer.encode(raw),
+            "place": places.encode([*where, stream]),
+        }
+
+    return convert
+
+
+def _fill_missing(arrays: Arrays) -> None:
+    """Columns that no table of the report has; unknown memory kinds of kernels and graphs."""
+    rows = len(arrays["start"])
+    kept = {"bytes": np.int64, "copy_kind": np.uint8, "graph_node": np.int64}
+    for name, dtype in kept.items():
+        arrays.setdefault(name, np.zeros(rows, dtype))
+    copies = arrays["kind"] == OpKind.MEMCPY
+    for name, known in (
+        ("src_kind", copies | (arrays["kind"] == OpKind.MEMSET)),
+        ("dst_kind", copies),
+    ):
+        values = arrays.setdefault(name, np.zeros(rows, np.uint8))
+        values[~known] = _UNKNOWN_MEMORY
+
+
+def _small(values: Int64, default: int) -> NDArray[np.uint8]:
+    """Enum values as uint8; values outside 0..255 become ``default``."""
+    return np.where((values < 0) | (values > 255), default, values).astype(np.uint8)
+
+
+class _KernelNames:
+    """Kernels: distinct (demangled, short, mangled) names."""
+
+    def __init__(self) -> None:
+        self._ids = Tuples(3)
+
+    def encode(self, raw: RawColumns) -> Int32:
+        demangled = column(raw, "demangledName")
+        short = column(raw, "shortName") if "shortName" in raw.values else demangled
+        mangled = column(raw, "mangledName") if "mangledName" in raw.values else demangled
+        return self._ids.encode([demangled, short, np.where(mangled == -1, demangled, mangled)])
+
+    def names(self, strings: Strings) -> list[OpName]:
+        return [
+            OpName(strings.get(short), strings.get(demangled), strings.get(mangled))
+            for demangled, short, mangled in self._ids.values
+        ]
+
+
+class _LabelledNames:
+    """Operations named by one number of theirs."""
+
+    def __init__(self, source: str, label: Callable[[int], str]) -> None:
+        self._codes = Codebook()
+        self._source, self._label = source, label
+
+    def encode(self, raw: RawColumns) -> Int32:
+        return self._codes.encode(column(raw, self._source, 0))
+
+    def names(self, _: Strings) -> list[OpName]:
+        labels = [self._label(value) for value in self._codes.values]
+        return [OpName(label, label, label) for label in labels]
+
+
+def _copy_names() -> _LabelledNames:
+    return _LabelledNames(
+        "copyKind", lambda kind: f"[CUDA memcpy {COPY_LABELS.get(kind, f'kind {kind}')}]"
+    )
+
+
+_NAMERS: Final[dict[OpKind, Callable[[], _KernelNames | _LabelledNames]]] = {
+    OpKind.KERNEL: _KernelNames,
+    OpKind.MEMCPY: _copy_names,
+    OpKind.MEMSET: lambda: _LabelledNames("memset", lambda _: "[CUDA memset]"),
+    OpKind.GRAPH: lambda: _LabelledNames("graphId", lambda graph: f"[CUDA graph {graph}]"),
+}
+
+
+def _category(kind: OpKind, names: list[OpName], patterns: tuple[str, ...]) -> NDArray[np.uint8]:
+    """Category of each name code."""
+    if kind is OpKind.KERNEL:
+        found = [
+            Category.COMM
+            if is_communication((name.short, name.demangled), patterns)
+            else Category.COMPUTE
+            for name in names
+        ]
+        return np.array(found, np.uint8)
+    fixed = Category.GRAPH if kind is OpKind.GRAPH else Category.MEMORY
+    return np.full(len(names), fixed, np.uint8)
+
+
+def _places(
+    db: Database, keys: list[tuple[int, ...]]
+) -> tuple[Int64, tuple[Device, ...], tuple[Stream, ...], tuple[Int32, NDArray[np.int16], Int32]]:
+    """Processes, devices and streams, and for each place code its index into each of them.
+
+    Args:
+        db: the open report.
+        keys: (globalPid, deviceId, contextId, streamId) of each place code.
+    """
+    keys = [(_own_process(db, process), *rest) for process, *rest in keys]
+    processes = sorted({process for process, *_ in keys})
+    pairs = sorted({(process, ordinal) for process, ordinal, _, _ in keys})
+    devices, of_pair = Devices(db).assign(pairs)
+    device = dict(zip(pairs, of_pair, strict=True))
+    identities = [(p, device[p, o], c, s) for p, o, c, s in keys]
+    distinct = sorted(set(identities))
+    facts = read_stream_facts(db)
+    streams = tuple(
+        Stream(p, d, c, s, *facts.get((pid_of(p), c, s), ("", False, None)))
+        for p, d, c, s in distinct
+    )
+    of_place = (
+        np.array([processes.index(key[0]) for key in keys], np.int32),
+        np.array([identity[1] for identity in identities], np.int16),
+        np.array([distinct.index(identity) for identity in identities], np.int32),
+    )
+    return np.array(processes, np.int64), devices, streams, of_place
+
+
+def _own_process(db: Database, process: int) -> int:
+    """Exports of 2018-2019 lack globalPid: with one process in the API table it is that one."""
+    table = "CUPTI_ACTIVITY_KIND_RUNTIME"
+    if process != -1 or "globalTid" not in db.tables.get(table, ()):
+        return process
+    known = db.query(f"SELECT DISTINCT globalTid & ~16777215 FROM {table} LIMIT 2")
+    return int(known[0][0]) if len(known) == 1 else process
+
+
+def _counted(arrays: dict[str, NDArray[Any]], process: Int32) -> NDArray[Any]:
+    """False for graph launches whose nodes were traced too (definitions: "GPU operation")."""
+    counted = np.ones(len(process), bool)
+    graphs = np.flatnonzero(arrays["kind"] == OpKind.GRAPH)
+    nodes = np.flatnonzero(arrays["graph_node"] != 0) if len(graphs) else graphs
+    if not len(graphs) or not len(nodes):
+        return counted
+    correlation = arrays["correlation"]
+    traced = set(zip(process[nodes].tolist(), correlation[nodes].tolist(), strict=True))
+    launches = zip(process[graphs].tolist(), correlation[graphs].tolist(), strict=True)
+    counted[graphs] = [launch not in traced for launch in launches]
+    return counted

@@ -1,0 +1,286 @@
+"""One open file as the ``Source`` behind a ``Report``: builds parts, keeps them in the sidecar."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from nsys_tui.errors import NoDataError
+from nsys_tui.model.capabilities import NEEDS
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import (
+    ApiCalls,
+    CallChains,
+    GpuMetrics,
+    HostEvents,
+    Int32,
+    LaunchAttributes,
+    Marks,
+    MemoryUsage,
+    Operations,
+    OsrtCalls,
+    Payloads,
+    Ranges,
+    Samples,
+    Syncs,
+)
+from nsys_tui.model.report import RawTable
+from nsys_tui.reader import host
+from nsys_tui.reader.encode import column
+from nsys_tui.reader.gather import Arrays, gather
+from nsys_tui.reader.nvtx import NvtxTable, read_payloads
+from nsys_tui.reader.operations import TABLES, build_operations, sample_operations
+from nsys_tui.reader.parts import dump, restore
+from nsys_tui.reader.sqlite import Database, quoted
+from nsys_tui.reader.strings import Strings
+from nsys_tui.reader.target import (
+    Devices,
+    read_metadata,
+    read_process_names,
+    read_thread_names,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.reader.cache import Sidecar
+    from nsys_tui.reader.columns import RawColumns
+
+log = logging.getLogger(__name__)
+Part = TypeVar("Part")
+
+_LAUNCH_COLUMNS = (
+    "gridX",
+    "gridY",
+    "gridZ",
+    "blockX",
+    "blockY",
+    "blockZ",
+    "registersPerThread",
+    "staticSharedMemory",
+    "dynamicSharedMemory",
+    "localMemoryPerThread",
+    "launchType",
+)
+
+
+def _launch_columns(raw: RawColumns) -> Arrays:
+    """Launch configuration of one piece of the kernel table."""
+
+    def small(name: str) -> Int32:
+        return column(raw, name, 0).astype(np.int32)
+
+    return {
+        "rowid": raw.rowid,
+        "grid": np.stack([small(f"grid{axis}") for axis in "XYZ"], axis=1),
+        "block": np.stack([small(f"block{axis}") for axis in "XYZ"], axis=1),
+        "registers": small("registersPerThread"),
+        "static_shared": small("staticSharedMemory"),
+        "dynamic_shared": small("dynamicSharedMemory"),
+        "local_per_thread": small("localMemoryPerThread"),
+        "launch_type": small("launchType").astype(np.uint8),
+    }
+
+
+class FileSource:
+    """The reader's side of one open report.
+
+    Args:
+        db: the open file; closed with this source.
+        sidecar: where decoded parts are kept, or None for no cache.
+        patterns: the user's own regular expressions for communication kernels.
+    """
+
+    def __init__(
+        self, db: Database, sidecar: Sidecar | None = None, patterns: tuple[str, ...] = ()
+    ) -> None:
+        self._db = db
+        self._sidecar = sidecar
+        self._patterns = patterns
+        self._strings = Strings(db)
+        self._nvtx: NvtxTable | None = None
+        self._nvtx_lock = threading.Lock()
+        self.path: Path = db.path
+        self.metadata = read_metadata(db)
+        self.tables: Mapping[str, tuple[str, ...]] = db.tables
+        self.capabilities = frozenset(
+            capability
+            for capability, need in NEEDS.items()
+            if any(db.has_rows(table) for table in need.tables)
+        )
+
+    @cached_property
+    def thread_names(self) -> Mapping[int, str]:
+        """globalTid -> name."""
+        return read_thread_names(self._db, self._strings)
+
+    @cached_property
+    def process_names(self) -> Mapping[int, str]:
+        """globalPid -> name."""
+        return read_process_names(self._db)
+
+    @cached_property
+    def _devices(self) -> Devices:
+        return Devices(self._db)
+
+    def _kept(self, name: str, cls: type[Part], build: Callable[[], Part]) -> Part:
+        """A part from the sidecar; else built and stored there, then mapped from it."""
+        if self._sidecar is None:
+            return build()
+        found = self._sidecar.load(name)
+        if found is None:
+            part = build()
+            self._db.check_unchanged()
+            found = self._sidecar.store(name, *dump(part))
+            log.debug("built %s of %s", name, self.path)
+        arrays, meta = found
+        return restore(cls, arrays, meta, self._devices)
+
+    def operations(self, progress: Progress | None) -> Operations:
+        """All GPU operations."""
+        name = "operations"
+        if self._patterns:
+            return build_operations(self._db, self._strings, progress, self._patterns)
+        return self._kept(
+            name, Operations, lambda: build_operations(self._db, self._strings, progress)
+        )
+
+    def sampled_operations(self, rows: int) -> Operations:
+        """An evenly spaced sample of the GPU operations."""
+        return sample_operations(self._db, self._strings, rows, self._patterns)
+
+    def api(self, progress: Progress | None) -> ApiCalls:
+        """CUDA API calls."""
+        return self._kept(
+            "api", ApiCalls, lambda: host.build_api(self._db, self._strings, progress)
+        )
+
+    def _nvtx_table(self, progress: Progress | None) -> NvtxTable:
+        with self._nvtx_lock:
+            if self._nvtx is None:
+                self._nvtx = NvtxTable(self._db, self._strings, progress)
+            return self._nvtx
+
+    def ranges(self, progress: Progress | None) -> Ranges:
+        """NVTX ranges."""
+        return self._kept("ranges", Ranges, lambda: self._nvtx_table(progress).ranges())
+
+    def marks(self, progress: Progress | None) -> Marks:
+        """NVTX marks; the decoded NVTX table is let go afterwards."""
+        marks = self._kept("marks", Marks, lambda: self._nvtx_table(progress).marks())
+        self._nvtx = None
+        return marks
+
+    def payloads(self) -> Payloads:
+        """NVTX payloads as JSON text."""
+        return read_payloads(self._db, self._strings)
+
+    def osrt(self, progress: Progress | None) -> OsrtCalls:
+        """OS runtime calls."""
+        return self._kept(
+            "osrt", OsrtCalls, lambda: host.build_osrt(self._db, self._strings, progress)
+        )
+
+    def host_events(self, progress: Progress | None) -> HostEvents:
+        """MPI, overhead and other host ranges."""
+        return self._kept(
+            "host_events",
+            HostEvents,
+            lambda: host.build_host_events(self._db, self._strings, progress),
+        )
+
+    def syncs(self, progress: Progress | None) -> Syncs:
+        """Host-side waits."""
+        return self._kept("syncs", Syncs, lambda: host.build_syncs(self._db, progress))
+
+    def samples(self, progress: Progress | None) -> Samples:
+        """CPU samples."""
+        return self._kept("samples", Samples, lambda: host.build_samples(self._db, progress))
+
+    def memory_usage(self, progress: Progress | None) -> MemoryUsage:
+        """GPU memory allocations and frees."""
+        return self._kept(
+            "memory_usage", MemoryUsage, lambda: host.build_memory_usage(self._db, progress)
+        )
+
+    def gpu_metrics(self, progress: Progress | None) -> GpuMetrics:
+        """Sampled GPU counters."""
+        return self._kept(
+            "gpu_metrics", GpuMetrics, lambda: host.build_gpu_metrics(self._db, progress)
+        )
+
+    def chains(self, table: str, progress: Progress | None) -> CallChains:
+        """Stack frames of one call-chain table."""
+        return self._kept(
+            f"chains-{table}",
+            CallChains,
+            lambda: host.build_chains(self._db, self._strings, table, progress),
+        )
+
+    def calls(self, ops: Operations, api: ApiCalls) -> Int32:
+        """Row in ``api`` of each operation's launching call."""
+        found = self._sidecar.load("calls") if self._sidecar else None
+        if found is None:
+            calls = host.join_calls(ops.process, ops.processes, ops.correlation, api)
+            if self._sidecar is None:
+                return calls
+            found = self._sidecar.store("calls", {"calls": calls}, {})
+        stored: Int32 = found[0]["calls"]
+        return stored
+
+    def launch_attributes(self, ops: Operations) -> LaunchAttributes:
+        """Launch configuration, aligned with the operations through their rowids."""
+        return self._kept(
+            "launch_attributes", LaunchAttributes, lambda: self._launch_attributes(ops)
+        )
+
+    def _launch_attributes(self, ops: Operations) -> LaunchAttributes:
+        kept = gather(self._db, TABLES[OpKind.KERNEL], _LAUNCH_COLUMNS, _launch_columns, None)
+        rowid = kept.pop("rowid")
+        kernels = np.flatnonzero(ops.kind == OpKind.KERNEL)
+        order = None if bool((np.diff(rowid) > 0).all()) else np.argsort(rowid)
+        rows = np.searchsorted(rowid, ops.rowid[kernels], sorter=order)
+        if order is not None:
+            rows = order[rows]
+        for name, column_of in kept.items():
+            values = np.zeros((len(ops), *column_of.shape[1:]), column_of.dtype)
+            values[kernels] = column_of[rows]
+            kept[name] = values
+        return LaunchAttributes(**kept)
+
+    def row(self, table: str, rowid: int) -> dict[str, Any]:
+        """Every column of one row.
+
+        Raises:
+            NoDataError: the table or the row does not exist.
+        """
+        columns = self.tables.get(table, ())
+        key = self._db.rowid_name(table) if columns else None
+        found = (
+            self._db.query(f"SELECT * FROM {quoted(table)} WHERE {key} = ?", (int(rowid),))
+            if key
+            else []
+        )
+        if not found:
+            raise NoDataError(f"{self.path.name}: no row {rowid} in {table}")
+        return dict(zip(columns, found[0], strict=True))
+
+    def rows(self, table: str, columns: tuple[str, ...]) -> RawTable:
+        """All rows of a small table, columns that it lacks as None."""
+        found = self._db.select(table, columns)
+        lists = [list(values) for values in zip(*found, strict=True)] or [[] for _ in columns]
+        return RawTable(dict(zip(columns, lists, strict=True)), len(found))
+
+    def string(self, string_id: int) -> str:
+        """One name of StringIds."""
+        return self._strings.get(string_id)
+
+    def close(self) -> None:
+        """Closes the file; mapped parts stay usable."""
+        self._db.close()

@@ -1,0 +1,305 @@
+"""The user's SQLite file, opened so that nothing can be written and nothing in it can act.
+
+The only module that holds a ``sqlite3`` connection for reports. It serves small tables, text and
+every table whose pages ``btree.py`` refuses. What the tables mean is no business of this module.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import threading
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from nsys_tui.errors import UnreadableReportError
+from nsys_tui.reader.cache import cache_root
+from nsys_tui.reader.filecheck import (
+    Header,
+    Stamp,
+    open_descriptor,
+    read_header,
+    require_whole,
+    stamp,
+    unreadable,
+)
+from nsys_tui.reader.recovery import left_over, recovered_copy
+from nsys_tui.reader.schema import is_nsys_export
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_SETTINGS = (
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA query_only = ON",
+    "PRAGMA cell_size_check = ON",
+    "PRAGMA mmap_size = 0",
+    "PRAGMA temp_store = MEMORY",
+)
+_SMALLEST_ROW = 4
+_TROUBLE = (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError, OverflowError)
+"""What ``sqlite3`` raises on damaged files; a message may quote names that are no UTF-8."""
+
+
+class Database:
+    """A report's SQLite file, strictly read-only.
+
+    Safe to share between threads: one connection, one lock, and one descriptor for page reads.
+
+    Attributes:
+        path: the file as the user named it.
+        tables: real tables (no views, no virtual tables) with their column names in file order.
+        header: the file's SQLite header.
+        descriptor: open descriptor of the file that is really read, for positional reads.
+        generated: tables that hold generated columns, whose records differ from their columns.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        descriptor: int,
+        header: Header,
+        connection: sqlite3.Connection,
+        copy: Path | None,
+    ) -> None:
+        self.path = path
+        self.descriptor = descriptor
+        self.header = header
+        self._connection = connection
+        self._copy = copy
+        self._lock = threading.RLock()
+        self._opened: Stamp = stamp(descriptor)
+        self._closed = False
+        self.generated: frozenset[str] = frozenset()
+        self.tables: Mapping[str, tuple[str, ...]] = {}
+
+    @classmethod
+    def open(cls, path: Path, scratch: Path | None = None) -> Database:
+        """Opens an nsys export.
+
+        A left-over write-ahead log or hot journal is applied to a copy below ``scratch``, never
+        in place; nothing is written or created beside the report.
+
+        Args:
+            path: the ``.sqlite`` file.
+            scratch: folder for such a copy; the user's cache folder by default.
+
+        Raises:
+            UnreadableReportError: the file cannot be a report; says why and what to do.
+        """
+        path = Path(path)
+        descriptor, copy = open_descriptor(path), None
+        try:
+            header = read_header(path, descriptor)
+            actual = path.resolve()
+            log = left_over(actual, descriptor, header)
+            if log is not None:
+                copy = recovered_copy(actual, log, scratch or cache_root() / "copies")
+                actual = copy
+                original, descriptor = descriptor, open_descriptor(copy)
+                os.close(original)
+                header = read_header(path, descriptor)
+            require_whole(path, descriptor, header)
+            connection = _connect(path, actual, descriptor)
+        except BaseException:
+            os.close(descriptor)
+            _remove(copy)
+            raise
+        _remove(copy)
+        database = cls(path, descriptor, header, connection, copy)
+        try:
+            database._read_tables()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _read_tables(self) -> None:
+        rows = self.query(
+            "SELECT m.name, c.name, c.hidden"
+            " FROM sqlite_master AS m, pragma_table_xinfo(m.name) AS c"
+            " WHERE m.type = 'table' AND m.rootpage > 0 AND m.name NOT GLOB 'sqlite_*'"
+            " ORDER BY m.rowid, c.cid"
+        )
+        columns: dict[str, list[str]] = {}
+        for table, column, _ in rows:
+            columns.setdefault(table, []).append(column)
+        self.generated = frozenset(table for table, _, hidden in rows if hidden)
+        self.tables = MappingProxyType({name: tuple(names) for name, names in columns.items()})
+        if not is_nsys_export(self.tables):
+            cause = (
+                "it is a SQLite database, but not one that nsys exported: it has no table of nsys"
+            )
+            raise unreadable(
+                self.path, cause, "export one: nsys export --type sqlite REPORT.nsys-rep"
+            )
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file when it was opened."""
+        return self._opened.size
+
+    def has_rows(self, table: str) -> bool:
+        """Tells whether the table exists and has a row (lazy exports leave tables out)."""
+        if table not in self.tables:
+            return False
+        return bool(self.query(f"SELECT 1 FROM {quoted(table)} LIMIT 1"))
+
+    def row_count(self, table: str) -> int:
+        """Estimates the number of rows from the span of rowids; 0 for a missing table.
+
+        The span costs two looks at the tree. Where it cannot be a count, rows are counted.
+        """
+        if table not in self.tables:
+            return 0
+        name = quoted(table)
+        rowid = self.rowid_name(table)
+        if rowid is not None:
+            ends = f"SELECT (SELECT min({rowid}) FROM {name}), (SELECT max({rowid}) FROM {name})"
+            first, last = self.query(ends)[0]
+            if first is None:
+                return 0
+            if 0 <= last - first < self.size // _SMALLEST_ROW:
+                return int(last - first + 1)
+        return int(self.query(f"SELECT count(*) FROM {name}")[0][0])
+
+    def rowid_name(self, table: str) -> str | None:
+        """Finds a name by which SQL reaches the rowid; None if the table has no rowid."""
+        taken = {column.lower() for column in self.tables[table]}
+        for name in ("rowid", "_rowid_", "oid"):
+            if name in taken:
+                continue
+            try:
+                self.query(f"SELECT {name} FROM {quoted(table)} LIMIT 0")
+            except UnreadableReportError:
+                return None
+            return name
+        return None
+
+    def query(self, sql: str, params: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Runs a statement with bound parameters and fetches all rows.
+
+        Raises:
+            UnreadableReportError: SQLite refuses the statement or finds the file damaged.
+        """
+        with self._lock, self._explained():
+            return self._connection.execute(sql, params).fetchall()
+
+    def stream(
+        self, sql: str, params: Sequence[object] = (), size: int = 4096
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        """Runs a statement and yields its rows in lists of up to ``size``.
+
+        Raises:
+            UnreadableReportError: as ``query``, also in the midst of the rows.
+        """
+        with self._lock, self._explained():
+            cursor = self._connection.execute(sql, params)
+        try:
+            while True:
+                with self._lock, self._explained():
+                    rows = cursor.fetchmany(size)
+                if not rows:
+                    return
+                yield rows
+        finally:
+            cursor.close()
+
+    def select(self, table: str, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Fetches the named columns of a small table in file order.
+
+        Args:
+            table: the table; a missing one has no rows.
+            columns: exact names; a column that the table lacks comes as None.
+        """
+        if table not in self.tables:
+            return []
+        present = self.tables[table]
+        terms = ", ".join(quoted(name) if name in present else "NULL" for name in columns)
+        return self.query(f"SELECT {terms} FROM {quoted(table)} NOT INDEXED")
+
+    def check_unchanged(self) -> None:
+        """Makes sure that nobody wrote into the file since it was opened.
+
+        Raises:
+            UnreadableReportError: size, time or change counter differ, so what was read may mix
+                old and new pages.
+        """
+        if stamp(self.descriptor) != self._opened:
+            hint = "wait until the program that writes it has finished, then open it again"
+            raise unreadable(self.path, "the file changed while it was being read", hint)
+
+    def close(self) -> None:
+        """Closes the file; a second call does nothing."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._connection.close()
+            os.close(self.descriptor)
+            _remove(self._copy)
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except _TROUBLE as error:
+            hint = "if the file is damaged, export or copy the report again"
+            raise unreadable(self.path, f"SQLite says: {error}", hint) from error
+
+
+def quoted(name: str) -> str:
+    """Quotes an identifier for SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _connect(path: Path, actual: Path, descriptor: int) -> sqlite3.Connection:
+    """Connects to ``actual`` without locks, logs or files of its own; hardens the session."""
+    uri = f"file:{quote(os.fsencode(actual.as_posix()))}?immutable=1&mode=ro"
+    try:
+        connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
+    except sqlite3.Error as error:
+        raise unreadable(path, f"SQLite says: {error}", "check the path and permissions") from error
+    try:
+        connection.text_factory = _decoded
+        for setting in _SETTINGS:
+            connection.execute(setting).close()
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if not os.path.samestat(os.stat(actual), os.fstat(descriptor)):
+            raise unreadable(
+                path, "the file was replaced while it was being opened", "open it again"
+            )
+    except _TROUBLE as error:
+        connection.close()
+        hint = "export or copy the report again"
+        raise unreadable(path, f"the database is damaged: {error}", hint) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _decoded(text: bytes) -> str:
+    """Decodes text of any quality: real reports hold Latin-1 user names, for instance."""
+    return text.decode("utf-8", "replace")
+
+
+def _remove(copy: Path | None) -> None:
+    """Removes a recovered copy; where open files cannot be removed, the second call does it."""
+    if copy is not None:
+        shutil.rmtree(copy.parent, ignore_errors=True)

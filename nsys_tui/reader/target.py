@@ -1,0 +1,240 @@
+"""Who and what was profiled: metadata, GPUs, threads, processes, streams, from the small tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from nsys_tui.model.target import Device, Diagnostic, GpuInfo, Member, Metadata, pid_of
+
+if TYPE_CHECKING:
+    from nsys_tui.reader.sqlite import Database
+    from nsys_tui.reader.strings import Strings
+
+_SEVERITY: Final = {0: "unknown", 1: "info", 2: "warning", 3: "error", 4: "verbose"}
+_DIAGNOSTIC_SOURCE: Final = {0: "unknown", 1: "injection", 2: "daemon", 3: "analysis"}
+_GPU_COLUMNS: Final = (
+    "id",
+    "name",
+    "busLocation",
+    "uuid",
+    "smCount",
+    "totalMemory",
+    "memoryBandwidth",
+    "clockRate",
+    "computeMajor",
+    "computeMinor",
+    "maxWarpsPerSm",
+    "maxBlocksPerSm",
+    "maxRegistersPerSm",
+    "maxRegistersPerBlock",
+    "maxShmemPerSm",
+    "threadsPerWarp",
+    "maxThreadsPerBlock",
+    "cuDevice",
+)
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _text(value: Any) -> str:
+    return value.rstrip("\0") if isinstance(value, str) else "" if value is None else str(value)
+
+
+def read_metadata(db: Database) -> Metadata:
+    """Reads everything known about the capture; the environment is never read."""
+    export = _pairs(db, "META_DATA_EXPORT") or _pairs(db, "EXPORT_META_DATA")
+    capture = tuple(
+        pair for pair in _pairs(db, "META_DATA_CAPTURE") if "ENVIRONMENT" not in pair[0].upper()
+    )
+    system = _first(
+        pair
+        for pair in _pairs(db, "TARGET_INFO_SYSTEM_ENV")
+        if "ENVIRONMENT" not in pair[0].upper()
+    )
+    settings = _first(export)
+    utc = db.select("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
+    notes = [] if export else ["exported by an nsys of 2021 or earlier, or trimmed: no version"]
+    sessions = db.select("ANALYSIS_DETAILS", ("duration",))
+    if len(sessions) > 1:
+        notes.append(f"{len(sessions)} sessions in ANALYSIS_DETAILS: the first is used")
+    return Metadata(
+        product_version=settings.get("EXPORT_PRODUCT_VERSION", ""),
+        schema_version=settings.get("EXPORT_SCHEMA_VERSION", ""),
+        session_start_utc_ns=_number(utc[0][0]) if utc else None,
+        session_duration_ns=_number(sessions[0][0]) if sessions else None,
+        host=system.get("Hostname", ""),
+        os=system.get("OsDescription", ""),
+        cpu=system.get("CpuDescription", ""),
+        driver=system.get("NvDriverVersion", ""),
+        command=_command(capture),
+        working_dir=_first(capture).get("PROCESS_0:WORKING_DIR", ""),
+        gpus=tuple(info for info, _ in read_gpus(db)),
+        diagnostics=_diagnostics(db),
+        capture_settings=capture,
+        export_settings=export,
+        notes=tuple(notes),
+    )
+
+
+def _pairs(db: Database, table: str) -> tuple[tuple[str, str], ...]:
+    return tuple((_text(name), _text(value)) for name, value in db.select(table, ("name", "value")))
+
+
+def _first(pairs: Any) -> dict[str, str]:
+    """First value of each name: settings repeat, and later processes come later."""
+    values: dict[str, str] = {}
+    for name, value in pairs:
+        values.setdefault(name, value)
+    return values
+
+
+def _command(capture: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    settings = _first(capture)
+    program = settings.get("PROCESS_0:COMMAND", "")
+    if not program:
+        return ()
+    prefix = "PROCESS_0:ARGUMENT_"
+    numbered = {
+        int(name[len(prefix) :]): value
+        for name, value in settings.items()
+        if name.startswith(prefix) and name[len(prefix) :].isdigit()
+    }
+    return (program, *(numbered[number] for number in sorted(numbered)))
+
+
+def _diagnostics(db: Database) -> tuple[Diagnostic, ...]:
+    rows = db.select("DIAGNOSTIC_EVENT", ("timestamp", "severity", "source", "text"))
+    found = [
+        Diagnostic(
+            _number(time) or 0,
+            _SEVERITY.get(severity, f"severity {severity}"),
+            _DIAGNOSTIC_SOURCE.get(source, f"source {source}"),
+            _text(text),
+        )
+        for time, severity, source, text in rows
+    ]
+    return tuple(sorted(found, key=lambda diagnostic: diagnostic.time))
+
+
+def read_gpus(db: Database) -> list[tuple[GpuInfo, int | None]]:
+    """GPUs of the host with the CUDA ordinal that TARGET_INFO_GPU gives them, if any."""
+    found: dict[int, tuple[GpuInfo, int | None]] = {}
+    for row in db.select("TARGET_INFO_GPU", _GPU_COLUMNS):
+        values = dict(zip(_GPU_COLUMNS, row, strict=True))
+        number = _number(values["id"])
+        if number is None or number in found:
+            continue
+        major, minor = _number(values["computeMajor"]), _number(values["computeMinor"])
+        info = GpuInfo(
+            id=number,
+            name=_text(values["name"]),
+            bus=_text(values["busLocation"]),
+            uuid=_text(values["uuid"]),
+            sm_count=_number(values["smCount"]),
+            total_memory=_number(values["totalMemory"]),
+            memory_bandwidth=_number(values["memoryBandwidth"]),
+            clock_rate=_number(values["clockRate"]),
+            compute_capability=None if major is None or minor is None else (major, minor),
+            max_warps_per_sm=_number(values["maxWarpsPerSm"]),
+            max_blocks_per_sm=_number(values["maxBlocksPerSm"]),
+            max_registers_per_sm=_number(values["maxRegistersPerSm"]),
+            max_registers_per_block=_number(values["maxRegistersPerBlock"]),
+            max_shared_per_sm=_number(values["maxShmemPerSm"]),
+            threads_per_warp=_number(values["threadsPerWarp"]),
+            max_threads_per_block=_number(values["maxThreadsPerBlock"]),
+        )
+        found[number] = (info, _number(values["cuDevice"]))
+    return list(found.values())
+
+
+class Devices:
+    """Maps a process's CUDA ordinal to a physical GPU.
+
+    TARGET_INFO_CUDA_DEVICE decides; without a row there, TARGET_INFO_GPU.cuDevice (on machines with
+    several display adapters those with a bus location come first); else the ordinal stands for
+    itself and processes are grouped by it.
+    """
+
+    def __init__(self, db: Database) -> None:
+        gpus = read_gpus(db)
+        self._info = {info.id: info for info, _ in gpus}
+        self._by_ordinal: dict[int, int] = {}
+        for info, ordinal in sorted(gpus, key=lambda gpu: not gpu[0].bus):
+            if ordinal is not None:
+                self._by_ordinal.setdefault(ordinal, info.id)
+        self._by_member = {
+            Member(pid, ordinal): gpu
+            for pid, ordinal, gpu in db.select(
+                "TARGET_INFO_CUDA_DEVICE", ("pid", "cudaId", "gpuId")
+            )
+            if gpu is not None
+        }
+
+    def assign(self, pairs: list[tuple[int, int]]) -> tuple[tuple[Device, ...], list[int]]:
+        """Groups (globalPid, deviceId) pairs into physical GPUs.
+
+        Returns:
+            the devices in order of GPU id, and the index of each pair's device.
+        """
+        keys = [self._key(Member(pid_of(process), ordinal)) for process, ordinal in pairs]
+        ordered = sorted(set(keys))
+        devices = []
+        for key in ordered:
+            members = {
+                Member(pid_of(process), ordinal)
+                for (process, ordinal), own in zip(pairs, keys, strict=True)
+                if own == key
+            }
+            devices.append(self.restore(key[1] if key[0] == 0 else None, tuple(sorted(members))))
+        return tuple(devices), [ordered.index(key) for key in keys]
+
+    def _key(self, member: Member) -> tuple[int, int]:
+        gpu = self._by_member.get(member)
+        if gpu is None:
+            gpu = self._by_ordinal.get(member.ordinal)
+        return (1, member.ordinal) if gpu is None else (0, gpu)
+
+    def restore(self, gpu_id: int | None, members: tuple[Member, ...]) -> Device:
+        """Builds a device from its identity, with the properties this file gives for it."""
+        info = self._info.get(gpu_id) if gpu_id is not None else None
+        number = gpu_id if gpu_id is not None else members[0].ordinal
+        return Device(gpu_id, members, info.name if info and info.name else f"GPU {number}", info)
+
+
+def read_thread_names(db: Database, strings: Strings) -> dict[int, str]:
+    """globalTid -> name, the one of highest priority; may list the whole machine."""
+    best: dict[int, tuple[int, str]] = {}
+    for name_id, priority, thread in db.select("ThreadNames", ("nameId", "priority", "globalTid")):
+        if not isinstance(thread, int) or not isinstance(name_id, int):
+            continue
+        name = strings.get(name_id)
+        rank = priority if isinstance(priority, int) else 0
+        if name and rank >= best.get(thread, (-1, ""))[0]:
+            best[thread] = (rank, name)
+    return {thread: name for thread, (_, name) in best.items()}
+
+
+def read_process_names(db: Database) -> dict[int, str]:
+    """globalPid -> name of the executable."""
+    rows = db.select("PROCESSES", ("globalPid", "name"))
+    return {process: _text(name) for process, name in rows if isinstance(process, int) and name}
+
+
+def read_stream_facts(db: Database) -> dict[tuple[int, int, int], tuple[str, bool, int | None]]:
+    """(pid, context, stream) -> (name given through NVTX, is a default stream, priority)."""
+    facts: dict[tuple[int, int, int], tuple[str, bool, int | None]] = {}
+    columns = ("processId", "contextId", "streamId", "priority", "flag")
+    for pid, context, stream, priority, flag in db.select("TARGET_INFO_CUDA_STREAM", columns):
+        facts[pid, context, stream] = ("", flag == 3, _number(priority))
+    names = db.select(
+        "TARGET_INFO_NVTX_CUDA_STREAM", ("processId", "contextId", "streamId", "name")
+    )
+    for pid, context, stream, name in names:
+        for key in [key for key in facts if key[0] == pid and key[2] == stream] or [
+            (pid, context, stream)
+        ]:
+            _, default, level = facts.get(key, ("", False, None))
+            facts[key] = (_text(name), default, level)
+    return facts

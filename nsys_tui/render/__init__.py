@@ -1,0 +1,1 @@
+"""Arrays in, cells (characters and style codes) out: everything drawn, without a terminal."""

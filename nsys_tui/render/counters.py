@@ -1,0 +1,147 @@
+"""Counter lanes: sampled values over time as one row of blocks, dots or ASCII steps."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from nsys_tui.render.cells import Ink, Row, style
+from nsys_tui.render.viewport import Viewport
+
+if TYPE_CHECKING:
+    from nsys_tui.model.intervals import Int64
+    from nsys_tui.render.glyphs import Glyphs
+
+_ASCII_STEPS = " .:-=+*%#"
+_BRAILLE = 0x2800
+_DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
+"""Bits of a braille cell: left and right column, from the bottom up."""
+
+
+class CounterStyle(StrEnum):
+    """How a counter is drawn."""
+
+    BLOCKS = "blocks"
+    BRAILLE = "braille"
+    ASCII = "ascii"
+
+
+class Reduce(StrEnum):
+    """What stands for several samples of one cell."""
+
+    MEAN = "mean"
+    MAX = "max"
+
+
+def resample(
+    times: Int64,
+    values: npt.NDArray[np.generic],
+    window: Viewport,
+    reduce: Reduce = Reduce.MEAN,
+    hold: bool = False,
+) -> npt.NDArray[np.float64]:
+    """One value a cell.
+
+    Args:
+        times: int64 [n] nanoseconds, never decreasing.
+        values: [n] numbers.
+        window: the cells.
+        reduce: mean or largest of the samples of a cell.
+        hold: a cell without samples keeps the last value before it (memory in use); otherwise it
+            is NaN (utilisation).
+
+    Returns:
+        float64 [W].
+    """
+    edges = np.searchsorted(times, window.edges, side="left")
+    part = slice(int(edges[0]), int(edges[-1]))
+    numbers = np.asarray(values[part], np.float64)
+    counts = np.diff(edges)
+    found = np.full(window.width, np.nan)
+    filled = np.flatnonzero(counts)
+    if len(filled):
+        heads = edges[filled] - part.start
+        if reduce is Reduce.MEAN:
+            found[filled] = np.add.reduceat(numbers, heads) / counts[filled]
+        else:
+            found[filled] = np.maximum.reduceat(numbers, heads)
+    if hold and len(times):
+        last = edges[1:] - 1
+        empty = (counts == 0) & (last >= 0)
+        found[empty] = np.asarray(values[last[empty]], np.float64)
+    return found
+
+
+def draw_counter(
+    times: Int64,
+    values: npt.NDArray[np.generic],
+    window: Viewport,
+    glyphs: Glyphs,
+    *,
+    top: float | None = None,
+    shape: str = CounterStyle.BLOCKS,
+    reduce: Reduce = Reduce.MEAN,
+    hold: bool = False,
+    ink: int = Ink.COUNTER,
+) -> tuple[Row, float]:
+    """Draws a counter from 0 to ``top``.
+
+    Args:
+        times: int64 [n] nanoseconds, never decreasing.
+        values: [n]; below 0 draws as 0.
+        window: the cells.
+        glyphs: the ramp of the blocks; ASCII sets ignore ``shape``.
+        top: full scale; the largest cell of the window by default.
+        shape: blocks, braille dots or ASCII steps.
+        reduce: see ``resample``.
+        hold: see ``resample``.
+        ink: colour.
+
+    Returns:
+        The row, and the largest value drawn, for the lane's label.
+    """
+    fine = shape == CounterStyle.BRAILLE and not glyphs.ascii_only
+    cells = Viewport(window.lo, window.hi, window.width * 2) if fine else window
+    levels = np.nan_to_num(resample(times, values, cells, reduce, hold))
+    peak = float(levels.max(initial=0.0))
+    full = top if top and top > 0 else peak
+    if fine:
+        text = _braille(levels, full)
+    else:
+        ramp = glyphs.ramp if shape != CounterStyle.ASCII else _ASCII_STEPS
+        text = "".join(np.array(list(ramp))[_steps(levels, full, len(ramp) - 1)].tolist())
+    return Row(list(text), np.full(window.width, style(ink), np.uint32)), peak
+
+
+def draw_samples(times: Int64, window: Viewport, glyphs: Glyphs) -> tuple[Row, int]:
+    """Density of samples (CPU sampling): how many fall into each cell, and the most in one."""
+    counts = np.diff(np.searchsorted(times, window.edges, side="left"))
+    most = int(counts.max(initial=0))
+    ramp = np.array(list(glyphs.ramp))
+    text = ramp[_steps(counts.astype(np.float64), most, len(ramp) - 1)].tolist()
+    return Row(text, np.full(window.width, style(Ink.COUNTER), np.uint32)), most
+
+
+def _steps(levels: npt.NDArray[np.float64], full: float, most: int) -> npt.NDArray[np.intp]:
+    """Step of each level: 0 for nothing, at least 1 above it."""
+    if full <= 0:
+        return np.zeros(len(levels), np.intp)
+    return np.clip(np.ceil(levels * most / full), 0, most).astype(np.intp)
+
+
+def _braille(levels: npt.NDArray[np.float64], full: float) -> str:
+    """A line of dots, two columns a cell, joined by upright strokes."""
+    steps = _steps(levels, full, 4)
+    bits = np.zeros(len(steps), np.int64)
+    before = np.append(steps[:1], steps[:-1])
+    for column in (0, 1):
+        for dot in range(4):
+            height = dot + 1
+            low, high = np.minimum(steps, before), np.maximum(steps, before)
+            lit = (steps == height) | ((height > low) & (height < high) & (steps > 0))
+            lit[1 - column :: 2] = False
+            bits[lit] |= _DOTS[column][dot]
+    return "".join(chr(_BRAILLE + code) for code in (bits[0::2] | bits[1::2]).tolist())

@@ -1,0 +1,44 @@
+"""The left margin of lanes and trees: indentation, fold marks, the current line."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from nsys_tui.names import fit, pad, visible
+
+if TYPE_CHECKING:
+    from nsys_tui.render.glyphs import Glyphs
+
+
+class Fold(Enum):
+    """Whether a line can be opened, and is."""
+
+    LEAF = "leaf"
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+def lane_label(
+    text: str,
+    width: int,
+    glyphs: Glyphs,
+    *,
+    depth: int = 0,
+    fold: Fold = Fold.LEAF,
+    current: bool = False,
+) -> str:
+    """A label of exactly ``width`` cells: `` v GPU 0  ``, ``  >str 7  ``, ``   copy   ``.
+
+    Args:
+        text: from a report, so control characters are made visible and it is fitted.
+        width: cells.
+        glyphs: fold marks.
+        depth: 0 for a group's own line, 1 for its lanes, …
+        fold: the fold mark of a group.
+        current: whether the cursor is in the line; marked before its text.
+    """
+    mark = {Fold.LEAF: "", Fold.OPEN: f"{glyphs.opened} ", Fold.CLOSED: f"{glyphs.closed} "}[fold]
+    indent = " " * 2 * depth + (">" if current else " ")
+    room = max(0, width - len(indent) - len(mark) - 1)
+    return pad(indent + mark + fit(visible(text, glyphs.ascii_only), room), width)

@@ -1,0 +1,276 @@
+"""A lane of events as one row of cells: blocks with labels, shaded density, counts, idle time.
+
+Three regimes by the width of events: from three cells on a block with its name inside, from one
+cell on a block, below that shading by coverage. Nothing is invisible: a cell in which any event
+runs or starts draws at least the lowest step, and runs of merged events carry their count.
+Python loops run over what is on the screen, never over all events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from nsys_tui.model.categories import Category
+from nsys_tui.names import fit, visible
+from nsys_tui.render.blocks import find_blocks
+from nsys_tui.render.cells import Emphasis, Ink, Row, split_cells
+from nsys_tui.render.dominant import Layers, codes_of, dominant
+from nsys_tui.render.glyphs import FILLS, HOST, LETTERS
+from nsys_tui.render.overlay import NOTHING, Overlay, draw_overlay
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from nsys_tui.model.intervals import Int64
+    from nsys_tui.model.lanes import Codes, Lane
+    from nsys_tui.render.blocks import Blocks, Indices
+    from nsys_tui.render.glyphs import Glyphs
+    from nsys_tui.render.viewport import Viewport
+
+Label: TypeAlias = Callable[[int], str]
+"""Text of an event by its row in the owner's event set."""
+
+LABELLED = 3
+"""Fewest cells of a block that carries a label."""
+RUN = 4
+"""Shortest run of merged cells that carries a count."""
+NAMED_RUN = 4096
+"""Most events of a run among which the most frequent name is looked for."""
+_FILL = np.array([FILLS[category] for category in Category])
+_LETTER = np.array([LETTERS[category].lower() for category in Category])
+_HOST = np.array([category in HOST for category in Category])
+_REVERSE = np.uint32(Emphasis.REVERSE << 16)
+
+
+@dataclass(frozen=True, eq=False)
+class LaneView:
+    """What a lane needs to be drawn."""
+
+    lane: Lane
+    """Events that do not overlap each other (``lanes.split``), unless ``summary`` is set."""
+    label: Label | None = None
+    """Names for blocks and runs; it may return anything, control characters included."""
+    layers: Layers | None = None
+    """Busy time by category, for lanes with many visible events (see ``dominant``)."""
+    inks: Codes | None = None
+    """Even inks of the owner's rows that replace the category's (colour by stream, name, …)."""
+    ink_layers: Layers | None = None
+    """Busy time by ink."""
+    summary: bool = False
+    """Shading only: for several streams in one row."""
+    idle: int | None = None
+    """Idle gaps longer than this many nanoseconds are drawn; None draws none."""
+    explained: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
+    """Sorted ends of the gaps whose cause is known."""
+
+
+def draw_lane(view: LaneView, window: Viewport, glyphs: Glyphs, overlay: Overlay = NOTHING) -> Row:
+    """Draws one lane as a row of ``window.width`` cells."""
+    blocks = find_blocks(view.lane, window, view.summary)
+    drawing = _Drawing(view, window, glyphs, blocks)
+    if view.idle is not None:
+        drawing.idle(view.idle)
+    drawing.density()
+    drawing.grounds()
+    first, last = drawing.edges()
+    drawing.row.chars = drawing.chars.tolist()
+    drawing.blocks_text(first, last)
+    drawing.counts()
+    draw_overlay(drawing.row, view.lane, window, blocks, overlay, glyphs)
+    return drawing.row
+
+
+class _Drawing:
+    """One row while it is drawn, step by step."""
+
+    def __init__(self, view: LaneView, window: Viewport, glyphs: Glyphs, blocks: Blocks) -> None:
+        self.view, self.window, self.glyphs, self.blocks = view, window, glyphs, blocks
+        self.row = Row.blank(window.width)
+        self.chars = np.full(window.width, " ")
+        self.dense = blocks.dense
+        self.categories = view.lane.categories(blocks.spots)
+        self.inks = self._inks(self.categories, view.inks)
+        if glyphs.steps:
+            self.inks += (blocks.spots & 1).astype(np.uint32)
+
+    def _inks(self, categories: Codes, inks: Codes | None) -> npt.NDArray[np.uint32]:
+        if inks is None:
+            return Ink.CATEGORY + 2 * categories.astype(np.uint32)
+        return codes_of(self.view.lane, self.blocks.spots, inks).astype(np.uint32)
+
+    def idle(self, threshold: int) -> None:
+        """Marks idle cells of long gaps, and the last one of a gap whose cause is known."""
+        lane, window, explained = self.view.lane, self.window, self.view.explained
+        lo, hi = window.extent
+        left, right = window.edges[:-1], window.edges[1:]
+        quiet = np.flatnonzero((self.blocks.busy == 0) & (left >= lo) & (right <= hi))
+        gap = np.searchsorted(lane.busy_starts, left[quiet], side="right")
+        ends = _pick(lane.busy_starts, gap, hi)
+        cells = ends - _pick(lane.busy_ends, gap - 1, lo) > threshold
+        quiet, gap, ends = quiet[cells], gap[cells], ends[cells]
+        self.chars[quiet] = self.glyphs.idle
+        self.row.styles[quiet] = Ink.IDLE
+        if len(explained) and len(quiet):
+            known = _pick(explained, np.searchsorted(explained, ends), hi + 1) == ends
+            final = np.append(np.diff(gap) != 0, True) & (ends <= window.hi)
+            self.chars[quiet[known & final]] = self.glyphs.explained
+            self.row.styles[quiet[known & final]] = Ink.STALL
+
+    def density(self) -> None:
+        """Shades the cells of merged events by coverage, coloured by what takes most of them."""
+        cells = np.flatnonzero(self.dense)
+        if not len(cells):
+            return
+        view, glyphs = self.view, self.glyphs
+        busy, width = self.blocks.busy[cells], self.window.widths[cells]
+        category, self.row.exact = self._dominant(cells, None, view.layers)
+        ink = Ink.CATEGORY + 2 * category.astype(np.uint32)
+        if view.inks is not None:
+            codes, self.row.exact = self._dominant(cells, view.inks, view.ink_layers)
+            ink = codes.astype(np.uint32)
+        self.row.styles[cells] = ink
+        if glyphs.density:
+            steps = np.array(list(glyphs.density))
+            level = -(-busy * len(steps) // width)
+            self.chars[cells] = steps[np.clip(level, 1, len(steps)) - 1]
+        else:
+            half = 2 * busy >= width
+            self.chars[cells] = np.where(half, _FILL[category], _LETTER[category])
+
+    def _dominant(
+        self, cells: Indices, column: Codes | None, layers: Layers | None
+    ) -> tuple[Codes, bool]:
+        codes, exact = dominant(self.view.lane, self.window.edges, column, layers)
+        return codes[cells], exact
+
+    def grounds(self) -> None:
+        """Paints the cells that blocks own: a ground of colour, or the category's fill."""
+        owned = np.flatnonzero(self.blocks.owner >= 0)
+        owner = self.blocks.owner[owned]
+        if self.glyphs.solid:
+            self.row.styles[owned] = Ink.CONTRAST | self.inks[owner] << np.uint32(8)
+            self.chars[owned] = " "
+        else:
+            self.row.styles[owned] = self.inks[owner]
+            self.chars[owned] = _FILL[self.categories[owner]]
+
+    def edges(self) -> tuple[Indices, Indices]:
+        """Draws block edges that share their cell with no other event to an eighth of a cell.
+
+        Returns:
+            First cell of each block that is left for its label, and the one after the last.
+        """
+        first, last = self.blocks.first.copy(), self.blocks.last.copy()
+        if self.glyphs.edges and len(first):
+            first += self._edge(self.blocks.starts, last - first > 1, True)
+            last -= self._edge(self.blocks.ends, last - first > 1, False)
+        return first, last
+
+    def _edge(self, times: Int64, spare: npt.NDArray[np.bool_], is_start: bool) -> Indices:
+        """Draws one side; tells for each block whether it cost a cell that the block owned."""
+        blocks, window = self.blocks, self.window
+        cells = window.cells(times)
+        spot = np.clip(cells, 0, window.width - 1)
+        width = window.widths[spot]
+        before = times - window.edges[spot]
+        alone = (blocks.busy[spot] == (width - before if is_start else before)) & (
+            blocks.other_starts[spot] == 0
+        )
+        owned = blocks.owner[spot] == np.arange(len(times))
+        free = (cells == spot) & alone & (owned & spare | (blocks.owner[spot] < 0))
+        eighths = (8 * before + width // 2) // width
+        drawn = np.flatnonzero(free & (eighths > 0) & (eighths < 8))
+        self.chars[spot[drawn]] = np.array(["", *self.glyphs.edges])[eighths[drawn]]
+        self.row.styles[spot[drawn]] = self.inks[drawn] | _REVERSE * np.uint32(is_start)
+        cost = np.zeros(len(times), np.intp)
+        cost[drawn] = owned[drawn]
+        return cost
+
+    def blocks_text(self, firsts: Indices, lasts: Indices) -> None:
+        """Writes brackets or separators, and the labels, block by block."""
+        view, blocks, window, solid = self.view, self.blocks, self.window, self.glyphs.solid
+        chars, separator = self.row.chars, self.glyphs.separator
+        opens = (blocks.starts >= window.lo).tolist()
+        closes = (blocks.ends <= window.hi).tolist()
+        labelled = (blocks.last - blocks.first >= LABELLED).tolist()
+        rows, colours = view.lane.rows(blocks.spots).tolist(), self.inks.tolist()
+        spaced = (_HOST[self.categories] & (not solid)).tolist()
+        before: tuple[int, int] | None = None
+        for number, row in enumerate(rows):
+            first, last = int(firsts[number]), int(lasts[number])
+            touches = before == (first, colours[number])
+            before = (last, colours[number])
+            if touches if solid else opens[number]:
+                chars[first] = separator
+                first += 1
+            if not solid and closes[number] and last - first >= 2:
+                last -= 1
+                chars[last] = "]"
+            if labelled[number] and view.label is not None:
+                self._write(view.label(row), first, last, spaced[number])
+
+    def _write(self, name: str, first: int, last: int, spaced: bool) -> None:
+        cells = split_cells(fit(visible(name, self.glyphs.ascii_only), last - first))
+        if not cells:
+            return
+        if self.glyphs.solid:
+            first += (last - first - len(cells)) // 2
+        elif spaced and len(cells) < last - first:
+            cells.append(" ")
+        self.row.chars[first : first + len(cells)] = cells
+
+    def counts(self) -> None:
+        """Writes ``~38~`` over each run of merged cells, and the name that most of them share."""
+        if self.view.summary:
+            return
+        starts = self.blocks.other_starts
+        merged = np.zeros(len(starts) + 2, np.int8)
+        merged[1:-1] = self.dense & (starts >= 2)
+        for begin, end in np.flatnonzero(np.diff(merged)).reshape(-1, 2).tolist():
+            if end - begin >= RUN:
+                self._count(begin, end, int(starts[begin:end].sum()))
+
+    def _count(self, begin: int, end: int, total: int) -> None:
+        mark = self.glyphs.merged
+        texts = (f"{mark}{total}{mark}", f"{mark}{_short(total)}{mark}")
+        text = next((text for text in texts if len(text) <= end - begin), "")
+        if self.glyphs.solid or not text:
+            self.row.put(begin + (end - begin - len(text)) // 2, text)
+            return
+        self.row.put(begin, text)
+        name = self._shared_name(*self.window.edges[[begin, end]].tolist())
+        shown = visible(name, self.glyphs.ascii_only)
+        self.row.put(begin + len(text), fit(shown, end - begin - len(text)))
+
+    def _shared_name(self, lo: int, hi: int) -> str:
+        """The name of more than half of the events that start in [lo, hi), or nothing."""
+        lane, label = self.view.lane, self.view.label
+        begin, end = np.searchsorted(lane.starts, (lo, hi), side="left").tolist()
+        names = lane.names(slice(begin, end)) if 0 < end - begin <= NAMED_RUN else None
+        if label is None or names is None:
+            return ""
+        _, places, counts = np.unique(names, return_index=True, return_counts=True)
+        most = int(counts.argmax())
+        if 2 * int(counts[most]) <= len(names):
+            return ""
+        return label(int(lane.index[begin + int(places[most])]))
+
+
+def _pick(values: Int64, places: Indices, outside: int) -> Int64:
+    """``values[places]``, and ``outside`` where a place lies before the first or after the last."""
+    if not len(values):
+        return np.full(len(places), outside, np.int64)
+    inside = (places >= 0) & (places < len(values))
+    return np.where(inside, values[np.clip(places, 0, len(values) - 1)], outside)
+
+
+def _short(count: int) -> str:
+    """A count in few cells: 1204 as ``1k``."""
+    for scale, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= scale:
+            return f"{count // scale}{unit}"
+    return str(count)

@@ -1,0 +1,211 @@
+"""Small charts of numbers: sparklines, the *when* column, histograms, bars per iteration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nsys_tui.model.lanes import cell_edges
+from nsys_tui.render.cells import Ink, Row, style
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from nsys_tui.model.intervals import Int64
+    from nsys_tui.render.cells import Cells
+    from nsys_tui.render.glyphs import Glyphs
+
+Numbers: TypeAlias = npt.NDArray[np.integer] | npt.NDArray[np.floating]
+
+
+def sparkline(values: Sequence[float] | Numbers, glyphs: Glyphs, top: float | None = None) -> str:
+    """One character a value; anything above 0 draws at least the lowest step.
+
+    Args:
+        values: no negatives; NaN draws as nothing.
+        glyphs: the ramp.
+        top: value of the highest step; the largest value by default.
+    """
+    numbers = np.nan_to_num(np.asarray(values, np.float64))
+    highest = float(numbers.max(initial=0.0)) if top is None else top
+    return "".join(glyphs.level(value, highest) for value in numbers.tolist())
+
+
+def when(
+    starts: Int64,
+    ends: Int64,
+    codes: npt.NDArray[np.integer],
+    groups: int,
+    lo: int,
+    hi: int,
+    width: int,
+) -> Int64:
+    """Time of each group in each part of the window: what the *when* column draws.
+
+    Events that reach over several parts are split exactly; overlapping ones count each.
+
+    Args:
+        starts: int64 [n] nanoseconds.
+        ends: int64 [n].
+        codes: group of each event, 0 to ``groups`` - 1.
+        groups: number of groups.
+        lo: start of the window.
+        hi: its end.
+        width: number of parts.
+
+    Returns:
+        int64 [groups, width] nanoseconds.
+    """
+    edges = cell_edges(lo, max(hi, lo + width), width)
+    left, right = np.maximum(starts, edges[0]), np.minimum(ends, edges[-1])
+    seen = np.flatnonzero(right > left)
+    left, right, group = left[seen], right[seen], codes[seen].astype(np.int64)
+    head = np.searchsorted(edges, left, side="right") - 1
+    tail = np.searchsorted(edges, right - 1, side="right") - 1
+    total = np.zeros((groups, width + 1), np.int64)
+    flat = total.reshape(-1)
+    inside = head == tail
+    place = group * (width + 1) + head
+    np.add.at(flat, place[inside], (right - left)[inside])
+    rest = np.flatnonzero(~inside)
+    np.add.at(flat, place[rest], edges[head[rest] + 1] - left[rest])
+    np.add.at(flat, (group * (width + 1) + tail)[rest], right[rest] - edges[tail[rest]])
+    full = np.zeros_like(total)
+    np.add.at(full.reshape(-1), place[rest] + 1, 1)
+    np.add.at(full.reshape(-1), (group * (width + 1) + tail)[rest], -1)
+    return np.asarray(total[:, :width] + np.cumsum(full, axis=1)[:, :width] * np.diff(edges))
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Counts of values by bin."""
+
+    edges: npt.NDArray[np.float64]
+    """[bins + 1], ascending; the last bin holds its upper edge too."""
+    counts: Int64
+    log: bool
+    """Whether bins grow by a factor."""
+
+
+def histogram(values: Numbers, bins: int, log: bool = True) -> Histogram:
+    """Counts values in equal bins, by factor or by difference.
+
+    Args:
+        values: any numbers; with ``log`` those below 1 count in the first bin.
+        bins: number of bins.
+        log: equal factors instead of equal differences.
+    """
+    numbers = np.asarray(values, np.float64)
+    if log:
+        numbers = np.maximum(numbers, 1.0)
+    low, high = (float(numbers.min()), float(numbers.max())) if len(numbers) else (1.0, 2.0)
+    if high <= low:
+        high = low * 2 if log else low + 1
+    edges = np.geomspace(low, high, bins + 1) if log else np.linspace(low, high, bins + 1)
+    edges[0], edges[-1] = low, high
+    counts, _ = np.histogram(numbers, edges)
+    return Histogram(edges, counts.astype(np.int64), log)
+
+
+def columns_of(values: Sequence[float] | Numbers, height: int, top: float, glyphs: Glyphs) -> Cells:
+    """Vertical bars, one a value, over ``height`` rows; anything above 0 shows in the lowest."""
+    numbers = np.nan_to_num(np.asarray(values, np.float64)).tolist()
+    share = top / height if top > 0 else 1.0
+    rows = []
+    for level in range(height - 1, -1, -1):
+        chars = [glyphs.level(min(v, (level + 1) * share) - level * share, share) for v in numbers]
+        rows.append(Row(chars, np.full(len(chars), style(Ink.COUNTER), np.uint32)))
+    return rows
+
+
+def draw_histogram(
+    found: Histogram, height: int, glyphs: Glyphs, text: Callable[[float], str]
+) -> Cells:
+    """A histogram with its axes, as wide as it has bins plus ``MARGIN``.
+
+    Args:
+        found: the counts.
+        height: rows of bars; two more for the axis and its labels.
+        glyphs: ramp of the bars.
+        text: writes a bin's edge in few characters.
+    """
+    top = int(found.counts.max(initial=0))
+    bars = columns_of(found.counts, height, top, glyphs)
+    rows = _framed(bars, _short(top), "0" if height > 1 else "")
+    rows.append(Row.blank(MARGIN + len(found.counts), style(Ink.AXIS)))
+    rows[-1].put(MARGIN - 1, "+" + "-" * len(found.counts))
+    labels = Row.blank(MARGIN + len(found.counts), style(Ink.AXIS))
+    _spread(labels, [text(float(edge)) for edge in found.edges])
+    return [*rows, labels]
+
+
+def draw_bars(
+    values: Sequence[float] | Numbers,
+    width: int,
+    height: int,
+    glyphs: Glyphs,
+    text: Callable[[float], str],
+    outliers: npt.NDArray[np.bool_] | None = None,
+) -> tuple[Cells, int]:
+    """Bars per iteration with a scale, outliers marked with ``!`` at the top.
+
+    Args:
+        values: one per iteration.
+        width: cells, ``MARGIN`` of them for the scale.
+        height: rows of bars; one more carries the numbers of the iterations.
+        glyphs: ramp and mark.
+        text: writes the scale.
+        outliers: mask of the iterations to mark.
+
+    Returns:
+        The rows, and how many iterations a bar stands for: above 1 where they do not fit, then the
+        bar is as high as the highest of them.
+    """
+    numbers = np.nan_to_num(np.asarray(values, np.float64))
+    room = max(1, width - MARGIN)
+    merged = max(1, -(-len(numbers) // room))
+    heads = np.arange(0, len(numbers), merged)
+    bars = np.maximum.reduceat(numbers, heads) if len(numbers) else numbers
+    top = float(bars.max(initial=0.0))
+    rows = _framed(columns_of(bars, height, top, glyphs), text(top), text(top / 2), width)
+    if outliers is not None:
+        for bar in np.unique(np.flatnonzero(outliers) // merged).tolist():
+            rows[0].put(MARGIN + bar, glyphs.outlier, style(Ink.STALL))
+    labels = Row.blank(width, style(Ink.AXIS))
+    every = max(10, -(-room // 8 // 10) * 10)
+    for bar in range(0, len(heads), every):
+        labels.put(MARGIN + bar, str(bar * merged))
+    return [*rows, labels], merged
+
+
+MARGIN = 8
+"""Cells left of the bars: the scale and a line."""
+
+
+def _framed(bars: Cells, top: str, low: str, width: int | None = None) -> Cells:
+    rows = []
+    for number, bar in enumerate(bars):
+        row = Row.blank(width or MARGIN + bar.width, style(Ink.AXIS))
+        scale = top if not number else (low if number == len(bars) - 1 else "")
+        row.put(0, scale[: MARGIN - 2].rjust(MARGIN - 2) + " |")
+        row.chars[MARGIN : MARGIN + bar.width] = bar.chars[: row.width - MARGIN]
+        row.styles[MARGIN : MARGIN + bar.width] = bar.styles[: row.width - MARGIN]
+        rows.append(row)
+    return rows
+
+
+def _spread(row: Row, texts: Sequence[str]) -> None:
+    """Writes a few of the edges' texts, as many as fit without touching."""
+    free = 0
+    for place in range(0, len(texts), 5):
+        column = MARGIN - 1 + place
+        if free <= column <= row.width - len(texts[place]):
+            row.put(column, texts[place])
+            free = column + len(texts[place]) + 2
+
+
+def _short(count: int) -> str:
+    return f"{count / 1000:.0f}k" if count >= 10_000 else str(count)

@@ -1,0 +1,37 @@
+"""Standard output where it is a terminal: data that is printed raw elsewhere is made harmless."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TextIO
+
+from nsys_tui.text.cells import without_escapes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Console:
+    """A terminal to print on: control characters of names are written out, whatever the format.
+
+    Formats for programs (csv, folded stacks, SVG) hold names as they are; on a screen an escape
+    sequence in a name would be obeyed. No verb that prints sends one of its own.
+
+    Args:
+        stream: standard output; everything but writing is left to it.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Prints text; returns how many characters were asked for."""
+        self._stream.write(without_escapes(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Prints several texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

@@ -1,0 +1,166 @@
+"""Result tables as text: one entry for every verb, one function per format.
+
+Formats for people (column, table, markdown, html) show control characters written out; csv, tsv and
+json keep every name as it is and are valid whatever it holds.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.names import visible
+from nsys_tui.text.aligned import aligned
+from nsys_tui.text.cells import without_escapes
+from nsys_tui.text.formats import Format, parse_format
+from nsys_tui.text.values import CHUNK, printed_columns, text_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from nsys_tui.model.table import Table
+    from nsys_tui.text.values import PrintedColumn
+
+
+def render(
+    table: Table,
+    fmt: str | Format,
+    *,
+    timeunit: str = "nsec",
+    ascii_only: bool = False,
+    to_terminal: bool = False,
+) -> str:
+    """Prints a table in one of ``formats.FORMATS``.
+
+    Args:
+        table: the table; times in ns, ``Unit.MB`` in bytes.
+        fmt: format with options, such as ``column:nohdr``.
+        timeunit: ``nsec``, ``usec``, ``msec`` or ``seconds``.
+        ascii_only: draws the box of ``table`` with ``+-|``.
+        to_terminal: writes out escape sequences in csv and tsv too.
+
+    Returns:
+        The text, ending in a newline unless it is empty.
+
+    Raises:
+        UsageError: unknown format, option or time unit.
+    """
+    return "".join(
+        chunks(table, fmt, timeunit=timeunit, ascii_only=ascii_only, to_terminal=to_terminal)
+    )
+
+
+def chunks(
+    table: Table,
+    fmt: str | Format,
+    *,
+    timeunit: str = "nsec",
+    ascii_only: bool = False,
+    to_terminal: bool = False,
+) -> Iterator[str]:
+    """The text of ``render`` piece by piece, for tables of many rows."""
+    chosen = parse_format(fmt) if isinstance(fmt, str) else fmt
+    columns = printed_columns(table, timeunit)
+    if chosen.is_human:
+        yield from aligned(columns, len(table), chosen, ascii_only=ascii_only)
+    elif chosen.kind == "markdown":
+        yield from _markdown(columns, len(table))
+    elif chosen.kind == "json":
+        yield from _json(columns, len(table))
+    elif chosen.kind in ("csv", "tsv"):
+        delimited = _csv if chosen.kind == "csv" else _tsv
+        clean = without_escapes if to_terminal else str
+        yield from delimited(columns, len(table), chosen, clean)
+    else:
+        yield from _html(table, columns, chosen)
+
+
+def _markdown(columns: Sequence[PrintedColumn], count: int) -> Iterator[str]:
+    yield "| " + " | ".join(_markdown_cell(c.header) for c in columns) + " |\n"
+    yield "|" + "|".join(" :--- " if c.is_text else " ---: " for c in columns) + "|\n"
+    for row in text_rows(columns, count, separators=True):
+        yield "| " + " | ".join(map(_markdown_cell, row)) + " |\n"
+
+
+_MARKDOWN: Final = re.compile(r"[\\`|*<>~&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|\](?=[(\[:])")
+"""What would be markup inside a cell; underscores inside words and lone brackets are not."""
+
+
+def _markdown_cell(text: str) -> str:
+    return _MARKDOWN.sub(r"\\\g<0>", visible(text))
+
+
+def _tsv(
+    columns: Sequence[PrintedColumn], count: int, chosen: Format, clean: Callable[[str], str]
+) -> Iterator[str]:
+    tab = "\\t" if chosen.escape_tabs else " "
+    if chosen.show_header:
+        yield "\t".join(c.header for c in columns) + "\n"
+    for row in text_rows(columns, count):
+        yield "\t".join(_tsv_cell(clean(text), tab) for text in row) + "\n"
+
+
+def _tsv_cell(text: str, tab: str) -> str:
+    return text.replace("\t", tab).replace("\r", "\\r").replace("\n", "\\n")
+
+
+def _csv(
+    columns: Sequence[PrintedColumn], count: int, chosen: Format, clean: Callable[[str], str]
+) -> Iterator[str]:
+    if chosen.show_header:
+        yield ",".join(_csv_cell(c.header) for c in columns) + "\n"
+    for row in text_rows(columns, count):
+        yield ",".join(_csv_cell(clean(text)) for text in row) + "\n"
+
+
+_QUOTED: Final = re.compile(r"""[",\r\n]|^\s|\s\Z""")
+
+
+def _csv_cell(text: str) -> str:
+    # Not the csv module: before Python 3.13 it leaves a lone carriage return unquoted.
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
+
+
+def _json(columns: Sequence[PrintedColumn], count: int) -> Iterator[str]:
+    headers = [c.header for c in columns]
+    opening = "[\n"
+    for start in range(0, count, CHUNK):
+        for row in zip(*(c.plain(start, start + CHUNK) for c in columns), strict=True):
+            yield opening + "  " + json.dumps(dict(zip(headers, row, strict=True)))
+            opening = ",\n"
+    yield "[]\n" if count == 0 else "\n]\n"
+
+
+def _html(table: Table, columns: Sequence[PrintedColumn], chosen: Format) -> Iterator[str]:
+    if chosen.kind == "htable":
+        yield from _html_table(columns, len(table))
+        return
+    title = html.escape(visible(chosen.title or table.title or table.name))
+    link = f'<link rel="stylesheet" href="{html.escape(chosen.css)}">\n' if chosen.css else ""
+    style = "" if chosen.css else f"<style>{_STYLE}</style>\n"
+    yield (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"<title>{title}</title>\n{link}{style}</head>\n<body>\n<h1>{title}</h1>\n"
+    )
+    yield from _html_table(columns, len(table))
+    for note in table.notes:
+        yield f"<p>{html.escape(visible(note))}</p>\n"
+    yield "</body>\n</html>\n"
+
+
+_STYLE: Final = (
+    "body{font-family:sans-serif}table{border-collapse:collapse}"
+    "th,td{padding:.2em .6em;border-bottom:1px solid #bbb}td.n{text-align:right}"
+)
+
+
+def _html_table(columns: Sequence[PrintedColumn], count: int) -> Iterator[str]:
+    head = "".join(f"<th>{html.escape(c.header)}</th>" for c in columns)
+    yield f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n"
+    opening = ["<td>" if c.is_text else '<td class="n">' for c in columns]
+    for row in text_rows(columns, count, separators=True):
+        cells = (f"{o}{html.escape(visible(t))}</td>" for o, t in zip(opening, row, strict=True))
+        yield f"<tr>{''.join(cells)}</tr>\n"
+    yield "</tbody>\n</table>\n"

@@ -1,0 +1,393 @@
+"""The app: screens behind the number keys, the loader, the one way state and actions travel."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from inspect import isawaitable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import events
+from textual.app import App
+from textual.binding import Binding
+
+from nsys_tui.config import Config
+from nsys_tui.names import visible
+from nsys_tui.state import ViewState, here, jumped
+from nsys_tui.ui import clipboard, keymap, presets
+from nsys_tui.ui.asciify import Asciify
+from nsys_tui.ui.commands import COMMANDS
+from nsys_tui.ui.loader import load, unexpected
+from nsys_tui.ui.marks import save_marks
+from nsys_tui.ui.recent import remember
+from nsys_tui.ui.screens.base import ReportScreen
+from nsys_tui.ui.session import Session, initial_state
+from nsys_tui.ui.terminal import Terminal, probe
+from nsys_tui.ui.theming import StyleTable, choose_theme, find_theme, textual_theme
+from nsys_tui.ui.thrift import ThriftyWrites, thrifty
+from nsys_tui.ui.widgets.chrome import KeyLine
+from nsys_tui.ui.working import Work, counted
+
+if TYPE_CHECKING:
+    from textual.driver import Driver
+    from textual.filter import LineFilter
+
+    from nsys_tui.errors import NsysTuiError
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
+    from nsys_tui.render.palette import Theme
+    from nsys_tui.ui.messages import Failed, LoadFinished, PartLoaded, ProgressMoved, ReportOpened
+
+MOST_FAULTS = 20
+"""Unexpected faults shown in the bar before the app gives up."""
+
+ReportOpener = Callable[[Path, "Progress"], "Report"]
+
+
+class NsysTuiApp(App[int], inherit_bindings=False):
+    """nsys-tui in a terminal.
+
+    Args:
+        paths: reports to open; the first is in front.
+        opener: opens one report; called in a worker thread.
+        config: the settings of this run.
+        terminal: what the terminal can show; probed when not given.
+        start: name of the first screen.
+        use_cache: whether what is computed may be kept in the cache folder.
+    """
+
+    TITLE = "nsys-tui"
+    CSS_PATH = "styles/app.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[Any]] = [
+        *keymap.bindings(keymap.GLOBAL),
+        Binding("ctrl+c", "screen.copy_text", show=False, system=True),
+    ]
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        opener: ReportOpener,
+        *,
+        config: Config | None = None,
+        terminal: Terminal | None = None,
+        start: str = "overview",
+        use_cache: bool = True,
+    ) -> None:
+        super().__init__()
+        self.config = config or Config()
+        self.terminal = terminal or probe()
+        self.opener = opener
+        self.use_cache = use_cache
+        self.first_state = initial_state(self.config.display)
+        self.sessions = [Session(path, state=self.first_state) for path in paths]
+        self.session = self.sessions[0]
+        self.keymap = presets.effective(self.config.keys)
+        self.chords = presets.chords(self.keymap)
+        self._chord_prefix = ""
+        self.set_keymap(presets.textual_keymap(self.keymap))
+        self.first_theme = choose_theme(self.config.display.theme, self.terminal)
+        self.first_ascii = self.terminal.ascii
+        self.use_theme(self.first_theme)
+        self._asciify = Asciify(enabled=self.terminal.ascii)
+        self.animation_level = "none"
+        self.error: NsysTuiError | None = None
+        self.fatal: NsysTuiError | None = None
+        self.jobs: set[int] = set()
+        """Threads that read or compute."""
+        self.progress: ProgressMoved | None = None
+        self._faults = 0
+        self.work = Work()
+        self._start = start
+        for spec in keymap.available_screens():
+            self.add_mode(spec.name, spec.create)
+
+    def on_mount(self) -> None:
+        """Shows the first screen and begins to load."""
+        self.switch_mode(self._start)
+        self.begin_load(self.session)
+        self.run_worker(self._tell_unfinished, thread=True, group="captures", exit_on_error=False)
+
+    def _tell_unfinished(self) -> None:
+        """Captures that an earlier run left behind can be taken up again."""
+        from nsys_tui.capture.record import Store
+
+        left = Store().unfinished()
+        if left:
+            where = ", ".join(sorted({record.target_name for record in left}))
+            text = f"{len(left)} capture(s) not finished on {where}: 9, then h attaches"
+            self.call_from_thread(self.say, text)
+
+    # Looks ------------------------------------------------------------------------------------
+
+    @property
+    def theme_folder(self) -> Path:
+        """Where the user's own themes lie."""
+        return self.config.path.parent / "themes"
+
+    def use_theme(self, name: str) -> None:
+        """Changes the theme.
+
+        Raises:
+            ConfigError: there is no such theme, or its file is bad.
+        """
+        theme = find_theme(name, self.theme_folder)
+        self.palette: Theme = theme
+        self.inks = StyleTable(theme)
+        native = textual_theme(theme)
+        self.register_theme(native)
+        self.theme = native.name
+        self._redraw()
+
+    def _redraw(self) -> None:
+        for screen in self.screen_stack if self.is_running else ():
+            for widget in screen.walk_children(with_self=True):
+                widget.refresh()
+
+    def get_driver_class(self) -> type[Driver]:
+        """The platform's driver, sending only the cells that changed."""
+        return thrifty(super().get_driver_class())
+
+    def on_resize(self) -> None:
+        """After a resize the terminal may show anything."""
+        self.forget_screen()
+
+    def forget_screen(self) -> None:
+        """Has the next frames sent in full."""
+        if isinstance(self._driver, ThriftyWrites):
+            self._driver.shadow.forget()
+
+    @property
+    def ascii(self) -> bool:
+        """Whether only ASCII may be drawn."""
+        return self._asciify.enabled
+
+    def use_ascii(self, ascii_only: bool) -> None:
+        """Changes the set of characters."""
+        self._asciify.enabled = ascii_only
+        self._redraw()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """In ASCII mode the chrome is mapped to ASCII on its way out."""
+        return [*super().get_line_filters(), *([self._asciify] if self._asciify.enabled else [])]
+
+    def copy(self, text: str, what: str) -> None:
+        """Copies a text and says in a toast where it went.
+
+        Args:
+            text: what to copy.
+            what: what the toast calls it, such as ``1 row``.
+        """
+
+        def send(sequence: str) -> None:
+            if self._driver is not None:
+                self.call_from_thread(self._driver.write, sequence)
+
+        def job() -> None:
+            copied = clipboard.copy(text, send)
+            self.call_from_thread(self.say, f"copied {what} ({copied.sentence})")
+
+        self.run_worker(job, thread=True, group="copy", exit_on_error=False)
+
+    def say(self, text: str) -> None:
+        """Tells something in passing: in the footer where it fits (cheap), else in a toast."""
+        shown = visible(text)
+        keys = self.screen.query(KeyLine)
+        if not (keys and keys.first().say(shown)):
+            self.notify(shown, markup=False, timeout=4)
+
+    # State ------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> ViewState:
+        """View state of the report in front."""
+        return self.session.state
+
+    def set_state(self, state: ViewState) -> None:
+        """Replaces the view state; the screen in front hears of it at once, others when shown."""
+        changed = state.marks is not self.session.state.marks
+        self.session.state = state
+        if changed and self.session.report_id:
+            save_marks(self.session.report_id, dict(state.marks))
+        self.sync()
+
+    def sync(self) -> None:
+        """Lets the screen in front catch up."""
+        if (screen := self.front) is not None:
+            screen.sync()
+
+    @property
+    def front(self) -> ReportScreen | None:
+        """The report screen in front, also when a dialog covers it."""
+        stack = self.screen_stack if self._screen_stacks.get(self.current_mode) else []
+        return next((s for s in reversed(stack) if isinstance(s, ReportScreen)), None)
+
+    def show(self, name: str, **changes: Any) -> None:
+        """Goes to a screen as a jump that Backspace undoes.
+
+        Args:
+            name: screen name of ``keymap.SCREENS``.
+            changes: fields of ``ViewState`` to replace, such as ``window=`` or ``selection=``.
+        """
+        front = self.front
+        if front is not None and (changes or name != front.SCREEN):
+            origin = here(self.state, front.SCREEN, front.view())
+            self.session.state = jumped(self.state, origin, **changes)
+        self.switch_mode(name)
+        self.sync()
+
+    # Actions ----------------------------------------------------------------------------------
+
+    def handler(self, action_id: str) -> Callable[[], Any] | None:
+        """What an action does now: a method of the focused widget, its ancestors, screen or app."""
+        name = action_id.replace(".", "_")
+        focused = self.screen.focused
+        nodes = focused.ancestors_with_self if focused is not None else [self.screen, self]
+        for node in nodes:
+            method: Callable[[], Any] | None = getattr(node, f"action_{name}", None)
+            if method is not None and node.check_action(name, ()):
+                return method
+        if action_id.startswith("view."):
+            mode = action_id.removeprefix("view.")
+            return (lambda: self.show(mode)) if mode in self._modes else None
+        command = COMMANDS.get(action_id)
+        return partial(command, self) if command else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """An action of the table is enabled where something implements it."""
+        if action == "do":
+            return self.handler(str(parameters[0])) is not None
+        return super().check_action(action, parameters)
+
+    async def action_do(self, action_id: str) -> None:
+        """Runs an action of the table by its id."""
+        if (method := self.handler(action_id)) is not None:
+            result = method()
+            if isawaitable(result):
+                await result
+
+    async def on_event(self, event: events.Event) -> None:
+        """Catches the two keys of a chord before the bindings see them."""
+        if self.chords and isinstance(event, events.Key) and await self._chord(event):
+            return
+        await super().on_event(event)
+
+    async def _chord(self, event: events.Key) -> bool:
+        focused = self.screen.focused
+        if focused is not None and focused.check_consume_key(event.key, event.character):
+            return False
+        prefix, self._chord_prefix = self._chord_prefix, ""
+        action = self.chords.get((prefix, event.key))
+        if action is not None and self.handler(action) is not None:
+            await self.action_do(action)
+            return True
+        starts = [a for (first, _), a in self.chords.items() if first == event.key]
+        if any(self.handler(a) is not None for a in starts):
+            self._chord_prefix = event.key
+            return True
+        return False
+
+    # Loading ----------------------------------------------------------------------------------
+
+    def begin_load(self, session: Session) -> None:
+        """Opens and loads a session's report in a worker thread."""
+        session.started = True
+        self.work = Work()
+
+        def job() -> None:
+            with counted(self.jobs):
+                load(session, lambda p: self.opener(session.path, p), self.post_message)
+
+        self.run_worker(job, thread=True, group="load", exit_on_error=False)
+
+    def open_path(self, path: Path) -> None:
+        """Opens a report, or brings it to the front where it is open already."""
+        for session in self.sessions:
+            if session.path.absolute() == path.absolute():
+                self.bring_to_front(session)
+                return
+        session = Session(path, state=self.first_state)
+        self.sessions.append(session)
+        self.bring_to_front(session)
+
+    def bring_to_front(self, session: Session) -> None:
+        """Shows another of the open reports; it is loaded when it comes to the front first."""
+        self.session = session
+        if session.report is None and not session.started:
+            self.begin_load(session)
+        self.sync()
+
+    def on_report_opened(self, message: ReportOpened) -> None:
+        """The screen in front starts on the new report."""
+        session = message.session
+        marks = {**message.marks, **session.state.marks}
+        session.state = replace(session.state, marks=marks)
+        remember(session.path)
+        if message.session is self.session:
+            self.sync()
+
+    def on_part_loaded(self, message: PartLoaded) -> None:
+        """The screen in front may draw more."""
+        message.session.loaded.append(message.part)
+        if message.session is self.session:
+            self.sync()
+
+    def on_load_finished(self, message: LoadFinished) -> None:
+        """Progress gives way to nothing, or to the word that loading was cancelled."""
+        message.session.finished = True
+        self.work_done()
+        if message.cancelled:
+            self.say("loading cancelled: R reads the report again")
+        self.sync()
+
+    def on_progress_moved(self, message: ProgressMoved) -> None:
+        """Shows progress once the work has lasted half a second."""
+        self.work.moved(message.what, time.monotonic())
+        self.progress = message if self.work.is_long(time.monotonic()) else None
+        if (front := self.front) is not None:
+            front.refresh_status()
+
+    def on_work_ended(self) -> None:
+        """The work that the line told about is over."""
+        self.work_done()
+
+    def work_done(self) -> None:
+        """Nothing is being built any more: the line goes away."""
+        self.work, self.progress = Work(), None
+        if (front := self.front) is not None:
+            front.refresh_status()
+
+    def on_failed(self, message: Failed) -> None:
+        """The bar holds the error until it is seen; with no report at all, the app ends."""
+        self.error = message.error
+        if all(session.report is None for session in self.sessions) and len(self.sessions) == 1:
+            self.fatal = message.error
+            code = message.error.exit_code
+            self.exit(code, return_code=code)
+            return
+        if (front := self.front) is not None:
+            front.refresh_status()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A fault in a handler goes to the error bar; tests get the traceback."""
+        if self.is_headless or self._faults >= MOST_FAULTS:
+            super()._handle_exception(error)
+            return
+        self._faults += 1
+        logging.getLogger(__name__).error("unexpected fault", exc_info=error)
+        self.error = unexpected(error)
+        if (front := self.front) is not None:
+            front.refresh_status()
+
+    def status_text(self) -> tuple[str, bool]:
+        """Text of the status line and whether it is an error."""
+        if self.error is not None:
+            lines = [visible(line) for line in str(self.error).splitlines()]
+            return "\n".join([f"! {lines[0]}", *lines[1:]]) + "  (esc: seen)", True
+        if self.progress is None:
+            return "", False
+        return self.work.text(self.progress, time.monotonic()), False

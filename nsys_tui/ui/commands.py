@@ -1,0 +1,242 @@
+"""What the actions of every screen do: one function per action id; ``app.handler`` finds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from nsys_tui.state import cycled, displayed, gone_back, gone_forward, here
+from nsys_tui.ui.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from nsys_tui.capture.askpass import Prompt as Question
+    from nsys_tui.state import Place, ViewState
+    from nsys_tui.ui.app import NsysTuiApp
+
+
+Command: TypeAlias = "Callable[[NsysTuiApp], Any]"
+Travel: TypeAlias = "Callable[[ViewState, Place], tuple[ViewState, Place | None]]"
+
+COMMANDS: Final[dict[str, Command]] = {}
+"""Action id to what it does, for the actions that every screen has."""
+
+
+def command(action_id: str) -> Callable[[Command], Command]:
+    """Registers a function as what an action does."""
+
+    def register(function: Command) -> Command:
+        COMMANDS[action_id] = function
+        return function
+
+    return register
+
+
+@command("pane.next")
+def pane_next(app: NsysTuiApp) -> None:
+    """Focuses the next pane."""
+    app.screen.focus_next()
+
+
+@command("pane.previous")
+def pane_previous(app: NsysTuiApp) -> None:
+    """Focuses the previous pane."""
+    app.screen.focus_previous()
+
+
+@command("pane.maximise")
+def pane_maximise(app: NsysTuiApp) -> None:
+    """Gives the focused pane the whole screen, or back."""
+    if app.screen.maximized is not None:
+        app.screen.minimize()
+    elif app.screen.focused is not None:
+        app.screen.maximize(app.screen.focused)
+
+
+@command("nav.back")
+def nav_back(app: NsysTuiApp) -> None:
+    """Back through the jumps."""
+    _travel(app, gone_back)
+
+
+@command("nav.forward")
+def nav_forward(app: NsysTuiApp) -> None:
+    """Forward again."""
+    _travel(app, gone_forward)
+
+
+@command("nav.escape")
+def nav_escape(app: NsysTuiApp) -> None:
+    """Dismisses an error, cancels loading, restores a pane, or goes back, in this order."""
+    if app.error is not None:
+        app.error = None
+        app.sync()
+    elif app.screen.maximized is not None:
+        app.screen.minimize()
+    elif app.progress is not None:
+        app.session.cancel.set()
+    else:
+        _travel(app, gone_back)
+
+
+@command("display.names")
+def display_names(app: NsysTuiApp) -> None:
+    """Next name style."""
+    style = cycled(app.state.display.names)
+    app.set_state(displayed(app.state, names=style))
+    app.say(f"names: {style}")
+
+
+@command("display.time")
+def display_time(app: NsysTuiApp) -> None:
+    """Next time format."""
+    style = cycled(app.state.display.time)
+    app.set_state(displayed(app.state, time=style))
+    app.say(f"times: {style}")
+
+
+@command("report.reload")
+def report_reload(app: NsysTuiApp) -> None:
+    """Reads the report again; the view state stays."""
+    old = app.session
+    old.cancel.set()
+    fresh = Session(old.path, state=old.state)
+    app.sessions[app.sessions.index(old)] = fresh
+    app.session = fresh
+    app.begin_load(fresh)
+    app.sync()
+
+
+@command("app.help")
+def app_help(app: NsysTuiApp) -> None:
+    """Shows the keys that work here."""
+    from nsys_tui.ui.dialogs.help import open_help
+
+    open_help(app)
+
+
+@command("app.palette")
+def app_palette(app: NsysTuiApp) -> None:
+    """Shows the command palette."""
+    from nsys_tui.ui.dialogs.palette import open_palette
+
+    open_palette(app)
+
+
+@command("app.jump")
+def app_jump(app: NsysTuiApp) -> None:
+    """Shows letters over the panes."""
+    from nsys_tui.ui.dialogs.jump import open_jump
+
+    open_jump(app)
+
+
+@command("display.panel")
+def display_panel(app: NsysTuiApp) -> None:
+    """Shows the display panel."""
+    from nsys_tui.ui.dialogs.panel import DisplayPanel
+
+    app.push_screen(DisplayPanel())
+
+
+@command("report.open")
+def report_open(app: NsysTuiApp) -> None:
+    """Asks for another report: one that is open, recent, in this folder, or any path."""
+    from nsys_tui.ui.dialogs.picker import Picker
+    from nsys_tui.ui.matching import Entry
+    from nsys_tui.ui.recent import nearby, recent
+
+    here = [(path, "here") for path in nearby(Path.cwd())]
+    known = {session.path.absolute(): "open" for session in app.sessions}
+    known |= {path: kind for path, kind in ((p, "recent") for p in recent()) if path not in known}
+    known |= {p.absolute(): kind for p, kind in here if p.absolute() not in known}
+    entries = [Entry(str(path), kind, str(path)) for path, kind in known.items()]
+
+    def opened(path: str | None) -> None:
+        if path and ":" in path and not Path(path).exists():
+            app.run_worker(_fetch_and_open(app, path), group="fetch", exit_on_error=False)
+        elif path:
+            app.open_path(Path(path).expanduser())
+
+    app.push_screen(Picker("Open a report: choose, or type a path", entries, free=True), opened)
+
+
+@command("mark.list")
+def mark_list(app: NsysTuiApp) -> None:
+    """Shows the bookmarks."""
+    from nsys_tui.ui.dialogs.marks import open_marks
+
+    open_marks(app)
+
+
+async def _fetch_and_open(app: NsysTuiApp, name: str) -> None:
+    """Opens a report on another machine; a folder is listed to choose from."""
+    from nsys_tui.capture.remote import fetch_report, list_reports, parse_remote
+    from nsys_tui.errors import NsysTuiError
+    from nsys_tui.ui.dialogs.picker import Picker
+    from nsys_tui.ui.dialogs.secret import ask
+    from nsys_tui.ui.matching import Entry
+    from nsys_tui.ui.messages import Failed
+
+    def asked(question: Question) -> Awaitable[str | None]:
+        return ask(app, question)
+
+    try:
+        remote = parse_remote(name)
+        if remote is None:
+            app.open_path(Path(name))
+        elif remote.is_folder:
+            listing = await list_reports(remote, app.config, asked)
+            names = [f"{name}{e.name}{'/' if e.is_folder else ''}" for e in listing.entries]
+            entries = [Entry(text, "there", text) for text in names]
+            chosen = await app.push_screen_wait(Picker(f"Reports in {name}", entries))
+            if chosen:
+                await _fetch_and_open(app, str(chosen))
+        else:
+            app.say(f"fetching {name}")
+            app.open_path(await fetch_report(remote, app.config, asked))
+    except NsysTuiError as error:
+        app.post_message(Failed(error))
+
+
+@command("capture.again")
+def capture_again(app: NsysTuiApp) -> None:
+    """Profile again: the capture screen, filled in with how the report in front was made."""
+    app.show("capture")
+    if (screen := app.front) is not None and hasattr(screen, "fill_from_report"):
+        screen.call_after_refresh(screen.fill_from_report)
+
+
+@command("app.redraw")
+def app_redraw(app: NsysTuiApp) -> None:
+    """Sends the whole screen again, after something else wrote to the terminal."""
+    app.forget_screen()
+    app.screen.refresh(layout=True)
+
+
+@command("app.quit")
+def app_quit(app: NsysTuiApp) -> None:
+    """Leaves; whatever is still loading stops at its next step."""
+    for session in app.sessions:
+        session.cancel.set()
+    app.exit(0)
+
+
+def _travel(app: NsysTuiApp, go: Travel) -> None:
+    front = app.front
+    if front is None:
+        return
+    origin = here(app.state, front.SCREEN, front.view())
+    state, place = go(app.state, origin)
+    _arrive(app, state, place)
+
+
+def _arrive(app: NsysTuiApp, state: ViewState, place: Place | None) -> None:
+    if place is None:
+        return
+    app.session.state = state
+    app.switch_mode(place.screen)
+    app.sync()
+    if (front := app.front) is not None:
+        front.restore(place.view)

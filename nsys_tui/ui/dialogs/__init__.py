@@ -1,0 +1,1 @@
+"""Dialogs over a screen: help, palette, pickers, prompts, the display panel."""

@@ -1,0 +1,185 @@
+"""Help: the keys that work here, searchable; Enter runs the line under the cursor."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from nsys_tui.names import cell_len, cut, pad
+from nsys_tui.render.cells import Emphasis, Ink, category_ink, style
+from nsys_tui.render.glyphs import FILLS
+from nsys_tui.ui.dialogs.picker import KEY, DialogBox
+from nsys_tui.ui.keymap import GLOBAL, Action, effective_keys, shown_key
+from nsys_tui.ui.matching import Entry, matching
+from nsys_tui.ui.widgets.chrome import KeyLine
+from nsys_tui.ui.widgets.lines import CURSOR, LinePane
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual.app import ComposeResult
+
+    from nsys_tui.ui.app import NsysTuiApp
+
+Line = list[tuple[str, int]]
+BOLD = style(emphasis=Emphasis.BOLD)
+MUTED = style(Ink.MUTED)
+
+
+class HelpScreen(ModalScreen[str]):
+    """Returns the id of the action to run, or None.
+
+    Args:
+        here: actions of the screen below that work now.
+        everywhere: the global ones that work now.
+        name: what the screen below is called.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", show=False),
+        Binding("enter", "take", show=False, priority=True),
+        Binding("up", "step(-1)", show=False, priority=True),
+        Binding("down", "step(1)", show=False, priority=True),
+        Binding("pageup", "step(-10)", show=False, priority=True),
+        Binding("pagedown", "step(10)", show=False, priority=True),
+    ]
+    DEFAULT_CSS: ClassVar[str] = """
+    HelpScreen { background: transparent; }
+    HelpScreen DialogBox { margin-top: 2; height: 1fr; width: 1fr; }
+    HelpScreen Input { height: 1; }
+    HelpScreen LinePane { height: 1fr; border: none; }
+    """
+    app: NsysTuiApp
+
+    def __init__(self, here: Sequence[Action], everywhere: Sequence[Action], name: str) -> None:
+        super().__init__()
+        self._here, self._everywhere, self._name = here, everywhere, name
+        self._chosen = 0
+        self._typed = ""
+        self._shown: list[Action] = []
+
+    def compose(self) -> ComposeResult:
+        """Everything below the tabs."""
+        box = DialogBox(
+            LinePane(framed=False),
+            Input(placeholder="type to filter these keys; enter runs the action", compact=True),
+        )
+        box.heading("Help", "esc close")
+        yield box
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        """Shows all keys."""
+        field = self.query_one(Input)
+        field.cursor_blink = False
+        field.focus()
+        self.query_one(LinePane).can_focus = False
+        keys = (("type", "to filter", 1), ("enter", "run", 2), ("esc", "close", 3))
+        self.query_one(KeyLine).show_keys(
+            tuple((key, Action("", (), label, "", rank)) for key, label, rank in keys)
+        )
+        self.call_after_refresh(self._draw)
+
+    def on_resize(self) -> None:
+        """Columns follow the width."""
+        self._draw()
+
+    def on_input_changed(self) -> None:
+        """Filters anew."""
+        self._draw()
+
+    def action_step(self, step: int) -> None:
+        """Moves over the keys, left column first."""
+        self._chosen = min(max(self._chosen + step, 0), max(0, len(self._shown) - 1))
+        self._draw()
+
+    def action_take(self) -> None:
+        """Runs what is under the cursor."""
+        self._draw()
+        if self._shown:
+            self.dismiss(self._shown[self._chosen].id)
+
+    def _keys(self, action: Action) -> str:
+        return " ".join(shown_key(key) for key in effective_keys(action, self.app.keymap)[:3])
+
+    def _draw(self) -> None:
+        pane, typed = self.query_one(LinePane), self.query_one(Input).value
+        if typed != self._typed:
+            self._typed, self._chosen = typed, 0
+        width = max(40, pane.size.width)
+        lines = self._found(typed, width) if typed.strip() else self._table(width)
+        pane.show(lines)
+        at = next((n for n, line in enumerate(lines) if any(c == CURSOR for _, c in line)), 0)
+        top, height = pane.scroll_offset.y, max(1, pane.size.height)
+        if not top <= at < top + height:
+            pane.scroll_to(y=max(0, at - height + 1), animate=False)
+
+    def _found(self, typed: str, width: int) -> list[Line]:
+        entries = [
+            Entry(f"{action.label}: {action.help}", self._keys(action), action)
+            for action in (*self._here, *self._everywhere)
+        ]
+        self._shown = [entry.value for entry in matching(entries, typed)]
+        if not self._shown:
+            return [[("no key does that here", MUTED)]]
+        return [self._cell(number, width, 20) for number in range(len(self._shown))]
+
+    def _table(self, width: int) -> list[Line]:
+        """Two columns: this view's keys at the left, those of every view at the right."""
+        self._shown = [*self._here, *self._everywhere]
+        column = width // 2
+        split = len(self._here) if self._here else (len(self._everywhere) + 1) // 2
+        left = [self._cell(number, column, 12) for number in range(split)]
+        right = [self._cell(number, column, 14) for number in range(split, len(self._shown))]
+        heads = (f"THIS VIEW: {self._name}", "EVERYWHERE") if self._here else ("EVERYWHERE", "")
+        lines: list[Line] = [[(pad(heads[0], column), BOLD), (heads[1], BOLD)]]
+        blank: Line = [(" " * column, 0)]
+        lines += [[*(a or blank), *(b or [])] for a, b in zip_longest(left, right)]
+        return [*lines, *self._notes()]
+
+    def _cell(self, number: int, width: int, keys: int) -> Line:
+        action = self._shown[number]
+        chosen = number == self._chosen
+        key = pad(cut(self._keys(action), keys), keys)
+        room = width - keys - 3
+        text = action.help if cell_len(action.help) <= room or width >= 60 else action.label
+        shown = pad(cut(text, room), room)
+        if chosen:
+            return [(f">{key} {shown} ", CURSOR)]
+        return [(f" {key} ", KEY), (f"{shown} ", 0)]
+
+    def _notes(self) -> list[Line]:
+        legend: Line = [("LEGEND  ", BOLD)]
+        for category, fill in FILLS.items():
+            legend += [(fill, style(category_ink(category))), (f" {category.name.lower()}  ", 0)]
+        terminal, config = self.app.terminal, self.app.config
+        found = [f"{name} {why}" for name, why in terminal.reasons.items() if name != "app"]
+        facts = [
+            "~38~ = 38 events merged (zoom in)   . idle   ! idle with a known cause   ≈ estimate",
+            "mouse: Shift+drag selects text as usual; --no-mouse leaves the mouse to the terminal",
+            f"config: {config.path}{'' if config.path.exists() else ' (not there: defaults)'}",
+            f"terminal: {terminal.colours} colours, {'ASCII' if terminal.ascii else 'Unicode'}"
+            f" ({'; '.join(found)})",
+        ]
+        return [[("", 0)], legend, *([(f"        {fact}", MUTED)] for fact in facts)]
+
+
+def open_help(app: NsysTuiApp) -> None:
+    """Shows help for the screen in front and runs what is chosen."""
+    front = app.front
+    if front is None:
+        return
+    here = [action for action in front.ACTIONS if app.handler(action.id)]
+    ids = {action.id for action in here}
+    everywhere = [a for a in GLOBAL if a.id not in ids and app.handler(a.id)]
+    name = front.long_name
+    app.push_screen(HelpScreen(here, everywhere, name), lambda found: _run(app, found))
+
+
+def _run(app: NsysTuiApp, action_id: str | None) -> None:
+    if action_id:
+        app.call_later(app.action_do, action_id)

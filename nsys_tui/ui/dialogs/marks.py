@@ -1,0 +1,108 @@
+"""The list of bookmarks: a letter goes there with its context, Shift+letter only to the time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+from nsys_tui.names import pad, visible
+from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.state import at_mark, unmarked
+from nsys_tui.ui.times import moment_text
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.units import format_duration
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.app import ComposeResult
+
+    from nsys_tui.state import Mark
+    from nsys_tui.ui.app import NsysTuiApp
+
+KEY: Final = style(Ink.MARK, emphasis=Emphasis.BOLD)
+MUTED: Final = style(Ink.MUTED)
+
+Line = list[tuple[str, int]]
+
+
+class MarkList(ModalScreen[tuple[str, bool]]):
+    """Returns the letter and whether only its time is wanted."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,apostrophe", "dismiss(None)", show=False),
+        Binding("delete", "remove", show=False),
+    ]
+    DEFAULT_CSS: ClassVar[str] = """
+    MarkList { align: center middle; background: transparent; }
+    MarkList LinePane { width: 78; max-width: 100%; height: 70%; min-height: 8; }
+    """
+    app: NsysTuiApp
+
+    def compose(self) -> ComposeResult:
+        """One pane."""
+        yield LinePane("Marks", "letter or enter: go, Shift+letter: time only, del: remove")
+
+    def on_mount(self) -> None:
+        """Shows the bookmarks in the order of time."""
+        self._draw()
+
+    def _marks(self) -> list[Mark]:
+        return sorted(self.app.state.marks.values(), key=lambda mark: mark.time)
+
+    def _draw(self) -> None:
+        marks = self._marks()
+        if not marks:
+            hint = " no marks yet: m and a letter sets one on the timeline"
+            self.query_one(LinePane).show([[(hint, MUTED)]])
+            return
+        befores = [None, *marks[:-1]]
+        lines = [self._line(mark, before) for mark, before in zip(marks, befores, strict=True)]
+        self.query_one(LinePane).show(lines, marks)
+
+    def _line(self, mark: Mark, before: Mark | None) -> Line:
+        style_now, report = self.app.state.display.time, self.app.session.report
+        moment = moment_text(mark.time, 1_000, style_now, report)
+        step = f"+{format_duration(mark.time - before.time)}" if before is not None else ""
+        text = "  ".join(part for part in (mark.label, mark.note) if part)
+        return [
+            (f" {mark.letter}  ", KEY),
+            (f"{pad(moment, 16)} {pad(step, 12)} ", 0),
+            (visible(text), 0),
+        ]
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter goes to its mark."""
+        letter = (event.character or "").lower()
+        if letter in self.app.state.marks:
+            event.stop()
+            self.dismiss((letter, event.character != letter))
+
+    def on_line_pane_chosen(self, message: LinePane.Chosen) -> None:
+        """Enter goes to the mark under the cursor."""
+        letter: str = getattr(message.choice, "letter", "")
+        self.dismiss((letter, False))
+
+    def action_remove(self) -> None:
+        """Removes the mark under the cursor."""
+        letter = getattr(self.query_one(LinePane).choice, "letter", "")
+        self.app.set_state(unmarked(self.app.state, letter))
+        self._draw()
+
+
+def open_marks(app: NsysTuiApp) -> None:
+    """Shows the list and goes where the user says."""
+
+    def go(chosen: tuple[str, bool] | None) -> None:
+        mark = app.state.marks.get(chosen[0]) if chosen else None
+        if mark is None or chosen is None:
+            return
+        if chosen[1]:
+            cursor = replace(app.state.cursor, time=mark.time)
+            app.show(mark.screen, cursor=cursor)
+        else:
+            app.show(mark.screen, **at_mark(app.state, mark))
+
+    app.push_screen(MarkList(), go)

@@ -1,0 +1,82 @@
+"""The command palette: actions that work here, kernels, ranges, marks, themes and open reports."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from nsys_tui.names import kernel_name, normalise_nvtx, visible
+from nsys_tui.render.palette import theme_files
+from nsys_tui.state import Selection, at_mark
+from nsys_tui.ui.dialogs.picker import Picker
+from nsys_tui.ui.keymap import GLOBAL, effective_keys, shown_key
+from nsys_tui.ui.matching import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from nsys_tui.ui.app import NsysTuiApp
+
+MOST_NAMES = 20_000
+"""Names of one kind offered: filtering more would stall the keyboard."""
+
+
+def open_palette(app: NsysTuiApp) -> None:
+    """Shows the palette; choosing an entry runs it."""
+    entries = [
+        *_actions(app),
+        *_reports(app),
+        *_marks(app),
+        *_themes(app),
+        *_names(app),
+    ]
+    app.push_screen(Picker("Palette", entries), lambda chosen: _run(app, chosen))
+
+
+def _run(app: NsysTuiApp, chosen: Callable[[], object] | None) -> None:
+    if chosen is not None:
+        app.call_later(chosen)
+
+
+def _actions(app: NsysTuiApp) -> Iterator[Entry]:
+    own = app.front.ACTIONS if app.front is not None else ()
+    for action in (*own, *GLOBAL):
+        if action.id != "app.palette" and app.handler(action.id) is not None:
+            keys = effective_keys(action, app.keymap)
+            run = partial(app.action_do, action.id)
+            yield Entry(action.help, shown_key(keys[0]) if keys else "", run)
+
+
+def _reports(app: NsysTuiApp) -> Iterator[Entry]:
+    for session in app.sessions:
+        if session is not app.session:
+            yield Entry(str(session.path), "report", partial(app.bring_to_front, session))
+
+
+def _marks(app: NsysTuiApp) -> Iterator[Entry]:
+    for mark in app.state.marks.values():
+        changes = at_mark(app.state, mark)
+        text = " ".join(part for part in (mark.letter, mark.label, mark.note) if part)
+        yield Entry(visible(text), "mark", partial(app.show, mark.screen, **changes))
+
+
+def _themes(app: NsysTuiApp) -> Iterator[Entry]:
+    for name in sorted(theme_files(app.theme_folder)):
+        yield Entry(f"theme {name}", "theme", partial(app.use_theme, name))
+
+
+def _names(app: NsysTuiApp) -> Iterator[Entry]:
+    """Kernels and ranges by name, from the parts that are there."""
+    report = app.session.report
+    if report is None:
+        return
+    if app.session.exact and app.handler("view.kernels"):
+        style = app.state.display.names
+        names = report.operations.names[:MOST_NAMES]
+        for name in dict.fromkeys(kernel_name(n.short, n.demangled, style) for n in names):
+            selection = Selection("kernel_name", (name,), label=name)
+            yield Entry(visible(name), "kernel", partial(app.show, "kernels", selection=selection))
+    if "ranges" in app.session.loaded and app.handler("view.nvtx"):
+        for name in dict.fromkeys(map(normalise_nvtx, report.ranges.names[:MOST_NAMES])):
+            selection = Selection("range_name", (name,), label=name)
+            yield Entry(visible(name), "range", partial(app.show, "nvtx", selection=selection))

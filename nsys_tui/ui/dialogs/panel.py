@@ -1,0 +1,198 @@
+"""The display panel: how things are drawn, changed while the screen behind redraws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+from nsys_tui.errors import NsysTuiError
+from nsys_tui.names import NameStyle
+from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.render.palette import theme_files
+from nsys_tui.state import (
+    ALL_DEPTHS,
+    ColourBy,
+    CounterStyle,
+    Density,
+    TimeFormat,
+    displayed,
+)
+from nsys_tui.ui.session import initial_state
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from textual.app import ComposeResult
+
+    from nsys_tui.ui.app import NsysTuiApp
+
+MUTED: Final = style(Ink.MUTED)
+KEY: Final = style(Ink.MARK, emphasis=Emphasis.BOLD)
+DURATIONS: Final = (0, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+DEPTHS: Final = (1, 2, 3, 4, 6, 8, ALL_DEPTHS)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One line of the panel."""
+
+    key: str
+    """Dotted key of the config file."""
+    label: str
+    options: Callable[[NsysTuiApp], Sequence[Any]]
+    get: Callable[[NsysTuiApp], Any]
+    put: Callable[[NsysTuiApp, Any], None]
+    show: Callable[[Any], str] = str
+
+
+def _display(label: str, name: str, options: Sequence[Any], **extra: Any) -> Setting:
+    def put(app: NsysTuiApp, value: Any) -> None:
+        app.set_state(displayed(app.state, **{name: value}))
+
+    return Setting(
+        f"display.{name}",
+        label,
+        lambda _: options,
+        lambda app: getattr(app.state.display, name),
+        put,
+        **extra,
+    )
+
+
+def _put_duration(app: NsysTuiApp, value: int) -> None:
+    app.set_state(replace(app.state, filter=replace(app.state.filter, min_duration=value)))
+
+
+SETTINGS: Final[tuple[Setting, ...]] = (
+    _display("colour by", "colour_by", tuple(ColourBy)),
+    _display("lanes", "density", tuple(Density)),
+    _display(
+        "NVTX depth", "nvtx_depth", DEPTHS, show=lambda n: "all" if n >= ALL_DEPTHS else str(n)
+    ),
+    _display("labels", "labels", (True, False), show=lambda on: "inside" if on else "off"),
+    _display("names", "names", tuple(NameStyle)),
+    _display("time", "time", tuple(TimeFormat)),
+    _display("counters", "counters", tuple(CounterStyle)),
+    Setting(
+        "display.min_duration",
+        "shorter hidden",
+        lambda _: DURATIONS,
+        lambda app: app.state.filter.min_duration,
+        _put_duration,
+        lambda ns: format_duration(ns) if ns else "nothing",
+    ),
+    Setting(
+        "display.theme",
+        "theme",
+        lambda app: sorted(theme_files(app.theme_folder)),
+        lambda app: app.palette.name,
+        lambda app, name: app.use_theme(name),
+    ),
+    Setting(
+        "display.ascii",
+        "characters",
+        lambda _: (False, True),
+        lambda app: app.ascii,
+        lambda app, value: app.use_ascii(value),
+        lambda ascii_only: "ASCII" if ascii_only else "Unicode",
+    ),
+)
+
+
+class DisplayPanel(ModalScreen[None]):
+    """A strip at the right; the screen to its left redraws with each change."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,C,q", "dismiss(None)", show=False),
+        Binding("right,space,l", "change(1)", show=False),
+        Binding("left,h", "change(-1)", show=False),
+        Binding("r", "reset", show=False),
+        Binding("w", "write", show=False),
+    ]
+    DEFAULT_CSS: ClassVar[str] = """
+    DisplayPanel { background: transparent; align: right top; }
+    DisplayPanel LinePane { width: 42; height: 18; margin-top: 2; }
+    """
+    app: NsysTuiApp
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changed: set[str] = set()
+
+    def compose(self) -> ComposeResult:
+        """One pane."""
+        yield LinePane("Display", "esc close", always_cursor=True)
+
+    def on_mount(self) -> None:
+        """Shows the values in force."""
+        self._draw()
+
+    def _draw(self) -> None:
+        lines: list[list[tuple[str, int]]] = []
+        for setting in SETTINGS:
+            value = setting.show(setting.get(self.app))
+            here = setting.key in self._changed
+            source = "here" if here else self.app.config.source(setting.key)
+            lines.append([(f" {setting.label:<15}", 0), (f"{value:<13}", KEY), (source, MUTED)])
+        choices: list[object] = [*SETTINGS, None, None]
+        lines += [[("", 0)], [(" <- -> change  r reset  w write to config", MUTED)]]
+        self.query_one(LinePane).show(lines, choices)
+
+    def _chosen(self) -> Setting | None:
+        choice = self.query_one(LinePane).choice
+        return choice if isinstance(choice, Setting) else None
+
+    def action_change(self, step: int) -> None:
+        """Takes the next value of the line under the cursor."""
+        if (setting := self._chosen()) is None:
+            return
+        options = list(setting.options(self.app))
+        now = setting.get(self.app)
+        at = options.index(now) if now in options else -1
+        self._put(setting, options[(at + step) % len(options)])
+
+    def action_reset(self) -> None:
+        """Goes back to what config and flags say."""
+        if (setting := self._chosen()) is None:
+            return
+        start = initial_state(self.app.config.display)
+        name = setting.key.removeprefix("display.")
+        values = {
+            "min_duration": start.filter.min_duration,
+            "theme": self.app.first_theme,
+            "ascii": self.app.first_ascii,
+        }
+        self._put(setting, values.get(name, getattr(start.display, name, None)))
+        self._changed.discard(setting.key)
+        self._draw()
+
+    def _put(self, setting: Setting, value: Any) -> None:
+        try:
+            setting.put(self.app, value)
+        except NsysTuiError as error:
+            self.app.say(str(error))
+        else:
+            self._changed.add(setting.key)
+        self._draw()
+
+    def action_write(self) -> None:
+        """Writes the line under the cursor to the user's config file."""
+        if (setting := self._chosen()) is None:
+            return
+        from nsys_tui.config_edit import save_setting
+
+        value = setting.get(self.app)
+        stored = value if isinstance(value, bool | int) else str(value)
+        if setting.key in ("display.labels", "display.nvtx_depth"):
+            stored = setting.show(value)
+        try:
+            save_setting(self.app.config.path, setting.key, stored)
+        except (NsysTuiError, OSError) as error:
+            self.app.say(f"not written: {error}")
+        else:
+            self.app.say(f"{setting.key} written to {self.app.config.path}")

@@ -1,0 +1,120 @@
+"""Picker: type to filter a list, Enter takes the line under the cursor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from nsys_tui.names import cell_len
+from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.ui.matching import Entry, matching
+from nsys_tui.ui.widgets.frame import Framed
+from nsys_tui.ui.widgets.lines import LinePane
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual.app import ComposeResult
+
+SHOWN: Final = 500
+"""Most lines listed; the heading says how many there are."""
+
+KEY: Final = style(Ink.MARK, emphasis=Emphasis.BOLD)
+
+
+class DialogBox(Vertical, Framed):
+    """The frame of a dialog."""
+
+
+class Picker(ModalScreen[Any]):
+    """Returns the value of the chosen entry, or None.
+
+    Args:
+        title: heading of the dialog.
+        entries: what there is to choose from.
+        typed: what stands in the box at first.
+        free: Enter on something that no entry has returns the typed text itself.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", show=False),
+        Binding("enter", "take", show=False, priority=True),
+        Binding("up", "step(-1)", show=False, priority=True),
+        Binding("down", "step(1)", show=False, priority=True),
+        Binding("pageup", "page(-1)", show=False, priority=True),
+        Binding("pagedown", "page(1)", show=False, priority=True),
+    ]
+    DEFAULT_CSS: ClassVar[str] = """
+    Picker { align: center middle; background: transparent; }
+    Picker DialogBox { width: 76; max-width: 100%; height: 80%; min-height: 12; }
+    Picker Input { height: 1; }
+    Picker LinePane { height: 1fr; border: none; }
+    """
+
+    def __init__(
+        self, title: str, entries: Sequence[Entry], *, typed: str = "", free: bool = False
+    ) -> None:
+        super().__init__()
+        self._title, self._entries, self._free = title, entries, free
+        self._typed = typed
+
+    def compose(self) -> ComposeResult:
+        """A box with the input line above the list."""
+        box = DialogBox(
+            Input(self._typed, placeholder="type to filter", compact=True),
+            LinePane(framed=False, always_cursor=True),
+        )
+        box.heading(self._title, "enter: choose, esc: close")
+        yield box
+
+    def on_mount(self) -> None:
+        """Shows everything."""
+        self.query_one(Input).cursor_blink = False
+        self.query_one(LinePane).can_focus = False
+        self._filter(self._typed)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filters anew."""
+        self._filter(event.value)
+
+    def _filter(self, typed: str) -> None:
+        self._typed = typed
+        found = matching(self._entries, typed)
+        width = max((cell_len(entry.detail) for entry in found[:SHOWN]), default=0)
+        pane = self.query_one(LinePane)
+        lines = [[(f" {entry.detail:<{width}}  ", KEY), (entry.text, 0)] for entry in found[:SHOWN]]
+        pane.cursor = 0
+        if lines:
+            pane.show(lines, found[:SHOWN])
+        else:
+            pane.show([[(" nothing fits", style(Ink.MUTED))]])
+        rest = f"{len(found)} of {len(self._entries)}, " if typed else f"{len(found)}, "
+        self.query_one(DialogBox).heading(self._title, f"{rest}enter: choose, esc: close")
+
+    def action_step(self, step: int) -> None:
+        """Moves the cursor of the list."""
+        self.query_one(LinePane).action_move(step)
+
+    def action_page(self, direction: int) -> None:
+        """Moves it by a page."""
+        self.query_one(LinePane).action_page(direction)
+
+    def action_take(self) -> None:
+        """Returns what is under the cursor."""
+        typed = self.query_one(Input).value
+        if typed != self._typed:  # Enter may overtake the change that the last key announced
+            self._filter(typed)
+        entry = self.query_one(LinePane).choice
+        if isinstance(entry, Entry):
+            self.dismiss(entry.value)
+        elif self._free:
+            self.dismiss(typed)
+
+    def on_line_pane_chosen(self, message: LinePane.Chosen) -> None:
+        """A double click takes a line."""
+        if isinstance(message.choice, Entry):
+            self.dismiss(message.choice.value)

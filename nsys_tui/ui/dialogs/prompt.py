@@ -1,0 +1,104 @@
+"""Prompt: one line of text with a check; Confirm: a question answered by a letter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from nsys_tui.errors import NsysTuiError
+from nsys_tui.names import visible
+from nsys_tui.ui.dialogs.picker import DialogBox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from textual import events
+    from textual.app import ComposeResult
+
+
+class Prompt(ModalScreen[str | None]):
+    """Asks for one line of text.
+
+    Args:
+        title: heading.
+        hint: one line below the box, such as an example.
+        value: what stands in the box at first.
+        check: called with the text; if it raises ``NsysTuiError``, that is shown and nothing ends.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
+    DEFAULT_CSS: ClassVar[str] = """
+    Prompt { align: center middle; background: transparent; }
+    Prompt DialogBox { width: 64; max-width: 100%; height: auto; }
+    Prompt Input { height: 1; }
+    Prompt Static { height: auto; color: $muted; }
+    """
+
+    def __init__(
+        self,
+        title: str,
+        hint: str = "",
+        value: str = "",
+        check: Callable[[str], object] | None = None,
+    ) -> None:
+        super().__init__()
+        self._title, self._hint, self._value, self._check = title, hint, value, check
+
+    def compose(self) -> ComposeResult:
+        """Box, input and hint."""
+        box = DialogBox(
+            Input(self._value, compact=True), Static(Content(self._hint), id="hint", markup=False)
+        )
+        box.heading(self._title, "enter: ok, esc: close")
+        yield box
+
+    def on_mount(self) -> None:
+        """No blinking."""
+        self.query_one(Input).cursor_blink = False
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Checks the text and returns it."""
+        try:
+            if self._check is not None:
+                self._check(event.value)
+        except NsysTuiError as error:
+            self.query_one("#hint", Static).update(Content(visible(" ".join(str(error).split()))))
+        else:
+            self.dismiss(event.value)
+
+
+class Confirm(ModalScreen[str | None]):
+    """Asks a question that one key answers.
+
+    Args:
+        question: the whole question.
+        answers: key to what it means, such as ``{"y": "discard", "n": "keep"}``.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
+    DEFAULT_CSS: ClassVar[str] = """
+    Confirm { align: center middle; background: transparent; }
+    Confirm DialogBox { width: 64; max-width: 100%; height: auto; }
+    Confirm Static { height: auto; }
+    """
+
+    def __init__(self, question: str, answers: Mapping[str, str]) -> None:
+        super().__init__()
+        self._question, self._answers = question, answers
+
+    def compose(self) -> ComposeResult:
+        """The question and what the keys mean."""
+        keys = "   ".join(f"{key} {meaning}" for key, meaning in self._answers.items())
+        box = DialogBox(Static(Content(f"{visible(self._question)}\n\n{keys}   esc neither")))
+        box.heading("Please answer")
+        yield box
+
+    def on_key(self, event: events.Key) -> None:
+        """One of the answers ends it."""
+        if event.character in self._answers:
+            event.stop()
+            self.dismiss(event.character)

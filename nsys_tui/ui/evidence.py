@@ -1,0 +1,48 @@
+"""From a row of a table to its place on the timeline: the same for every screen with evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from nsys_tui.analysis.timeline_events import key_of, kind_of, naming
+from nsys_tui.state import Cursor, Selection, Window
+
+if TYPE_CHECKING:
+    from nsys_tui.model.events import EventSet
+    from nsys_tui.ui.app import NsysTuiApp
+
+AROUND: Final = 5
+"""The window is so many times as long as the event, so that its neighbours are seen."""
+SHORTEST: Final = 50_000
+"""Narrowest window around an event, ns."""
+
+
+def selection_of(events: EventSet, row: int, name_style: str) -> Selection:
+    """One event as what is selected."""
+    start = int(events.start[row])
+    span = Window(start, max(int(events.end[row]), start))
+    label = naming(events, name_style)(row)
+    return Selection(kind_of(events), tuple(key_of(events, row)), span, label=label)
+
+
+def window_around(span: Window, extent: tuple[int, int]) -> Window | None:
+    """A window with a span in its middle, inside the trace; None where it would hold all of it."""
+    width = max(span.width * AROUND, SHORTEST)
+    lo, hi = extent
+    if width >= hi - lo:
+        return None
+    start = min(max(span.start - (width - span.width) // 2, lo), hi - width)
+    return Window(start, start + width)
+
+
+def show_on_timeline(app: NsysTuiApp, events: EventSet, row: int) -> None:
+    """Goes to the timeline, around one event, with it selected; Esc comes back."""
+    if app.handler("view.timeline") is None:
+        app.say("this build has no timeline")
+        return
+    selection = selection_of(events, row, app.state.display.names)
+    changes: dict[str, Any] = {"selection": selection}
+    if selection.span is not None:
+        changes["window"] = window_around(selection.span, app.session.extent)
+        changes["cursor"] = Cursor(selection.span.start)
+    app.show("timeline", **changes)

@@ -1,0 +1,282 @@
+"""ReportScreen: the frame that all screens share, and how they learn what changed.
+
+A screen overrides ``body`` and the hooks ``show_report``, ``part_loaded``, ``state_changed`` and
+``load_finished``. Hooks run only while the screen is in front; what happened meanwhile is delivered
+when it comes back, so a hidden screen costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from textual.binding import Binding
+from textual.containers import Container
+from textual.content import Content
+from textual.geometry import Offset
+from textual.message import Message
+from textual.reactive import Reactive
+from textual.screen import Screen
+from textual.widgets import Static
+
+from nsys_tui.errors import CancelledError, NsysTuiError
+from nsys_tui.names import visible
+from nsys_tui.ui.keymap import GLOBAL, SCREENS, Action, effective_keys, shown_key
+from nsys_tui.ui.loader import telling, unexpected
+from nsys_tui.ui.messages import Failed, WorkEnded
+from nsys_tui.ui.times import window_text
+from nsys_tui.ui.trim import trim
+from nsys_tui.ui.widgets.chrome import KeyLine, StatusLine, TabLine, TitleLine
+from nsys_tui.ui.working import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from textual import events
+    from textual.app import ComposeResult
+    from textual.widget import Widget
+
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
+    from nsys_tui.state import ViewState
+    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.session import Session
+
+T = TypeVar("T")
+
+MIN_WIDTH, MIN_HEIGHT = 80, 24
+NOTHING = (0, 1)
+"""Extent of a report without events."""
+
+
+class Computed(Message):
+    """The result of ``ReportScreen.compute`` on its way back to the screen's own thread."""
+
+    bubble = False
+
+    def __init__(self, group: str, serial: int, deliver: Callable[[], None]) -> None:
+        super().__init__()
+        self.group = group
+        self.serial = serial
+        self.deliver = deliver
+
+
+class ReportScreen(Screen[None], inherit_bindings=False):
+    """Base of the screens behind the number keys."""
+
+    SCREEN: ClassVar[str] = ""
+    """Name in ``keymap.SCREENS``."""
+    ACTIONS: ClassVar[tuple[Action, ...]] = ()
+    """The screen's own actions; also set ``BINDINGS = bindings(ACTIONS)``."""
+
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("ctrl+c,super+c", "screen.copy_text", "Copy selected text", show=False)
+    ]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide"), (160, "-xwide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-medium"), (40, "-tall")]  # noqa: RUF012
+    app: NsysTuiApp
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
+    """Panes show focus themselves: painting the whole screen for it took 25 ms at 160x45."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    ReportScreen { layout: vertical; overflow: hidden hidden; }
+    ReportScreen > #body { height: 1fr; width: 1fr; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen_session: Session | None = None
+        self._seen_report: Report | None = None
+        self._seen_parts: set[str] = set()
+        self._seen_state: ViewState | None = None
+        self._seen_finished = False
+        self._serials: dict[str, int] = {}
+
+    @property
+    def session(self) -> Session:
+        """The report in front, with its view state."""
+        return self.app.session
+
+    @property
+    def report(self) -> Report | None:
+        """The open report; None until its metadata are read."""
+        return self.session.report
+
+    @property
+    def state(self) -> ViewState:
+        """The shared view state; replace it with ``self.app.set_state``."""
+        return self.session.state
+
+    @property
+    def long_name(self) -> str:
+        """What the tab says."""
+        return next((spec.long for spec in SCREENS if spec.name == self.SCREEN), self.SCREEN)
+
+    def tab_offset(self, name: str) -> Offset | None:
+        """Where a screen's tab is, or None where it has none."""
+        tabs = self.query_one(TabLine)
+        spot = next((start for start, _, tab in tabs.targets if tab == name), None)
+        return None if spot is None else tabs.region.offset + Offset(spot, 0)
+
+    def body(self) -> Iterable[Any]:
+        """Widgets between tabs and footer."""
+        return ()
+
+    def show_report(self) -> None:
+        """A report's metadata are there, or another report came to the front: start afresh."""
+
+    def part_loaded(self, part: str) -> None:
+        """One of ``PARTS`` is complete; ``sample`` stands for a sample of the operations."""
+
+    def state_changed(self, old: ViewState, new: ViewState) -> None:
+        """The shared view state was replaced."""
+
+    def load_finished(self) -> None:
+        """Nothing more will be loaded by itself."""
+
+    def view(self) -> Any:
+        """Scroll position and sort order for the history; anything ``restore`` understands."""
+        return None
+
+    def restore(self, view: Any) -> None:
+        """Takes up what ``view`` gave, after going back."""
+
+    def compose(self) -> ComposeResult:
+        """Builds the frame around the body."""
+        yield Static(id="notice")
+        yield TitleLine(id="title")
+        yield TabLine(id="tabs")
+        yield Container(*self.body(), id="body")
+        yield StatusLine(id="status")
+        yield KeyLine(id="keys")
+
+    def on_mount(self) -> None:
+        """Catches up with what is loaded."""
+        self.sync()
+
+    def on_screen_resume(self) -> None:
+        """Catches up with what happened while the screen was hidden."""
+        self.sync()
+
+    def on_descendant_focus(self) -> None:
+        """Other keys may work in the newly focused pane."""
+        self.refresh_keys()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Below the smallest size a notice takes the place of the body."""
+        small = event.size.width < MIN_WIDTH or event.size.height < MIN_HEIGHT
+        self.set_class(small, "-too-small")
+        if small:
+            size = f"{event.size.width}x{event.size.height}"
+            text = (
+                f"needs {MIN_WIDTH}x{MIN_HEIGHT}, this is {size}: enlarge the terminal,"
+                f" or run: nsys-tui overview {visible(self.session.name)}"
+            )
+            self.query_one("#notice", Static).update(Content(text))
+        self.refresh_keys()
+
+    def sync(self) -> None:
+        """Delivers to the hooks whatever they have not seen yet."""
+        if not self.is_mounted or not self.is_current:
+            return
+        session = self.app.session
+        if session is not self._seen_session or session.report is not self._seen_report:
+            self._seen_session, self._seen_report = session, session.report
+            self._seen_parts, self._seen_finished = set(), False
+            self._seen_state = session.state
+            self._serials = {group: serial + 1 for group, serial in self._serials.items()}
+            if session.report is not None:
+                self.show_report()
+        for part in [part for part in session.loaded if part not in self._seen_parts]:
+            self._seen_parts.add(part)
+            self.part_loaded(part)
+        if session.finished and not self._seen_finished:
+            self._seen_finished = True
+            self.load_finished()
+        if self._seen_state is not session.state:
+            old, self._seen_state = self._seen_state, session.state
+            if old is not None:
+                self.state_changed(old, session.state)
+        self.refresh_chrome()
+
+    def refresh_chrome(self) -> None:
+        """Brings title, tabs, status and footer up to date."""
+        self.query_one(TitleLine).show(*self.title_parts())
+        self.query_one(TabLine).show(self.SCREEN)
+        self.refresh_status()
+        self.refresh_keys()
+
+    def refresh_status(self) -> None:
+        """Brings the progress or error line up to date."""
+        text, error = self.app.status_text()
+        self.query_one(StatusLine).say(text, error=error)
+
+    def title_parts(self) -> tuple[str, str]:
+        """Left and right part of the title line."""
+        session = self.session
+        left = " | ".join(part for part in ("nsys-tui", session.name, session.gpus) if part)
+        left = visible(left)
+        if session.report is None or not session.loaded:
+            return left, ""
+        if session.finished and session.extent == NOTHING:
+            return left, "no events"
+        text = window_text(session.window, self.state.display.time, session.report)
+        return left, f"{text} (all)" if self.state.window is None else text
+
+    def refresh_keys(self) -> None:
+        """Shows in the footer the ranked actions that work here."""
+        ranked = sorted(
+            (action for action in (*self.ACTIONS, *GLOBAL) if action.rank), key=lambda a: a.rank
+        )
+        keymap = self.app.keymap
+        self.query_one(KeyLine).show_keys(
+            tuple(
+                (shown_key(effective_keys(action, keymap)[0]), action)
+                for action in ranked
+                if self.app.handler(action.id)
+            )
+        )
+
+    def compute_telling(
+        self, group: str, work: Callable[[Progress], T], done: Callable[[T], None]
+    ) -> None:
+        """``compute`` for work that lasts: it gets a progress callback, and Esc cancels it."""
+        if self.session.finished:
+            self.session.cancel.clear()
+        progress = telling(self.session, self.app.post_message)
+
+        def told() -> T:
+            try:
+                return work(progress)
+            finally:
+                self.app.post_message(WorkEnded())
+
+        self.compute(group, told, done)
+
+    def compute(self, group: str, work: Callable[[], T], done: Callable[[T], None]) -> None:
+        """Runs ``work`` in a thread and ``done`` with its result on the screen's own thread.
+
+        A later call with the same ``group``, or another report, makes an earlier result void.
+        Errors go to the error bar.
+        """
+        serial = self._serials[group] = self._serials.get(group, 0) + 1
+
+        def job() -> None:
+            try:
+                with counted(self.app.jobs):
+                    value = work()
+            except CancelledError:
+                return
+            except NsysTuiError as error:
+                self.app.post_message(Failed(error))
+            except Exception as error:
+                self.app.post_message(Failed(unexpected(error)))
+            else:
+                self.post_message(Computed(group, serial, lambda: done(value)))
+                trim()
+
+        self.run_worker(job, thread=True, group=group, exit_on_error=False)
+
+    def on_computed(self, message: Computed) -> None:
+        """Takes a result in, unless it is void by now."""
+        if self._serials.get(message.group) == message.serial:
+            message.deliver()

@@ -1,0 +1,204 @@
+"""The capture form as data: its fields, how each changes, and the lines that show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from nsys_tui.capture.options import OPTIONS, Kind
+from nsys_tui.capture.plan import Form, Plan, plan_from_form
+from nsys_tui.capture.presets import presets
+from nsys_tui.capture.targets import all_targets
+from nsys_tui.errors import NsysTuiError, UsageError
+from nsys_tui.render.cells import Emphasis, Ink, style
+
+if TYPE_CHECKING:
+    from nsys_tui.capture.again import Again
+    from nsys_tui.config import Config
+    from nsys_tui.config_values import OptionValue
+    from nsys_tui.ui.widgets.lines import Line
+
+MUTED: Final = style(Ink.MUTED)
+STRONG: Final = style(emphasis=Emphasis.BOLD)
+WARN: Final = style(Ink.STALL)
+
+SHOWN_OPTIONS: Final = (
+    "trace",
+    "capture-range",
+    "capture-range-end",
+    "nvtx-capture",
+    "delay",
+    "duration",
+    "sample",
+    "cudabacktrace",
+    "python-sampling",
+    "cuda-graph-trace",
+    "cuda-memory-usage",
+    "gpu-metrics-devices",
+)
+"""nsys options with a line of their own; the others go into the line "more"."""
+
+PLAIN: Final = {
+    "program": "program",
+    "target": "target",
+    "cwd": "directory",
+    "output": "output",
+    "preset": "preset",
+    "env": "env",
+    "env_from": "env from",
+    "functions_trace": "functions",
+    "extra": "more",
+}
+HINTS: Final = {
+    "program": "one line, split as a shell splits words; nothing is expanded",
+    "cwd": "working directory there; empty = the target's",
+    "output": "report name; empty = a fresh one; %q{SLURM_PROCID}, %h, %p are filled in by nsys",
+    "env": "NAME=VALUE, separated by blanks; no secrets here",
+    "env_from": "names whose values are taken from this environment at the start",
+    "functions_trace": "JSON file for --python-functions-trace",
+    "extra": "further options of nsys, as typed",
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """One line of the form."""
+
+    key: str
+    """A field of ``Form``, ``--name`` for an option of nsys, or ``replay:NAME``."""
+    label: str
+    value: str
+    hint: str = ""
+    choices: tuple[str, ...] = ()
+    """Space goes through them; empty for text."""
+    default: str = ""
+
+
+def fields(form: Form, config: Config, again: Again | None, ticked: frozenset[str]) -> list[Field]:
+    """The form's lines in their order."""
+    targets = tuple(target.name for target in all_targets(config))
+    choices = {"target": targets, "preset": ("", *presets(config.capture))}
+    lines = [
+        Field(key, label, _text(form, key), HINTS.get(key, ""), choices.get(key, ()))
+        for key, label in PLAIN.items()
+        if key not in ("env", "env_from", "functions_trace", "extra")
+    ]
+    lines += [_option_field(form, name) for name in SHOWN_OPTIONS]
+    lines += [
+        Field(key, PLAIN[key], _text(form, key), HINTS[key])
+        for key in ("functions_trace", "env", "env_from", "extra")
+    ]
+    others = sorted(set(form.options) - set(SHOWN_OPTIONS))
+    lines += [_option_field(form, name) for name in others]
+    for variable in again.variables if again else ():
+        value = (
+            "not replayed: " + variable.refused
+            if variable.refused
+            else _mark(variable.name in ticked)
+        )
+        boxes = () if variable.refused else ("[ ]", "[x]")
+        shown = f"{value}  ({variable.length} characters, redacted)"
+        lines.append(Field(f"replay:{variable.name}", variable.name, shown, "", boxes))
+    return lines
+
+
+def _mark(on: bool) -> str:
+    return "[x] replay" if on else "[ ] not replayed"
+
+
+def _option_field(form: Form, name: str) -> Field:
+    option = OPTIONS.get(name)
+    value = form.options.get(name, "")
+    text = value if isinstance(value, str) else ",".join(value)
+    if option is None:
+        return Field(f"--{name}", name, text)
+    if option.kind is Kind.FLAG:
+        choices: tuple[str, ...] = ("", "true", "false")
+    elif option.kind is Kind.CHOICE or (option.choices and option.kind is Kind.TEXT):
+        choices = ("", *option.choices)
+    else:
+        choices = ()
+    hint = option.help + (f": {', '.join(option.choices[:12])} …" if option.choices else "")
+    return Field(f"--{name}", name, text, hint, choices, option.default)
+
+
+def _text(form: Form, key: str) -> str:
+    value = getattr(form, key)
+    if key == "env":
+        return " ".join(f"{name}={text}" for name, text in value.items())
+    return " ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def changed(form: Form, key: str, text: str) -> Form:
+    """The form with one field set from text.
+
+    Raises:
+        UsageError: the text is no value for that field.
+    """
+    if key.startswith("--"):
+        options: dict[str, OptionValue] = dict(form.options)
+        option = OPTIONS.get(key[2:])
+        words = option is not None and option.kind is Kind.WORDS
+        options[key[2:]] = tuple(text.replace(" ", ",").split(",")) if words and text else text
+        if not text:
+            options.pop(key[2:])
+        return replace(form, options=options)
+    if key == "env":
+        pairs = [word.partition("=") for word in text.split()]
+        for name, separator, _ in pairs:
+            if not separator:
+                raise UsageError(f"{name}: no =", hint="write NAME=VALUE")
+        return replace(form, env={name: value for name, _, value in pairs})
+    if key == "env_from":
+        return replace(form, env_from=tuple(text.split()))
+    changes: dict[str, Any] = {key: text}
+    return replace(form, **changes)
+
+
+def next_choice(entry: Field) -> str:
+    """The choice after the present one."""
+    choices = entry.choices
+    place = choices.index(entry.value) if entry.value in choices else 0
+    return choices[(place + 1) % len(choices)]
+
+
+def form_lines(entries: list[Field], width: int) -> list[Line]:
+    """The form, one line per field."""
+    room = max(len(entry.label) for entry in entries) + 2
+    lines: list[Line] = []
+    for entry in entries:
+        value = entry.value or (f"({entry.default})" if entry.default else "-")
+        ink = 0 if entry.value else MUTED
+        mark = "<> " if entry.choices else "   "
+        lines.append([(f" {entry.label:<{room}}", MUTED), (mark, MUTED), (value[:width], ink)])
+    return lines
+
+
+def planned(form: Form, config: Config) -> Plan | NsysTuiError:
+    """The plan of a form, or why there is none yet."""
+    try:
+        return plan_from_form(form, config)
+    except NsysTuiError as error:
+        return error
+
+
+def command_lines(plan: Plan | NsysTuiError, width: int) -> list[Line]:
+    """The exact command and what there is to say about it."""
+    if isinstance(plan, NsysTuiError):
+        parts = (plan.title, plan.message, plan.hint)
+        return [[(part, WARN if part is plan.title else MUTED)] for part in parts if part]
+    lines: list[Line] = [[(text, STRONG)] for text in _wrapped(plan.command_text(), width)]
+    where = f"on {plan.target.name}" + (f" in {plan.cwd}" if plan.cwd else "")
+    lines.append([(where, MUTED)])
+    for remark in plan.advice():
+        tail = f" ({remark.remedy})" if remark.remedy else ""
+        for number, text in enumerate(_wrapped(f"{remark.severity}: {remark.text}{tail}", width)):
+            ink = WARN if remark.severity != "note" and not number else MUTED
+            lines.append([(text, ink)])
+    return lines
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    from textwrap import wrap
+
+    return wrap(text, max(20, width), break_long_words=True, break_on_hyphens=False) or [""]

@@ -1,0 +1,257 @@
+"""HeatPane: ranks over time in one pane, with a cursor on a rank and a moment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+from rich.segment import Segment
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.strip import Strip
+
+from nsys_tui.fleet.heat_text import group_labels, scale_text, value_text
+from nsys_tui.names import cell_len, pad, visible
+from nsys_tui.render.axis import draw_axis
+from nsys_tui.render.cells import Emphasis, Ink, Row, category_ink, style
+from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.render.heatmap import groups, heat, squeeze
+from nsys_tui.render.viewport import Viewport
+from nsys_tui.state import TimeFormat
+from nsys_tui.ui.times import moment_text
+from nsys_tui.ui.widgets.frame import Framed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from textual import events
+
+    from nsys_tui.fleet.maps import HeatMap
+    from nsys_tui.ui.app import NsysTuiApp
+
+LABEL: Final = 14
+"""Most cells for the names of the rows."""
+MARGIN: Final = 2
+"""An opened window is so many cells longer on either side of the cursor."""
+
+
+class HeatPane(Framed, can_focus=True):
+    """Draws one heat map; neighbouring ranks share a row where there are too many."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "step(0, -1)", show=False),
+        Binding("right,l", "step(0, 1)", show=False),
+        Binding("up,k", "step(-1, 0)", show=False),
+        Binding("down,j", "step(1, 0)", show=False),
+        Binding("pageup", "step(-10, 0)", show=False),
+        Binding("pagedown", "step(10, 0)", show=False),
+        Binding("home", "step(0, -100000)", show=False),
+        Binding("end", "step(0, 100000)", show=False),
+    ]
+    app: NsysTuiApp
+
+    class Moved(Message):
+        """The cursor is on another row of the map; only the last of several is delivered."""
+
+        def __init__(self, row: int) -> None:
+            super().__init__()
+            self.row = row
+
+        def can_replace(self, message: Message) -> bool:
+            """A later one makes this one pointless."""
+            return isinstance(message, HeatPane.Moved)
+
+    class Opened(Message):
+        """Enter or a double click: a rank is wanted, at the time under the cursor."""
+
+        def __init__(self, row: int, window: tuple[int, int] | None) -> None:
+            super().__init__()
+            self.row = row
+            self.window = window
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.shown: HeatMap | None = None
+        self.row = 0
+        """Row of the map under the cursor."""
+        self.column: int | None = None
+        """Cell of time under the cursor; None before it was moved."""
+        self._drawn: tuple[object, list[Row]] | None = None
+        self.heading("Heat map")
+
+    def show(self, shown: HeatMap | None) -> None:
+        """Replaces the map; the cursor stays as far as it can."""
+        self.shown, self._drawn = shown, None
+        self.row = min(self.row, max(len(shown.labels) - 1, 0)) if shown else 0
+        self._say()
+        self.refresh()
+
+    def put_row(self, row: int) -> None:
+        """Moves the cursor to a row of the map."""
+        if self.shown is not None and row != self.row and 0 <= row < len(self.shown.labels):
+            self.row = row
+            self._say()
+            self.refresh()
+
+    # Where things are -------------------------------------------------------------------------
+
+    @property
+    def _height(self) -> int:
+        """Rows drawn below the axis."""
+        count = len(self.shown.labels) if self.shown else 0
+        return max(0, min(self.size.height - 1, count))
+
+    @property
+    def _gutter(self) -> int:
+        labels = self.shown.labels if self.shown else ()
+        names = [cell_len(visible(label)) for label in labels]
+        return min(max([4, *names]), LABEL) + 1
+
+    @property
+    def cells(self) -> int:
+        """Cells of time."""
+        return max(1, self.size.width - self._gutter)
+
+    def _groups(self) -> NDArray[np.intp]:
+        count = len(self.shown.labels) if self.shown else 0
+        return groups(count, self._height)
+
+    def _line_of(self, row: int) -> int:
+        return int(np.searchsorted(self._groups(), row, side="right")) - 1
+
+    def window(self) -> tuple[int, int] | None:
+        """Fleet time around the cursor, or None before it was moved."""
+        if self.shown is None or self.column is None:
+            return None
+        first, last = int(self.shown.edges[0]), int(self.shown.edges[-1])
+        cell = max((last - first) // self.cells, 1)
+        middle = first + cell * self.column
+        return middle - MARGIN * cell, middle + (MARGIN + 1) * cell
+
+    # Drawing ----------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        """The axis first, then the rows."""
+        width, inks = self.size.width, self.app.inks
+        rows = self._draw()
+        if y >= len(rows):
+            return Strip.blank(width, inks[0])
+        return Strip([Segment(text, inks[code]) for text, code in rows[y].runs()], width)
+
+    def _draw(self) -> list[Row]:
+        inks = self.app.inks
+        key = (self.size, self.row, self.column, self.has_focus, id(inks), self.app.ascii,
+               self.app.state.display.time)  # fmt: skip
+        if self._drawn is None or self._drawn[0] != key:
+            self._drawn = (key, self._fresh())
+        return self._drawn[1]
+
+    def _fresh(self) -> list[Row]:
+        shown, gutter, width = self.shown, self._gutter, self.size.width
+        if shown is None or not self._height:
+            return []
+        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        ink = Ink.COUNTER if shown.category is None else category_ink(shown.category)
+        drawn = heat(shown.values, self._height, self.cells, glyphs, shown.top, ink)
+        rows = [self._axis(gutter, width)]
+        here = self._line_of(self.row)
+        for place, (label, line) in enumerate(
+            zip(group_labels(shown, len(drawn)), drawn, strict=True)
+        ):
+            row = Row.blank(width)
+            mark = ">" if place == here else " "
+            row.put(0, pad(mark + visible(label, self.app.ascii), gutter - 1))
+            row.chars[gutter:width] = line.chars[: width - gutter]
+            row.styles[gutter:width] = line.styles[: width - gutter]
+            if place == here:
+                row.emphasise(0, gutter - 1, Emphasis.BOLD)
+            rows.append(row)
+        if self.column is not None:
+            spot = gutter + min(self.column, self.cells - 1)
+            for place, row in enumerate(rows):
+                if self.has_focus or place == here + 1:
+                    row.emphasise(spot, spot + 1, Emphasis.REVERSE)
+        return rows
+
+    def _axis(self, gutter: int, width: int) -> Row:
+        assert self.shown is not None
+        first, last = int(self.shown.edges[0]), int(self.shown.edges[-1])
+        window = Viewport(first, last, self.cells)
+        row = Row.blank(width, style(Ink.AXIS))
+        axis = draw_axis(
+            window,
+            lambda moment, step: self._moment(moment, step),
+            glyphs_for(self.app.ascii, self.app.inks.theme.kind),
+            origin=first,
+        )
+        row.put(0, "rank")
+        row.chars[gutter:width] = axis.chars[: width - gutter]
+        row.styles[gutter:width] = axis.styles[: width - gutter]
+        return row
+
+    def _moment(self, moment: int, step: int) -> str:
+        kind = self.app.state.display.time
+        if kind is TimeFormat.ABSOLUTE:
+            kind = TimeFormat.AUTO
+        origin = int(self.shown.edges[0]) if self.shown else 0
+        return moment_text(moment, step, kind, None, origin)
+
+    def _say(self) -> None:
+        """Title and, under the cursor, rank, time and value."""
+        shown = self.shown
+        if shown is None:
+            self.heading("Heat map")
+            return
+        left = f"Heat map: {shown.title} (full: {scale_text(shown)})"
+        if self.column is None or not shown.labels:
+            self.heading(left, "m: next map  <- -> time  enter: open")
+            return
+        edges = groups(len(shown.edges) - 1, self.cells)
+        lo = int(edges[min(self.column, self.cells - 1)])
+        value = squeeze(shown.values[self.row : self.row + 1], 1, self.cells)[0, self.column]
+        start = int(shown.edges[lo])
+        step = max(1, int(shown.edges[-1] - shown.edges[0]) // self.cells)
+        label = shown.labels[self.row]
+        here = f"{label} at {self._moment(start, step)}: {value_text(shown, float(value))}"
+        self.heading(left, here if shown.rows[self.row] is None else f"rank {here}")
+
+    # Moving -----------------------------------------------------------------------------------
+
+    def action_step(self, down: int, right: int) -> None:
+        """Moves the cursor by rows drawn or cells."""
+        if self.shown is None or not self.shown.labels:
+            return
+        if right:
+            last = self.cells - 1
+            now = self.column if self.column is not None else (0 if right > 0 else last) - right
+            self.column = min(max(now + right, 0), last)
+        if down:
+            line = min(max(self._line_of(self.row) + down, 0), self._height - 1)
+            self.row = int(self._groups()[line])
+            self.post_message(self.Moved(self.row))
+        self._say()
+        self.refresh()
+
+    def action_nav_open(self) -> None:
+        """Opens the rank under the cursor."""
+        if self.shown is not None and self.shown.labels:
+            self.post_message(self.Opened(self.row, self.window()))
+
+    def on_click(self, event: events.Click) -> None:
+        """A click moves the cursor, a double click opens."""
+        spot = event.get_content_offset(self)
+        if spot is None or self.shown is None or not 1 <= spot.y <= self._height:
+            return
+        self.row = int(self._groups()[spot.y - 1])
+        if spot.x >= self._gutter:
+            self.column = min(spot.x - self._gutter, self.cells - 1)
+        self.post_message(self.Moved(self.row))
+        self._say()
+        self.refresh()
+        if event.chain > 1:
+            self.action_nav_open()
+
+    def on_resize(self) -> None:
+        """The cursor stays inside; the frame fills anew."""
+        if self.column is not None:
+            self.column = min(self.column, self.cells - 1)
+        super().on_resize()

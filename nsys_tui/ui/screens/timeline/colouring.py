@@ -1,0 +1,114 @@
+"""Colouring: what events are painted with, and what wide views of long lanes need for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.timeline_events import codes_of, texts_of
+from nsys_tui.model.categories import Category
+from nsys_tui.model.events import Operations, Ranges
+from nsys_tui.render.cells import SLOTS, category_ink
+from nsys_tui.render.dominant import ON_THE_FLY, Layers
+from nsys_tui.render.inks import duration_inks, own_inks, slot_inks
+from nsys_tui.state import ColourBy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from nsys_tui.analysis.timeline import Track
+    from nsys_tui.model.events import EventSet, UInt8
+    from nsys_tui.model.lanes import Lane
+    from nsys_tui.render.palette import Theme
+
+LAYERED: Final = 1_000_000
+"""Events of a lane up to which colours by name or stream are made exact for wide views."""
+
+
+def layers_of(tracks: Iterable[Track]) -> dict[int, Layers]:
+    """Busy time by category of the lanes that are too long to be counted at each drawing."""
+    lanes = [t.lane for t in tracks if t.lane is not None and len(t.lane) > ON_THE_FLY]
+    return {id(lane): _layers(lane) for lane in lanes}
+
+
+def _layers(lane: Lane) -> Layers:
+    """Busy time by category; a lane of one category needs no pass over its events."""
+    if isinstance(lane.category, np.ndarray):
+        return Layers.build(lane)
+    return Layers((lane.category or 0,), (None,))
+
+
+@dataclass(frozen=True, eq=False)
+class Colours:
+    """What events are painted with where it is not their category's colour."""
+
+    inks: Mapping[int, UInt8] = field(default_factory=dict)
+    """Ink of each event by ``id`` of its set."""
+    layers: Mapping[int, Layers] = field(default_factory=dict)
+    """By ``id`` of the lane, for wide views."""
+    own: tuple[str, ...] = ()
+    """Colours that ranges brought along, for the theme."""
+
+
+def colours_of(tracks: Iterable[Track], by: ColourBy, style: str, theme: Theme) -> Colours:
+    """Colours of events.
+
+    Args:
+        tracks: whose events.
+        by: ``CATEGORY`` leaves ranges the colours that the program gave them; ``STREAM`` colours
+            GPU work only; ``NAME`` gives the names with most time a colour each and one to all
+            others; ``DURATION`` goes by order of magnitude.
+        style: two kernels shown under one name share its colour.
+        theme: whose background own colours must stand out from.
+    """
+    tracks = tuple(tracks)
+    sets = {id(t.events): t.events for t in tracks if t.events is not None and t.lane is not None}
+    if by is ColourBy.CATEGORY:
+        return _own_colours({k: e for k, e in sets.items() if isinstance(e, Ranges)}, theme)
+    found = {key: _inks(events, by, style) for key, events in sets.items()}
+    inks = {key: column for key, column in found.items() if column is not None}
+    lanes = [
+        (t.lane, inks[id(t.events)]) for t in tracks if t.lane is not None and id(t.events) in inks
+    ]
+    layers = {
+        id(lane): Layers.build(lane, column)
+        for lane, column in lanes
+        if ON_THE_FLY < len(lane) <= LAYERED
+    }
+    return Colours(inks, layers)
+
+
+def _own_colours(sets: Mapping[int, Ranges], theme: Theme) -> Colours:
+    """One palette for all sets of ranges, those projected on a GPU included."""
+    if not sets:
+        return Colours()
+    argb = np.concatenate([ranges.color for ranges in sets.values()])
+    if (argb < 0).all():
+        return Colours()
+    painted, inks = own_inks(theme, argb, category_ink(Category.NVTX))
+    ends = np.cumsum([len(ranges) for ranges in sets.values()])[:-1]
+    parts = np.split(inks, ends)
+    return Colours(dict(zip(sets, parts, strict=True)), {}, painted.own)
+
+
+def _inks(events: EventSet, by: ColourBy, style: str) -> UInt8 | None:
+    if by is ColourBy.STREAM:
+        return slot_inks(events.stream) if isinstance(events, Operations) else None
+    if by is ColourBy.DURATION:
+        return duration_inks(events.duration)
+    codes = codes_of(events)
+    if codes is None:
+        return None
+    names = [forms[0] for forms in texts_of(events, style)]
+    if not names:
+        return None
+    total = np.zeros(len(names), np.int64)
+    np.add.at(total, codes, events.duration)
+    by_name: dict[str, int] = {}
+    for name, time in zip(names, total.tolist(), strict=True):
+        by_name[name] = by_name.get(name, 0) + time
+    heaviest = sorted(by_name, key=lambda name: (-by_name[name], name))
+    slot = {name: min(place, SLOTS - 1) for place, name in enumerate(heaviest)}
+    return slot_inks(np.array([slot[name] for name in names], np.int64)[codes])

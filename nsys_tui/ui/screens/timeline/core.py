@@ -1,0 +1,204 @@
+"""Core: what the timeline does when a report arrives piece by piece, or the shared state changes.
+
+Each kind of action lies in a file of its own and builds on this one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from nsys_tui.analysis.timeline_gpu import device_tracks
+from nsys_tui.analysis.timeline_sample import sample_tracks
+from nsys_tui.errors import CancelledError, NsysTuiError
+from nsys_tui.state import ColourBy
+from nsys_tui.ui.keymap import bindings
+from nsys_tui.ui.loader import unexpected
+from nsys_tui.ui.messages import Failed
+from nsys_tui.ui.screens.timeline.actions import ACTIONS
+from nsys_tui.ui.screens.timeline.building import TRACKS_OF, Built, build, explained_gaps, give_back
+from nsys_tui.ui.screens.timeline.colouring import Colours, colours_of, layers_of
+from nsys_tui.ui.screens.timeline.filtering import Filtered, filtered
+from nsys_tui.ui.screens.timeline.framing import Framing
+from nsys_tui.ui.screens.timeline.store import Store
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.timeline_area import Area
+    from nsys_tui.model.report import Report
+    from nsys_tui.state import ViewState
+
+ORDER = ("sample", "operations", "ranges", "devices", *TRACKS_OF, "explained")
+"""Parts are built in this order: streams first, then what all streams of a device do together."""
+
+
+HUELESS = frozenset(TRACKS_OF) - {"ranges", "projected"}
+"""Parts whose events carry no colours of their own."""
+
+
+class TimelineCore(Framing):
+    """What all actions of the timeline share."""
+
+    SCREEN = "timeline"
+    ACTIONS = ACTIONS
+    BINDINGS: ClassVar[list[Any]] = [*bindings(ACTIONS)]
+    AUTO_FOCUS = "TimelineCanvas"
+    ESCAPE_TO_MINIMIZE = False  # Esc also gives the focus back to the lanes
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.area: Area | None = None
+        self._queue: set[str] = set()
+        self._building = ""
+
+    def on_mount(self) -> None:
+        """Colours that ranges bring along depend on the background."""
+        super().on_mount()
+        self.watch(self.app, "theme", lambda _: self._recolour(), init=False)
+
+    # What is loaded ----------------------------------------------------------------------------
+
+    def show_report(self) -> None:
+        """A new report: nothing is known yet."""
+        display = self.state.display
+        self.store = Store(style=display.names, labels=display.labels)
+        self.found = self.area = self.area_from = self.picked = None
+        self.explained, self._top, self.span = {}, 0, None
+        self._queue, self._building = set(), ""
+        self._arrange()
+        self.show_facts()
+
+    def part_loaded(self, part: str) -> None:
+        """Puts the lanes of a part on the list of what is to be built."""
+        if part in ORDER:
+            self._queue.add(part)
+            self._build_next()
+
+    def load_finished(self) -> None:
+        """Ranges can be projected on the GPUs, and idle time explained."""
+        report = self.report
+        if report is not None and all(map(report.loaded, ("operations", "api", "ranges"))):
+            self._queue |= {"projected", "explained"}
+        self._build_next()
+        self.redraw()
+
+    def _build_next(self) -> None:
+        """Builds one part after the other: two threads at once would only wait for each other."""
+        report, sample = self.report, self.session.sample
+        if self._building or report is None or not self._queue:
+            return
+        part = self._building = min(self._queue, key=ORDER.index)
+        self._queue.discard(part)
+        if part == "sample" and (sample is None or self.session.exact):
+            self._built(part, None)
+            return
+
+        def work() -> Any:
+            try:
+                if part == "sample" and sample is not None:
+                    return sample_tracks(sample), {}
+                return self.session.memo(("timeline", part), lambda: self._made(part, report))
+            except CancelledError:
+                return None
+            except NsysTuiError as error:
+                return error
+            except Exception as error:
+                return unexpected(error)
+            finally:
+                give_back()
+
+        self.compute(f"part:{part}", work, lambda found: self._built(part, found))
+
+    def _made(self, part: str, report: Report) -> Built | dict[int, NDArray[np.int64]]:
+        """What a part is built into; runs in a worker."""
+        if part == "explained":
+            return explained_gaps(report)
+        if part == "devices":
+            streams = self.store.parts["operations"]
+            return device_tracks(streams), layers_of(streams)
+        return build(report, part)
+
+    def _built(self, part: str, found: Built | NDArray[np.int64] | NsysTuiError | None) -> None:
+        self._building = ""
+        if isinstance(found, NsysTuiError):
+            self.app.post_message(Failed(found))
+        elif isinstance(found, dict):
+            self.explained = found
+            self.redraw(fresh=True)
+        elif isinstance(found, tuple):
+            self._add(part, found)
+        self._build_next()
+
+    def _add(self, part: str, built: Built) -> None:
+        if part == "sample" and "operations" in self.store.parts:
+            return
+        self.store.add(part, *built)
+        if part == "operations":
+            self._queue.add("devices")
+        if part not in HUELESS or self.state.display.colour_by is not ColourBy.CATEGORY:
+            self._recolour()
+        self._refilter()
+
+    # What changes ------------------------------------------------------------------------------
+
+    def state_changed(self, old: ViewState, new: ViewState) -> None:
+        """Whatever changed is drawn; what needs a pass over events goes to a worker."""
+        before, now = old.display, new.display
+        if (before.names, before.labels) != (now.names, now.labels):
+            self.store.name(now.names, now.labels)
+            self._serial += 1
+        if before.colour_by != now.colour_by or (
+            before.names != now.names and now.colour_by is ColourBy.NAME
+        ):
+            self._recolour()
+        if old.filter != new.filter:
+            self._refilter()
+        elif before != now:
+            self._arrange()
+        if old.selection != new.selection:
+            self._pick()
+        if old.selection != new.selection or before.names != now.names or before.time != now.time:
+            self.show_facts()
+        if old.marks != new.marks or before.time != now.time:
+            self.show_marks()
+        if old.cursor.time != new.cursor.time and old.window == new.window:
+            self._follow_cursor()
+        self.redraw()
+
+    def _follow_cursor(self) -> None:
+        """Moves the window along where only the cursor was sent to a time out of view."""
+        window = self.shifted(self.state.cursor.time)
+        if window != self.state.window:
+            self.session.state = replace(self.session.state, window=window)
+
+    def _refilter(self) -> None:
+        """Applies the filter: at once where there is none, else in a worker."""
+        whole, wanted, style = self.store.whole, self.state.filter, self.state.display.names
+        if not wanted:
+            self._show_filtered(Filtered(whole))
+        else:
+            self.compute("filter", lambda: filtered(whole, wanted, style), self._show_filtered)
+
+    def _show_filtered(self, found: Filtered) -> None:
+        self.store.show(found)
+        self._arrange()
+        if self.state.search.pattern:
+            self.search_again()
+        if self.picked is None and self.state.selection is not None:
+            self._pick()
+            self.show_facts()
+        if self._unseen:
+            self.reveal_selected()
+        self.redraw(fresh=True)
+
+    def _recolour(self) -> None:
+        """Works out the colours in a worker."""
+        tracks, by = self.store.whole, self.state.display.colour_by
+        style, theme = self.state.display.names, self.app.inks.theme
+        self.compute("inks", lambda: colours_of(tracks, by, style, theme), self._show_colours)
+
+    def _show_colours(self, found: Colours) -> None:
+        self.store.colour(found)
+        self.redraw(fresh=True)

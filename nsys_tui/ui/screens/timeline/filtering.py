@@ -1,0 +1,72 @@
+"""Filtering: lanes with only the events that a filter lets through, and how many it hides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_tui.analysis.timeline import Shape, Track, passes
+from nsys_tui.analysis.timeline_events import codes_of
+from nsys_tui.analysis.timeline_search import matcher, matching_codes
+from nsys_tui.analysis.timeline_summary import Summary
+from nsys_tui.ui.screens.timeline.colouring import layers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nsys_tui.model.events import Bool
+    from nsys_tui.model.lanes import Lane
+    from nsys_tui.render.dominant import Layers
+    from nsys_tui.state import Filter
+
+
+@dataclass(frozen=True, eq=False)
+class Filtered:
+    """Tracks that a filter lets through, with shorter lanes."""
+
+    tracks: tuple[Track, ...]
+    hidden: int = 0
+    """Events that the filter hides."""
+    layers: Mapping[int, Layers] = field(default_factory=dict)
+    """Busy time by category of the shorter lanes, by ``id`` of the lane."""
+
+
+def filtered(tracks: tuple[Track, ...], wanted: Filter, style: str) -> Filtered:
+    """Applies a filter: lanes keep the events that fit; rows without any stay, empty."""
+    if not wanted:
+        return Filtered(tracks)
+    fits = matcher(wanted.pattern) if wanted.pattern else None
+    codes: dict[int, Bool] = {}
+    kept: list[Track] = []
+    by_lane: dict[int, Lane] = {}
+    hidden = 0
+    for track in tracks:
+        if not passes(track, wanted.devices, wanted.streams, wanted.processes):
+            continue
+        lane, events = track.lane, track.events
+        if lane is None or events is None or track.shape is not Shape.EVENTS:
+            kept.append(track)
+            continue
+        mask = lane.ends - lane.starts >= wanted.min_duration
+        column = codes_of(events)
+        if fits is not None and column is not None:
+            if id(events) not in codes:
+                codes[id(events)] = matching_codes(events, fits, style)
+            chosen = codes[id(events)]
+            mask &= chosen[column[lane.index]]
+        shorter = lane if mask.all() else lane.take(np.flatnonzero(mask))
+        hidden += len(lane) - len(shorter)
+        by_lane[id(lane)] = shorter
+        kept.append(replace(track, lane=shorter))
+    found = tuple(_summarised(track, by_lane) for track in kept)
+    return Filtered(found, hidden, layers_of(found))
+
+
+def _summarised(track: Track, by_lane: Mapping[int, Lane]) -> Track:
+    """The row of a device from the lanes that are left of its streams."""
+    if track.summary is None:
+        return track
+    lanes = [by_lane[id(lane)] for lane in track.summary.lanes if id(lane) in by_lane]
+    return replace(track, summary=Summary.build(lanes))

@@ -1,0 +1,138 @@
+"""Bookmarks: set under a letter, with a note, and shown at the side."""
+
+from __future__ import annotations
+
+from string import ascii_lowercase
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from nsys_tui.analysis.timeline_area import area
+from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.state import Mark, marked
+from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.screens.timeline.areas import Areas
+from nsys_tui.ui.screens.timeline.stepping import Stepping
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.units import format_duration, format_share
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.app import ComposeResult
+
+    Line = list[tuple[str, int]]
+
+LETTER: Final = style(Ink.MARK, emphasis=Emphasis.BOLD)
+MUTED: Final = style(Ink.MUTED)
+
+
+class LetterPrompt(ModalScreen[str | None]):
+    """Waits for one letter."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
+    DEFAULT_CSS: ClassVar[str] = """
+    LetterPrompt { align: center bottom; background: transparent; }
+    LetterPrompt Static { width: 100%; height: 1; text-style: bold; background: $panel; }
+    """
+
+    def __init__(self, question: str) -> None:
+        super().__init__()
+        self._question = question
+
+    def compose(self) -> ComposeResult:
+        """One line at the bottom."""
+        yield Static(Content(self._question))
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter answers; anything else leaves."""
+        if event.key == "escape":
+            return
+        event.stop()
+        letter = event.character or ""
+        self.dismiss(letter if letter in ascii_lowercase and letter else None)
+
+
+class Marking(Areas, Stepping):
+    """Actions on bookmarks."""
+
+    def show_report(self) -> None:
+        """The marks of an earlier run are there."""
+        super().show_report()
+        self.show_marks()
+
+    def action_mark_set(self) -> None:
+        """Asks for a letter and sets the mark."""
+        question = f" mark {self.moment(self.cursor_time)}: press a letter a-z, esc leaves"
+        self.app.push_screen(LetterPrompt(question), lambda letter: self._set_mark(letter, ""))
+
+    def action_mark_note(self) -> None:
+        """The same with a note."""
+        question = f" mark {self.moment(self.cursor_time)} with a note: press a letter a-z"
+
+        def ask(letter: str | None) -> None:
+            if letter:
+                old = self.state.marks.get(letter)
+                prompt = Prompt(f"Note on mark {letter}", "one line", old.note if old else "")
+                self.app.push_screen(prompt, lambda note: self._set_mark(letter, note))
+
+        self.app.push_screen(LetterPrompt(question), ask)
+
+    def _set_mark(self, letter: str | None, note: str | None) -> None:
+        if not letter or note is None:
+            return
+        picked = self.current()
+        label = ""
+        if picked is not None:
+            label = self.store.naming(picked.events)(picked.row)
+        state = self.state
+        mark = Mark(
+            letter,
+            self.cursor_time,
+            self.SCREEN,
+            self._lane_key,
+            state.selection,
+            state.window,
+            state.filter,
+            state.display.colour_by,
+            label,
+            note,
+        )
+        self.app.set_state(marked(state, mark))
+
+    def _in_order(self) -> list[Mark]:
+        return sorted(self.state.marks.values(), key=lambda mark: (mark.time, mark.letter))
+
+    def mark_lines(self, marks: list[Mark]) -> list[Line]:
+        """One line a mark: letter, time, distance to the one before, what was there, note."""
+        lines: list[Line] = []
+        before: int | None = None
+        for mark in marks:
+            apart = "" if before is None else f"+{format_duration(mark.time - before, 3)}"
+            before = mark.time
+            text = f"{self.moment(mark.time):<14} {apart:<10} {mark.label}"
+            lines.append([(f" {mark.letter} ", LETTER), (text, 0), (f"  {mark.note}", MUTED)])
+        return lines
+
+    def show_marks(self) -> None:
+        """Shows the marks and what lies between the first and the last two of them."""
+        marks = self._in_order()
+        pane = self.query_one("#marks", LinePane)
+        lines = self.mark_lines(marks) or [[(" m and a letter sets a mark", MUTED)]]
+        if len(marks) >= 2:
+            lines.append([(f" {self._between(*marks[-2:])}", 0)])
+        pane.show(lines)
+
+    def _between(self, first: Mark, last: Mark) -> str:
+        """Span and busy split between two marks."""
+        span = (first.time, last.time)
+        text = f"{first.letter}-{last.letter} {format_duration(last.time - first.time, 3)}"
+        work = [t for t in self.store.whole if t.summary is not None]
+        if span[1] <= span[0] or not work or self.session.sample is not None:
+            return text
+        rows = area(work, span, self.state.display.names).categories
+        return f"{text}: " + ", ".join(
+            f"{row.name} {format_share(row.busy, row.of, 0)}" for row in rows
+        )

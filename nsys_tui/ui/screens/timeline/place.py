@@ -1,0 +1,221 @@
+"""Place: where the user is on the timeline: rows, window, cursor, selection, and how they change.
+
+``move`` is for pans and zooms, ``jump`` for what Backspace undoes, ``point`` for the cursor alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from nsys_tui.analysis.timeline import Track, folded_keys, groups, paired, shown_tracks
+from nsys_tui.analysis.timeline_events import find, key_of, kind_of
+from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.state import (
+    ALL_DEPTHS,
+    Cursor,
+    Density,
+    Selection,
+    Window,
+    displayed,
+    here,
+    jumped,
+    moved,
+)
+from nsys_tui.ui.screens.base import ReportScreen
+from nsys_tui.ui.screens.timeline.store import Store
+from nsys_tui.ui.widgets.timeline_canvas import TimelineCanvas
+from nsys_tui.ui.widgets.timeline_painter import Picked, position_of
+
+if TYPE_CHECKING:
+    from nsys_tui.model.events import EventSet
+
+
+class Placed(ReportScreen):
+    """The timeline's state, without its drawing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = Store()
+        self.rows: tuple[Track, ...] = ()
+        self.picked: Picked | None = None
+        self.span: tuple[int, int] | None = None
+        """First operation's start to last operation's end."""
+        self._unseen = False
+        """Whether the cursor is still to be put on a selection that came from elsewhere."""
+        self._serial = 0
+        self._extent = (0, 1)
+        self._numbers: dict[str, int] = {}
+        """Row of each lane that is shown."""
+        self._groups: frozenset[str] = frozenset()
+        self._folded: frozenset[str] = frozenset()
+
+    def redraw(self, *, fresh: bool = False) -> None:
+        """Draws the present state; ``fresh`` where lanes look different at the same window."""
+
+    def _arrange(self) -> None:
+        """Works out which rows there are."""
+        display, tracks = self.state.display, self.store.filtered.tracks
+        depth = display.nvtx_depth
+        self.rows = shown_tracks(
+            tracks,
+            hidden=display.hidden,
+            toggled=display.folded,
+            pinned=display.pinned,
+            levels=None if depth >= ALL_DEPTHS else depth,
+        )
+        if display.density is Density.COMPACT and self.half_blocks:
+            self.rows = paired(self.rows)
+        self._numbers = {key: n for n, t in enumerate(self.rows) for key in keys_of(t)}
+        self._groups = groups(tracks)
+        self._folded = folded_keys(tracks, display.folded)
+        self._extent = self.session.extent
+        report = self.report
+        exact = report is not None and self.session.exact
+        self.span = report.span if report is not None and exact else None
+        self._serial += 1
+
+    @property
+    def half_blocks(self) -> bool:
+        """Whether two lanes fit into one row here: not in ASCII, and not without colours."""
+        return bool(glyphs_for(self.app.ascii, self.app.inks.theme.kind).upper)
+
+    @property
+    def row(self) -> Track | None:
+        """The cursor's row."""
+        return self.rows[self.row_number] if self.rows else None
+
+    @property
+    def row_number(self) -> int:
+        """Its number; where the cursor's row is not shown, the first GPU's busiest stream."""
+        key = self.state.cursor.lane
+        number = self._numbers.get(key)
+        if number is not None or not self.rows:
+            return number or 0
+        lengths = [
+            (
+                track.part == "operations" and not track.device,
+                len(track.lane) if track.lane is not None else 0,
+            )
+            for track in self.rows
+        ]
+        return lengths.index(max(lengths))
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The whole trace."""
+        return self._extent
+
+    @property
+    def window(self) -> Window:
+        """The window shown."""
+        return self.state.shown(self._extent)
+
+    @property
+    def canvas(self) -> TimelineCanvas:
+        """The lanes on the screen."""
+        return self.query_one(TimelineCanvas)
+
+    @property
+    def cursor_time(self) -> int:
+        """The cursor's moment; before it was moved, the begin of the work in view."""
+        cursor = self.state.cursor
+        if cursor == Cursor() and self.span is not None:
+            return self.span[0]
+        return cursor.time
+
+    # Changes -----------------------------------------------------------------------------------
+
+    def move(self, window: Window | None, time: int | None = None) -> None:
+        """Pans or zooms; several in a row are one step of the history."""
+        cursor = Cursor(self.cursor_time if time is None else time, self._lane_key)
+        state = moved(self.state, self._here(), window=window, cursor=cursor)
+        self.app.set_state(state)
+
+    def jump(self, **changes: Any) -> None:
+        """Goes somewhere as a jump that Backspace undoes."""
+        self.app.set_state(jumped(self.state, self._here(), **changes))
+
+    def point(self, time: int | None = None, lane: str | None = None, **changes: Any) -> None:
+        """Moves the cursor and changes other fields, without a step in the history."""
+        cursor = Cursor(
+            self.cursor_time if time is None else time, self._lane_key if lane is None else lane
+        )
+        self.app.set_state(replace(self.state, cursor=cursor, **changes))
+
+    def _here(self) -> Any:
+        return here(self.state, self.SCREEN, self.view())
+
+    @property
+    def _lane_key(self) -> str:
+        row = self.row
+        return row.key if row is not None else ""
+
+    def shifted(self, time: int, part: float = 0.5) -> Window | None:
+        """The window, moved if it does not hold a time so that it lies at ``part`` of it."""
+        window = self.window
+        if window.start <= time < window.end:
+            return self.state.window
+        start = time - int(window.width * part)
+        return Window(start, start + window.width)
+
+    # Selection ---------------------------------------------------------------------------------
+
+    def selection_of(self, events: EventSet, row: int) -> Selection:
+        """An event as the selection."""
+        start = int(events.start[row])
+        end = max(int(events.end[row]), start + 1)
+        name = self.store.naming(events)(row)
+        return Selection(
+            kind_of(events), tuple(key_of(events, row)), Window(start, end), label=name
+        )
+
+    def select(self, events: EventSet, row: int, time: int, lane: str, **changes: Any) -> None:
+        """Selects an event and puts the cursor on it."""
+        selection = self.selection_of(events, row)
+        self.picked = Picked(events, row)
+        self.point(time, lane, selection=selection, **changes)
+
+    def _pick(self) -> None:
+        """Finds the event of a selection that came from elsewhere."""
+        selection, report = self.state.selection, self.report
+        if selection is None or report is None or selection.kind == "area":
+            self.picked = None
+            return
+        picked = self.picked
+        if picked is not None and tuple(key_of(picked.events, picked.row)) == selection.key:
+            return
+        found = find(report, selection.kind, selection.key)
+        self.picked = None if found is None else Picked(*found)
+        self._unseen = self.picked is not None
+        self.reveal_selected()
+
+    def reveal_selected(self) -> None:
+        """Moves the cursor to a selection that another screen made, once its lane is there."""
+        if self.picked is None or (track := self.track_of(self.picked)) is None:
+            return
+        self._unseen = False
+        self.unfold(track)
+        time = int(self.picked.events.start[self.picked.row])
+        self.session.state = replace(self.state, cursor=Cursor(time, track.key))
+
+    def unfold(self, track: Track) -> None:
+        """Shows a lane that is hidden or in a folded group."""
+        display = self.state.display
+        toggled = display.folded ^ (self._folded & frozenset(track.parents))
+        hidden = display.hidden - {track.key, *track.parents}
+        if toggled != display.folded or hidden != display.hidden:
+            self.session.state = displayed(self.state, folded=toggled, hidden=hidden)
+            self._arrange()
+
+    def track_of(self, picked: Picked) -> Track | None:
+        """The track that holds an event, among all that the filter leaves."""
+        for track in self.store.filtered.tracks:
+            if track.events is picked.events and position_of(track, picked.row) is not None:
+                return track
+        return None
+
+
+def keys_of(track: Track) -> tuple[str, ...]:
+    """Keys of the one or two lanes of a row."""
+    return (track.key,) if track.pair is None else (track.key, track.pair.key)

@@ -1,0 +1,124 @@
+"""Session: one report in the app, with its view state and what is loaded of it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nsys_tui.names import NameStyle
+from nsys_tui.state import (
+    ALL_DEPTHS,
+    ColourBy,
+    CounterStyle,
+    Density,
+    Display,
+    Filter,
+    TimeFormat,
+    ViewState,
+    Window,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+    from pathlib import Path
+
+    from nsys_tui.config import DisplayConfig
+    from nsys_tui.model.events import Operations
+    from nsys_tui.model.report import Report
+
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class Session:
+    """One opened report. ``report`` is None until the reader has read its metadata."""
+
+    path: Path
+    report: Report | None = None
+    state: ViewState = field(default_factory=ViewState)
+    sample: Operations | None = None
+    """Some of the operations, while the exact ones are still being read."""
+    loaded: list[str] = field(default_factory=list)
+    """Parts that are complete, in the order of their coming; ``sample`` for a sample."""
+    report_id: str = ""
+    """Identifies the report by content; empty until it is known."""
+    started: bool = False
+    """True once loading began."""
+    finished: bool = False
+    """True when no part is being loaded any more."""
+    cancel: threading.Event = field(default_factory=threading.Event)
+    _memo: dict[Hashable, Any] = field(default_factory=dict)
+    _memo_lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def name(self) -> str:
+        """File name for titles."""
+        return self.path.name
+
+    @property
+    def exact(self) -> bool:
+        """Whether the GPU operations are complete; figures before that carry "≈"."""
+        return "operations" in self.loaded
+
+    @property
+    def gpus(self) -> str:
+        """``2xH100``, ``A100``; from the devices that ran work, else from the host's."""
+        if self.report is None:
+            return ""
+        if self.exact:
+            names = [d.info.name if d.info else "GPU" for d in self.report.devices]
+        else:
+            names = [gpu.name for gpu in self.report.metadata.gpus]
+        if set(names) == {"GPU"}:
+            return f"{len(names)} GPU{'s' * (len(names) > 1)}"
+        kinds = dict.fromkeys(names)
+        return ", ".join(
+            f"{names.count(kind)}x{short_gpu(kind)}" if names.count(kind) > 1 else short_gpu(kind)
+            for kind in kinds
+        )
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The whole trace as far as it is known; (0, 1) before anything is."""
+        if self.report is None:
+            return 0, 1
+        lo, hi = self.report.known_extent
+        if self.sample is not None and not self.exact and (bounds := self.sample.bounds()):
+            return min(lo, bounds[0]), max(hi, bounds[1])
+        return lo, hi
+
+    @property
+    def window(self) -> Window:
+        """The window shown, in ns."""
+        return self.state.shown(self.extent)
+
+    def memo(self, key: Hashable, make: Callable[[], T]) -> T:
+        """A value computed once per session, shared by the screens; call it from a worker."""
+        if key not in self._memo:
+            value = make()
+            with self._memo_lock:
+                self._memo.setdefault(key, value)
+        found: T = self._memo[key]
+        return found
+
+
+def initial_state(display: DisplayConfig) -> ViewState:
+    """The view state that a report starts with, from the user's settings."""
+    return ViewState(
+        filter=Filter(min_duration=display.min_duration),
+        display=Display(
+            names=NameStyle(display.names),
+            time=TimeFormat(display.time),
+            colour_by=ColourBy(display.colour_by),
+            density=Density(display.density),
+            counters=CounterStyle(display.counters),
+            labels=display.labels != "off",
+            nvtx_depth=int(display.nvtx_depth) if display.nvtx_depth.isdigit() else ALL_DEPTHS,
+        ),
+    )
+
+
+def short_gpu(name: str) -> str:
+    """``NVIDIA A100-SXM4-40GB`` becomes ``A100-SXM4-40GB``: the maker is no news."""
+    return name.removeprefix("NVIDIA ").removeprefix("GeForce ")

@@ -1,0 +1,121 @@
+"""Themes on the screen: a theme file as Textual's theme and as one Rich style per style code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rich.style import Style
+from textual.theme import Theme as TextualTheme
+
+from nsys_tui.errors import ConfigError
+from nsys_tui.render.cells import Emphasis
+from nsys_tui.render.palette import Theme, load_theme, theme_files
+from nsys_tui.ui.terminal import Colours
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.ui.terminal import Terminal
+
+AUTO: Final = "auto"
+
+
+class StyleTable(dict[int, Style]):
+    """Rich styles by style code, each made once: a run of cells costs one lookup.
+
+    Args:
+        theme: whose colours; defaults of the theme fill in where a code names none, so that a
+            segment needs no other style below it.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.theme = theme
+        rgb = theme.kind == "rgb"
+        self._fg = theme.colour("foreground") if rgb else "default"
+        self._bg = theme.colour("background") if rgb else "default"
+
+    def __missing__(self, code: int) -> Style:
+        fg, bg, emphasis = self.theme.look(code)
+        style = self[code] = Style(
+            color=fg or self._fg,
+            bgcolor=bg or self._bg,
+            bold=bool(emphasis & Emphasis.BOLD),
+            dim=bool(emphasis & Emphasis.DIM),
+            italic=bool(emphasis & Emphasis.ITALIC),
+            underline=bool(emphasis & Emphasis.UNDERLINE),
+            reverse=bool(emphasis & Emphasis.REVERSE),
+        )
+        return style
+
+
+def choose_theme(asked: str, terminal: Terminal) -> str:
+    """The name of the theme to start with.
+
+    Args:
+        asked: a name, or ``auto``: then the terminal decides.
+        terminal: what was found.
+    """
+    if terminal.colours is Colours.MONO:
+        return "mono"
+    if asked != AUTO:
+        return asked
+    shade = "dark" if terminal.dark else "light"
+    return f"ansi-{shade}" if terminal.colours is Colours.C16 else shade
+
+
+def find_theme(name: str, user_folder: Path | None = None) -> Theme:
+    """Loads one theme by name; only its file is read.
+
+    Raises:
+        ConfigError: there is no such theme, or its file is bad.
+    """
+    files = theme_files(user_folder)
+    if name not in files:
+        raise ConfigError(f"no theme named {name!r}", hint="there are " + ", ".join(sorted(files)))
+    return load_theme(files[name])
+
+
+def textual_theme(theme: Theme) -> TextualTheme:
+    """Textual's form of a theme, for everything that style sheets draw."""
+    native = theme.kind != "rgb"
+    colour = {key: _css(theme, key) for key in theme.colours}
+    variables = {
+        "frame": colour["border"],
+        "muted": colour["muted"],
+        "ansi-background": "ansi_black" if theme.dark else "ansi_white",
+        "ansi-foreground": "ansi_white" if theme.dark else "ansi_black",
+        "border-blurred": colour["border"],
+        "block-cursor-background": colour["accent"],
+        "block-cursor-foreground": "ansi_black" if native else theme.colour("background"),
+        "scrollbar": colour["border"],
+        "scrollbar-hover": colour["muted"],
+        "scrollbar-active": colour["accent"],
+        "scrollbar-background": colour["background"],
+        "scrollbar-background-hover": colour["background"],
+        "scrollbar-background-active": colour["background"],
+        "scrollbar-corner-color": colour["background"],
+    }
+    return TextualTheme(
+        name=f"nsys-tui-{theme.name}",
+        primary=colour["accent"],
+        secondary=colour["border"],
+        warning=colour["warning"],
+        error=colour["error"],
+        success=colour["better"],
+        accent=colour["accent"],
+        foreground=colour["foreground"],
+        background=colour["background"],
+        surface=colour["surface"],
+        panel=colour["panel"],
+        dark=theme.dark,
+        ansi=native,
+        variables=variables,
+    )
+
+
+def _css(theme: Theme, key: str) -> str:
+    if theme.kind == "mono":
+        return "ansi_default"
+    value = theme.colour(key)
+    return value if theme.kind == "rgb" else f"ansi_{value}"

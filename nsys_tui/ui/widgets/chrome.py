@@ -1,0 +1,178 @@
+"""The lines around every screen: title, tabs, status and footer, clickable where it helps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.content import Content
+from textual.widget import Widget
+
+from nsys_tui.names import cell_len
+from nsys_tui.ui.keymap import available_screens, tab_key
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.timer import Timer
+    from textual.visual import VisualType
+
+    from nsys_tui.ui.keymap import Action
+
+
+MESSAGE_SECONDS = 4.0
+"""How long a message stands in the footer."""
+
+
+class Line(Widget):
+    """One row of text that is never wrapped and never markup."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    Line { height: 1; width: 1fr; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._shown: tuple[object, ...] = ()
+
+    def show(self, *parts: object) -> None:
+        """Replaces what is shown; equal parts cost no repaint."""
+        if parts != self._shown:
+            self._shown = parts
+            self.refresh()
+
+
+class TitleLine(Line):
+    """Report name, GPUs and window."""
+
+    def render(self) -> VisualType:
+        """Left part, fill, right part; the right part gives way last."""
+        left, right = map(str, self._shown or ("", ""))
+        room = max(0, self.size.width - len(right) - 3)
+        left = left if len(left) <= room else left[: max(0, room - 1)] + "~"
+        return Content(f" {left:<{room}} {right} ")
+
+
+class TabLine(Line):
+    """The screens behind the number keys, shortened as needed and never hidden."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.targets: list[tuple[int, int, str]] = []
+
+    def render(self) -> VisualType:
+        """``[1 Overview] 2 Time 3 Kern``; at 120 columns and more the long names."""
+        current = str(self._shown[0]) if self._shown else ""
+        wide = self.size.width >= 120
+        text, self.targets = Content(""), []
+        for spec in available_screens():
+            key = tab_key(spec).upper()
+            if not key and spec.name != current:
+                continue
+            number = f"{key} " if key else ""
+            is_current = spec.name == current
+            label = f"{number}{spec.long if is_current or wide else spec.short}"
+            if wide:
+                label = f"[ {label} ]" if is_current else f"  {label}  "
+                label += "  "
+            else:
+                label = f"[{label}]" if is_current else label
+            start = len(text.plain)
+            text = text.append(Content.styled(label, "bold" if is_current else ""))
+            self.targets.append((start, start + len(label), spec.name))
+            text = text.append("" if wide else " ")
+        return text
+
+    def on_click(self, event: events.Click) -> None:
+        """Goes to the clicked screen."""
+        for start, end, name in self.targets:
+            if start <= event.x < end:
+                self.app.run_worker(self.app.run_action(f"app.do('view.{name}')"), exclusive=False)
+
+
+class KeyLine(Line):
+    """The footer: the keys that work here, in order of rank; ``?`` is never dropped."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.targets: list[tuple[int, int, str]] = []
+        self._message = ""
+        self._clearing: Timer | None = None
+
+    def say(self, text: str) -> bool:
+        """Shows a message in place of the keys for a while; False where it does not fit."""
+        if cell_len(text) > self.size.width - 10:
+            return False
+        self._message = text
+        if self._clearing is not None:
+            self._clearing.stop()
+        self._clearing = self.set_timer(MESSAGE_SECONDS, self._clear)
+        self.refresh()
+        return True
+
+    def _clear(self) -> None:
+        self._message = ""
+        self.refresh()
+
+    def show_keys(self, keys: tuple[tuple[str, Action], ...]) -> None:
+        """Shows (key text, action) pairs, in order."""
+        self.show(keys)
+
+    def render(self) -> VisualType:
+        """Pairs that fit, from the left; room for the help key is kept free."""
+        keys: tuple[tuple[str, Action], ...] = self._shown[0] if self._shown else ()  # type: ignore[assignment]
+        gap = "   " if self.size.width >= 120 else "  "
+        if self._message:
+            keys = tuple(pair for pair in keys if pair[1].id == "app.help")
+        kept = fit_keys(keys, self.size.width, len(gap))
+        text, self.targets = Content(""), []
+        if self._message:
+            text = Content(self._message).append(gap)
+        for key, action in kept:
+            start = len(text.plain)
+            text = text.append(Content.styled(key, "bold")).append(f" {action.label}")
+            self.targets.append((start, len(text.plain), action.id))
+            text = text.append(gap)
+        return text
+
+    def on_click(self, event: events.Click) -> None:
+        """Runs the clicked action."""
+        for start, end, action in self.targets:
+            if start <= event.x < end:
+                self.app.run_worker(self.app.run_action(f"app.do('{action}')"), exclusive=False)
+
+
+def fit_keys(
+    keys: tuple[tuple[str, Action], ...], width: int, gap: int
+) -> list[tuple[str, Action]]:
+    """The pairs that fit into ``width`` cells: help first of all, then by order."""
+    helps = [pair for pair in keys if pair[1].id == "app.help"]
+    room = width - sum(len(key) + 1 + len(action.label) for key, action in helps)
+    kept: list[tuple[str, Action]] = []
+    for key, action in keys:
+        if action.id == "app.help":
+            continue
+        need = len(key) + 1 + len(action.label) + gap
+        if need > room:
+            break
+        room -= need
+        kept.append((key, action))
+    return [pair for pair in keys if pair in kept or pair in helps]
+
+
+class StatusLine(Line):
+    """Progress of work in the background, or an error that stays until it is seen."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    StatusLine { display: none; }
+    StatusLine.-shown { display: block; }
+    StatusLine.-error { height: auto; max-height: 6; text-style: bold; }
+    """
+
+    def say(self, text: str, *, error: bool = False) -> None:
+        """Shows a text, or nothing for an empty one."""
+        self.set_class(bool(text), "-shown")
+        self.set_class(error, "-error")
+        self.show(text)
+
+    def render(self) -> VisualType:
+        """The text as it is."""
+        return Content(str(self._shown[0]) if self._shown else "")

@@ -1,0 +1,63 @@
+"""Framed: what makes a widget a pane: a frame with a heading, its remark, and a sign of focus."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.widget import Widget
+
+from nsys_tui.names import cell_len, cut, visible
+
+_BORDER_CELLS = 6
+"""Corner, line and blank on either side of a heading."""
+
+
+def heading_text(left: str, right: str, width: int, focused: bool) -> str:
+    """``Time split ───── enter: go`` for a frame of ``width`` cells; the right part gives way."""
+    room = max(0, width - _BORDER_CELLS)
+    left = visible(f"> {left}" if focused else left)
+    right = visible(right)
+    if cell_len(left) + cell_len(right) + 3 > room:
+        right = ""
+    left = cut(left, room)
+    fill = room - cell_len(left) - cell_len(right) - 2
+    return f"{left} {'─' * fill} {right}" if right else left
+
+
+class Framed(Widget):
+    """Mixin for widgets that are panes; put it after the widget class.
+
+    The frame comes from the app's style sheet (class ``framed``). A focused pane shows ``>`` before
+    its heading, so that focus is seen without colour.
+    """
+
+    framed = True
+    """False leaves the frame to a parent."""
+    _heading: tuple[str, str] = ("", "")
+
+    def heading(self, left: str, right: str = "") -> None:
+        """Sets the heading and the remark at the right end of the upper edge."""
+        if (left, right) != self._heading:
+            self._heading = (left, right)
+            self._draw_heading()
+
+    def on_mount(self) -> None:
+        """Joins the style of panes."""
+        self.set_class(self.framed, "framed")
+        self._draw_heading()
+
+    def on_resize(self) -> None:
+        """The fill between heading and remark follows the width."""
+        self._draw_heading()
+
+    def on_focus(self) -> None:
+        """Shows the sign of focus."""
+        self._draw_heading(focused=True)
+
+    def on_blur(self) -> None:
+        """Hides the sign of focus."""
+        self._draw_heading(focused=False)
+
+    def _draw_heading(self, focused: bool | None = None) -> None:
+        shown = self.has_focus if focused is None else focused
+        text = heading_text(*self._heading, self.outer_size.width, shown)
+        self.border_title = Content(text)

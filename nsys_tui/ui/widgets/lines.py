@@ -1,0 +1,213 @@
+"""LinePane: a pane of ready-made lines, with a cursor where they can be chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+
+from rich.segment import Segment
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from nsys_tui.names import cell_len, cut, visible
+from nsys_tui.render.cells import Emphasis, style
+from nsys_tui.ui.widgets.frame import Framed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from textual import events
+
+    from nsys_tui.ui.app import NsysTuiApp
+
+
+Line: TypeAlias = "Sequence[tuple[str, int]]"
+"""Runs of (text, style code), as ``Row.runs`` of ``render`` gives them."""
+
+
+CURSOR: Final = style(emphasis=Emphasis.REVERSE | Emphasis.BOLD)
+
+
+class LinePane(ScrollView, Framed, can_focus=True):
+    """Shows lines; with ``choices`` the cursor moves over those that stand for something.
+
+    Args:
+        heading: text on the frame's upper edge.
+        remark: text at the right end of that edge.
+        framed: False leaves the frame to a parent.
+        always_cursor: show the cursor also without focus.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", show=False),
+        Binding("down,j", "move(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
+        Binding("home", "move(-1000000)", show=False),
+        Binding("end,G", "move(1000000)", show=False),
+    ]
+    app: NsysTuiApp
+
+    class Chosen(Message):
+        """A line was double-clicked or Enter was pressed on it."""
+
+        def __init__(self, pane: LinePane, choice: object) -> None:
+            super().__init__()
+            self.pane = pane
+            self.choice = choice
+
+        @property
+        def control(self) -> LinePane:
+            """The pane."""
+            return self.pane
+
+    class Moved(Message):
+        """The cursor stands on another line, or the pane got the focus."""
+
+        def __init__(self, pane: LinePane, choice: object) -> None:
+            super().__init__()
+            self.pane = pane
+            self.choice = choice
+
+    def __init__(
+        self,
+        heading: str = "",
+        remark: str = "",
+        *,
+        id: str | None = None,  # noqa: A002
+        framed: bool = True,
+        always_cursor: bool = False,
+    ) -> None:
+        super().__init__(id=id)
+        self.framed = framed
+        self._always_cursor = always_cursor
+        self._lines: Sequence[Line] = ()
+        self._choices: Sequence[object] = ()
+        self._build: Callable[[int], Sequence[Line]] | None = None
+        self.cursor = 0
+        self.heading(heading, remark)
+
+    def show_built(
+        self, build: Callable[[int], Sequence[Line]], choices: Sequence[object] = ()
+    ) -> None:
+        """Replaces the lines by what ``build`` gives for a width, now and after each resizing."""
+        self._build = build
+        self._set(build(max(1, self.size.width)), choices)
+
+    def on_resize(self) -> None:
+        """Lines that depend on the width are built anew."""
+        if self._build is not None:
+            self._set(self._build(max(1, self.size.width)), self._choices)
+
+    def show(self, lines: Sequence[Line], choices: Sequence[object] = ()) -> None:
+        """Replaces the lines.
+
+        Args:
+            lines: runs of text per line; untrusted text is made visible when drawn.
+            choices: per line what it stands for, None for a line that cannot be chosen; empty when
+                no line can.
+        """
+        self._build = None
+        self._set(lines, choices)
+
+    def _set(self, lines: Sequence[Line], choices: Sequence[object]) -> None:
+        self._lines, self._choices = lines, choices
+        self.virtual_size = Size(0, len(lines))
+        self.cursor = self._nearest(min(self.cursor, max(0, len(lines) - 1)), 1)
+        self.refresh()
+
+    @property
+    def _shows_cursor(self) -> bool:
+        return self._always_cursor or self.has_focus
+
+    @property
+    def choice(self) -> object:
+        """What the line under the cursor stands for, or None."""
+        return self._choices[self.cursor] if self.cursor < len(self._choices) else None
+
+    @property
+    def text_under_cursor(self) -> str:
+        """The line under the cursor as plain text."""
+        lines = self._lines[self.cursor : self.cursor + 1]
+        return "".join(text for line in lines for text, _ in line).strip()
+
+    def render_line(self, y: int) -> Strip:
+        """Draws one line, cut to the width; the chosen one is reversed and marked."""
+        row = self.scroll_offset.y + y
+        width = self.size.width
+        inks = self.app.inks
+        if row >= len(self._lines):
+            return Strip.blank(width, inks[0])
+        is_cursor = row == self.cursor and self.choice is not None and self._shows_cursor
+        segments: list[Segment] = []
+        room = width
+        for text, code in self._lines[row]:
+            shown = cut(visible(text), room)
+            room -= cell_len(shown)
+            segments.append(Segment(shown, inks[code]))
+        segments.append(Segment(" " * room, inks[0]))
+        if is_cursor:
+            text = "".join(segment.text for segment in segments)
+            marked = f">{text[1:]}" if text.startswith(" ") else text
+            segments = [Segment(marked, inks[CURSOR])]
+        return Strip(segments, width)
+
+    def action_move(self, step: int) -> None:
+        """Moves the cursor, or scrolls where nothing can be chosen."""
+        if not self._choices:
+            self.scroll_relative(y=step, animate=False)
+            return
+        target = min(max(self.cursor + step, 0), len(self._choices) - 1)
+        self.cursor = self._nearest(target, 1 if step > 0 else -1)
+        self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False)
+        self.refresh()
+        self.post_message(self.Moved(self, self.choice))
+
+    def on_focus(self) -> None:
+        """Tells what is under the cursor."""
+        self.post_message(self.Moved(self, self.choice))
+
+    def action_page(self, direction: int) -> None:
+        """Moves by what is visible."""
+        self.action_move(direction * max(1, self.size.height - 1))
+
+    def action_nav_open(self) -> None:
+        """Tells the screen what was chosen."""
+        if self.choice is not None:
+            self.post_message(self.Chosen(self, self.choice))
+
+    def action_copy_cell(self) -> None:
+        """Copies the line under the cursor."""
+        self.app.copy(self.text_under_cursor, "1 line")
+
+    def action_copy_row(self) -> None:
+        """Copies all lines of the pane."""
+        text = "\n".join("".join(text for text, _ in line).rstrip() for line in self._lines)
+        self.app.copy(text, f"{len(self._lines)} lines")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enter works only where there is something to choose."""
+        if action == "nav_open":
+            return self.choice is not None
+        return super().check_action(action, parameters)
+
+    def on_click(self, event: events.Click) -> None:
+        """A click moves the cursor, a double click chooses."""
+        row = event.get_content_offset(self)
+        if row is None or not self._choices:
+            return
+        line = self.scroll_offset.y + row.y
+        if line < len(self._choices) and self._choices[line] is not None:
+            self.cursor = line
+            self.refresh()
+            if event.chain > 1:
+                self.action_nav_open()
+
+    def _nearest(self, row: int, step: int) -> int:
+        """The chooseable line at ``row`` or the next one in the direction, else in the other."""
+        rows = range(len(self._choices))
+        ahead = [r for r in rows if self._choices[r] is not None and (r - row) * step >= 0]
+        behind = [r for r in rows if self._choices[r] is not None and (r - row) * step < 0]
+        return min(ahead or behind or [row], key=lambda r: abs(r - row))

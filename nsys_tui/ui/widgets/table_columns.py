@@ -1,0 +1,322 @@
+"""Columns of virtual tables and trees: values behind functions, so that only visible rows cost.
+
+No row is ever made into text or Python objects unless it is drawn; sorting, searching and counting
+go over whole arrays. Nothing here knows Textual, so all of it is tested without a terminal.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from nsys_tui.units import format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.events import Bool
+
+MOST_TALLIES: Final = 1_000
+"""Values listed by a frequency count."""
+BINS: Final = 20
+FEW: Final = 50
+"""Up to so many distinct numbers are listed one by one, more in bins."""
+
+_DIGITS: Final = re.compile(r"(\d+)")
+
+
+class Tally(NamedTuple):
+    """How often something stands in a column: a value, or a range of numbers."""
+
+    text: str
+    rows: int
+    low: float
+    """The code or number, or the lower edge of a bin."""
+    high: float
+    """Equal to ``low``, or the upper edge of a bin, which belongs to it."""
+
+
+def _plain(_: int) -> int:
+    return 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableColumn:
+    """One column; ``Numbers``, ``Texts`` and ``Drawn`` say what is in it."""
+
+    header: str
+    width: int
+    """Cells; the least where ``grow`` is set."""
+    right: bool = False
+    """Aligned right."""
+    extra: bool = False
+    """Stands behind the others where not all columns have room."""
+    grow: bool = False
+    """Takes the cells that are left over."""
+    kernels: bool = False
+    """Holds names of kernels, which lose template arguments and their middle before their end."""
+    ink: Callable[[int], int] = _plain
+    """Style code of a row's cell."""
+
+    @property
+    def descending_first(self) -> bool:
+        """Whether the first sort puts the largest on top."""
+        return False
+
+    @property
+    def sortable(self) -> bool:
+        """Whether rows can be sorted by it."""
+        return True
+
+    @property
+    def is_text(self) -> bool:
+        """Whether a search looks here."""
+        return False
+
+    def text(self, row: int) -> str:
+        """What the cell of a row says; untrusted."""
+        raise NotImplementedError
+
+    def keys(self) -> NDArray[Any] | None:
+        """Numbers that sort the rows, one a row; None where the column cannot be sorted."""
+        return None
+
+    def hits(self, test: Callable[[str], bool]) -> Bool | None:
+        """Rows whose text passes a test; None for columns that a search leaves out."""
+        del test
+        return None
+
+    def tally(self, rows: NDArray[np.integer] | None) -> tuple[list[Tally], int]:
+        """Counts the values of some rows (None: of all); most frequent first.
+
+        Returns:
+            the tallies, at most ``MOST_TALLIES``, and how many there are in all.
+        """
+        del rows
+        return [], 0
+
+    def within(self, low: float, high: float) -> Bool:
+        """Rows whose key lies in [low, high]."""
+        keys = self.keys()
+        if keys is None:
+            raise ValueError(f"{self.header} has no values")
+        found: Bool = (keys >= low) & (keys <= high)
+        return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Numbers(TableColumn):
+    """A column of numbers."""
+
+    values: Callable[[], NDArray[Any]]
+    """All values; may be costly, so it is called in a worker."""
+    at: Callable[[int], Any]
+    """One value."""
+    write: Callable[[Any], str]
+    right: bool = True
+
+    @property
+    def descending_first(self) -> bool:
+        """The largest are of interest."""
+        return True
+
+    def text(self, row: int) -> str:
+        """The written number; ``-`` where there is none."""
+        value = self.at(row)
+        return "-" if value != value else self.write(value)
+
+    def keys(self) -> NDArray[Any]:
+        """The values themselves."""
+        return self.values()
+
+    def tally(self, rows: NDArray[np.integer] | None) -> tuple[list[Tally], int]:
+        """Counts distinct values where they are few, else bins of equal factors or steps."""
+        values = self.values() if rows is None else self.values()[rows]
+        if values.dtype.kind == "f":
+            values = values[~np.isnan(values)]
+        if not len(values):
+            return [], 0
+        low, high = values.min(), values.max()
+        # A cheap look first: the first thousands mostly tell that there are many.
+        few = len(np.unique(values[:10_000])) <= FEW
+        distinct, counts = np.unique(values, return_counts=True) if few else (values[:0], values)
+        if few and len(distinct) <= min(FEW, max(BINS, len(values) // 2)):
+            pairs = zip(distinct.tolist(), counts.tolist(), strict=True)
+            found = [Tally(self.write(v), n, v, v) for v, n in pairs]
+            return sorted(found, key=lambda t: -t.rows), len(found)
+        return self._bins(values, low, high)
+
+    def _bins(self, values: NDArray[Any], low: Any, high: Any) -> tuple[list[Tally], int]:
+        whole = values.dtype.kind in "iu"
+        spread = low > 0 and high / low > BINS
+        edges = np.geomspace(low, high, BINS + 1) if spread else np.linspace(low, high, BINS + 1)
+        if whole:
+            edges = np.unique(np.round(edges).astype(np.int64))
+        edges[0], edges[-1] = low, high
+        counts = np.histogram(values, edges)[0]
+        found = []
+        for place, count in enumerate(counts.tolist()):
+            if not count:
+                continue
+            start, end = edges[place].item(), edges[place + 1].item()
+            last = place == len(counts) - 1
+            top = end if last else (end - 1 if whole else float(np.nextafter(end, start)))
+            found.append(Tally(f"{self.write(start)} to {self.write(end)}", count, start, top))
+        return found, len(found)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Texts(TableColumn):
+    """A column of texts that repeat: a code a row, and a text a code."""
+
+    codes: Callable[[], NDArray[np.integer]]
+    """All codes; may be costly."""
+    at: Callable[[int], int]
+    """One code."""
+    labels: Sequence[str]
+
+    @property
+    def is_text(self) -> bool:
+        """Texts are searched."""
+        return True
+
+    def text(self, row: int) -> str:
+        """The label of the row."""
+        return self.labels[self.at(row)]
+
+    def keys(self) -> NDArray[Any]:
+        """Place of each row's label in the order of people: case aside, ``9`` before ``10``."""
+        order = sorted(range(len(self.labels)), key=lambda code: natural(self.labels[code]))
+        rank = np.empty(max(len(order), 1), np.int64)
+        rank[order] = np.arange(len(order))
+        found: NDArray[Any] = rank[self.codes()]
+        return found
+
+    def hits(self, test: Callable[[str], bool]) -> Bool:
+        """The test runs once a label, never once a row."""
+        passed = np.fromiter((test(label) for label in self.labels), bool, len(self.labels))
+        codes = self.codes()
+        found: Bool = passed[codes] if len(passed) else np.zeros(len(codes), bool)
+        return found
+
+    def tally(self, rows: NDArray[np.integer] | None) -> tuple[list[Tally], int]:
+        """Counts labels; equal texts of several codes stay apart only if their codes do."""
+        codes = self.codes() if rows is None else self.codes()[rows]
+        counts = np.bincount(codes, minlength=len(self.labels))
+        order = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
+        found = [
+            Tally(self.labels[code], int(counts[code]), code, code)
+            for code in order[:MOST_TALLIES].tolist()
+        ]
+        return found, len(order)
+
+    def within(self, low: float, high: float) -> Bool:
+        """Rows whose code lies in [low, high]."""
+        codes = self.codes()
+        found: Bool = (codes >= low) & (codes <= high)
+        return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Written(TableColumn):
+    """Texts that are written row by row when seen; codes for all are made only when needed."""
+
+    write: Callable[[int], str]
+    load: Callable[[], tuple[NDArray[np.integer], Sequence[str]]]
+    """Codes of all rows and their labels, for sorting, searching and counting."""
+
+    @cached_property
+    def _texts(self) -> Texts:
+        codes, labels = self.load()
+        return texts(self.header, self.width, codes, labels)
+
+    @property
+    def is_text(self) -> bool:
+        """Texts are searched."""
+        return True
+
+    def text(self, row: int) -> str:
+        """Writes one row."""
+        return self.write(row)
+
+    def keys(self) -> NDArray[Any]:
+        """As for ``Texts``."""
+        return self._texts.keys()
+
+    def hits(self, test: Callable[[str], bool]) -> Bool:
+        """As for ``Texts``."""
+        return self._texts.hits(test)
+
+    def tally(self, rows: NDArray[np.integer] | None) -> tuple[list[Tally], int]:
+        """As for ``Texts``."""
+        return self._texts.tally(rows)
+
+    def within(self, low: float, high: float) -> Bool:
+        """As for ``Texts``."""
+        return self._texts.within(low, high)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Drawn(TableColumn):
+    """A column that is drawn, such as a sparkline; ``order`` sorts it."""
+
+    draw: Callable[[int], str]
+    order: Callable[[], NDArray[Any]] | None = None
+
+    @property
+    def sortable(self) -> bool:
+        """Only where an order was given."""
+        return self.order is not None
+
+    def text(self, row: int) -> str:
+        """What is drawn."""
+        return self.draw(row)
+
+    def keys(self) -> NDArray[Any] | None:
+        """The order that was given."""
+        return self.order() if self.order is not None else None
+
+
+def numbers(
+    header: str, width: int, values: NDArray[Any], write: Callable[[Any], str], **options: Any
+) -> Numbers:
+    """A column over an array that is at hand."""
+    return Numbers(
+        header=header, width=width, values=lambda: values, at=values.item, write=write, **options
+    )
+
+
+def texts(
+    header: str, width: int, codes: NDArray[np.integer], labels: Sequence[str], **options: Any
+) -> Texts:
+    """A column of texts over codes that are at hand."""
+    return Texts(
+        header=header, width=width, codes=lambda: codes, at=codes.item, labels=labels, **options
+    )
+
+
+def strings(header: str, width: int, values: Sequence[str], **options: Any) -> Texts:
+    """A column of one text a row; equal ones share a code."""
+    distinct = {text: code for code, text in enumerate(dict.fromkeys(values))}
+    codes = np.array([distinct[text] for text in values], np.int32)
+    return texts(header, width, codes, tuple(distinct), **options)
+
+
+def counts(header: str, width: int, values: NDArray[np.integer], **options: Any) -> Numbers:
+    """A column of counts."""
+    return numbers(header, width, values, format_count, **options)
+
+
+def natural(text: str) -> list[tuple[int, int | str]]:
+    """Sort key by which ``step 9`` comes before ``step 10``, case aside."""
+    parts = _DIGITS.split(text.casefold())
+    return [
+        (0, int(part)) if place % 2 and len(part) < 4_000 else (1, part)
+        for place, part in enumerate(parts)
+    ]

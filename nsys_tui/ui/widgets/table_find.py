@@ -1,0 +1,82 @@
+"""FindLine: one line above the footer that asks for a pattern and counts what it matches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from textual.app import ComposeResult
+
+
+class Sought(NamedTuple):
+    """What was entered."""
+
+    pattern: str
+    as_filter: bool
+
+
+class FindLine(ModalScreen[Sought | None]):
+    """Enter searches, Ctrl+F filters, Esc changes nothing; an empty pattern clears.
+
+    Args:
+        pattern: what stands in the box at first.
+        size: number of things that are searched.
+        count: called with each pattern typed and a function that takes the number of matches.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", show=False),
+        Binding("ctrl+f,alt+enter", "filter", show=False, priority=True),
+    ]
+    DEFAULT_CSS: ClassVar[str] = """
+    FindLine { align: left bottom; background: transparent; }
+    FindLine Horizontal { height: 1; width: 1fr; background: $background; }
+    FindLine .sign { width: 2; text-style: bold; }
+    FindLine Input { height: 1; width: 1fr; }
+    FindLine #count { width: auto; color: $muted; padding: 0 1; }
+    """
+
+    def __init__(
+        self, pattern: str, size: int, count: Callable[[str, Callable[[int], None]], None]
+    ) -> None:
+        super().__init__()
+        self._pattern, self._whole, self._count = pattern, size, count
+
+    def compose(self) -> ComposeResult:
+        """A slash, the box, and what it matches."""
+        yield Horizontal(
+            Static("/", classes="sign", markup=False),
+            Input(self._pattern, placeholder="regex or words", compact=True),
+            Static(Content("enter: search  ^F: filter  esc: close"), id="count", markup=False),
+        )
+
+    def on_mount(self) -> None:
+        """No blinking."""
+        self.query_one(Input).cursor_blink = False
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Counts the matches of what is typed."""
+        pattern = event.value
+        if pattern:
+            self._count(pattern, lambda number: self._tell(pattern, number))
+
+    def _tell(self, pattern: str, number: int) -> None:
+        if self.is_attached and self.query_one(Input).value == pattern:
+            text = f"{number:,} of {self._whole:,}  enter: search  ^F: filter"
+            self.query_one("#count", Static).update(Content(text))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Searches."""
+        self.dismiss(Sought(event.value, as_filter=False))
+
+    def action_filter(self) -> None:
+        """Filters."""
+        self.dismiss(Sought(self.query_one(Input).value, as_filter=True))

@@ -1,0 +1,148 @@
+"""TracePane: the whole trace in a few rows, with a cursor that says where the timeline opens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.segment import Segment
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.strip import Strip
+
+from nsys_tui.names import pad, visible
+from nsys_tui.render.axis import draw_axis
+from nsys_tui.render.cells import Emphasis, Row
+from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.render.raster import LaneView, draw_lane
+from nsys_tui.render.viewport import Viewport
+from nsys_tui.state import Window
+from nsys_tui.ui.times import moment_text
+from nsys_tui.ui.widgets.frame import Framed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual import events
+
+    from nsys_tui.render.glyphs import Glyphs
+    from nsys_tui.ui.app import NsysTuiApp
+
+LABEL = 8
+"""Cells at the left for the names of the rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class TraceRow:
+    """One row of the trace."""
+
+    label: str
+    view: LaneView
+
+
+class TracePane(Framed, can_focus=True):
+    """Draws lanes over the whole trace."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "step(-1)", show=False),
+        Binding("right,l", "step(1)", show=False),
+        Binding("home", "step(-100000)", show=False),
+        Binding("end", "step(100000)", show=False),
+    ]
+    app: NsysTuiApp
+
+    class Opened(Message):
+        """Enter or a double click: the timeline is wanted around ``window``."""
+
+        def __init__(self, window: Window | None) -> None:
+            super().__init__()
+            self.window = window
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.rows: Sequence[TraceRow] = ()
+        self._extent = (0, 1)
+        self._drawn: tuple[object, list[Row]] | None = None
+        self.column: int | None = None
+        self.heading("Whole trace", "<- -> choose, enter: timeline")
+
+    def show(self, rows: Sequence[TraceRow], extent: tuple[int, int]) -> None:
+        """Replaces what is drawn."""
+        self.rows, self._extent, self._drawn = rows, extent, None
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One row: the axis first, then the lanes."""
+        width, inks = self.size.width, self.app.inks
+        rows = self._draw(width)
+        if y >= len(rows):
+            return Strip.blank(width, inks[0])
+        return Strip([Segment(text, inks[code]) for text, code in rows[y].runs()], width)
+
+    def _draw(self, width: int) -> list[Row]:
+        inks, time = self.app.inks, self.app.state.display.time
+        key = (width, self._extent, self.column, self.has_focus, id(inks), self.app.ascii, time)
+        if self._drawn is None or self._drawn[0] != key:
+            self._drawn = (key, self._fresh(width, glyphs_for(self.app.ascii, inks.theme.kind)))
+        return self._drawn[1]
+
+    def _fresh(self, width: int, glyphs: Glyphs) -> list[Row]:
+        window = self._viewport(width)
+        rows = [self._axis(width, window, glyphs)]
+        for entry in self.rows:
+            row = Row.blank(width)
+            row.put(0, pad(visible(entry.label, self.app.ascii), LABEL - 1))
+            self._overlay(row, draw_lane(entry.view, window, glyphs))
+            rows.append(row)
+        if self.has_focus and self.column is not None:
+            for row in rows:
+                row.emphasise(LABEL + self.column, LABEL + self.column + 1, Emphasis.REVERSE)
+        return rows
+
+    def _axis(self, width: int, window: Viewport, glyphs: Glyphs) -> Row:
+        style, report = self.app.state.display.time, self.app.session.report
+
+        def text(moment: int, step: int) -> str:
+            return moment_text(moment, step, style, report, window.lo)
+
+        row = Row.blank(width)
+        self._overlay(row, draw_axis(window, text, glyphs, origin=window.lo))
+        return row
+
+    @staticmethod
+    def _overlay(row: Row, part: Row) -> None:
+        row.chars[LABEL : LABEL + part.width] = part.chars
+        row.styles[LABEL : LABEL + part.width] = part.styles
+
+    def _viewport(self, width: int) -> Viewport:
+        return Viewport(*self._extent, max(1, width - LABEL - 1), self._extent)
+
+    def window_at(self, column: int) -> Window:
+        """A tenth of the trace around a column."""
+        lo, hi = self._extent
+        viewport = self._viewport(self.size.width)
+        middle, tenth = viewport.time(column), max((hi - lo) // 10, 1)
+        start = min(max(middle - tenth // 2, lo), max(hi - tenth, lo))
+        return Window(start, start + tenth)
+
+    def action_step(self, step: int) -> None:
+        """Moves the cursor by columns."""
+        last = self._viewport(self.size.width).width - 1
+        now = self.column if self.column is not None else (0 if step > 0 else last) - step
+        self.column = min(max(now + step, 0), last)
+        self.refresh()
+
+    def action_nav_open(self) -> None:
+        """Opens the timeline at the cursor, or on everything before the cursor was used."""
+        window = None if self.column is None else self.window_at(self.column)
+        self.post_message(self.Opened(window))
+
+    def on_click(self, event: events.Click) -> None:
+        """A click sets the cursor, a double click opens the timeline there."""
+        spot = event.get_content_offset(self)
+        if spot is None or spot.x < LABEL:
+            return
+        self.column = min(spot.x - LABEL, self._viewport(self.size.width).width - 1)
+        self.refresh()
+        if event.chain > 1:
+            self.action_nav_open()

@@ -1,0 +1,135 @@
+"""Times, bytes and shares as text and back: the only place where nanoseconds become words.
+
+Times are int64 nanoseconds everywhere else in the program; nothing here does arithmetic on events.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from nsys_tui.errors import UsageError
+
+NS_PER: Final[dict[str, int]] = {
+    "ns": 1,
+    "nsec": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "usec": 1_000,
+    "ms": 1_000_000,
+    "msec": 1_000_000,
+    "s": 1_000_000_000,
+    "sec": 1_000_000_000,
+    "seconds": 1_000_000_000,
+    "m": 60_000_000_000,
+    "min": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+
+_DURATION = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-zµ]*)\s*\Z")
+_STEPS: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
+
+
+def format_duration(ns: int, digits: int = 4) -> str:
+    """Formats a duration for a table cell: ``1.143 s``, ``690.1 ms``, ``52.80 us``, ``7 ns``.
+
+    Args:
+        ns: nanoseconds, may be negative.
+        digits: significant digits kept, at least 3.
+
+    Returns:
+        The number, a space and the unit; plain nanoseconds are printed whole.
+    """
+    magnitude = abs(int(ns))
+    sign = "-" if ns < 0 else ""
+    scale, unit = next((step for step in _STEPS if magnitude >= step[0]), _STEPS[-1])
+    if scale == 1:
+        return f"{sign}{magnitude} ns"
+    whole = len(str(magnitude // scale))
+    text = f"{magnitude / scale:.{max(0, digits - whole)}f}"
+    if scale < 1_000_000_000 and float(text) >= 1000:
+        return format_duration((1 if ns > 0 else -1) * scale * 1000, digits)
+    return f"{sign}{text} {unit}"
+
+
+def format_bytes(count: int, digits: int = 3) -> str:
+    """Formats a byte count with decimal prefixes (1 MB = 10**6 bytes, as nsys prints them)."""
+    value = float(abs(count))
+    sign = "-" if count < 0 else ""
+    if value < 1000:
+        return f"{sign}{int(value)} B"
+    prefixes = "kMGTPE"
+    step = 0
+    value /= 1000
+    while value >= 999.95 and step + 1 < len(prefixes):
+        value /= 1000
+        step += 1
+    whole = len(str(int(value)))
+    return f"{sign}{value:.{max(0, digits - whole)}f} {prefixes[step]}B"
+
+
+def format_share(part: float, whole: float, digits: int = 1) -> str:
+    """Formats ``part / whole`` as a percentage, or ``-`` when there is no whole."""
+    return f"{100 * part / whole:.{digits}f}%" if whole else "-"
+
+
+def format_count(value: int) -> str:
+    """Formats a count with thousands separators."""
+    return f"{value:,}"
+
+
+def parse_duration(text: str, default_unit: str = "ns") -> int:
+    """Parses ``12ms``, ``1.5 s``, ``300`` into nanoseconds, exactly (no float is involved).
+
+    Args:
+        text: a number with an optional unit of ``NS_PER``.
+        default_unit: unit of a bare number.
+
+    Raises:
+        UsageError: the text is no time; the message lists the units.
+    """
+    match = _DURATION.match(text)
+    unit = (match.group(2) or default_unit) if match else ""
+    if match is None or unit not in NS_PER:
+        raise UsageError(f"not a time: {text!r}", hint="write it as 300ns, 12ms, 1.5s or 2min")
+    try:
+        value = Decimal(match.group(1)) * NS_PER[unit]
+    except InvalidOperation as error:
+        raise UsageError(f"not a time: {text!r}") from error
+    if abs(value) >= 2**63:
+        raise UsageError(f"time out of range: {text!r}", hint="times are 64-bit nanoseconds")
+    return int(value.to_integral_value())
+
+
+def parse_percent(text: str) -> float:
+    """Parses ``3%`` or ``3`` as 0.03.
+
+    Raises:
+        UsageError: it is no percentage, or a negative one.
+    """
+    try:
+        value = float(text.strip().removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise UsageError(f"not a percentage: {text!r}", hint="write it as 3% or 0.5%")
+    return value / 100
+
+
+def parse_window(text: str) -> tuple[int | None, int | None]:
+    """Parses ``START/END`` (either side may be empty) into nanoseconds.
+
+    Raises:
+        UsageError: no slash, an unreadable side, or an end that is not after the start.
+    """
+    start_text, slash, end_text = text.partition("/")
+    if not slash:
+        raise UsageError(
+            f"not a time window: {text!r}", hint="write it as START/END, such as 1.2s/1.5s"
+        )
+    start = parse_duration(start_text) if start_text.strip() else None
+    end = parse_duration(end_text) if end_text.strip() else None
+    if start is not None and end is not None and end <= start:
+        raise UsageError(f"empty time window: {text!r}", hint="the end must come after the start")
+    return start, end

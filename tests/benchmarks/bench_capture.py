@@ -1,0 +1,139 @@
+"""What a capture costs over a real ssh on loopback: prints ratios, asserts nothing.
+
+    python -m tests.benchmarks.bench_capture [--mib 200] [--repeats 5]      (from the checkout)
+
+The floor of a fetch is ``ssh HOST cat FILE > COPY`` in the same run, over the same shared
+connection; the two alternate, so that a change of the machine's load meets both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from nsys_tui.capture.capture import Capture
+from nsys_tui.capture.events import LogChanged
+from nsys_tui.capture.fetch import Fetch, RemoteFile
+from nsys_tui.capture.link import Link
+from nsys_tui.capture.ssh import SshConnector
+from nsys_tui.capture.supervisor import request
+from nsys_tui.capture.targets import Target
+from nsys_tui.config import TargetConfig
+from tests.capture_support import make_place
+from tests.e2e.capture_lab import Lab, make_lab
+
+
+async def fetched(link: Link, source: Path, target: Path, *, hashing: bool) -> float:
+    """Seconds of one fetch into a fresh file."""
+    status = source.stat()
+    file = RemoteFile(str(source), status.st_size, int(status.st_mtime))
+    began = time.perf_counter()
+    await Fetch(link, {}, file, target, lambda _: None, hashing=hashing).run()
+    seconds = time.perf_counter() - began
+    target.unlink()
+    return seconds
+
+
+async def copied(argv: list[str], source: Path, target: Path) -> float:
+    """Seconds of plain ``ssh HOST cat`` into a file."""
+    began = time.perf_counter()
+    with target.open("wb") as file:
+        process = await asyncio.create_subprocess_exec(
+            *argv, f"cat '{source}'", stdin=subprocess.DEVNULL, stdout=file
+        )
+        await process.wait()
+        os.fsync(file.fileno())
+    seconds = time.perf_counter() - began
+    target.unlink()
+    return seconds
+
+
+async def lag_meter(lags: list[float], stop: asyncio.Event) -> None:
+    """How late the event loop wakes up, in seconds."""
+    while not stop.is_set():
+        began = time.perf_counter()
+        await asyncio.sleep(0.01)
+        lags.append(time.perf_counter() - began - 0.01)
+
+
+async def fetches(lab: Lab, folder: Path, mib: int, repeats: int) -> None:
+    """Fetch against ``ssh cat``, and the event loop meanwhile."""
+    source, target = folder / "big.nsys-rep", folder / "copy"
+    with source.open("wb") as file:
+        for _ in range(mib):
+            file.write(os.urandom(1 << 20))
+    connector = SshConnector(Target("box", TargetConfig(host="gpu-box")), lab.ssh, None)
+    link = Link(connector, lambda *_: None)
+    channel = await link.channel()
+    argv = list(channel.argv)[:-1]
+    times: dict[str, list[float]] = {"cat": [], "without hash": [], "with hash": []}
+    lags: list[float] = []
+    for _ in range(repeats):
+        times["cat"].append(await copied(argv, source, target))
+        times["without hash"].append(await fetched(link, source, target, hashing=False))
+        stop = asyncio.Event()
+        meter = asyncio.create_task(lag_meter(lags, stop))
+        times["with hash"].append(await fetched(link, source, target, hashing=True))
+        stop.set()
+        await meter
+    floor = statistics.median(times["cat"])
+    print(f"ssh cat               {mib / floor:7.1f} MiB/s   median of {repeats}, {mib} MiB")
+    for name in ("without hash", "with hash"):
+        seconds = statistics.median(times[name])
+        print(f"fetch {name:<15} {mib / seconds:7.1f} MiB/s   {100 * floor / seconds:5.1f} % of it")
+    lags.sort()
+    late = [lags[int((len(lags) - 1) * share)] * 1e3 for share in (0.5, 0.95, 1)]
+    print("event loop late       p50 {:.1f}, p95 {:.1f}, max {:.1f} ms".format(*late))
+    seconds = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        await channel.ask(request("hello"), 30)
+        seconds.append(time.perf_counter() - began)
+    print(f"second ssh command    {statistics.median(seconds):7.3f} s, over the shared connection")
+    await link.close()
+
+
+async def follow_lag(lab: Lab, folder: Path) -> None:
+    """How old a line of the program is when it is heard of."""
+    late: list[float] = []
+
+    def heard(event: object) -> None:
+        updates = event.updates if isinstance(event, LogChanged) else ()
+        times = [float(u.text) for u in updates if re.fullmatch(r"\d{10}\.\d+", u.text)]
+        late.extend(time.time() - told for told in times)
+
+    place = make_place(folder / "place", ssh=lab.ssh, host="gpu-box")
+    program = "for i in $(seq 30); do date +%s.%N; sleep 0.17; done"
+    plan = place.plan("sh", "-c", program)
+    await Capture.create(plan, place.config, on_event=heard, store=place.store).run()
+    late.sort()
+    print(f"follow lag            median {late[len(late) // 2]:.2f}, max {late[-1]:.2f} s")
+
+
+async def measure(mib: int, repeats: int) -> None:
+    """Everything, one after the other."""
+    with tempfile.TemporaryDirectory(prefix="nt-bench-") as name:
+        folder = Path(name)
+        with make_lab(folder / "ssh") as lab:
+            await fetches(lab, folder, mib, repeats)
+            await follow_lag(lab, folder)
+
+
+def main() -> None:
+    """Reads the flags and measures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mib", type=int, default=200)
+    parser.add_argument("--repeats", type=int, default=5)
+    arguments = parser.parse_args()
+    asyncio.run(measure(arguments.mib, arguments.repeats))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from e2e.capture_lab import Lab, make_lab, nsys_tui
+from synth import Synth
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with make_lab(tmp_path_factory.mktemp("lab") / "ssh") as lab:
+        yield lab
+
+
+@pytest.fixture
+def settings(lab: Lab, tmp_path: Path) -> str:
+    config = tmp_path / "config.toml"
+    config.write_text(f"[capture]\nssh = {json.dumps(list(lab.ssh))}\n")
+    return str(config)
+
+
+def test_every_verb_reads_a_report_on_another_machine(settings: str, tmp_path: Path) -> None:
+    there = tmp_path / "runs of it"
+    there.mkdir()
+    Synth(there / "r 1.sqlite").process(1).kernel("gemm", 0, 500).write()
+    name = f"gpu-box:{there}/r 1.sqlite"
+    run = nsys_tui("overview", name, "--format", "json", NSYS_TUI_CONFIG=settings)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["devices"][0]["busy_ns"] == 500
+    again = nsys_tui(name, NSYS_TUI_CONFIG=settings)
+    assert "gemm" in again.stdout
+
+
+def test_a_folder_is_listed_and_the_next_step_named(settings: str, tmp_path: Path) -> None:
+    Synth(tmp_path / "r.sqlite").process(1).kernel("gemm", 0, 500).write()
+    run = nsys_tui("overview", f"gpu-box:{tmp_path}/", NSYS_TUI_CONFIG=settings)
+    assert run.returncode == 64
+    assert "r.sqlite" in run.stderr
+    assert "name one of the reports" in run.stderr
+
+
+def test_an_option_in_place_of_a_host_is_refused(settings: str) -> None:
+    run = nsys_tui("overview", "--", "-oProxyCommand=touch /tmp/x:/y", NSYS_TUI_CONFIG=settings)
+    assert run.returncode in (64, 65)
+    assert "Traceback" not in run.stderr

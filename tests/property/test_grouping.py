@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsys_tui.analysis import grouping
+from nsys_tui.analysis.grouping import encode, encode_rows, group_stats, grouped_union, regroup
+
+GROUPS = 5
+small = st.integers(-1000, 10**9)
+huge = st.integers(-(2**62), 2**62 - 1)
+
+
+def rows(values: st.SearchStrategy[int]) -> st.SearchStrategy[list[tuple[int, int]]]:
+    return st.lists(st.tuples(st.integers(0, GROUPS - 1), values), max_size=60)
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows(small))
+def test_every_statistic_agrees_with_plain_python(data: list[tuple[int, int]]) -> None:
+    stats = group_stats([c for c, _ in data], [v for _, v in data], GROUPS)
+    for code in range(GROUPS):
+        mine = [v for c, v in data if c == code]
+        assert stats.counts[code] == len(mine)
+        assert stats.totals[code] == sum(mine)
+        if not mine:
+            assert np.isnan([stats.mean[code], stats.median[code], stats.std[code]]).all()
+            continue
+        assert (stats.min[code], stats.max[code]) == (min(mine), max(mine))
+        assert stats.mean[code] == sum(mine) / len(mine)
+        assert stats.median[code] == statistics.median(mine)
+        spread = statistics.stdev(mine) if len(mine) > 1 else 0.0
+        assert stats.std[code] == pytest.approx(spread, rel=1e-9, abs=1e-6)
+        for q in (0.1, 0.25, 0.75, 0.99):
+            assert stats.quantile(q)[code] == pytest.approx(np.quantile(mine, q), rel=1e-12)
+
+
+@settings(max_examples=50, deadline=None)
+@given(rows(huge))
+def test_values_too_wide_to_pack_are_ordered_the_same(data: list[tuple[int, int]]) -> None:
+    stats = group_stats([c for c, _ in data], [v for _, v in data], GROUPS)
+    assert stats.ordered.tolist() == [v for _, v in sorted(data)]
+
+
+def test_totals_beyond_float_precision_stay_exact() -> None:
+    values = np.full(1001, 2**53 + 1, np.int64)
+    assert group_stats(np.zeros(1001, int), values, 1).totals[0] == 1001 * (2**53 + 1)
+
+
+@given(st.lists(st.sampled_from(["a", "b", "", "a;b"]), min_size=1, max_size=8), st.data())
+@settings(max_examples=50, deadline=None)
+def test_regroup_keeps_each_event_under_its_key(keys: list[str], data: st.DataObject) -> None:
+    codes = np.array(data.draw(st.lists(st.integers(0, len(keys) - 1), max_size=20)), int)
+    merged, distinct = regroup(codes, keys)
+    assert len(set(distinct)) == len(distinct)
+    assert [distinct[code] for code in merged] == [keys[code] for code in codes]
+
+
+spans = st.lists(
+    st.tuples(st.integers(0, GROUPS - 1), st.integers(-50, 50), st.integers(-3, 20)), max_size=40
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(spans, st.booleans(), st.booleans())
+def test_the_union_of_each_group_counts_a_moment_once(
+    data: list[tuple[int, int, int]], ordered: bool, wide: bool
+) -> None:
+    data = sorted(data, key=lambda row: row[1]) if ordered else data
+    scale = 2**54 if wide else 1
+    starts = [start * scale for _, start, _ in data]
+    ends = [(start + length) * scale for _, start, length in data]
+    union = grouped_union([group for group, _, _ in data], starts, ends, GROUPS)
+    for group in range(GROUPS):
+        covered = {
+            t for g, start, length in data if g == group for t in range(start, start + length)
+        }
+        assert union[group] == len(covered) * scale
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 6), max_size=40), st.booleans())
+def test_encoding_gives_the_sorted_distinct_values(values: list[int], wide: bool) -> None:
+    column = np.array(values, np.int64) * (2**40 if wide else 1)
+    codes, distinct = encode(column)
+    assert distinct.tolist() == sorted(set(column.tolist()))
+    assert distinct[codes].tolist() == column.tolist() if values else not len(codes)
+
+
+def test_values_that_a_sample_misses_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouping, "_SAMPLE", 2)
+    column = np.array([5, 2**50, 5, 7, -(2**50), 5], np.int64)
+    codes, distinct = encode(column)
+    assert distinct[codes].tolist() == column.tolist()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 3), st.integers(5, 6)), min_size=1))
+def test_rows_get_one_code_each(data: list[tuple[int, int, int]]) -> None:
+    codes, rows_found = encode_rows([np.array(column) for column in zip(*data, strict=True)])
+    assert [tuple(rows_found[code]) for code in codes] == data
+    assert len(rows_found) == len(set(data))

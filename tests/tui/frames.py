@@ -1,0 +1,89 @@
+"""Drives the app without a terminal and reads the screen as text rows.
+
+async with running(path, size=(80, 24)) as pilot:
+    await settled(pilot)
+    assert "GPU busy" in text(pilot)
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from textual.worker import WorkerCancelled
+
+from nsys_tui.config import Config, DisplayConfig
+from nsys_tui.reader import open_report
+from nsys_tui.ui.app import NsysTuiApp
+from nsys_tui.ui.asciify import asciify
+from nsys_tui.ui.terminal import Colours, Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+PLAIN = Terminal(Colours.TRUE, ascii=True, app=True, dark=True, reasons={})
+FANCY = replace(PLAIN, ascii=False)
+
+
+@asynccontextmanager
+async def running(
+    *paths: Path,
+    size: tuple[int, int] = (80, 24),
+    terminal: Terminal = PLAIN,
+    config: Config | None = None,
+    theme: str = "dark",
+) -> AsyncIterator[Pilot[int]]:
+    """The app on some reports, loaded and drawn."""
+    settings = config or Config(display=DisplayConfig(theme=theme))
+
+    def opener(path: Path, progress: Any) -> Any:
+        return open_report(path, use_cache=False, progress=progress)
+
+    app = NsysTuiApp(paths, opener, config=settings, terminal=terminal)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await settled(pilot)
+        yield pilot
+
+
+async def settled(pilot: Pilot[int]) -> None:
+    """Waits until everything is loaded, no worker runs and all messages are handled."""
+    app: Any = pilot.app
+    calm = 0
+    for _ in range(300):
+        with suppress(WorkerCancelled):  # the app was closed by an error
+            await app.workers.wait_for_complete()
+        await pilot.pause()
+        loading = app.fatal is None and any(s.started and not s.finished for s in app.sessions)
+        calm = 0 if loading or any(not worker.is_finished for worker in app.workers) else calm + 1
+        if calm == 2:
+            return
+    raise AssertionError("the app does not come to rest")
+
+
+def rows(pilot: Pilot[int]) -> list[str]:
+    """The screen as the terminal would show it, one text per row."""
+    app = pilot.app
+    width, height = app.size
+    strips = app.screen._compositor.render_strips()
+    lines = ["".join(segment.text for segment in strip) for strip in strips]
+    assert len(lines) == height
+    shown = [asciify(line) if app.ascii else line for line in lines]  # type: ignore[attr-defined]
+    return [line.ljust(width) for line in shown]
+
+
+def text(pilot: Pilot[int]) -> str:
+    """All rows joined."""
+    return "\n".join(rows(pilot))
+
+
+async def frame(path: Path, size: tuple[int, int], *keys: str, **options: Any) -> list[str]:
+    """The rows after some keys."""
+    async with running(path, size=size, **options) as pilot:
+        for key in keys:
+            await pilot.press(key)
+        await settled(pilot)
+        return rows(pilot)

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from training import Run
+from tui.frames import FANCY, rows, running, settled, text
+
+from nsys_tui import cli
+from nsys_tui.state import Selection
+from nsys_tui.ui.screens.compare import CompareScreen
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+SIZES = [(80, 24), (160, 45)]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    fused = (("gemm_kernel(float*)", 330), ("fused_adamw(float*)", 90))
+    made = {
+        "before": Run(jitter=0.004, seed=1),
+        "after": Run(jitter=0.004, seed=2, names=fused),
+        "noise": Run(jitter=0.004, seed=3),
+        "single": Run(steps=1, step_name=""),
+    }
+    return {name: run.write(folder / f"{name}.sqlite") for name, run in made.items()}
+
+
+async def press(pilot: Pilot[int], *keys: str) -> None:
+    for key in keys:
+        await pilot.press(key)
+        await settled(pilot)
+
+
+def screen(pilot: Pilot[int]) -> CompareScreen:
+    found: Any = pilot.app.screen
+    assert isinstance(found, CompareScreen)
+    return found
+
+
+def line_of(pilot: Pilot[int], part: str) -> str:
+    return next(line for line in rows(pilot) if part in line)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_frame_tells_verdict_figures_and_changes(
+    runs: dict[str, Path], size: tuple[int, int]
+) -> None:
+    async with running(runs["before"], runs["after"], size=size) as pilot:
+        await press(pilot, "7")
+        lines = rows(pilot)
+        assert len(lines) == size[1]
+        assert {len(line) for line in lines} == {size[0]}
+        assert lines[0].rstrip().endswith("A vs B")
+        assert "7 Compare" in lines[1]
+        assert lines[2].startswith("+- Compare  A: before.sqlite   B: after.sqlite ---")
+        assert "aligned on: step -+" in lines[2]
+        assert lines[3].startswith("| better: wall per step -")
+        wall = line_of(pilot, "wall (11 steps)")
+        # 4 x (300 + 120 + 80) us against 4 x (330 + 90) us, and 120 us beside the kernels.
+        figures = [float(word) for word in wall.split()[4:8:2]]
+        assert figures == pytest.approx([2.120, 1.800], rel=0.005)
+        assert wall.rstrip(" |#").endswith("better")
+        body = text(pilot)
+        assert "by |delta|  < less  > more  threshold 1%" in body
+        assert " gone " in line_of(pilot, "softmax_kernel")
+        assert " new " in line_of(pilot, "fused_adamw")
+        assert "<<<" in line_of(pilot, "softmax_kernel")
+        assert ">" in line_of(pilot, "fused_adamw")[-12:]
+        assert "worse" in line_of(pilot, "gemm_kernel")
+
+
+async def test_a_tall_screen_shows_both_timelines_locked(runs: dict[str, Path]) -> None:
+    async with running(runs["before"], runs["after"], size=(160, 45)) as pilot:
+        await press(pilot, "7")
+        body = text(pilot)
+        assert "- A: before.sqlite  step " in body
+        assert "- B: after.sqlite  step " in body
+        assert "a/d w/s move both, L unlocks" in body
+        twins = screen(pilot).twins
+        first, second = twins.windows
+        assert first.width == second.width
+        await press(pilot, "d")
+        moved = twins.windows[0].start - first.start
+        assert moved > 0
+        assert twins.windows[1].start - second.start == moved
+        await press(pilot, "w")
+        assert twins.windows[0].width == twins.windows[1].width == first.width // 2
+        await press(pilot, "L")
+        assert "unlocked: L locks" in text(pilot)
+        before = list(twins.windows)
+        await press(pilot, "a")
+        assert twins.windows[0] != before[0]
+        assert twins.windows[1] == before[1]
+
+
+async def test_enter_shows_both_timelines_and_escape_comes_back(runs: dict[str, Path]) -> None:
+    async with running(runs["before"], runs["after"]) as pilot:
+        await press(pilot, "7", "enter")
+        body = text(pilot)
+        assert "> A: before.sqlite  step" in body
+        assert "B: after.sqlite  step" in body
+        assert body.count("[gemm") > 4
+        assert "> Kernels" not in body
+        twins = screen(pilot).twins
+        width = twins.windows[0].width
+        await press(pilot, "s")
+        assert twins.windows[1].width == 2 * width
+        start = twins.windows[0].start
+        await press(pilot, ")")
+        assert twins.windows[0].start > start
+        assert twins.windows[1].width == pytest.approx(width, rel=0.01)
+        await press(pilot, "escape")
+        assert "> Kernels" in text(pilot)
+
+
+async def test_enter_on_a_timeline_opens_it(runs: dict[str, Path]) -> None:
+    async with running(runs["before"], runs["after"]) as pilot:
+        await press(pilot, "7", "enter", "tab", "enter")
+        assert "[2 Timeline]" in rows(pilot)[1].replace("[2 Time]", "[2 Timeline]")
+        assert rows(pilot)[0].startswith(" nsys-tui | after.sqlite")
+        assert pilot.app.state.window is not None  # type: ignore[attr-defined]
+
+
+async def test_swap_exchanges_sides_and_verdicts(runs: dict[str, Path]) -> None:
+    async with running(runs["before"], runs["after"]) as pilot:
+        await press(pilot, "7", "b")
+        assert "A: after.sqlite   B: before.sqlite" in rows(pilot)[2]
+        assert rows(pilot)[3].startswith("| worse: wall per step +")
+        assert " new " in line_of(pilot, "softmax_kernel")
+        await press(pilot, "b")
+        assert rows(pilot)[3].startswith("| better: wall per step -")
+
+
+async def test_group_and_threshold_change_the_table(runs: dict[str, Path]) -> None:
+    async with running(runs["before"], runs["after"]) as pilot:
+        await press(pilot, "7")
+        for title in ("NVTX ranges", "CUDA API", "Idle time by cause", "Findings", "Kernels"):
+            await press(pilot, "g")
+            assert f"> {title}" in text(pilot)
+        await press(pilot, "t", *["backspace"] * 4, *"20%", "enter")
+        assert "threshold 20%" in text(pilot)
+        assert rows(pilot)[3].startswith("| same: wall per step -")
+        await press(pilot, "t", *["backspace"] * 4, *"lots", "enter")
+        assert "not a percentage" in text(pilot)
+
+
+async def test_n_goes_from_change_to_change_and_search_takes_it_over(
+    runs: dict[str, Path],
+) -> None:
+    async with running(runs["before"], runs["noise"]) as pilot:
+        await press(pilot, "7", "n")
+        assert "no change of 1% or more" in text(pilot)
+    async with running(runs["before"], runs["after"]) as pilot:
+        await press(pilot, "7")
+        table, chosen = screen(pilot).table, screen(pilot)
+        seen = []
+        for _ in range(4):
+            assert chosen.row is not None
+            seen.append(chosen.row.words)
+            await press(pilot, "n")
+        assert set(seen) == {"better: gone", "worse: new", "worse: slower"}
+        await press(pilot, "/", *"gemm", "enter")
+        assert chosen.row is not None
+        assert chosen.row.name == "gemm_kernel"
+        table.put_cursor(0)
+        await press(pilot, "n")
+        assert chosen.row.name == "gemm_kernel"
+
+
+async def test_flame_graph_tells_more_and_less_in_words(runs: dict[str, Path]) -> None:
+    async with running(runs["before"], runs["after"]) as pilot:
+        await press(pilot, "7", "v")
+        body = text(pilot)
+        assert "GPU time of B by NVTX path" in body
+        assert "gemm_kernel +" in body
+        assert "all -" in body
+        await press(pilot, "down", "v")
+        assert "> A: before.sqlite" in text(pilot)
+
+
+async def test_one_report_asks_for_another_and_takes_a_baseline(runs: dict[str, Path]) -> None:
+    assert cli.main(["baseline", "save", "main", str(runs["before"]), "--no-cache"]) == 0
+    async with running(runs["after"]) as pilot:
+        await press(pilot, "7")
+        assert "B chooses what to compare with" in text(pilot)
+        await press(pilot, "B", *"main", "enter")
+        assert "A: baseline main   B: after.sqlite" in rows(pilot)[2]
+        assert rows(pilot)[3].startswith("| better: wall per step -")
+        await press(pilot, "enter")
+        assert "a baseline holds no events" in text(pilot)
+
+
+async def test_another_report_is_read_without_coming_to_the_front(runs: dict[str, Path]) -> None:
+    async with running(runs["before"]) as pilot:
+        await press(pilot, "7")
+        screen(pilot).choose(runs["after"])
+        await settled(pilot)
+        assert "A: before.sqlite   B: after.sqlite" in rows(pilot)[2]
+        assert rows(pilot)[0].startswith(" nsys-tui | before.sqlite")
+
+
+async def test_another_screen_can_ask_for_a_comparison_with_an_earlier_report(
+    runs: dict[str, Path],
+) -> None:
+    async with running(runs["after"]) as pilot:
+        earlier = Selection("compare", (str(runs["before"]),))
+        pilot.app.show("compare", selection=earlier)  # type: ignore[attr-defined]
+        await settled(pilot)
+        assert "A: before.sqlite   B: after.sqlite" in rows(pilot)[2]
+        assert rows(pilot)[3].startswith("| better: wall per step -")
+
+
+async def test_few_steps_say_so_and_timelines_stand_on_an_instance(
+    runs: dict[str, Path],
+) -> None:
+    async with running(runs["single"], runs["before"], size=(160, 45)) as pilot:
+        await press(pilot, "7")
+        assert "by instances, because of too few steady steps" in text(pilot)
+        assert "aligned on: name" in rows(pilot)[2]
+        await press(pilot, "enter")
+        assert "around one instance" in text(pilot)
+
+
+async def test_export_writes_markdown_and_never_over_a_file(
+    runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with running(runs["before"], runs["after"]) as pilot:
+        await press(pilot, "7", "e", "enter")
+        assert (tmp_path / "compare.md").read_text().startswith("### better: wall per step -")
+        await press(pilot, "e", "enter")
+        assert "cannot write compare.md: File exists" in text(pilot)
+
+
+async def test_colours_are_blue_and_orange_and_words_stand_beside(runs: dict[str, Path]) -> None:
+    async with running(runs["before"], runs["after"], terminal=FANCY) as pilot:
+        await press(pilot, "7")
+        theme = pilot.app.palette  # type: ignore[attr-defined]
+        found = set()
+        for y in range(24):
+            for segment in pilot.app.screen._compositor.render_strips()[y]:
+                word = segment.text.strip()
+                if word in ("better", "worse") and segment.style and segment.style.color:
+                    found.add((word, segment.style.color.name.upper()))
+        expected = {(word, theme.colour(word).upper()) for word in ("better", "worse")}
+        assert expected <= found

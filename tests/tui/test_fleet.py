@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tui.frames import FANCY, rows, running, settled, text
+from unit.fleet.fleet_reports import US, Run, both_in_one
+
+from nsys_tui.errors import CancelledError
+from nsys_tui.ui.screens import fleet as fleet_screen
+from nsys_tui.ui.screens.fleet import FleetScreen
+from nsys_tui.ui.screens.fleet_heat import HeatPane
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    run = Run(ranks=4, slow={(2, 3): 150 * US}, begun={1: 200 * US, 3: 350 * US})
+    return run.write(tmp_path_factory.mktemp("fleet"))
+
+
+@pytest.fixture(autouse=True)
+def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FleetScreen, "WORKERS", 1)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 30), (160, 45), (240, 67)])
+async def test_the_fleet_fills_every_size(ranks: list[Path], size: tuple[int, int]) -> None:
+    async with running(*ranks, size=size) as pilot:
+        await pilot.press("f7")
+        await settled(pilot)
+        lines = rows(pilot)
+        assert {len(line) for line in lines} == {size[0]}
+        body = "\n".join(lines)
+        assert "Ranks 4 shown / 4" in body
+        assert "Heat map: GPU busy (full: 100%)" in body
+        assert "node1" in body
+        assert all(line.isascii() for line in lines)
+
+
+async def test_the_map_follows_the_table_and_the_table_the_map(ranks: list[Path]) -> None:
+    async with running(*ranks, size=(120, 30)) as pilot:
+        await pilot.press("f7")
+        await settled(pilot)
+        heat = pilot.app.screen.query_one(HeatPane)
+        await pilot.press("down", "down")
+        await settled(pilot)
+        assert heat.row == 2
+        heat.focus()
+        await pilot.press("up")
+        await settled(pilot)
+        assert pilot.app.screen.query_one("#ranks").row == 1  # type: ignore[attr-defined]
+        assert ">1" in text(pilot)
+
+
+async def test_keys_go_round_the_maps(ranks: list[Path]) -> None:
+    async with running(*ranks, size=(120, 30), terminal=FANCY) as pilot:
+        await pilot.press("f7")
+        await settled(pilot)
+        seen = []
+        for _ in range(6):
+            await pilot.press("m")
+            await settled(pilot)
+            seen.append(pilot.app.screen.query_one(HeatPane).shown.name)  # type: ignore[union-attr]
+        assert seen == ["compute", "comm", "overlap", "exposed", "memory", "busy"]
+        await pilot.press("M")
+        await settled(pilot)
+        assert "Heat map: copies and memsets" in text(pilot)
+
+
+async def test_enter_opens_the_rank_at_that_time_and_f7_comes_back(ranks: list[Path]) -> None:
+    async with running(*ranks, size=(120, 30)) as pilot:
+        app: Any = pilot.app
+        await pilot.press("f7")
+        await settled(pilot)
+        heat = app.screen.query_one(HeatPane)
+        heat.focus()
+        await pilot.press("down", "down", "down", *["right"] * 40)
+        await settled(pilot)
+        lo, hi = heat.window()
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.session.path == ranks[3]
+        # The session of rank 3 started 350 us after the first.
+        assert app.state.window == (lo - 350 * US, hi - 350 * US)
+        assert app.current_mode == "timeline"
+        await pilot.press("f7")
+        await settled(pilot)
+        assert "Ranks 4 shown / 4" in text(pilot)
+        assert "report_3.sqlite" in rows(pilot)[0]
+
+
+async def test_a_rank_of_a_shared_report_opens_alone(tmp_path: Path) -> None:
+    path = both_in_one(tmp_path / "node.sqlite", Run(ranks=2))
+    async with running(path, size=(120, 30)) as pilot:
+        app: Any = pilot.app
+        await pilot.press("f7")
+        await settled(pilot)
+        await pilot.press("down", "enter")
+        await settled(pilot)
+        assert {pid >> 24 & 0xFFFFFF for pid in app.state.filter.processes} == {2001}
+
+
+async def test_a_broken_report_is_named_and_the_others_are_shown(
+    ranks: list[Path], tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.sqlite"
+    broken.write_bytes(ranks[0].read_bytes()[:5000])
+    async with running(*ranks[:2], broken, size=(160, 45)) as pilot:
+        await pilot.press("f7")
+        await settled(pilot)
+        body = text(pilot)
+        assert "Ranks 2 shown / 2  1 skipped" in body
+        assert "broken.sqlite" in body
+
+
+async def test_reports_opened_later_join_the_fleet(ranks: list[Path]) -> None:
+    async with running(ranks[0], size=(120, 30)) as pilot:
+        app: Any = pilot.app
+        await pilot.press("f7")
+        await settled(pilot)
+        assert "Ranks 1 shown / 1" in text(pilot)
+        app.open_path(ranks[2])
+        await settled(pilot)
+        assert "Ranks 2 shown / 2" in text(pilot)
+
+
+async def test_a_cancelled_reading_goes_on_when_the_screen_comes_back(
+    ranks: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = fleet_screen.run_fleet
+
+    def cancelled(*args: Any, **kwargs: Any) -> Any:
+        raise CancelledError("cancelled")
+
+    monkeypatch.setattr(fleet_screen, "run_fleet", cancelled)
+    async with running(*ranks, size=(120, 30)) as pilot:
+        await pilot.press("f7")
+        await settled(pilot)
+        assert "cancelled: coming back here reads on" in text(pilot)
+        monkeypatch.setattr(fleet_screen, "run_fleet", real)
+        await pilot.press("1", "f7")
+        await settled(pilot)
+        assert "Ranks 4 shown / 4" in text(pilot)
+
+
+async def test_when_no_report_can_be_read_the_error_stays(tmp_path: Path) -> None:
+    broken = [tmp_path / f"{name}.sqlite" for name in "ab"]
+    for path in broken:
+        path.write_text("nothing")
+    async with running(*broken, size=(120, 30)) as pilot:
+        await pilot.press("f7")
+        await settled(pilot)
+        assert "could not be read" in text(pilot)
+        assert pilot.app.error is not None  # type: ignore[attr-defined]

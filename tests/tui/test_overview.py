@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from paths import REPORTS, needs_reports
+from tui.frames import FANCY, frame, rows, running, settled, text
+
+from nsys_tui.analysis.finding import Finding
+from nsys_tui.analysis.severity import Severity
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def test_overview_at_80x24_says_where_the_time_went(small: Path) -> None:
+    lines = await frame(small, (80, 24))
+    assert lines[0].startswith(" nsys-tui | small.sqlite | 2xTest GPU")
+    assert lines[1].startswith("[1 Overview]")
+    assert "| Time split" not in lines[2]
+    assert lines[2].startswith("+- Time split ---")
+    body = "\n".join(lines)
+    # Two GPUs over a span of 900..1000 us: (800 + 1000) of 2000 us busy.
+    assert "GPU busy   90.0%" in body
+    assert "comm       10.0%" in body
+    assert "exposed  10.0%  0% is hidden" in body
+    assert lines[23].rstrip().endswith("? help")
+
+
+async def test_figures_of_the_wide_layout_name_each_gpu(small: Path) -> None:
+    body = "\n".join(await frame(small, (160, 45)))
+    assert "GPU 0      80.0  60.0  20.0   0.0" in body
+    assert "GPU 1     100.0 100.0   0.0   0.0" in body
+    assert "Top NVTX ranges" in body
+    assert "gemm_kernel" in body
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 30), (160, 45), (240, 67)])
+async def test_every_size_fills_the_screen_without_overflow(
+    small: Path, size: tuple[int, int]
+) -> None:
+    lines = await frame(small, size)
+    assert len(lines) == size[1]
+    assert {len(line) for line in lines} == {size[0]}
+    assert all(line.isascii() for line in lines)
+    assert "Whole trace" in "\n".join(lines)
+
+
+async def test_names_from_a_report_are_text_and_never_control_sequences(small: Path) -> None:
+    body = "\n".join(await frame(small, (160, 45), terminal=FANCY))
+    assert "[bold_red]evil[/]" in body
+    assert "\x1b" not in body
+    assert "\x07" not in body
+
+
+async def test_resizing_live_changes_the_layout_and_keeps_the_cursor(small: Path) -> None:
+    async with running(small, size=(160, 45)) as pilot:
+        await pilot.press("down")
+        before = pilot.app.focused.cursor  # type: ignore[union-attr]
+        await pilot.resize_terminal(80, 24)
+        await settled(pilot)
+        assert "Top kernels and NVTX ranges" in text(pilot)
+        assert pilot.app.focused.cursor == before  # type: ignore[union-attr]
+        await pilot.resize_terminal(160, 45)
+        await settled(pilot)
+        assert "+- Top NVTX ranges" in text(pilot)
+
+
+async def test_too_small_a_terminal_says_so_and_still_quits(small: Path) -> None:
+    async with running(small, size=(70, 20)) as pilot:
+        assert "needs 80x24, this is 70x20" in text(pilot)
+        assert "nsys-tui overview small.sqlite" in text(pilot).replace("\n", " ").replace("  ", "")
+        await pilot.press("q")
+    assert pilot.app.return_code == 0
+
+
+async def test_wide_pane_gives_shares_of_kernels(small: Path) -> None:
+    lines = await frame(small, (160, 45))
+    gemm = next(line for line in lines if "gemm_kernel" in line)
+    # 600 us of 1800 us of kernel time, two calls of 300 us.
+    assert "33.3%" in gemm
+    assert "600us" in gemm
+    assert "300us" in gemm
+
+
+@needs_reports
+async def test_a_report_without_gpu_work_says_what_would_record_it() -> None:
+    lines = await frame(REPORTS / "nvtx-only-2022.4.sqlite", (80, 24))
+    body = "\n".join(lines)
+    assert "no GPU work in this report" in body
+    assert "--trace=cuda" in body
+
+
+@needs_reports
+async def test_a_real_training_run_shows_its_command_and_share() -> None:
+    async with running(REPORTS / "pytorch-nccl-2gpu-2026.2.sqlite", size=(160, 45)) as pilot:
+        body = text(pilot)
+        assert "torchrun" in body
+        assert "flash_fwd_kernel" in body
+        await pilot.press("D", "D")
+        await settled(pilot)
+        assert "void" in text(pilot) or "cutlass" in text(pilot)
+        assert len(rows(pilot)) == 45
+
+
+async def test_findings_lead_to_their_evidence_and_are_told_in_full(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Finding(
+        "gpu_idle", Severity.HIGH, "GPU 0 idle 200 us [not markup], " + "x" * 60, "drop the sync",
+        200_000, (400_000, 500_000), 0, "1", "nsys-tui stalls REPORT",
+    )  # fmt: skip
+    monkeypatch.setattr("nsys_tui.analysis.findings.find", lambda *_: [found])
+    async with running(small, size=(80, 24)) as pilot:
+        app: Any = pilot.app
+        assert "Findings (1)" in text(pilot)
+        assert "!H GPU 0 idle 200 us [not mark" in text(pilot)
+        assert "[1]" in text(pilot)
+        app.screen.query_one("#findings").focus()
+        await settled(pilot)
+        body = text(pilot)
+        assert "x" * 60 in body, "the strip at the bottom gives the whole title"
+        assert "drop the sync" in body
+        assert "nsys-tui stalls small.sqlite" in body
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.state.window == (380_000, 520_000)
+        assert app.state.selection.span == (400_000, 500_000)
+        await pilot.press("backspace")
+        assert app.state.window is None
+
+
+async def test_without_findings_there_is_no_box(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nsys_tui.analysis.findings.find", lambda *_: [])
+    body = "\n".join(await frame(small, (80, 24)))
+    assert "Findings" not in body
+    assert "command" in body

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from synth import Synth
+from tui.frames import rows, running, settled, text
+
+from nsys_tui.ui.screens.stacks import StacksScreen
+from nsys_tui.ui.widgets.icicle import IciclePane
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    """fwd 600 ns of gemm and 100 ns of relu, bwd 300 ns of gemm; samples on two threads."""
+    synth = Synth(tmp_path / "r.sqlite").process(1000).nvtx("step", 0, 1000)
+    synth.nvtx("bwd", 0, 400).nvtx("fwd", 500, 900)
+    for corr, call, name, start, length in (
+        (1, 10, "gemm", 2000, 300),
+        (2, 510, "gemm", 3000, 600),
+        (3, 520, "relu", 4000, 100),
+    ):
+        synth.api("cudaLaunchKernel_v7000", call, call + 5, corr=corr)
+        synth.kernel(name, start, start + length, corr=corr)
+    for time, tid in ((100, 7), (200, 7), (300, 8)):
+        synth.sample(time, ("leaf", "rec", "rec", "main"), tid=tid)
+    return synth.write()
+
+
+async def press(pilot: Pilot[int], *keys: str) -> None:
+    for key in keys:
+        await pilot.press(key)
+        await settled(pilot)
+
+
+def pane(pilot: Pilot[int]) -> IciclePane:
+    screen: Any = pilot.app.screen
+    assert isinstance(screen, StacksScreen)
+    return screen.query_one("#icicle", IciclePane)
+
+
+def path(pilot: Pilot[int]) -> tuple[str, ...]:
+    stacks = pane(pilot).stacks
+    assert stacks is not None
+    return stacks.trie.path(pane(pilot).selected)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)])
+async def test_icicle_is_left_heavy_and_shows_shares(report: Path, size: tuple[int, int]) -> None:
+    async with running(report, size=size) as pilot:
+        await press(pilot, "6")
+        lines = rows(pilot)
+        assert "[6 Stacks]" in lines[1].replace("[ 6 Stacks ]", "[6 Stacks]")
+        assert lines[3].startswith("|all 100% -")
+        assert lines[4].startswith("|step 100% -")
+        fwd, bwd = lines[5].index("fwd 70%"), lines[5].index("bwd 30%")
+        assert fwd < bwd
+        assert "GPU time by NVTX path" in lines[2]
+        assert "total 1.000 us" in text(pilot)
+
+
+async def test_keys_walk_zoom_and_come_back(report: Path) -> None:
+    async with running(report) as pilot:
+        await press(pilot, "6", "j", "j")
+        assert path(pilot) == ("step", "fwd")
+        await press(pilot, "l")
+        assert path(pilot) == ("step", "bwd")
+        await press(pilot, "h", "j", "enter")
+        assert path(pilot) == ("step", "fwd", "gemm")
+        assert rows(pilot)[3].startswith("|gemm 60% -")
+        await press(pilot, "escape")
+        assert rows(pilot)[3].startswith("|fwd 70% -")
+        await press(pilot, "k", "k")
+        assert path(pilot) == ("step", "fwd")
+
+
+async def test_same_frame_goes_to_its_next_place(report: Path) -> None:
+    async with running(report) as pilot:
+        await press(pilot, "6", "j", "j", "j", "#")
+        assert path(pilot) == ("step", "bwd", "gemm")
+
+
+async def test_search_counts_and_shares(report: Path) -> None:
+    async with running(report) as pilot:
+        await press(pilot, "6", "/", *"gemm", "enter")
+        assert "/gemm: 2 frames, 90.0% of the whole" in text(pilot)
+        assert path(pilot) == ("step", "fwd", "gemm")
+        await press(pilot, "n")
+        assert path(pilot) == ("step", "bwd", "gemm")
+        await press(pilot, "escape")
+        assert "/gemm" not in text(pilot)
+
+
+async def test_time_order_and_sandwich(report: Path) -> None:
+    async with running(report) as pilot:
+        await press(pilot, "6", "v")
+        line = rows(pilot)[5]
+        assert line.index("bwd 30%") < line.index("fwd 70%")
+        await press(pilot, "j", "j", "j", "v")
+        body = text(pilot)
+        assert "[sandwich]" in body
+        assert "- Callers -" in body
+        assert "gemm 100%" in body
+        assert "fwd 67%" in body
+
+
+async def test_samples_fold_recursion_collapses_and_threads_part(report: Path) -> None:
+    async with running(report) as pilot:
+        await press(pilot, "6", "s")
+        assert "CPU samples" in text(pilot)
+        assert text(pilot).count("|rec 100%") == 2
+        await press(pilot, "r")
+        assert text(pilot).count("|rec 100%") == 1
+        await press(pilot, "t")
+        assert "2 samples" in text(pilot)
+
+
+async def test_a_source_without_data_says_what_records_it(report: Path) -> None:
+    async with running(report) as pilot:
+        await press(pilot, "6", "s", "s")
+        assert "--cudabacktrace" in text(pilot)
+        await press(pilot, "s", "s")
+        assert "all 100%" in text(pilot)
+
+
+async def test_the_same_stacks_as_a_tree(report: Path) -> None:
+    async with running(report) as pilot:
+        await press(pilot, "6", "j", "j", "i")
+        body = text(pilot)
+        assert "frame" in body
+        assert "step" in body
+        line = next(line for line in body.splitlines() if "fwd" in line)
+        assert "700 ns" in line
+        assert "70.0%" in line
+        await press(pilot, "up", "i")
+        assert path(pilot) == ("step",)

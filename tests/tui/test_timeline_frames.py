@@ -1,0 +1,212 @@
+"""The timeline as text: a report said in a few words, drawn where 10 us are one column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from paths import REPORTS, needs_reports
+from synth import Synth
+from tui.frames import FANCY
+from tui.timeline_pilot import frame, rows, running, settled, text
+
+from nsys_tui.demo.report import make_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+US = 1_000
+
+
+@pytest.fixture(scope="session")
+def handmade(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """660 us on one GPU: at 80 columns, 66 of them for lanes, a column is 10 us."""
+    synth = Synth(tmp_path_factory.mktemp("timeline") / "hand.sqlite").gpu(0)
+    synth.process(100, "train").cuda_device(100, 0, 0).thread(100, "main")
+    synth.nvtx("step 0", 0, 330 * US).nvtx("step 1", 330 * US, 660 * US)
+    synth.nvtx("forward", 50 * US, 250 * US)
+    synth.launch("gemm(float*)", (60 * US, 80 * US), (100 * US, 200 * US))
+    synth.launch("attention(float*)", (90 * US, 100 * US), (200 * US, 300 * US))
+    for number in range(20):
+        at = (400 + 2 * number) * US
+        synth.launch("tiny(int)", (at - 5 * US, at - 4 * US), (at, at + US))
+    synth.launch(
+        "ncclDevKernel_AllReduce(int)", (290 * US, 300 * US), (310 * US, 390 * US), stream=13
+    )
+    synth.api("cudaDeviceSynchronize_v3020", 450 * US, 600 * US, corr=900)
+    return synth.write()
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_report(tmp_path_factory.mktemp("demo") / "demo.sqlite", steps=4).report
+
+
+PANE = """\
++- > Timeline  1 col = 10.0 us  cursor 0.000100 s ------------------ lane 5/8 -+
+| time       |0.0000             |0.0002             |0.0004 s           |     |
+| v NVTX     [step 0 ------------------------][step 1 ------------------------]|
+|   d1            [forward ----------]                                         |
+| v GPU 0    .........!#################### ======== ####......................|
+|   > nvtx             [step 0 --------------------] [--]                      |
+|  >str 7              [gemm####][attenti~]          ~20~                      |
+|   str 13             |                    [ncclD~]                           |
+| v CPU 100   pid 100 train                                                    |
+|   main           [+ [|                  [         ~20~a [cudaDeviceSy~]      |
+"""
+"""By hand: 10 us a column from 0; gaps of 10 us are not longer than the threshold and stay blank;
+the ranges on the GPU last from the first to the last kernel launched in them; the calls of the
+twenty small kernels begin in five columns, the kernels in four."""
+
+
+async def test_every_rule_of_drawing_at_80x24(handmade: Path) -> None:
+    lines = await frame(handmade, (80, 24), "2")
+    assert "\n".join(lines[2:12]) + "\n" == PANE
+    assert lines[1].startswith("1 Over [2 Timeline]")
+    assert lines[22].startswith("filter: (none)")
+    assert lines[23].rstrip().endswith("? help")
+
+
+async def test_the_wide_frame_has_facts_area_marks_and_a_minimap_of_their_own(
+    handmade: Path,
+) -> None:
+    lines = await frame(handmade, (160, 45), "2", "tab")
+    body = "\n".join(lines)
+    for heading in ("Selected: attention", "Area (v)", "Marks (')", "Minimap: whole trace"):
+        assert f"+- {heading}" in body
+    # 116 cells less frame and a margin of 16 leave 100 columns of 6.6 us.
+    assert "1 col = 6.60 us" in lines[2]
+    assert "| start    0.000200 s" in body
+    assert "| grid     1,1,1  block 128,1,1" in body
+    assert "| nvtx     step 0 > forward" in body
+    # 100 to 200 to 300 us begin at columns 15, 30 and 45.
+    stream = next(line for line in lines if "str 7" in line)
+    assert "[gemm#########][attention####]" in stream
+
+
+@pytest.mark.parametrize("size", [(120, 30), (240, 67)])
+async def test_every_size_fills_the_screen_without_overflow(
+    demo: Path, size: tuple[int, int]
+) -> None:
+    lines = await frame(demo, size, "2", "f", "tab")
+    assert len(lines) == size[1]
+    assert {len(line) for line in lines} == {size[0]}
+    assert all(line.isascii() for line in lines)
+    body = "\n".join(lines)
+    assert "v GPU 0" in body
+    assert "~" in body, "merged events are counted"
+
+
+async def test_blocks_are_solid_and_names_centred_where_the_terminal_can(handmade: Path) -> None:
+    lines = await frame(handmade, (80, 24), "2", terminal=FANCY)
+    stream = next(line for line in lines if "str 7" in line)
+    assert "gemm   attention" in stream, "centred in ten cells each"
+    assert "[" not in stream
+    assert "~20~" in stream
+    gpu = next(line for line in lines if "GPU 0" in line)
+    assert "█" in gpu
+
+
+async def test_a_narrower_terminal_keeps_window_cursor_and_focus(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        await pilot.press("2", "f", "tab", "w", "w")
+        await settled(pilot)
+        state = pilot.app.state  # type: ignore[attr-defined]
+        await pilot.resize_terminal(80, 24)
+        await settled(pilot)
+        now = pilot.app.state  # type: ignore[attr-defined]
+        assert (now.window, now.cursor, now.selection) == (
+            state.window,
+            state.cursor,
+            state.selection,
+        )
+        assert pilot.app.focused.id == "lanes"  # type: ignore[union-attr]
+        assert len(rows(pilot)) == 24
+        await pilot.resize_terminal(160, 45)
+        await settled(pilot)
+        assert "+- Selected: " in text(pilot)
+
+
+@pytest.mark.parametrize("theme", ["light", "mono"])
+async def test_every_theme_draws_the_same_text_in_ascii(handmade: Path, theme: str) -> None:
+    lines = await frame(handmade, (80, 24), "2", theme=theme)
+    assert "\n".join(lines[2:12]) + "\n" == PANE
+
+
+async def test_names_from_a_report_are_text_and_never_control_sequences(small: Path) -> None:
+    lines = await frame(small, (160, 45), "2", "down", "tab", terminal=FANCY)
+    body = "\n".join(lines)
+    assert "\x1b" not in body
+    assert "[bold_red]evil[/]" in body
+
+
+@needs_reports
+async def test_a_report_without_events_says_calmly_what_would_record_them() -> None:
+    body = "\n".join(await frame(REPORTS / "no-events.sqlite", (80, 24), "2", "tab", "w", "v", "f"))
+    assert "There is nothing to show over time in this report." in body
+    assert "--trace=nvtx" in body
+
+
+@needs_reports
+async def test_short_work_in_a_long_session_is_one_key_away() -> None:
+    path = REPORTS / "pytorch-nccl-2gpu-2026.2.sqlite"
+    async with running(path) as pilot:
+        await pilot.press("2")
+        await settled(pilot)
+        assert "GPU work takes 300 ms of 119 s: f fits it" in text(pilot)
+        await pilot.press("f")
+        await settled(pilot)
+        assert "60.0965-60.4264 s" in text(pilot)
+
+
+@needs_reports
+@pytest.mark.parametrize(
+    "name",
+    [
+        "windows-streams-2022.1",
+        "cuda-graph-2025.5",
+    ],
+)
+async def test_real_reports_survive_a_walk(name: str) -> None:
+    keys = ["2", "f", "tab", ".", "w", "enter", "escape", "v", "right", "v", "c", "P", "space"]
+    keys += ["x", "#", "n", "escape", "[", ")", "s", "0"]
+    async with running(REPORTS / f"{name}.sqlite", size=(120, 30)) as pilot:
+        await pilot.press(*keys[:3])
+        await settled(pilot)
+        await pilot.press(*keys[3:])
+        await settled(pilot)
+        body = text(pilot)
+        assert "internal error" not in body
+        assert "Timeline" in body
+
+
+async def test_two_streams_share_a_row_where_half_blocks_can_be_drawn(demo: Path) -> None:
+    from nsys_tui.config import Config, DisplayConfig
+
+    config = Config(display=DisplayConfig(theme="dark", density="compact"))
+    lines = await frame(demo, (160, 45), "2", config=config, terminal=FANCY)
+    row = next(line for line in lines if "str 7 + 13" in line)
+    assert "▄" in row
+    plain = await frame(demo, (160, 45), "2", config=config)
+    assert not any("str 7 + 13" in line for line in plain), "ASCII has no half blocks"
+
+
+async def test_ranges_keep_a_colour_of_their_own_if_it_can_be_read(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "own.sqlite").process(100, "train")
+    synth.nvtx("bright", 0, 100 * US, color=0xFF00FF00).nvtx("dim", 100 * US, 200 * US)
+    synth.nvtx("unreadable", 200 * US, 300 * US, color=0xFF101010)
+    async with running(synth.write(), terminal=FANCY) as pilot:
+        await pilot.press("2")
+        await settled(pilot)
+        canvas = pilot.app.front.canvas  # type: ignore[attr-defined]
+        line = next(n for n, row in enumerate(canvas._rows) if "bright" in row.text())
+        grounds = {
+            segment.text.strip(): str(segment.style.bgcolor.name)
+            for segment in canvas._strips[line]
+            if segment.text.strip() in ("bright", "dim", "unreadable")
+        }
+        assert grounds["bright"].lower() == "#00ff00"
+        # The category's colour, one of them a luminance step away.
+        assert "#00ff00" not in (grounds["dim"].lower(), grounds["unreadable"].lower())
+        assert grounds["dim"] != "#101010"
+        assert grounds["unreadable"] != "#101010"

@@ -1,0 +1,483 @@
+"""What the timeline's keys do, checked against the report itself."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from brute import query
+from textual.events import MouseMove, MouseScrollDown, MouseScrollUp
+from textual.geometry import Offset
+from tui.test_timeline_frames import US, demo, handmade
+from tui.timeline_pilot import running, settled, text
+
+from nsys_tui.state import Window
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+__all__ = ["demo", "handmade"]
+
+STREAM = """
+    SELECT start, end FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE deviceId = 0 AND streamId = 16
+        AND globalPid = (SELECT min(globalPid) FROM CUPTI_ACTIVITY_KIND_KERNEL)
+    ORDER BY start
+"""
+
+
+def app_of(pilot: Pilot[int]) -> Any:
+    return pilot.app
+
+
+async def press(pilot: Pilot[int], *keys: str) -> str:
+    await pilot.press(*keys)
+    await settled(pilot)
+    return text(pilot)
+
+
+async def type_in(pilot: Pilot[int], key: str, words: str) -> str:
+    return await press(pilot, key, *words, "enter")
+
+
+def cursor_column(pilot: Pilot[int]) -> int:
+    screen = app_of(pilot).front
+    return int(screen.canvas.view.cell(screen.cursor_time))
+
+
+async def test_zoom_keeps_the_cursor_on_its_column_down_to_a_nanosecond(demo: Path) -> None:
+    async with running(demo) as pilot:
+        await press(pilot, "2")
+        await type_in(pilot, "g", "500ms")
+        before = cursor_column(pilot)
+        await press(pilot, "w")
+        screen = app_of(pilot).front
+        widths = [app_of(pilot).state.window.width]
+        for _ in range(30):
+            screen.action_timeline_zoom_in()
+            widths.append(app_of(pilot).state.window.width)
+            assert abs(cursor_column(pilot) - before) <= 1
+            assert app_of(pilot).front.cursor_time == 500_000_000
+        columns = app_of(pilot).front.canvas.columns
+        assert widths[-1] == columns
+        assert widths[0] == pytest.approx(widths[1] * 2, abs=2)
+        assert "1 col = 1 ns" in await press(pilot, "w")
+        for _ in range(31):
+            screen.action_timeline_zoom_out()
+        assert app_of(pilot).state.window is None
+
+
+async def test_pan_page_and_cursor_at_the_edge(demo: Path) -> None:
+    async with running(demo) as pilot:
+        await press(pilot, "2")
+        await type_in(pilot, "g", "500ms")
+        await press(pilot, "w", "w", "w")
+        start = app_of(pilot).state.window
+        column = cursor_column(pilot)
+        await press(pilot, "d")
+        now = app_of(pilot).state.window
+        assert now.start - start.start == start.width // 4
+        assert cursor_column(pilot) == column
+        await press(pilot, "a", "shift+right")
+        assert app_of(pilot).state.window.start == start.end
+        await press(pilot, "shift+left")
+        assert app_of(pilot).state.window == start
+        columns = app_of(pilot).front.canvas.columns
+        for _ in range(columns - column + 2):
+            app_of(pilot).front.action_timeline_cursor_right()
+        moved = app_of(pilot).state.window
+        assert start.start < moved.start
+        assert moved.width == start.width
+        await pilot.press("backspace")
+        assert app_of(pilot).state.window is None, "pans and zooms are one step of the history"
+        await pilot.press("alt+right")
+        assert app_of(pilot).state.window == moved
+
+
+async def test_stepping_visits_the_events_of_a_lane_in_the_order_of_the_file(demo: Path) -> None:
+    starts = [start for start, _ in query(demo, STREAM)]
+    async with running(demo) as pilot:
+        await press(pilot, "2")
+        await go_to_row(pilot, "str 16")
+        await type_in(pilot, "g", "0s")
+        seen = []
+        for _ in range(6):
+            await press(pilot, ".")
+            seen.append(app_of(pilot).state.cursor.time)
+        assert seen == starts[:6]
+        await pilot.press(",", ",")
+        assert app_of(pilot).state.cursor.time == starts[3]
+        assert app_of(pilot).state.selection.span.start == starts[3]
+
+
+async def go_to_row(pilot: Pilot[int], label: str) -> None:
+    screen = app_of(pilot).front
+    numbers = [n for n, track in enumerate(screen.rows) if track.label.startswith(label)]
+    screen.step_lane(numbers[0] - screen.row_number)
+    await settled(pilot)
+
+
+async def test_tab_takes_the_longest_event_of_the_next_column_and_counts_it(demo: Path) -> None:
+    events = query(demo, STREAM)
+    async with running(demo) as pilot:
+        await press(pilot, "2")
+        await go_to_row(pilot, "str 16")
+        await type_in(pilot, "g", "0s")
+        for _ in range(5):
+            view = app_of(pilot).front.canvas.view
+            here = view.cell(app_of(pilot).front.cursor_time)
+            later = [e for e in events if e[0] >= view.edges[here + 1]]
+            cell = view.cell(later[0][0])
+            held = [e for e in later if e[0] < view.edges[cell + 1]]
+            longest = max(held, key=lambda e: (e[1] - e[0], -e[0]))
+            body = await press(pilot, "tab")
+            assert app_of(pilot).state.cursor.time == longest[0]
+            if len(held) > 1:
+                assert f"{held.index(longest) + 1} of {len(held)} in this column" in body
+        await press(pilot, "shift+tab")
+        assert app_of(pilot).state.cursor.time < longest[0]
+
+
+async def test_merged_counts_are_the_events_that_start_in_the_cells(demo: Path) -> None:
+    """Counts over runs of cells, in ASCII right at their begin, against the file."""
+    async with running(demo, size=(160, 45)) as pilot:
+        lines = (await press(pilot, "2")).splitlines()
+        view = app_of(pilot).front.canvas.view
+        checked = 0
+        process = query(demo, "SELECT min(globalPid) FROM CUPTI_ACTIVITY_KIND_KERNEL")[0][0]
+        tables = ("KERNEL", "MEMCPY", "MEMSET")
+        starts = [
+            start
+            for table in tables
+            for (start,) in query(
+                demo,
+                f"SELECT start FROM CUPTI_ACTIVITY_KIND_{table} WHERE streamId = 13"
+                f" AND globalPid = {process}",
+            )
+        ]
+        line = next(line for line in lines if "str 13" in line)[1 + 16 :]
+        place = line.index("~")
+        number = int(line[place + 1 : line.index("~", place + 1)])
+        counts = [0] * view.width
+        for start in starts:
+            cell = view.cell(start)
+            counts[cell] += 1
+        stop = place
+        while stop < view.width and counts[stop] >= 2:
+            stop += 1
+        assert number == sum(counts[place:stop])
+        checked += 1
+        assert checked
+
+
+async def test_flows_go_from_work_to_its_call_and_back(handmade: Path) -> None:
+    async with running(handmade, size=(160, 45)) as pilot:
+        await press(pilot, "2", ".")
+        assert app_of(pilot).state.selection.label == "gemm"
+        body = await press(pilot, "[")
+        assert app_of(pilot).state.selection.label == "cudaLaunchKernel"
+        assert app_of(pilot).state.cursor.time == 60 * US
+        assert "launched gemm +40.0 us" in body
+        await press(pilot, "]")
+        assert app_of(pilot).state.selection.label == "gemm"
+        await press(pilot, "backspace", "backspace")
+        assert app_of(pilot).state.cursor.time == 100 * US
+
+
+async def test_fit_shows_the_selection_then_the_range_around_it(handmade: Path) -> None:
+    async with running(handmade) as pilot:
+        await press(pilot, "2", ".", "f")
+        window = app_of(pilot).state.window
+        assert window.start < 100 * US
+        assert window.end > 200 * US
+        assert window.width < 120 * US
+        await press(pilot, "f")
+        around = app_of(pilot).state.window
+        # The call at 60 us lies in "forward", 50 to 250 us.
+        assert around.start < 50 * US
+        assert 250 * US < around.end < 300 * US
+        await press(pilot, "0")
+        assert app_of(pilot).state.window is None
+
+
+async def test_goto_understands_units_shares_and_steps(handmade: Path) -> None:
+    async with running(handmade) as pilot:
+        await press(pilot, "2")
+        cases = {"0.3ms": 300, "50%": 330, "+10us": 340, "-20us": 320, "9s": 660}
+        for typed, time in cases.items():
+            await type_in(pilot, "g", typed)
+            assert app_of(pilot).state.cursor.time == time * US, typed
+        assert "not a time: 'soon'" in await type_in(pilot, "g", "soon")
+
+
+async def test_iterations_by_name_with_the_same_width(demo: Path) -> None:
+    sql = "SELECT start FROM NVTX_EVENTS WHERE text LIKE 'Train step %' ORDER BY globalTid, start"
+    steps = [start for (start,) in query(demo, sql)]
+    async with running(demo) as pilot:
+        await press(pilot, "2")
+        await type_in(pilot, "g", "400ms")
+        await press(pilot, "w", "w", "w")
+        width = app_of(pilot).state.window.width
+        body = await press(pilot, ")")
+        assert app_of(pilot).state.cursor.time in steps
+        assert app_of(pilot).state.cursor.time > 400_000_000
+        assert app_of(pilot).state.window.width == width
+        assert "by NVTX name" in body
+        first = app_of(pilot).state.cursor.time
+        await press(pilot, ")", "(")
+        assert app_of(pilot).state.cursor.time == first
+
+
+async def test_search_counts_per_lane_and_steps_through_all_of_them(demo: Path) -> None:
+    kernels = "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = shortName"
+    total = query(demo, f"{kernels} WHERE value LIKE '%AllReduce%'")[0][0]
+    ranges = "SELECT count(*) FROM NVTX_EVENTS LEFT JOIN StringIds ON id = textId"
+    total += query(demo, f"{ranges} WHERE coalesce(text, value) LIKE '%AllReduce%'")[0][0]
+    async with running(demo, size=(160, 45)) as pilot:
+        await press(pilot, "2")
+        body = await type_in(pilot, "slash", "allreduce")
+        assert f"match 1 of {total}" in body
+        on_stream = query(demo, STREAM)
+        lane = next(line for line in body.splitlines() if "str 16" in line)
+        assert lane[:118].rstrip("|").endswith(f" {len(on_stream)}")
+        first = app_of(pilot).state.cursor
+        body = await press(pilot, "n", "n")
+        assert f"match 3 of {total}" in body
+        await press(pilot, "N", "N")
+        assert app_of(pilot).state.cursor == first
+        body = await press(pilot, "N")
+        assert f"match {total} of {total}" in body
+        body = await press(pilot, "escape")
+        assert "match" not in body
+
+
+async def test_a_pattern_becomes_a_filter_that_counts_what_it_hides(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        await press(pilot, "2")
+        await pilot.press("slash", *"allreduce", "ctrl+f")
+        await settled(pilot)
+        body = text(pilot)
+        tracks = app_of(pilot).front.store.whole
+        left = app_of(pilot).front.store.filtered.tracks
+        before = sum(len(t.lane) for t in tracks if t.lane is not None)
+        after = sum(len(t.lane) for t in left if t.lane is not None)
+        assert f"filter: /allreduce/ (hides {before - after:,} events)" in body
+        stream = next(t for t in left if t.label.startswith("str 13"))
+        assert len(stream.lane) == 0
+        gpu = next(line for line in body.splitlines() if "v GPU 0" in line)
+        assert "#" not in gpu, "the row of the device follows the filter"
+        body = await press(pilot, "escape")
+        assert "filter: (none)" in body
+        assert len(app_of(pilot).front.store.filtered.tracks) == len(tracks)
+
+
+async def test_short_events_can_be_hidden_and_are_counted(handmade: Path) -> None:
+    async with running(handmade) as pilot:
+        await press(pilot, "2")
+        body = await type_in(pilot, "t", "10us")
+        # Twenty small kernels, and their twenty calls, last 1 us.
+        assert "filter: dur >= 10.0 us (hides 40 events)" in body
+        assert "~20~" not in body
+        body = await type_in(pilot, "t", "-3us")
+        assert "cannot be negative" in body
+        await press(pilot, "escape", "escape")
+        assert "~20~" in text(pilot)
+
+
+async def test_an_area_is_counted_by_category_and_name(handmade: Path) -> None:
+    async with running(handmade, size=(160, 45)) as pilot:
+        await press(pilot, "2")
+        await type_in(pilot, "g", "150us")
+        await press(pilot, "v")
+        await type_in(pilot, "g", "349us")
+        body = await press(pilot, "v")
+        span = app_of(pilot).state.selection.span
+        view = app_of(pilot).front.canvas.view
+        assert span.start == 150 * US
+        assert span.end in view.edges.tolist()
+        whole = span.width / 1000
+        area = "\\n".join(line[118:] for line in body.splitlines())
+        assert f"compute      150 us{150 / whole * 100:7.1f}        1" in area
+        assert f"comm{(span.end - 310_000) / 1000:12.1f} us" in area
+        assert "C attention" in area
+        assert "1" in area
+        assert "all lanes" in area or "Area " in area
+        await press(pilot, "escape")
+        assert app_of(pilot).state.selection is None
+
+
+async def test_lanes_can_be_pinned_hidden_and_folded(handmade: Path) -> None:
+    async with running(handmade) as pilot:
+        await press(pilot, "2", "down")
+        body = await press(pilot, "P")
+        assert body.splitlines()[4].startswith("|  >^str 13")
+        await press(pilot, "P")
+        body = await press(pilot, "x")
+        assert "|   str 13" not in body
+        assert "hidden lanes 1" in body
+        body = await press(pilot, "X", "down", "enter")
+        assert "|   str 13" in body
+        await go_to_row(pilot, "GPU 0")
+        body = await press(pilot, "space")
+        assert "> GPU 0" in body
+        assert "|   str 7" not in body
+        assert "|   str 7" in await press(pilot, "space")
+
+
+async def test_colours_go_round_and_say_what_they_mean(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        await press(pilot, "2")
+        await type_in(pilot, "g", "400ms")
+        await press(pilot, "w", "w", "w")
+        styles = []
+        for by in ("stream", "name", "duration", "category"):
+            body = await press(pilot, "c")
+            assert f"colour by {by}" in body
+            assert (f"colour: {by}" in body) == (by != "category")
+            canvas = app_of(pilot).front.canvas
+            number = app_of(pilot).front.row_number - canvas.scene.top
+            styles.append(tuple(canvas._rows[2 + number].styles.tolist()))
+        assert len(set(styles)) == 4
+
+
+async def test_marks_restore_their_context_and_survive_a_restart(handmade: Path) -> None:
+    async with running(handmade, size=(160, 45)) as pilot:
+        await press(pilot, "2", ".", "f", "c", "m", "a")
+        at_mark = app_of(pilot).state
+        await press(pilot, "0", "escape", "escape", "c", "c", "c")
+        await type_in(pilot, "g", "500us")
+        await press(pilot, "M", "b")
+        body = await press(pilot, *"here", "enter")
+        marks = "\\n".join(line[118:] for line in body.splitlines())
+        assert "| a 0.000100" in marks
+        assert "gemm" in marks
+        assert "a-b 400 us" in marks
+        await press(pilot, "apostrophe", "a")
+        now = app_of(pilot).state
+        assert (now.window, now.selection, now.display.colour_by) == (
+            at_mark.window,
+            at_mark.selection,
+            at_mark.display.colour_by,
+        )
+        await press(pilot, "apostrophe", "B")
+        assert app_of(pilot).state.cursor.time == 500 * US
+    async with running(handmade, size=(160, 45)) as pilot:
+        await press(pilot, "2")
+        assert app_of(pilot).state.marks["b"].note == "here"
+        body = await press(pilot, "apostrophe")
+        assert "here" in body
+
+
+async def test_enter_shows_everything_about_an_event_and_escape_comes_back(
+    handmade: Path,
+) -> None:
+    async with running(handmade) as pilot:
+        await press(pilot, "2", "enter")
+        assert app_of(pilot).state.selection.label == "gemm"
+        body = await press(pilot, "enter")
+        assert "row of CUPTI_ACTIVITY_KIND_KERNEL" in body
+        assert "registersPerThread     32" in await press(pilot, "end")
+        body = await press(pilot, "escape")
+        assert "row of" not in body
+        assert app_of(pilot).focused.id == "lanes"
+
+
+async def test_same_name_searches_for_exactly_that_name(handmade: Path) -> None:
+    async with running(handmade) as pilot:
+        await press(pilot, "2", ".")
+        body = await press(pilot, "#")
+        assert "find: /gemm/  match 1 of 1" in body
+
+
+async def test_the_pointer_selects_drags_an_area_and_scrolls(handmade: Path) -> None:
+    async with running(handmade) as pilot:
+        lines = (await press(pilot, "2")).splitlines()
+        row = next(n for n, line in enumerate(lines) if "str 7" in line)
+        app = app_of(pilot)
+        await pilot.click(offset=(13 + 12, row))
+        await settled(pilot)
+        assert app.state.selection.label == "gemm"
+        assert app.state.cursor.time == 120 * US
+        await pilot.mouse_down(offset=Offset(13 + 15, row))
+        await pilot._post_mouse_events([MouseMove], offset=Offset(13 + 24, row), button=1)
+        await pilot.mouse_up(offset=Offset(13 + 24, row))
+        await settled(pilot)
+        assert app.state.selection.kind == "area"
+        assert app.state.selection.span == Window(150 * US, 250 * US)
+        before = app.front.row_number
+        await pilot._post_mouse_events([MouseScrollDown], offset=Offset(40, row))
+        await settled(pilot)
+        assert app.front.row_number == before + 1
+
+
+async def test_the_wheel_zooms_at_the_pointer_and_pans_and_the_minimap_drags(
+    handmade: Path,
+) -> None:
+    async with running(handmade) as pilot:
+        await press(pilot, "2")
+        app = app_of(pilot)
+        await pilot._post_mouse_events([MouseScrollUp], offset=Offset(13 + 40, 8), control=True)
+        await settled(pilot)
+        window = app.state.window
+        assert window.width == 330 * US
+        assert window.start == pytest.approx(200 * US, abs=10 * US)
+        await pilot._post_mouse_events([MouseScrollDown], offset=Offset(13 + 40, 8), shift=True)
+        await settled(pilot)
+        assert app.state.window.start == window.start + window.width // 4
+        minimap = app.front.query_one("#minimap").region
+        await pilot.mouse_down(offset=Offset(minimap.x + 1, minimap.y))
+        await pilot.mouse_up(offset=Offset(minimap.x + 1, minimap.y))
+        await settled(pilot)
+        assert app.state.window.start < 0 < app.state.window.end
+        assert app.state.window.width == window.width
+
+
+async def test_two_reports_keep_their_own_places(handmade: Path, demo: Path) -> None:
+    async with running(handmade, demo) as pilot:
+        app = app_of(pilot)
+        await press(pilot, "2", "f")
+        first = app.state.window
+        app.bring_to_front(app.sessions[1])
+        await settled(pilot)
+        await settled(pilot)
+        assert "demo.sqlite" in text(pilot)
+        assert app.state.window is None
+        assert "str 16" in text(pilot)
+        app.bring_to_front(app.sessions[0])
+        await settled(pilot)
+        assert app.state.window == first
+
+
+async def test_another_screen_can_send_a_window_and_a_selection(handmade: Path) -> None:
+    from nsys_tui.state import Selection
+
+    async with running(handmade, size=(160, 45)) as pilot:
+        app = app_of(pilot)
+        rowid = query(
+            handmade, "SELECT rowid FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start = ?", 200 * US
+        )[0][0]
+        chosen = Selection("operation", ("CUPTI_ACTIVITY_KIND_KERNEL", rowid))
+        app.show("timeline", window=Window(150 * US, 350 * US), selection=chosen)
+        await settled(pilot)
+        await settled(pilot)
+        body = text(pilot)
+        assert "Selected: attention" in body
+        assert app.front.cursor_time == 200 * US
+        await press(pilot, "backspace")
+        assert app.front.SCREEN == "overview"
+
+
+async def test_the_window_can_be_written_as_a_trace(
+    handmade: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with running(handmade) as pilot:
+        body = await press(pilot, "2", ".", "f", "e", "enter")
+        assert "written: " in body
+        events = json.loads((tmp_path / "hand.trace.json").read_text())["traceEvents"]
+        names = {event["name"] for event in events if event["ph"] == "X"}
+        assert "gemm(float*)" in names
+        assert "tiny(int)" not in names, "it lies outside the window"
+        assert "exists already" in await press(pilot, "e", "enter")

@@ -1,0 +1,363 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from paths import REPORTS, needs_reports, report_paths
+from synth import Synth
+from training import GAP, KERNELS, REPEATS, US, Run
+
+from nsys_tui.analysis.compare import Comparison, aligned, compare, measure_both
+from nsys_tui.analysis.compare_measure import iteration_scope, measure, plan
+from nsys_tui.analysis.compare_stats import FEWEST, Verdict
+from nsys_tui.analysis.iterations import Rule, find_iterations
+from nsys_tui.analysis.window import Scope
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.model.report import Report
+
+
+def opened(path: Path) -> Report:
+    return open_report(path, use_cache=False)
+
+
+def compared(a: Path, b: Path, *, threshold: float = 0.01, findings: bool = False) -> Comparison:
+    plans = [plan(opened(path), findings=findings) for path in (a, b)]
+    return compare(*measure_both(*plans), threshold=threshold)
+
+
+def pair(folder: Path, a: Run, b: Run, threshold: float = 0.01) -> Comparison:
+    return compared(a.write(folder / "a.sqlite"), b.write(folder / "b.sqlite"), threshold=threshold)
+
+
+# Against itself ---------------------------------------------------------------------------------
+
+
+def assert_all_same(found: Comparison) -> None:
+    rows = [*found.summary, *(row for rows in found.groups.values() for row in rows)]
+    assert {row.verdict for row in rows} <= {Verdict.SAME}
+    assert {row.kind for row in rows} <= {"same"}
+    assert all(row.delta == 0 and row.change.delta == 0 for row in rows)
+    assert all(row.change.ratio == 0 for row in rows)
+    assert found.findings is None or all(c.status == "in both" for c in found.findings)
+
+
+def test_a_run_against_an_equal_one_is_the_same(tmp_path: Path) -> None:
+    run = Run(jitter=0.1, seed=4)
+    found = pair(tmp_path, run, run)
+    assert found.verdict is Verdict.SAME
+    assert found.judgement.basis == "steps"
+    assert len(found.groups["kernels"]) == len(KERNELS)
+    assert_all_same(found)
+
+
+@needs_reports
+@pytest.mark.parametrize("path", report_paths(), ids=lambda path: path.stem)
+def test_every_real_report_against_itself_is_the_same(path: Path) -> None:
+    made = plan(opened(path))
+    found = compare(*measure_both(made, made, identities=("x", "x")))
+    assert found.verdict is Verdict.SAME
+    assert found.differences == ()
+    assert_all_same(found)
+
+
+# By steps ---------------------------------------------------------------------------------------
+
+
+def test_a_planted_regression_of_5_percent_is_found(tmp_path: Path) -> None:
+    found = pair(tmp_path, Run(jitter=0.005, seed=1), Run(jitter=0.005, seed=2, scale=1.05))
+    assert found.verdict is Verdict.WORSE
+    wall = found.row("wall")
+    assert wall is not None
+    assert wall.change.ratio is not None
+    # All but the gaps of a step, 120 us of 2120 us, takes 5 % longer.
+    assert wall.change.ratio == pytest.approx(0.05 * 2000 / 2120, abs=0.003)
+    for row in found.groups["kernels"]:
+        assert (row.verdict, row.kind, row.by_step) == (Verdict.WORSE, "slower", True)
+        assert row.change.ratio == pytest.approx(0.05, abs=0.01)
+    assert {row.verdict for row in found.groups["copies"]} == {Verdict.SAME}
+    assert {row.verdict for row in found.groups["stalls"]} == {Verdict.SAME}
+
+
+def test_an_improvement_is_the_regression_seen_from_the_other_side(tmp_path: Path) -> None:
+    found = pair(tmp_path, Run(jitter=0.005, seed=2, scale=1.05), Run(jitter=0.005, seed=1))
+    assert found.verdict is Verdict.BETTER
+    assert {row.words for row in found.groups["kernels"]} == {"better: faster"}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_noise_of_half_a_percent_is_no_change(tmp_path: Path, seed: int) -> None:
+    found = pair(tmp_path, Run(jitter=0.005, seed=2 * seed), Run(jitter=0.005, seed=2 * seed + 1))
+    assert found.verdict is Verdict.SAME
+    assert {row.verdict for row in found.groups["kernels"]} == {Verdict.SAME}
+
+
+def test_figures_of_a_step_are_those_of_the_run(tmp_path: Path) -> None:
+    found = pair(tmp_path, Run(), Run(copies=3))
+    values = {row.key: (row.a_total, row.b_total) for row in found.summary}
+    compute = REPEATS * sum(length for _, length in KERNELS) * US
+    wall = compute + REPEATS * GAP + 20 * US
+    assert values["wall"] == (wall, wall + 40 * US)
+    assert values["compute"] == (compute, compute)
+    assert values["kernel_time"] == (compute, compute)
+    assert values["memory"] == (10 * US, 30 * US)
+    assert values["exposed_memory"] == (10 * US, 30 * US)
+    assert values["idle"] == (wall - compute - 10 * US, wall + 40 * US - compute - 30 * US)
+    assert values["busy_share"][0] == pytest.approx(1e9 * (compute + 10 * US) / wall)
+    (copy,) = found.groups["copies"]
+    assert (copy.kind, copy.verdict) == ("more calls", Verdict.WORSE)
+    assert (copy.a_count, copy.b_count, copy.a_bytes, copy.b_bytes) == (1, 3, 1e6, 3e6)
+    gemm = next(row for row in found.groups["kernels"] if row.name == "gemm_kernel")
+    assert (gemm.a_total, gemm.a_count) == (REPEATS * 300 * US, REPEATS)
+
+
+def test_warm_up_and_a_step_cut_by_the_capture_are_left_out(tmp_path: Path) -> None:
+    report = Synth(tmp_path / "r.sqlite")
+    for step in range(8):
+        at = step * 1000
+        length = 900 if step == 0 else 100
+        report.launch("k()", (at, at + 5), (at + 10, at + 10 + length))
+        report.nvtx(f"step {step}", at, at + 950 if step < 7 else None)
+    side = measure(plan(opened(report.session(20_000).write()), findings=False))
+    assert side.metrics["wall"].count == 6
+    assert side.names("kernels")["k"].instances.most == 100
+    assert side.names("kernels")["k"].count == 6
+
+
+def test_each_process_counts_in_its_own_steps(tmp_path: Path) -> None:
+    report = Synth(tmp_path / "r.sqlite")
+    for number, pid in enumerate((100, 200)):
+        report.process(pid, f"rank{number}").cuda_device(pid, 0, number)
+        for step in range(8):
+            at = step * 1000 + number * 600
+            report.nvtx(f"step {step}", at, at + 900, tid=pid)
+            report.launch("k()", (at + 800, at + 805), (at + 810, at + 850), device=0)
+    side = measure(plan(opened(report.write()), findings=False))
+    named = side.names("kernels")["k"]
+    assert named.per_step is not None
+    assert (named.calls, named.per_step.least, named.per_step.most) == (2.0, 80, 80)
+
+
+def test_names_of_few_steps_are_judged_by_their_instances(tmp_path: Path) -> None:
+    paths = []
+    for number, length in enumerate((100, 120)):
+        report = Synth(tmp_path / f"{number}.sqlite")
+        for step in range(10):
+            at = step * 10_000
+            report.nvtx(f"step {step}", at, at + 9_900)
+            report.launch("often()", (at, at + 5), (at + 10, at + 3000))
+            for extra in range(3 if step % 3 == 1 else 0):
+                begin = at + 4000 + extra * 1000
+                report.launch("seldom()", (begin, begin + 5), (begin + 10, begin + 10 + length))
+        paths.append(report.write())
+    found = compared(*paths)
+    rows = {row.name: row for row in found.groups["kernels"]}
+    assert not rows["seldom"].by_step
+    assert rows["seldom"].words == "worse: slower"
+    assert rows["seldom"].change.ratio == pytest.approx(0.2)
+    assert rows["often"].by_step
+
+
+def test_new_and_gone_kernels_are_told(tmp_path: Path) -> None:
+    fused = (("gemm_kernel(float*)", 300), ("fused_softmax_adamw(float*)", 150))
+    found = pair(tmp_path, Run(), Run(names=fused))
+    kinds = {row.name: row.words for row in found.groups["kernels"]}
+    assert kinds == {
+        "gemm_kernel": "same",
+        "softmax_kernel": "better: gone",
+        "adamw": "better: gone",
+        "fused_softmax_adamw": "worse: new",
+    }
+    assert found.verdict is Verdict.BETTER
+
+
+def test_same_wall_but_busier_gpus_are_worse(tmp_path: Path) -> None:
+    paths = []
+    for number, length in enumerate((500, 600)):
+        report = Synth(tmp_path / f"{number}.sqlite")
+        for step in range(10):
+            at = step * 1000
+            report.nvtx(f"step {step}", at, at + 1000)
+            report.launch("k()", (at, at + 5), (at + 10, at + 10 + length))
+        paths.append(report.write())
+    found = compared(*paths)
+    wall = found.row("wall")
+    assert wall is not None
+    assert wall.verdict is Verdict.SAME
+    assert found.verdict is Verdict.WORSE
+    assert "GPU busy time per step +20.0%" in found.judgement.reason
+
+
+def test_slower_kernels_that_the_wall_time_hides_are_worse(tmp_path: Path) -> None:
+    paths = []
+    for number, length in enumerate((500, 600)):
+        report = Synth(tmp_path / f"{number}.sqlite")
+        for step in range(10):
+            at = step * 2000
+            report.nvtx(f"step {step}", at, at + 2000)
+            report.launch("long()", (at, at + 5), (at + 10, at + 1510))
+            report.launch("short()", (at + 6, at + 9), (at + 10, at + 10 + length), stream=8)
+            report.launch("ncclAllReduce()", (at + 6, at + 9), (at + 10, at + 900 - length))
+        paths.append(report.write())
+    found = compared(*paths)
+    assert {row.key: row.verdict for row in found.summary}["busy"] is Verdict.SAME
+    assert found.verdict is Verdict.WORSE
+    # 1500 + 500 ns against 1500 + 600 ns; communication lasts as long as it waits, so it is out.
+    assert "time of compute kernels per step +5.0%" in found.judgement.reason
+
+
+# Without steps ----------------------------------------------------------------------------------
+
+
+def test_too_few_steps_fall_back_to_instances_and_say_so(tmp_path: Path) -> None:
+    few = Run(steps=FEWEST, jitter=0.002)
+    found = pair(tmp_path, few, replace(few, scale=1.05, seed=9))
+    assert found.judgement.basis == "instances"
+    assert found.verdict is Verdict.WORSE
+    assert "too few steady steps (4 in A, 4 in B, 5 needed)" in found.judgement.reason
+    assert not any(row.by_step for row in found.groups["kernels"])
+    assert any("instances" in note for note in found.notes)
+    assert {row.kind for row in found.summary} <= {"too few", "same"}
+
+
+def test_noise_of_half_a_percent_without_steps_is_no_change(tmp_path: Path) -> None:
+    run = Run(steps=4, jitter=0.005, step_name="")
+    for seed in range(4):
+        pair_of = (replace(run, seed=seed), replace(run, seed=seed + 50))
+        paths = [made.write(tmp_path / f"{place}.sqlite") for place, made in enumerate(pair_of)]
+        plans = [plan(opened(path), findings=False, by_step=False) for path in paths]
+        found = compare(*measure_both(*plans))
+        assert found.judgement.basis == "instances"
+        assert found.verdict is Verdict.SAME
+
+
+def test_steps_by_name_and_by_pattern_are_no_counterparts(tmp_path: Path) -> None:
+    by_name, by_pattern = Run(), Run(step_name="", copies=0)
+    plans = [
+        plan(opened(run.write(tmp_path / f"{number}.sqlite")), findings=False)
+        for number, run in enumerate((by_name, by_pattern))
+    ]
+    assert [p.steps.rule for p in plans] == [Rule.NAME, Rule.PATTERN]
+    assert all(p.by_step for p in plans)
+    assert not any(p.by_step for p in aligned(*plans))
+    found = compare(*measure_both(*plans))
+    assert "by NVTX name in A and by pattern in B" in found.judgement.reason
+
+
+def test_nothing_in_common_is_not_comparable_and_says_why(tmp_path: Path) -> None:
+    other = Run(names=(("other(int)", 50),), step_name="batch")
+    found = pair(tmp_path, Run(), other)
+    assert found.verdict is Verdict.UNKNOWN
+    assert "no kernel and no NVTX range of A occurs in B" in found.judgement.reason
+
+
+@needs_reports
+def test_a_report_without_events_is_not_comparable_with_another() -> None:
+    found = compared(REPORTS / "no-events.sqlite", REPORTS / "cuda-graph-2025.5.sqlite")
+    assert found.verdict is Verdict.UNKNOWN
+
+
+@needs_reports
+def test_too_few_instances_of_every_name_are_not_comparable(tmp_path: Path) -> None:
+    report = Synth(tmp_path / "r.sqlite")
+    for number in range(2):
+        report.launch(
+            "k()", (number * 100, number * 100 + 5), (number * 100 + 9, 150 * number + 40)
+        )
+    other = Synth(tmp_path / "s.sqlite").launch("k()", (0, 5), (9, 80))
+    found = compared(report.write(), other.write())
+    assert found.verdict is Verdict.UNKNOWN
+    assert "no name occurs 5 times on both sides" in found.judgement.reason
+
+
+# Parts of a report ------------------------------------------------------------------------------
+
+
+def test_two_iterations_of_one_report(tmp_path: Path) -> None:
+    report = opened(Run().write(tmp_path / "r.sqlite"))
+    steps = find_iterations(report)
+    plans = [
+        plan(report, iteration_scope(steps, n, Scope()), by_step=False, findings=False)
+        for n in (3, 7)
+    ]
+    found = compare(*measure_both(*plans))
+    assert found.verdict is Verdict.SAME
+    wall = found.row("wall")
+    assert wall is not None
+    assert wall.a_total == steps.duration[3]
+    assert all(row.a_count == row.b_count for row in found.groups["kernels"])
+    with pytest.raises(IndexError):
+        iteration_scope(steps, len(steps), Scope())
+
+
+def test_a_window_clips_times_and_counts_what_starts_in_it(tmp_path: Path) -> None:
+    report = Synth(tmp_path / "r.sqlite")
+    for number in range(10):
+        report.launch(
+            "k()", (number * 100, number * 100 + 5), (number * 100 + 10, number * 100 + 90)
+        )
+    side = measure(plan(opened(report.write()), Scope((50, 550)), findings=False))
+    named = side.names("kernels")["k"]
+    # From 50: the last 40 of the first, four whole ones, and 10..50 of the one that starts at 510.
+    assert named.total == 40 + 4 * 80 + 40
+    assert named.count == 5
+    assert named.instances.most == 80
+    assert side.metrics["wall"].total == 500
+    assert side.metrics["busy"].total == 400
+
+
+def test_idle_time_by_cause_adds_up_to_the_gaps(tmp_path: Path) -> None:
+    found = pair(tmp_path, Run(), Run())
+    stalls = found.groups["stalls"]
+    # Four gaps of 25 us a step; the last of them also ends the step's copy, 10 us after it.
+    assert sum(row.a_total for row in stalls) == pytest.approx(REPEATS * GAP + 10 * US, rel=0.01)
+
+
+# What is unfair ---------------------------------------------------------------------------------
+
+
+def test_other_gpus_and_missing_traces_are_said(tmp_path: Path) -> None:
+    a = Run().write(tmp_path / "a.sqlite")
+    b = Run(gpu="Faster GPU", step_name="").write(tmp_path / "b.sqlite")
+    found = {d.what: d for d in compared(a, b).differences}
+    assert (found["GPUs"].a, found["GPUs"].b) == ("Test GPU", "Faster GPU")
+    assert found["GPUs"].unfair
+    assert found["trace of NVTX ranges"].unfair
+
+
+def test_options_of_the_capture_are_compared_and_secrets_are_not_read(tmp_path: Path) -> None:
+    paths = []
+    for number, period in enumerate(("1000", "2000")):
+        report = Synth(tmp_path / f"{number}.sqlite").launch("k()", (0, 5), (10, 20))
+        report.meta("PROCESS_0:CUDA_FLUSH_PERIOD", period, capture=True)
+        report.meta("PROCESS_0:ENVIRONMENT_3", f"API_TOKEN={number}", capture=True)
+        paths.append(report.write())
+    differences = compared(*paths).differences
+    assert [(d.what, d.a, d.b) for d in differences] == [
+        ("option CUDA_FLUSH_PERIOD", "1000", "2000")
+    ]
+
+
+def test_findings_are_solved_new_or_in_both(tmp_path: Path) -> None:
+    a = Run(copies=0).write(tmp_path / "a.sqlite")
+    b = Run(copies=40).write(tmp_path / "b.sqlite")
+    found = compared(a, b, findings=True)
+    assert found.findings is not None
+    assert "cuda_memcpy_sync" in {c.rule for c in found.findings if c.status == "new"}
+    back = compared(b, a, findings=True)
+    assert back.findings is not None
+    assert "cuda_memcpy_sync" in {c.rule for c in back.findings if c.status == "solved"}
+
+
+@needs_reports
+def test_work_of_a_report_adds_up_whatever_the_basis() -> None:
+    report = opened(REPORTS / "many-kernels-2025.5.sqlite")
+    side = measure(plan(report, findings=False, by_step=False))
+    ops = report.operations
+    total = sum(n.total for g in ("kernels", "copies") for n in side.names(g).values())
+    assert total == int(np.sum(ops.end - ops.start))

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from paths import needs_reports, report_paths
+from synth import Synth
+
+from nsys_tui.analysis.finding import Finding
+from nsys_tui.analysis.findings import RULES, find, gravest, ranked
+from nsys_tui.analysis.severity import Severity, severity
+from nsys_tui.cli import main
+from nsys_tui.demo.report import make_report
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("saved", "expected"),
+    [(100, "high"), (99, "medium"), (10, "medium"), (9, "low"), (0, "low")],
+)
+def test_severity_is_the_share_that_could_be_saved(saved: int, expected: str) -> None:
+    assert severity(saved, 10_000) == expected
+    assert severity(saved, 0) is Severity.LOW
+
+
+def finding(grade: Severity, saved: int, rule: str = "r") -> Finding:
+    return Finding(rule, grade, "t", "a", saved, None, None, "1", "c")
+
+
+def test_the_gravest_come_first() -> None:
+    found = [
+        finding(Severity.LOW, 900),
+        finding(Severity.HIGH, 5),
+        finding(Severity.HIGH, 7),
+        finding(Severity.MEDIUM, 9),
+    ]
+    assert [(f.severity.letter, f.saved_ns) for f in ranked(found)] == [
+        ("H", 7),
+        ("H", 5),
+        ("M", 9),
+        ("L", 900),
+    ]
+    assert gravest(found) is Severity.HIGH
+    assert gravest([]) is None
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("demo")
+    path, truth = folder / "demo.sqlite", folder / "truth.json"
+    make_report(path, truth_path=truth)
+    return path, json.loads(truth.read_text())
+
+
+def test_every_planted_problem_is_found_with_its_figure(demo: tuple[Path, dict[str, Any]]) -> None:
+    found = find(open_report(demo[0]))
+    planted: dict[str, list[dict[str, Any]]] = {}
+    for problem in demo[1]["problems"]:
+        planted.setdefault(problem["kind"], []).append(problem)
+    by_rule = {f.rule: f for f in reversed(found)}
+    worst = {kind: max(p["duration_ns"] for p in mine) for kind, mine in planted.items()}
+    assert by_rule["sync_by_range"].saved_ns == worst["sync_stall"]
+    idle = max(problem["idle_ns"] for problem in planted["launch_bound"])
+    assert by_rule["launch_bound"].saved_ns == idle
+    exposed = max(device["exposed_comm_ns"] for device in demo[1]["devices"])
+    assert by_rule["exposed_communication"].saved_ns == exposed
+    straggler = planted["straggler"][0]
+    extra = straggler["compute_ns"] - straggler["other_compute_ns"]
+    assert by_rule["gpu_imbalance"].saved_ns == pytest.approx(extra, rel=0.01)
+    assert "Train step 8" in by_rule["slow_steps"].title
+    assert any("pread64" in f.title for f in found if f.severity is Severity.HIGH)
+    assert "pageable" in by_rule["cuda_memcpy_async"].title
+
+
+def test_findings_say_where_to_look(demo: tuple[Path, dict[str, Any]]) -> None:
+    report = open_report(demo[0])
+    lo, hi = report.extent
+    for f in find(report):
+        assert f.advice
+        assert f.command.startswith("nsys-tui ")
+        assert f.screen in "123456789"
+        if f.window is not None:
+            assert lo <= f.window[0] < f.window[1] <= hi
+
+
+@needs_reports
+@pytest.mark.parametrize("path", report_paths(), ids=lambda path: path.stem)
+def test_every_rule_in_every_format_on_every_report(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for fmt in ("table", "csv", "markdown"):
+        assert main(["analyze", str(path), "--format", fmt]) == 0
+    assert main(["analyze", str(path), "-r", "all"]) == 0
+    capsys.readouterr()
+    assert main(["analyze", str(path), "-r", "all", "--format", "json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert set(shown["rules"]) == set(RULES)
+
+
+def test_the_exit_code_is_zero_unless_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(Synth(tmp_path / "r.sqlite").process(1).kernel("k", 0, 900).write())
+    assert main(["analyze", path]) == 0
+    assert main(["analyze", path, "--fail-on", "low"]) == 1
+    assert main(["analyze", path, "--fail-on", "medium"]) == 0
+    assert main(["analyze", path, "-r", "gpu_gaps", "--fail-on", "low"]) == 0
+    capsys.readouterr()
+
+
+def test_usage_errors_name_the_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(Synth(tmp_path / "r.sqlite").process(1).kernel("k", 0, 9).write())
+    assert main(["analyze", path, "-r", "nonsense"]) == 64
+    assert "gpu_gaps" in capsys.readouterr().err
+    assert main(["analyze", path, "-r", "all", "--format", "csv"]) == 64
+    assert main(["analyze"]) == 64
+    assert main(["analyze", "--help-rules"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in RULES)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synth import Synth
+
+from nsys_tui.analysis.iterations import REMAINDER, Rule, find_iterations, phases, smallest_period
+from nsys_tui.analysis.paths import nvtx_paths
+from nsys_tui.errors import UsageError
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def synth(tmp_path: Path) -> Synth:
+    return Synth(tmp_path / "report.sqlite").process(1000)
+
+
+def steps(synth: Synth, name: str = "Train step {}", count: int = 4, width: int = 100) -> Synth:
+    for number in range(count):
+        start = number * width
+        synth.nvtx(name.format(number), start, start + width - 10)
+        synth.nvtx("forward", start + 5, start + 35).nvtx("backward", start + 40, start + 80)
+        synth.kernel("k", start, start + 10)
+    return synth
+
+
+def test_steps_are_found_by_name_and_last_from_start_to_next_start(synth: Synth) -> None:
+    found = find_iterations(open_report(steps(synth).write()))
+    assert (found.rule, found.name) == (Rule.NAME, "Train step #")
+    assert found.duration.tolist() == [100, 100, 100, 90]
+    assert found.labels[2] == "Train step 2"
+    assert found.steady.tolist() == [100, 100, 90]
+
+
+def test_outermost_repeated_range_serves_when_no_name_tells(synth: Synth) -> None:
+    found = find_iterations(open_report(steps(synth, "block {}").write()))
+    assert (found.rule, found.name) == (Rule.OUTERMOST, "block #")
+
+
+def test_two_instances_are_too_few(synth: Synth) -> None:
+    assert find_iterations(open_report(steps(synth, count=2).write())).rule is Rule.NONE
+
+
+def test_kernel_pattern_serves_without_ranges(synth: Synth) -> None:
+    for number in range(5):
+        for place, name in enumerate("abac"):
+            start = number * 100 + place * 20
+            synth.kernel(name, start, start + 10)
+    found = find_iterations(open_report(synth.write()))
+    assert (found.rule, found.name) == (Rule.PATTERN, "4 kernels")
+    assert found.start.tolist() == [0, 100, 200, 300, 400]
+    assert found.duration.tolist() == [100, 100, 100, 100, 70]
+
+
+def test_a_pattern_asked_for_comes_first_and_must_be_valid(synth: Synth) -> None:
+    report = open_report(steps(synth).write())
+    found = find_iterations(report, "^backward$")
+    assert (found.rule, found.name, len(found)) == (Rule.ASKED, "backward", 4)
+    with pytest.raises(UsageError):
+        find_iterations(report, "(")
+    assert len(find_iterations(report, "nothing like this")) == 0
+
+
+def test_a_slow_step_is_an_outlier_and_the_warm_up_is_not(synth: Synth) -> None:
+    start = 0
+    for number, width in enumerate((900, 100, 101, 99, 100, 300, 100, 100)):
+        synth.nvtx(f"step {number}", start, start + width - 5)
+        start += width
+    found = find_iterations(open_report(synth.write()))
+    assert found.outliers.tolist() == [5]
+
+
+def test_phases_and_what_is_not_annotated_add_up(synth: Synth) -> None:
+    report = open_report(steps(synth).write())
+    found = find_iterations(report)
+    split = phases(report, found, nvtx_paths(report).parent)
+    assert split.names == ("forward", "backward", REMAINDER)
+    assert split.time[0].tolist() == [30, 30, 30, 30]
+    assert split.time.sum(axis=0).tolist() == found.duration.tolist()
+
+
+def by_hand(names: list[int]) -> int | None:
+    for shift in range(1, len(names) // 3 + 1):
+        pairs = list(zip(names, names[shift:], strict=False))
+        if sum(a == b for a, b in pairs) >= 0.9 * len(pairs):
+            return shift if shift > 1 else None
+    return None
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=6), st.integers(1, 9))
+def test_smallest_period_equals_a_search_by_hand(block: list[int], repeats: int) -> None:
+    names = block * repeats
+    assert smallest_period(np.array(names)) == by_hand(names)
+
+
+def test_a_long_noisy_pattern_is_found() -> None:
+    random = np.random.default_rng(1)
+    names = np.tile(random.integers(0, 30, 1733), 40)
+    noise = random.random(len(names)) < 0.03
+    names[noise] = random.integers(0, 30, int(noise.sum()))
+    assert smallest_period(names) == 1733

@@ -1,0 +1,356 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from paths import REPORTS, needs_reports
+from synth import Synth
+
+from nsys_tui.analysis.findings import RULES
+from nsys_tui.analysis.rules import Case, parse_rule
+from nsys_tui.errors import UsageError
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.analysis.rules import Outcome
+    from nsys_tui.analysis.window import Scope
+
+US, MS = 1_000, 1_000_000
+NSYS = {
+    "cuda_memcpy_async": "Duration Start SrcKind DstKind Bytes PID DeviceID ContextID "
+    "GreenContextID StreamID APIName",
+    "cuda_memcpy_sync": "Duration Start SrcKind DstKind Bytes PID DeviceID ContextID "
+    "GreenContextID StreamID APIName",
+    "cuda_memset_sync": "Duration Start MemoryKind Bytes PID DeviceID ContextID GreenContextID "
+    "StreamID APIName",
+    "cuda_api_sync": "Duration Start PID TID APIName",
+    "gpu_gaps": "Row# Duration Start PID DeviceID ContextID",
+    "gpu_time_util": "Row# In-Use Duration Start PID DeviceID ContextID",
+    "dx12_mem_ops": "Duration Start TID DeviceID WarningType",
+}
+
+
+def run(synth: Synth, rule: str, scope: Scope | None = None) -> Outcome:
+    """Runs ``name:parameter=value`` on a report."""
+    name, values = parse_rule(rule)
+    return RULES[name].run(Case(open_report(synth.write()), scope), values)
+
+
+def rows(outcome: Outcome, *headers: str) -> list[tuple[Any, ...]]:
+    """Some columns of the rule's table."""
+    table = outcome.table
+    places = [[column.header for column in table.columns].index(header) for header in headers]
+    return [tuple(row[place] for place in places) for row in table.rows()]
+
+
+@pytest.fixture
+def synth(tmp_path: Path) -> Synth:
+    return Synth(tmp_path / "r.sqlite").process(10, "train")
+
+
+def test_the_seven_rules_have_the_columns_of_nsys(synth: Synth) -> None:
+    synth.kernel("k", 0, 9)
+    for name, columns in NSYS.items():
+        outcome = run(synth, name)
+        headers = [column.header.replace(" ", "") for column in outcome.table.columns]
+        assert headers == columns.split(), name
+        assert outcome.advice == RULES[name].nothing
+        assert RULES[name].of_nsys
+
+
+def copy(synth: Synth, api: str, **options: Any) -> Synth:
+    corr = len(synth.rows.get("CUPTI_ACTIVITY_KIND_MEMCPY", [])) + 1
+    start = corr * MS
+    synth.api(api, start, start + 500 * US, corr=corr)
+    return synth.memcpy(start + US, start + 400 * US, corr=corr, **options)
+
+
+def test_asynchronous_copies_of_pageable_memory(synth: Synth) -> None:
+    copy(synth, "cudaMemcpyAsync_v3020", src="pageable", bytes=100)
+    copy(synth, "cudaMemcpyAsync_v3020", kind="DtoH", dst="pageable", bytes=9_000)
+    copy(synth, "cudaMemcpyAsync_v3020", bytes=1)
+    copy(synth, "cudaMemcpy_v3020", src="pageable", bytes=2)
+    copy(synth, "cuMemcpyHtoDAsync_v2", src="pageable", bytes=300)
+    everything = run(synth, "cuda_memcpy_async")
+    assert sorted(rows(everything, "Bytes", "Src Kind", "API Name")) == [
+        (100, "Pageable", "cudaMemcpyAsync"),
+        (300, "Pageable", "cuMemcpyHtoDAsync_v2"),
+        (9_000, "Device", "cudaMemcpyAsync"),
+    ]
+    assert len(run(synth, "cuda_memcpy_async:compat=1").table) == 2
+    assert len(run(synth, "cuda_memcpy_async:min_bytes=1000").table) == 1
+    (finding,) = everything.findings
+    assert finding.saved_ns == 3 * 500 * US
+    assert "3 x asynchronous copy of pageable memory, 9.40 kB" in finding.title
+
+
+def test_synchronous_copies_leave_out_what_does_not_block(synth: Synth) -> None:
+    copy(synth, "cudaMemcpy_v3020", kind="HtoD", src="pageable", bytes=65_536)
+    copy(synth, "cudaMemcpy_v3020", kind="HtoD", src="pageable", bytes=65_537)
+    copy(synth, "cudaMemcpy_v3020", kind="DtoD", bytes=10)
+    copy(synth, "cudaMemcpy_v3020", kind="DtoH", dst="pageable", bytes=4)
+    copy(synth, "cudaMemcpyAsync_v3020", bytes=7)
+    found = {
+        rule: sorted(size for (size,) in rows(run(synth, rule), "Bytes"))
+        for rule in (
+            "cuda_memcpy_sync",
+            "cuda_memcpy_sync:compat=1",
+            "cuda_memcpy_sync:device_to_device=1",
+            "cuda_memcpy_sync:small=0",
+        )
+    }
+    assert found == {
+        "cuda_memcpy_sync": [4, 65_537],
+        "cuda_memcpy_sync:compat=1": [4, 10, 65_536, 65_537],
+        "cuda_memcpy_sync:device_to_device=1": [4, 10, 65_537],
+        "cuda_memcpy_sync:small=0": [4, 65_536, 65_537],
+    }
+
+
+def test_memsets_of_pinned_or_managed_memory(synth: Synth) -> None:
+    for corr, (api, kind) in enumerate(
+        (
+            ("cudaMemset_v3020", 1),
+            ("cudaMemset_v3020", 2),
+            ("cudaMemset_v3020", 4),
+            ("cudaMemsetAsync_v3020", 1),
+        ),
+        start=1,
+    ):
+        synth.api(api, corr * MS, corr * MS + US, corr=corr)
+        synth.memset(corr * MS, corr * MS + US, corr=corr, memKind=kind, bytes=corr)
+    found = rows(run(synth, "cuda_memset_sync"), "Bytes", "Memory Kind", "PID", "Device ID")
+    assert found == [(1, "Pinned", 10, 0), (3, "Managed", 10, 0)]
+
+
+def test_synchronisation_beyond_the_two_calls_nsys_knows(synth: Synth) -> None:
+    for place, name in enumerate(
+        (
+            "cudaDeviceSynchronize_v3020",
+            "cudaStreamSynchronize_v3020",
+            "cudaEventSynchronize_v3020",
+            "cuCtxSynchronize",
+            "cudaMalloc_v3020",
+        )
+    ):
+        synth.api(name, place * US, place * US + 100 - place, tid=7 if place else None)
+    assert [name for (name,) in rows(run(synth, "cuda_api_sync"), "API Name")] == [
+        "cudaDeviceSynchronize",
+        "cudaStreamSynchronize",
+        "cudaEventSynchronize",
+        "cuCtxSynchronize",
+    ]
+    assert len(run(synth, "cuda_api_sync:compat=1").table) == 2
+    assert len(run(synth, "cuda_api_sync:thread=7").table) == 3
+    assert len(run(synth, "cuda_api_sync:process=99").table) == 0
+
+
+def test_rows_start_end_and_nvtx_narrow_every_rule(synth: Synth) -> None:
+    for place in range(5):
+        synth.api("cudaDeviceSynchronize_v3020", place * MS, place * MS + US)
+    synth.nvtx("phase", 1 * MS, 3 * MS).nvtx("phase", 4 * MS, 5 * MS)
+    cut = run(synth, "cuda_api_sync:rows=2")
+    assert len(cut.table) == 2
+    assert any("3 more rows" in note for note in cut.table.notes)
+    for rule, starts in {
+        "cuda_api_sync:start=1ms:end=3ms": [1 * MS, 2 * MS],
+        "cuda_api_sync:nvtx=phase": [1 * MS, 2 * MS],
+        "cuda_api_sync:nvtx=phase/1": [4 * MS],
+        "cuda_api_sync:nvtx=phase:end=2ms": [1 * MS],
+    }.items():
+        assert [start for (start,) in rows(run(synth, rule), "Start")] == starts, rule
+
+
+def test_gaps_are_strictly_longer_and_graphs_are_work(synth: Synth) -> None:
+    synth.kernel("a", 10 * MS, 20 * MS).kernel("b", 520 * MS, 530 * MS)
+    synth.kernel("c", 1031 * MS, 1040 * MS)
+    assert rows(run(synth, "gpu_gaps"), "Duration", "Start") == [(501 * MS, 530 * MS)]
+    synth.graph(600 * MS, 1000 * MS)
+    assert rows(run(synth, "gpu_gaps"), "Duration") == []
+    assert rows(run(synth, "gpu_gaps:compat=1"), "Duration") == [(501 * MS,)]
+    assert len(run(synth, "gpu_gaps:gap=20").table) == 3
+
+
+def test_nested_operations_make_no_false_gap(synth: Synth) -> None:
+    synth.kernel("long", 1, 2_000 * MS).kernel("short", 10 * MS, 20 * MS, stream=8)
+    synth.kernel("late", 1_900 * MS, 1_950 * MS, stream=8)
+    assert len(run(synth, "gpu_gaps").table) == 0
+
+
+def test_a_profiler_stall_of_the_same_process_is_no_gap(synth: Synth) -> None:
+    synth.kernel("a", 10 * MS, 20 * MS).kernel("b", 900 * MS, 910 * MS)
+    synth.overhead("CUDA profiling data flush overhead", 30 * MS, 800 * MS)
+    assert len(run(synth, "gpu_gaps").table) == 0
+    synth.process(99).overhead("CUDA profiling stop overhead", 30 * MS, 31 * MS)
+    assert len(run(synth, "gpu_gaps").table) == 0
+
+
+def test_utilisation_never_passes_a_hundred_percent(synth: Synth) -> None:
+    """Ten chunks of 10 us: two kernels side by side, then idle, then one again."""
+    synth.kernel("a", 1, 40 * US + 1).kernel("b", 1, 40 * US + 1, stream=8)
+    synth.kernel("c", 95 * US + 1, 100 * US + 1)
+    (low,) = rows(run(synth, "gpu_time_util:chunks=10"), "In-Use", "Duration", "Start")
+    assert low == (0.0, 50 * US, 40 * US + 1)
+    every = run(synth, "gpu_time_util:chunks=10:threshold=101")
+    assert rows(every, "In-Use", "Duration") == [(45.0, 100 * US)]
+    summed = run(synth, "gpu_time_util:chunks=10:threshold=201:compat=1")
+    assert rows(summed, "In-Use") == [(85.0,)]
+
+
+def test_directx_memory_operations(synth: Synth) -> None:
+    synth.kernel("k", 0, 9).string("ID3D12Device::CreateHeap")
+    strings = [synth.string(f"ID3D12{name}") for name in ("Device::CreateHeap", "Resource::Map")]
+    synth.raw(
+        "DX12_API",
+        ("id", "start", "end", "globalTid", "nameId"),
+        [(1, 0, 50, 7, strings[0]), (2, 60, 90, 7, strings[0]), (3, 95, 99, 7, strings[1])],
+    )
+    synth.raw(
+        "DX12_MEMORY_OPERATION",
+        ("gpu", "heapType", "heapFlags", "cpuPageProperty", "traceEventId"),
+        [(0, 1, 0, 0, 1), (0, 1, 0x1000, 0, 2), (0, 1, 0, 0, 3)],
+    )
+    found = rows(run(synth, "dx12_mem_ops"), "Duration", "TID", "Warning Type")
+    assert found == [(50, 7, "Heap or resource created with zeroing")]
+
+
+def test_exposed_communication_and_imbalance(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for device, length in ((0, 100 * US), (1, 120 * US)):
+        synth.kernel("gemm", 0, length, device=device)
+        synth.kernel("ncclDevKernel_AllReduce", 90 * US, 150 * US, device=device, stream=9)
+    exposed = run(synth, "exposed_communication")
+    assert rows(exposed, "Communication", "Exposed", "Of Communication") == [
+        (60 * US, 50 * US, pytest.approx(250 / 3)),
+        (60 * US, 30 * US, 50.0),
+    ]
+    assert exposed.findings[0].window == (100 * US, 150 * US)
+    uneven = run(synth, "gpu_imbalance")
+    assert [gpu for (gpu,) in rows(uneven, "GPU")] == ["GPU 0", "GPU 1"]
+    assert uneven.findings[0].saved_ns == 20 * US
+    assert run(synth, "gpu_imbalance:threshold=21").findings == ()
+
+
+def test_small_copies_make_a_series(synth: Synth) -> None:
+    for _ in range(100):
+        copy(synth, "cudaMemcpyAsync_v3020", kind="DtoH", bytes=4)
+    copy(synth, "cudaMemcpyAsync_v3020", kind="HtoD", bytes=4)
+    outcome = run(synth, "small_copies")
+    assert rows(outcome, "Count", "Bytes Each", "Direction") == [(100, 4, "Device-to-Host")]
+    assert outcome.findings[0].saved_ns == 100 * 500 * US
+    assert len(run(synth, "small_copies:count=101").table) == 0
+
+
+def steps(synth: Synth, slow: int = -1) -> Synth:
+    """Six steps of 10 ms with a kernel each; ``slow`` takes 60 ms."""
+    start = 0
+    for number in range(6):
+        length = (60 if number == slow else 10) * MS
+        synth.nvtx(f"step {number}", start, start + length)
+        synth.launch("k", call=(start, start + US), gpu=(start + US, start + 9 * MS))
+        start += length
+    return synth
+
+
+def test_slow_steps(synth: Synth) -> None:
+    outcome = run(steps(synth, slow=4), "slow_steps")
+    assert rows(outcome, "Step", "Time") == [("step 4", 60 * MS)]
+    assert outcome.findings[0].saved_ns == 50 * MS
+    assert "by NVTX name" in outcome.findings[0].title
+
+
+def test_even_steps_are_no_finding(synth: Synth) -> None:
+    assert len(run(steps(synth), "slow_steps").table) == 0
+
+
+def test_allocations_and_loading_count_inside_the_loop_only(synth: Synth) -> None:
+    steps(synth)
+    for place in range(12):
+        synth.api("cudaMalloc_v3020", place * 100, place * 100 + 50)
+        synth.api("cudaFree_v3020", 30 * MS + place * US, 30 * MS + place * US + 500)
+    synth.cuda_overhead("lazy", 5 * MS, 6 * MS, 7)
+    synth.cuda_overhead("lazy", 35 * MS, 36 * MS, 7).api("cuModuleLoadData", 40 * MS, 42 * MS)
+    allocations = run(synth, "frequent_allocation")
+    assert rows(allocations, "API Name", "Calls") == [("cudaFree", 12)]
+    assert len(run(synth, "frequent_allocation:count=13").table) == 0
+    loading = run(synth, "module_loading")
+    assert rows(loading, "What", "Duration") == [("cuModuleLoadData", 2 * MS), ("lazy", 1 * MS)]
+    assert loading.findings[0].saved_ns == 3 * MS
+
+
+def test_waits_are_told_by_range_with_the_idle_time_they_cause(synth: Synth) -> None:
+    synth.nvtx("layer 1", 0, 2 * MS).nvtx("other", 2 * MS, 9 * MS)
+    synth.launch("a", call=(0, US), gpu=(US, 100 * US))
+    synth.api("cudaStreamSynchronize_v3020", 50 * US, MS)
+    synth.launch("b", call=(MS + US, MS + 2 * US), gpu=(MS + 3 * US, 3 * MS))
+    synth.api("cudaStreamSynchronize_v3020", 2 * MS + US, 3 * MS)
+    outcome = run(synth, "sync_by_range")
+    assert rows(outcome, "NVTX Range", "Calls", "GPU Idle") == [
+        ("layer #", 1, MS + 3 * US - 100 * US),
+        ("other", 1, 0),
+    ]
+    (finding,) = outcome.findings
+    assert "cudaStreamSynchronize in layer 1" in finding.title
+
+
+def test_low_occupancy_by_launch_configuration(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").gpu().process(10)
+    synth.kernel("fat", 0, 900, block=(128, 1, 1), registersPerThread=255)
+    synth.kernel("fat", 1000, 1900, block=(128, 1, 1), registersPerThread=255)
+    synth.kernel("fine", 2000, 3000, block=(256, 1, 1))
+    outcome = run(synth, "low_occupancy")
+    assert rows(outcome, "Kernel", "Launches", "GPU Time", "Limited By", "Block") == [
+        ("fat", 2, 1800, "registers", "128x1x1")
+    ]
+    assert outcome.findings[0].severity == "low"
+    assert len(run(synth, "low_occupancy:below=5").table) == 0
+
+
+def test_lost_data_is_told_from_routine_messages(synth: Synth) -> None:
+    synth.kernel("k", 0, 9)
+    synth.diagnostic("Not all CUDA events might have been collected.", severity=2)
+    synth.diagnostic("No NVTX events collected. Does the process use NVTX?", severity=2)
+    synth.diagnostic("Number of CUDA events collected: 12.", severity=1)
+    outcome = run(synth, "data_loss")
+    assert len(outcome.table) == 1
+    assert outcome.findings[0].severity == "medium"
+
+
+def test_missing_ranges_name_the_option(synth: Synth) -> None:
+    outcome = run(synth.kernel("k", 0, 9), "missing_nvtx")
+    assert "--trace=nvtx" in outcome.findings[0].title
+    assert run(synth.nvtx("a", 0, 9), "missing_nvtx").findings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("gpu_gap", "gpu_gaps"),
+        ("gpu_gaps:gpa=3", "gap, compat, rows"),
+        ("gpu_gaps:gap=much", "in ms"),
+    ],
+)
+def test_wrong_rules_and_parameters_are_named(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_rule(text)
+    assert said in str(error.value)
+
+
+@needs_reports
+def test_two_processes_with_equal_correlation_ids_keep_their_copies() -> None:
+    import sqlite3
+
+    path = REPORTS / "pytorch-nccl-2gpu-2026.2.sqlite"
+    db = sqlite3.connect(f"file:{path}?immutable=1", uri=True)
+    (count,) = db.execute(
+        """SELECT count(*) FROM CUPTI_ACTIVITY_KIND_MEMCPY m
+        JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON r.correlationId = m.correlationId
+        AND (r.globalTid & ~16777215) = m.globalPid
+        JOIN StringIds s ON s.id = r.nameId
+        WHERE s.value LIKE 'cudaMemcpy%Async%' AND (m.srcKind = 0 OR m.dstKind = 0)"""
+    ).fetchone()
+    db.close()
+    name, values = parse_rule("cuda_memcpy_async:rows=-1")
+    assert len(RULES[name].run(Case(open_report(path)), values).table) == count

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from itertools import groupby
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsys_tui.analysis.stack_views import (
+    View,
+    callees,
+    callers,
+    collapse_recursion,
+    first_seen,
+    hide_small,
+    matched_weight,
+)
+from nsys_tui.model.tree import WeightedTree, from_stacks
+
+Stack = tuple[tuple[str, ...], int]
+STACKS = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from("abc"), min_size=1, max_size=5).map(tuple), st.integers(1, 9)
+    ),
+    max_size=10,
+)
+
+
+def stacks_of(tree: WeightedTree) -> dict[tuple[str, ...], int]:
+    return {frames: weight for frames, weight in tree.folded() if weight}
+
+
+def summed(stacks: list[Stack]) -> dict[tuple[str, ...], int]:
+    total: dict[tuple[str, ...], int] = {}
+    for frames, weight in stacks:
+        total[frames] = total.get(frames, 0) + weight
+    return total
+
+
+def label_of(tree: WeightedTree, name: str) -> int:
+    return tree.trie.labels.index(name) if name in tree.trie.labels else -1
+
+
+@settings(max_examples=100, deadline=None)
+@given(STACKS)
+def test_recursion_collapses_to_one_frame(stacks: list[Stack]) -> None:
+    view = collapse_recursion(from_stacks(stacks))
+    expected = summed([(tuple(key for key, _ in groupby(f)), w) for f, w in stacks])
+    assert stacks_of(view.tree) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(STACKS)
+def test_callees_are_what_follows_the_first_occurrence(stacks: list[Stack]) -> None:
+    tree = from_stacks(stacks)
+    expected = summed([(f[f.index("b") :], w) for f, w in stacks if "b" in f])
+    assert stacks_of(callees(tree, label_of(tree, "b")).tree) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(STACKS)
+def test_callers_are_what_precedes_it_upside_down(stacks: list[Stack]) -> None:
+    tree = from_stacks(stacks)
+    expected = summed([(f[f.index("b") :: -1], w) for f, w in stacks if "b" in f])
+    assert stacks_of(callers(tree, label_of(tree, "b")).tree) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(STACKS)
+def test_matched_weight_counts_each_stack_once(stacks: list[Stack]) -> None:
+    tree = from_stacks(stacks)
+    matches = tree.trie.label == label_of(tree, "b")
+    assert matched_weight(tree, matches) == sum(w for f, w in stacks if "b" in f)
+
+
+def test_small_frames_become_one_counted_frame() -> None:
+    tree = from_stacks([(("a", "x"), 100), (("a", "y"), 1), (("a", "z", "deep"), 2), (("b",), 1)])
+    view = hide_small(tree, 0.05)
+    assert stacks_of(view.tree) == {
+        ("a", "x"): 100,
+        ("a", "[2 smaller]"): 3,
+        ("[1 smaller]",): 1,
+    }
+    assert total(view) == 104
+
+
+def total(view: View) -> int:
+    return int(view.tree.weight[0])
+
+
+def test_a_frame_is_first_seen_when_its_first_event_starts() -> None:
+    tree = from_stacks([(("a", "x"), 1), (("a", "y"), 1), (("b",), 1)])
+    nodes = {tree.trie.path(n): n for n in range(len(tree.trie))}
+    events = np.array([nodes[("a", "y")], nodes[("b",)], nodes[("a", "x")]])
+    first = first_seen(tree, events, np.array([30, 5, 10]))
+    assert first[nodes[("a",)]] == 10
+    assert first[nodes[("b",)]] == 5
+    assert first[0] == 5

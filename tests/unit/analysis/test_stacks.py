@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from paths import goldens, needs_logs, needs_reports, report_paths
+from synth import Synth
+
+from nsys_tui.analysis.frames import FrameRules
+from nsys_tui.analysis.stacks import StackSource, call_stacks, cpu_stacks, gpu_stacks
+from nsys_tui.analysis.window import Scope
+from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.export.folded import folded_lines
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.analysis.stacks import Stacks
+    from nsys_tui.model.report import Report
+
+
+@pytest.fixture
+def synth(tmp_path: Path) -> Synth:
+    return Synth(tmp_path / "report.sqlite").process(1000)
+
+
+def lines(stacks: Stacks) -> list[str]:
+    return list(folded_lines(stacks.tree))
+
+
+def micro(synth: Synth) -> Report:
+    """The five launches of one llm.c step whose folded sums are known by hand."""
+    for name, start, end in (
+        ("Train step 0", 0, 1000),
+        ("validation", 10, 100),
+        ("gpt2_forward", 110, 500),
+        ("Layer 0", 120, 300),
+        ("LayerNorm fwd", 310, 480),
+    ):
+        synth.nvtx(name, start, end)
+    for start, corr in ((20, 1), (130, 2), (320, 3), (340, 4), (360, 5)):
+        synth.api("cudaLaunchKernel_v7000", start, start + 10, corr=corr)
+    synth.kernel("gemm(float*)", 1000, 1100, corr=1).kernel("gemm(float*)", 1200, 1500, corr=2)
+    synth.kernel("ln;k", 1600, 1650, corr=3).memcpy(1700, 1707, corr=4)
+    return open_report(synth.write())
+
+
+LLM_C = FrameRules().without_layers().without_steps().without_validation()
+
+
+@needs_logs
+def test_llm_c_step_folds_to_the_known_sums(synth: Synth) -> None:
+    report = micro(synth)
+    stacks = gpu_stacks(report, rules=LLM_C)
+    assert lines(stacks) == [
+        "gpt2_forward;LayerNorm fwd;[CUDA memcpy Host-to-Device] 7",
+        "gpt2_forward;LayerNorm fwd;ln_k 50",
+        "gpt2_forward;gemm(float*) 300",
+    ]
+    golden = goldens()["flame_micro_case"]
+    assert stacks.tree.self_weight.sum() == golden["total_ns_validation_dropped"]
+    kept = gpu_stacks(report, rules=FrameRules().without_layers())
+    assert kept.tree.self_weight.sum() == golden["total_ns_all"]
+    assert "Train step 0;validation;gemm(float*) 100" in lines(kept)
+
+
+def test_each_rule_changes_the_result(synth: Synth) -> None:
+    report = micro(synth)
+    plain = lines(gpu_stacks(report))
+    assert "Train step 0;gpt2_forward;Layer 0;gemm(float*) 300" in plain
+    for rules in (
+        FrameRules().without_layers(),
+        FrameRules().without_steps(),
+        FrameRules().without_validation(),
+        FrameRules().with_strip("^gpt2"),
+        FrameRules().with_drop("LayerNorm"),
+        FrameRules().with_rename(r"\d+", "N"),
+    ):
+        assert lines(gpu_stacks(report, rules=rules)) != plain
+
+
+def test_a_kernel_named_validation_is_not_dropped(synth: Synth) -> None:
+    synth.nvtx("step", 0, 50).api("cudaLaunchKernel_v7000", 10, 20, corr=1)
+    report = open_report(synth.kernel("validation_loss", 100, 130, corr=1).write())
+    assert lines(gpu_stacks(report, rules=LLM_C)) == ["step;validation_loss 30"]
+
+
+def test_unattributed_work_has_roots_of_its_own(synth: Synth) -> None:
+    synth.api("cudaLaunchKernel_v7000", 10, 20, corr=1).kernel("called", 100, 130, corr=1)
+    report = open_report(synth.kernel("uncalled", 200, 250, corr=9).write())
+    assert lines(gpu_stacks(report)) == [
+        "[no API call];uncalled 50",
+        "[no NVTX range];called 30",
+    ]
+
+
+def test_backward_work_is_credited_across_threads_and_marked(synth: Synth) -> None:
+    synth.nvtx("step", 0, 100, tid=1).nvtx("short", 0, 60, tid=2).thread(3, "autograd")
+    synth.api("cudaLaunchKernel_v7000", 50, 55, tid=3, corr=1).kernel("bwd", 200, 240, corr=1)
+    synth.api("cudaLaunchKernel_v7000", 150, 155, tid=3, corr=2).kernel("late", 300, 310, corr=2)
+    report = open_report(synth.write())
+    assert lines(gpu_stacks(report)) == ["[no NVTX range];bwd 40", "[no NVTX range];late 10"]
+    assert lines(gpu_stacks(report, across_threads=True)) == [
+        "[no NVTX range];late 10",
+        "~step;bwd 40",
+    ]
+
+
+def test_ranges_of_another_process_never_lend_their_path(synth: Synth) -> None:
+    synth.process(2000).nvtx("other", 0, 100)
+    synth.process(1000).api("cudaLaunchKernel_v7000", 50, 55, corr=1).kernel("k", 60, 70, corr=1)
+    stacks = gpu_stacks(open_report(synth.write()), across_threads=True)
+    assert lines(stacks) == ["[no NVTX range];k 10"]
+
+
+def test_window_clips_operations_at_its_edges(synth: Synth) -> None:
+    synth.kernel("a", 0, 100).kernel("b", 150, 250).kernel("c", 300, 400)
+    stacks = gpu_stacks(open_report(synth.write()), Scope(window=(50, 200)))
+    assert lines(stacks) == ["[no API call];a 50", "[no API call];b 50"]
+
+
+def test_domain_stands_before_the_name_of_its_ranges(synth: Synth) -> None:
+    synth.domain(1, "NCCL").nvtx("step", 0, 100).nvtx("AllReduce", 10, 90, domain=1)
+    synth.api("cudaLaunchKernel_v7000", 20, 30, corr=1).kernel("k", 60, 70, corr=1)
+    assert lines(gpu_stacks(open_report(synth.write()))) == ["step;NCCL:AllReduce;k 10"]
+
+
+def test_samples_fold_by_call_chain_outermost_first(synth: Synth) -> None:
+    synth.sample(10, ("leaf", "middle", "main")).sample(20, ("leaf", "middle", "main"))
+    synth.sample(30, ("main",))
+    stacks = cpu_stacks(open_report(synth.write()))
+    assert lines(stacks) == ["main 1", "main;middle;leaf 2"]
+    assert stacks.tree.unit == "samples"
+
+
+def test_os_calls_fold_by_backtrace_and_nested_ones_count_once(synth: Synth) -> None:
+    synth.osrt("read", 10, 40, frames=("read", "load", "main"))
+    synth.osrt("ioctl", 15, 20, nesting=1, frames=("ioctl", "read"))
+    stacks = call_stacks(open_report(synth.write()), StackSource.OSRT)
+    assert lines(stacks) == ["main;load;read;read 30"]
+
+
+def test_nothing_to_fold_says_what_would_record_it(synth: Synth) -> None:
+    report = open_report(synth.nvtx("only", 0, 10).write())
+    with pytest.raises(NoDataError, match="--trace=cuda"):
+        gpu_stacks(report)
+    with pytest.raises(NoDataError, match="--sample"):
+        cpu_stacks(report)
+    with pytest.raises(NoDataError, match="--cudabacktrace"):
+        call_stacks(report, StackSource.CUDA)
+
+
+def test_a_bad_pattern_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="regular expression"):
+        FrameRules().with_strip("(")
+
+
+def test_longest_event_below_a_node(synth: Synth) -> None:
+    synth.kernel("a", 0, 10).kernel("b", 20, 100).kernel("a", 200, 230)
+    report = open_report(synth.write())
+    stacks = gpu_stacks(report)
+    assert stacks.longest(report.operations, 0) == 1
+    (node,) = [n for n in range(len(stacks.tree.trie)) if stacks.tree.trie.path(n)[-1:] == ("a",)]
+    assert stacks.longest(report.operations, node) == 2
+
+
+@needs_reports
+@pytest.mark.parametrize("path", report_paths(), ids=lambda path: path.stem)
+def test_folded_total_is_the_sum_of_all_operations(path: Path) -> None:
+    expected = goldens()["reports"].get(path.name, {}).get("gpu_operations_total_ns")
+    if not expected:
+        pytest.skip(f"{path.name} has no golden total")
+    report = open_report(path)
+    graphs = sum(
+        end - start
+        for start, end in zip(
+            *(report.rows("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "start", "end").columns.values()),
+            strict=True,
+        )
+    )
+    for across in (False, True):
+        folded = lines(gpu_stacks(report, across_threads=across))
+        assert sum(int(line.rpartition(" ")[2]) for line in folded) == expected + graphs

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from paths import REPORTS, needs_reports, report_paths
+from synth import Synth
+
+from nsys_tui.analysis.stall_rows import GROUPINGS, group_codes, stall_groups, stall_rows
+from nsys_tui.analysis.stall_table import StallTable, stall_table
+from nsys_tui.analysis.stalls import stalls
+from nsys_tui.demo.report import make_report
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.model.report import Report
+
+US = 1_000
+
+
+def table_of(report: Report) -> StallTable:
+    return stall_table(report, stalls(report))
+
+
+def assert_same_as_rows(report: Report) -> None:
+    result = stalls(report)
+    table, rows = stall_table(report, result), stall_rows(report, result)
+    assert [table.row(report, place) for place in range(len(table))] == rows
+    for column, wanted in (
+        (table.cause, [row.label for row in rows]),
+        (table.next, [row.next for row in rows]),
+        (table.range, [row.range for row in rows]),
+        (
+            table.thread,
+            [report.thread_name(row.thread) if row.thread >= 0 else "" for row in rows],
+        ),
+    ):
+        assert [column.labels[code] for code in column.codes.tolist()] == wanted
+    graded = [row.severity.rank + 1 if row.severity else 0 for row in rows]
+    assert table.severity.tolist() == graded
+    assert table.idle.tolist() == [row.idle_ns for row in rows]
+    assert table.gaps.tolist() == [row.gaps for row in rows]
+
+
+def assert_groups_hold_their_rows(report: Report) -> None:
+    result = stalls(report)
+    table = stall_table(report, result)
+    for by in GROUPINGS:
+        keys, codes = group_codes(report, result, by)
+        for group in stall_groups(report, result, by):
+            if group.key != "below threshold":
+                mine = codes[table.numbers] == keys.index(group.key)
+                assert int(table.idle[mine].sum()) == group.idle_ns
+                assert int(table.gaps[mine].sum()) == group.count
+
+
+def test_longest_idle_first_and_the_edges_of_the_trace_last(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10, "train").session(duration=1_000 * US)
+    for start, end in ((500, 510), (530, 540), (590, 600)):
+        synth.launch("k", call=(start * US - 5, start * US), gpu=(start * US, end * US))
+    report = open_report(synth.write())
+    table = table_of(report)
+    # 20 us and 50 us between kernels; 500 us before the first and 400 us after the last.
+    assert table.idle.tolist() == [50 * US, 20 * US, 500 * US, 400 * US]
+    assert table.start.tolist() == [540 * US, 510 * US, 0, 600 * US]
+    assert table.severity[:2].all()
+    assert not table.severity[2:].any()
+
+
+def test_demo_with_runs_gives_what_the_rows_give(tmp_path: Path) -> None:
+    report = open_report(make_report(tmp_path / "d.sqlite", steps=7).report)
+    assert any(row.kind == "run" for row in stall_rows(report, stalls(report)))
+    assert_same_as_rows(report)
+    assert_groups_hold_their_rows(report)
+
+
+@needs_reports
+@pytest.mark.parametrize("path", report_paths(), ids=lambda path: path.stem)
+def test_real_reports_give_what_the_rows_give(path: Path) -> None:
+    report = open_report(path, use_cache=False)
+    assert_same_as_rows(report)
+    assert_groups_hold_their_rows(report)
+
+
+@needs_reports
+def test_taking_rows_keeps_their_texts() -> None:
+    report = open_report(REPORTS / "cloverleaf-a100-2024.5.sqlite", use_cache=False)
+    table = table_of(report)
+    part = table.take(np.array([3, 1]))
+    assert len(part) == 2
+    assert part.row(report, 1) == table.row(report, 1)
+    assert part.cause.labels[part.cause.codes[0]] == table.row(report, 3).label

@@ -1,0 +1,349 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import plain_sql
+import pytest
+from paths import REPORTS, needs_reports, report_paths
+from synth import Synth
+
+from nsys_tui.analysis.causes import Cause, api_name_class
+from nsys_tui.analysis.scene import scene
+from nsys_tui.analysis.severity import Severity
+from nsys_tui.analysis.stall_rows import HEAD, LAUNCH_BOUND, TAIL, stall_groups, stall_rows
+from nsys_tui.analysis.stalls import stalls
+from nsys_tui.analysis.window import Scope
+from nsys_tui.cli import main
+from nsys_tui.demo.report import make_report
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.analysis.stall_rows import StallRow
+
+US = 1_000
+MS = 1_000_000
+
+
+def gap_before(synth: Synth) -> StallRow:
+    """The only listed gap between two kernels of a report."""
+    report = open_report(synth.write())
+    rows = stall_rows(report, stalls(report))
+    (row,) = [row for row in rows if row.kind == "gap"]
+    return row
+
+
+@pytest.fixture
+def synth(tmp_path: Path) -> Synth:
+    """A kernel until 100 us, and the next one from 300 us on."""
+    return (
+        Synth(tmp_path / "r.sqlite")
+        .process(10, "train")
+        .launch("first", call=(0, 10 * US), gpu=(20 * US, 100 * US))
+        .launch("second", call=(290 * US, 295 * US), gpu=(300 * US, 400 * US))
+    )
+
+
+def test_a_named_sync_call_and_then_launch_latency(synth: Synth) -> None:
+    synth.api("cudaStreamSynchronize_v3020", 50 * US, 280 * US).nvtx("opt", 0, 400 * US)
+    row = gap_before(synth)
+    assert row.label == "sync call: cudaStreamSynchronize"
+    assert row.shares == {
+        "launch latency": 10 * US,
+        "sync call": 180 * US,
+        "host compute": 10 * US,
+    }
+    assert (row.previous, row.next, row.range, row.call) == (
+        "first",
+        "second",
+        "opt",
+        "cudaLaunchKernel",
+    )
+
+
+def test_precedence_gives_a_nanosecond_to_the_first_class_only(synth: Synth) -> None:
+    (
+        synth.api("cudaMalloc_v3020", 100 * US, 290 * US)
+        .api("cudaStreamSynchronize_v3020", 100 * US, 290 * US)
+        .osrt("ioctl", 100 * US, 290 * US)
+        .overhead("CUDA profiling data flush", 100 * US, 150 * US)
+        .cuda_overhead("cuLibraryGetKernel", 150 * US, 160 * US, 7)
+    )
+    assert gap_before(synth).shares == {
+        "launch latency": 10 * US,
+        "profiler overhead": 50 * US,
+        "module load or JIT": 10 * US,
+        "allocation or free": 130 * US,
+    }
+
+
+def test_os_calls_count_outermost_and_are_named(synth: Synth) -> None:
+    synth.osrt("read", 110 * US, 250 * US).osrt("futex", 110 * US, 240 * US, nesting=1)
+    assert gap_before(synth).label == "OSRT call: read"
+
+
+def test_host_compute_names_the_innermost_range_that_lasted_longest(synth: Synth) -> None:
+    synth.nvtx("step 7", 0, 400 * US).nvtx("augment", 120 * US, 280 * US)
+    row = gap_before(synth)
+    assert (row.label, row.range) == ("host compute: augment", "augment")
+
+
+def test_an_asynchronous_copy_of_pageable_memory_blocks(tmp_path: Path) -> None:
+    synth = (
+        Synth(tmp_path / "r.sqlite")
+        .process(10)
+        .launch("first", call=(0, 10 * US), gpu=(20 * US, 100 * US))
+        .api("cudaMemcpyAsync_v3020", 50 * US, 280 * US, corr=5)
+        .memcpy(60 * US, 90 * US, kind="HtoD", src="pageable", corr=5)
+        .launch("second", call=(290 * US, 295 * US), gpu=(300 * US, 400 * US))
+    )
+    assert gap_before(synth).cause == "blocking or pageable copy"
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("cudaDeviceSynchronize_v3020", Cause.SYNC),
+        ("cuCtxSynchronize", Cause.SYNC),
+        ("cudaFreeAsync_v11020", Cause.ALLOCATION),
+        ("cuMemAlloc_v2", Cause.ALLOCATION),
+        ("cudaHostAlloc_v3020", Cause.ALLOCATION),
+        ("cuLibraryLoadData", Cause.MODULE),
+        ("cudaMemcpy_v3020", Cause.COPY),
+        ("cuMemcpyDtoH_v2", Cause.COPY),
+        ("cudaMemcpyFromSymbol_v3020", Cause.COPY),
+        ("cudaMemcpyAsync_v3020", Cause.API),
+        ("cudaStreamWaitEvent_v3020", Cause.API),
+        ("cudaLaunchKernel_v7000", Cause.API),
+    ],
+)
+def test_api_calls_count_as_what_they_do(name: str, cause: Cause) -> None:
+    assert api_name_class(name) is cause
+
+
+def waiting(tmp_path: Path) -> Synth:
+    """The second kernel's call comes before the gap."""
+    return (
+        Synth(tmp_path / "r.sqlite")
+        .process(10)
+        .launch("first", call=(0, 10), gpu=(20 * US, 100 * US))
+    )
+
+
+def test_a_collective_waits_for_its_peer(tmp_path: Path) -> None:
+    synth = waiting(tmp_path).launch(
+        "ncclDevKernel_AllReduce", call=(20, 30), gpu=(300 * US, 400 * US)
+    )
+    row = gap_before(synth)
+    assert (row.cause, row.label) == ("peer", "device: peer: ncclDevKernel_AllReduce")
+    assert row.shares == {}
+
+
+def test_a_stream_that_waits_for_an_event_is_told_from_stream_order(tmp_path: Path) -> None:
+    plain = waiting(tmp_path).launch("second", call=(20, 30), gpu=(300 * US, 400 * US))
+    assert gap_before(plain).cause == "stream order"
+    waits = (
+        waiting(tmp_path)
+        .sync(15, 18, "stream wait", stream=7)
+        .launch("second", call=(20, 30), gpu=(300 * US, 400 * US))
+    )
+    assert gap_before(waits).cause == "event"
+    of_another_stream = (
+        waiting(tmp_path)
+        .sync(15, 18, "stream wait", stream=9)
+        .launch("second", call=(20, 30), gpu=(300 * US, 400 * US))
+    )
+    assert gap_before(of_another_stream).cause == "stream order"
+
+
+def test_the_api_call_decides_what_a_synchronisation_row_is(tmp_path: Path) -> None:
+    """Exports of older captures number the types differently: a stream sync as type 2."""
+    synth = (
+        waiting(tmp_path)
+        .api("cudaStreamSynchronize_v3020", 14, 19, corr=77)
+        .sync(15, 18, 2, stream=7, corr=77)
+        .launch("second", call=(20, 30), gpu=(300 * US, 400 * US))
+    )
+    assert gap_before(synth).cause == "stream order"
+
+
+def test_equal_correlation_ids_in_two_processes_are_told_apart(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").gpu(0)
+    for pid in (10, 20):
+        synth.cuda_device(pid, 0, 0)
+    synth.process(10).launch("first", call=(0, 10), gpu=(20 * US, 100 * US), corr=1)
+    synth.api("cudaStreamSynchronize_v3020", 100 * US, 290 * US)
+    synth.api("cudaLaunchKernel_v7000", 291 * US, 292 * US, corr=2)
+    synth.process(20).nvtx("other", 0, 400 * US)
+    synth.launch("second", call=(290 * US, 291 * US), gpu=(300 * US, 400 * US), corr=2)
+    row = gap_before(synth)
+    assert (row.cause, row.range) == ("host compute", "other")
+
+
+def test_no_api_row_is_unknown(synth: Synth) -> None:
+    report = open_report(synth.kernel("stray", 900 * US, 901 * US).write())
+    assert [row.cause for row in stall_rows(report, stalls(report)) if row.next == "stray"] == [
+        "unknown"
+    ]
+
+
+def test_head_and_tail_are_told_apart_and_come_last(synth: Synth) -> None:
+    report = open_report(synth.session(2 * MS).write())
+    result = stalls(report)
+    assert [row.kind for row in stall_rows(report, result)] == ["gap", "tail", "head"]
+    (total,) = result.totals
+    assert (total.head_ns, total.tail_ns) == (20 * US, 2 * MS - 400 * US)
+    assert {group.key for group in stall_groups(report, result)} == {"nothing", HEAD, TAIL}
+
+
+def test_short_gaps_are_counted_below_the_line(synth: Synth) -> None:
+    synth.kernel("third", 401 * US, 410 * US).kernel("fourth", 412 * US, 413 * US)
+    report = open_report(synth.write())
+    for threshold in (1, 10 * US, MS):
+        (total,) = stalls(report, threshold_ns=threshold).totals
+        assert total.idle_ns == total.listed_ns + total.below_ns == 223 * US
+    assert (total.below_count, total.listed_count) == (4, 0)
+
+
+def test_a_window_cuts_idle_time_but_not_its_cause(synth: Synth) -> None:
+    synth.api("cudaDeviceSynchronize_v3020", 50 * US, 280 * US)
+    report = open_report(synth.write())
+    result = stalls(report, Scope(window=(150 * US, 250 * US)))
+    (row,) = stall_rows(report, result)
+    assert (row.start, row.end, row.idle_ns) == (100 * US, 300 * US, 100 * US)
+    assert row.cause == "sync call"
+    assert row.severity is Severity.HIGH
+
+
+def test_a_launch_bound_phase_is_one_row(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for i in range(30):
+        t = i * 30 * US
+        synth.launch("tiny", call=(t, t + 5 * US), gpu=(t + 8 * US, t + 12 * US))
+    report = open_report(synth.write())
+    merged, single = stalls(report), stalls(report, merge_runs=False)
+    rows = [row for row in stall_rows(report, merged) if row.kind != "head"]
+    assert [(row.kind, row.gaps, row.idle_ns) for row in rows] == [("run", 29, 29 * 26 * US)]
+    assert rows[0].cause == LAUNCH_BOUND
+    assert len([row for row in stall_rows(report, single) if row.kind == "gap"]) == 29
+    assert merged.idle_ns == single.idle_ns
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("demo")
+    path, truth = folder / "demo.sqlite", folder / "truth.json"
+    make_report(path, truth_path=truth)
+    return path, json.loads(truth.read_text())
+
+
+def test_groups_add_up_to_all_idle_time(demo: tuple[Path, dict[str, Any]]) -> None:
+    report = open_report(demo[0])
+    result = stalls(report)
+    for by in ("cause", "range", "pair", "thread", "device"):
+        groups = stall_groups(report, result, by)
+        assert sum(group.idle_ns for group in groups) == result.idle_ns, by
+        assert sum(group.count for group in groups) == sum(t.gap_count for t in result.totals)
+
+
+def test_every_gap_of_the_demo_has_its_true_cause(demo: tuple[Path, dict[str, Any]]) -> None:
+    report = open_report(demo[0])
+    result = stalls(report, merge_runs=False)
+    rows = [row for row in stall_rows(report, result) if row.kind == "gap"]
+    for device in demo[1]["devices"]:
+        place = [d.gpu_id for d in report.devices].index(device["gpu_id"])
+        found = {(row.start, row.end): row.cause for row in rows if row.place == place}
+        true = {(gap["start"], gap["end"]): gap["cause"] for gap in device["gaps"]["listed"]}
+        assert found == true
+
+
+def test_the_planted_stalls_come_out_with_the_planted_figures(
+    demo: tuple[Path, dict[str, Any]],
+) -> None:
+    report = open_report(demo[0])
+    rows = stall_rows(report, stalls(report))
+    planted = {(p["kind"], p["device"]): p for p in demo[1]["problems"]}
+    numbers = [device.gpu_id for device in report.devices]
+    for (kind, gpu), problem in planted.items():
+        place = numbers.index(gpu)
+        mine = [row for row in rows if row.place == place]
+        if kind == "launch_bound":
+            (run,) = [row for row in mine if row.kind == "run"]
+            assert [run.start, run.end] == problem["window"]
+            assert run.idle_ns == problem["idle_ns"]
+        elif kind in ("sync_stall", "pageable_copy", "slow_step"):
+            lo, hi = problem["window"]
+            those = [r for r in mine if r.cause == problem["cause"] and lo <= r.start < hi]
+            assert sum(row.idle_ns for row in those) == problem["duration_ns"]
+    assert rows[0].what == "pread64"
+
+
+def test_the_scene_shows_what_everybody_did(synth: Synth) -> None:
+    (
+        synth.api("cudaStreamSynchronize_v3020", 90 * US, 280 * US)
+        .osrt("ioctl", 100 * US, 270 * US)
+        .nvtx("opt", 0, 400 * US)
+        .osrt("write", 110 * US, 290 * US, tid=99)
+        .sample(150 * US, ("poll", "main"))
+        .sample(160 * US, ("poll", "main"))
+        .sample(170 * US, ("spin", "main"))
+    )
+    report = open_report(synth.write())
+    row = stall_rows(report, stalls(report))[0]
+    seen = scene(report, row.place, (row.start, row.end), row.thread)
+    assert [lane.names for lane in seen.gpu] == [("first", "second")]
+    assert [(lane.label.rpartition(": ")[2], lane.names) for lane in seen.launching] == [
+        ("API", ("cudaStreamSynchronize", "cudaLaunchKernel")),
+        ("OS runtime", ("ioctl",)),
+        ("NVTX", ("opt",)),
+    ]
+    assert [(lane.label, lane.names) for lane in seen.others] == [
+        ("tid 99: OS runtime", ("write",))
+    ]
+    assert seen.stack is not None
+    assert (seen.stack.frames, seen.stack.samples, seen.stack.of) == (("poll", "main"), 2, 3)
+
+
+def test_without_samples_the_scene_says_what_records_them(synth: Synth) -> None:
+    report = open_report(synth.write())
+    row = stall_rows(report, stalls(report))[0]
+    seen = scene(report, row.place, (row.start, row.end), row.thread)
+    assert seen.stack is None
+    assert any("--sample" in note for note in seen.notes)
+
+
+@needs_reports
+@pytest.mark.parametrize("path", report_paths(), ids=lambda path: path.stem)
+def test_every_format_on_every_report(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = open_report(path)
+    if not len(report.operations):
+        assert main(["stalls", str(path), "--format", "json"]) == 66
+        shown = capsys.readouterr()
+        assert json.loads(shown.out)["gaps"] == []
+        assert "record with nsys profile" in shown.err
+        return
+    for fmt in ("table", "csv", "markdown"):
+        assert main(["stalls", str(path), "--format", fmt]) == 0
+    capsys.readouterr()
+    assert main(["stalls", str(path), "--format", "json", "--group-by", "range"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    lo, hi = report.extent
+    busy = plain_sql.devices(path)
+    for device in shown["devices"]:
+        assert device["idle_ns"] == hi - lo - busy[device["id"]]["busy_ns"]
+        parts = (device[part]["idle_ns"] for part in ("listed", "launch_bound_runs"))
+        assert device["idle_ns"] == sum(parts) + device["below_threshold"]["idle_ns"]
+    assert sum(group["idle_ns"] for group in shown["by_range"]) == shown["idle_ns"]
+
+
+@needs_reports
+def test_two_processes_of_a_real_report_keep_their_own_calls() -> None:
+    report = open_report(REPORTS / "pytorch-nccl-2gpu-2026.2.sqlite")
+    result = stalls(report, threshold_ns=1)
+    ops, api = report.operations, report.api
+    called = result.gaps.call >= 0
+    assert called.sum() > 5_000
+    launched = ops.processes[ops.process[result.gaps.next[called]]]
+    assert (api.thread_process[api.thread[result.gaps.call[called]]] == launched).all()

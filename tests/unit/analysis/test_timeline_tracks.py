@@ -1,0 +1,212 @@
+"""Which lanes there are, and in which order, on reports said in a few words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from synth import Synth
+
+from nsys_tui.analysis.paths import nvtx_paths
+from nsys_tui.analysis.timeline import arrange, passes, shown_tracks
+from nsys_tui.analysis.timeline_gpu import (
+    device_tracks,
+    memory_tracks,
+    metric_tracks,
+    projected_ranges,
+    projected_tracks,
+    stream_tracks,
+)
+from nsys_tui.analysis.timeline_host import (
+    api_tracks,
+    host_tracks,
+    mark_tracks,
+    osrt_tracks,
+    range_tracks,
+    sample_tracks,
+    sync_tracks,
+)
+from nsys_tui.model.categories import Category
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from nsys_tui.analysis.timeline import Track
+    from nsys_tui.model.report import Report
+
+HOST = (api_tracks, osrt_tracks, host_tracks, range_tracks, mark_tracks, sync_tracks, sample_tracks)
+
+
+def opened(synth: Synth) -> Report:
+    return open_report(synth.write(), use_cache=False)
+
+
+def all_tracks(report: Report) -> tuple[Track, ...]:
+    found = stream_tracks(report.operations)
+    found += device_tracks(found)
+    for make in (*HOST, memory_tracks, metric_tracks):
+        found += make(report)
+    if len(report.ranges) and len(report.operations):
+        found += projected_tracks(report, nvtx_paths(report))
+    return arrange(found)
+
+
+def labels(tracks: Iterable[Track]) -> list[str]:
+    return ["  " * track.depth + track.label for track in tracks]
+
+
+def by_label(tracks: Iterable[Track], label: str) -> Track:
+    return next(track for track in tracks if track.label == label)
+
+
+@pytest.fixture
+def training(tmp_path: Path) -> Report:
+    """Two GPUs, overlapping work on a stream, nested ranges, a second thread."""
+    synth = Synth(tmp_path / "r.sqlite").gpu(0).gpu(1).process(100, "train")
+    synth.cuda_device(100, 0, 0).cuda_device(100, 1, 1).thread(101, "worker")
+    synth.nvtx("step", 0, 900).nvtx("forward", 10, 400).nvtx("layer", 20, 100)
+    synth.nvtx("load", 0, 50, tid=101)
+    synth.launch("gemm", (30, 40), (100, 400)).launch("gemm", (41, 45), (300, 600))
+    synth.launch("ncclDevKernel_AllReduce", (50, 60), (400, 500), stream=13)
+    synth.launch("gemm", (500, 510), (520, 560), device=1)
+    synth.osrt("poll", 0, 1000, tid=101)
+    synth.api("cudaStreamSynchronize_v3020", 600, 900, corr=77)
+    synth.sync("stream", 610, 890, corr=77, stream=7)
+    return opened(synth)
+
+
+def test_groups_come_in_order_and_overlapping_work_gets_rows_of_its_own(training: Report) -> None:
+    assert labels(all_tracks(training)) == [
+        "NVTX",
+        "  d1",
+        "  d2",
+        "GPU 0",
+        "  nvtx",
+        "    d1",
+        "    d2",
+        "  str 7",
+        "  ",
+        "  str 13",
+        "GPU 1",
+        "  nvtx",
+        "  str 7",
+        "CPU 100",
+        "  tid 100",
+        "    sync",
+        "  worker",
+        "    nvtx",
+    ]
+
+
+def test_lanes_of_overlapping_work_share_the_events_and_none_overlaps(training: Report) -> None:
+    tracks = [t for t in all_tracks(training) if t.stream == 0 and t.lane is not None]
+    assert [list(zip(t.lane.starts, t.lane.ends, strict=True)) for t in tracks] == [
+        [(100, 400)],
+        [(300, 600)],
+    ]
+    assert tracks[1].title == "GPU 0 str 7 (2 of 2: overlapping work)"
+
+
+def test_a_thread_lends_its_row_to_its_api_calls_or_the_first_it_has(training: Report) -> None:
+    tracks = all_tracks(training)
+    assert by_label(tracks, "tid 100").part == "api"
+    assert by_label(tracks, "worker").part == "osrt"
+    assert by_label(tracks, "CPU 100").note == "pid 100 train"
+
+
+def test_calls_that_wait_for_the_gpu_are_told_apart(training: Report) -> None:
+    lane = by_label(all_tracks(training), "tid 100").lane
+    assert lane is not None
+    assert lane.categories(slice(None)).tolist() == [Category.API] * 4 + [Category.SYNC]
+
+
+def test_deeper_ranges_fold_away_with_those_around_them(training: Report) -> None:
+    tracks = all_tracks(training)
+    top = by_label(tracks, "NVTX")
+    shown = shown_tracks(tracks, toggled=[top.key])
+    assert labels(shown)[:2] == ["NVTX", "GPU 0"]
+    assert [t.key for t in shown if t.part == "projected"] == ["gpu:0/nvtx", "gpu:1/nvtx"]
+    unfolded = shown_tracks(tracks, toggled=["gpu:0/nvtx"])
+    assert sum(t.part == "projected" for t in unfolded) == 3
+
+
+def test_hidden_pinned_and_nesting_levels(training: Report) -> None:
+    tracks = all_tracks(training)
+    hidden = shown_tracks(tracks, hidden={"gpu:0"})
+    assert not any(t.key.startswith("gpu:0") for t in hidden)
+    stream = by_label(tracks, "str 13").key
+    pinned = shown_tracks(tracks, pinned=[stream])
+    assert pinned[0].key == stream
+    assert [t.key for t in pinned].count(stream) == 1
+    assert labels(shown_tracks(tracks, levels=1))[:2] == ["NVTX", "GPU 0"]
+
+
+def test_projected_ranges_last_from_their_first_to_their_last_operation(training: Report) -> None:
+    first, second = projected_ranges(training, nvtx_paths(training))
+    ranges, level = first
+    spans = {
+        ranges.names[code]: (start, end)
+        for code, start, end in zip(
+            ranges.name.tolist(), ranges.start.tolist(), ranges.end.tolist(), strict=True
+        )
+    }
+    assert spans == {"step": (100, 600), "forward": (100, 600), "layer": (100, 600)}
+    assert level.tolist() == [0, 1, 2]
+    ranges, level = second
+    assert [ranges.names[code] for code in ranges.name] == ["step"]
+    assert (ranges.start.tolist(), ranges.end.tolist()) == ([520], [560])
+
+
+def test_domains_other_kinds_and_counters_have_rows_of_their_own(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").gpu(0).process(100, "train")
+    synth.cuda_device(100, 0, 0).domain(1, "NCCL")
+    synth.nvtx("step", 0, 900).nvtx("ncclAllReduce", 10, 50, domain=1)
+    synth.mark("here", 5).sample(7).sample(9)
+    synth.launch("gemm", (30, 40), (100, 400))
+    synth.memory_usage(20, 1000).memory_usage(60, 500)
+    synth.gpu_metric(0, "SM Active [Throughput %]", 50).gpu_metric(10, "DRAM [MB]", 7)
+    tracks = all_tracks(opened(synth))
+    assert [t.label for t in tracks if t.part in ("ranges", "marks", "samples")] == [
+        "NVTX",
+        "NCCL",
+        "marks",
+        "sample",
+    ]
+    memory = by_label(tracks, "mem")
+    assert memory.counter is not None
+    assert memory.counter.values.tolist() == [1000, 1500]
+    assert memory.counter.top == 1500
+    metrics = [t for t in tracks if t.part == "gpu_metrics"]
+    assert sorted((t.label, t.counter.unit, t.counter.top) for t in metrics if t.counter) == [
+        ("DRAM", "MB", 7.0),
+        ("SM Active", "%", 100.0),
+    ]
+
+
+def test_a_wait_without_a_known_call_stands_apart(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").gpu(0).process(100, "train")
+    synth.sync("stream", 610, 890, corr=77, stream=7)
+    tracks = all_tracks(opened(synth))
+    assert labels(tracks) == ["CPU", "  no thread"]
+    assert [t.part for t in tracks] == ["", "syncs"]
+
+
+def test_a_filter_of_devices_streams_or_processes_excludes_only_what_has_another(
+    training: Report,
+) -> None:
+    tracks = all_tracks(training)
+    on_gpu_1 = [t for t in tracks if passes(t, devices={1})]
+    assert {t.device for t in on_gpu_1} == {1, None}
+    stream = by_label(tracks, "str 13")
+    assert passes(stream, streams={stream.stream or 0})
+    assert not passes(stream, streams={(stream.stream or 0) + 1})
+    assert not passes(stream, processes={12345})
+
+
+def test_many_threads_make_as_many_rows(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(100, "many")
+    for tid in range(2000):
+        synth.osrt("read", tid, tid + 5, tid=tid + 1)
+    assert len(all_tracks(opened(synth))) == 2001

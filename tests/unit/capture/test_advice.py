@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nsys_tui.capture.advice import Advice, Draft, advise
+from nsys_tui.capture.facts import Facts, parse_version
+
+
+def given(options: dict[str, Any], **rest: Any) -> list[Advice]:
+    return advise(Draft(options, **{"program": ("./a.out",), **rest}))
+
+
+CASES: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
+    # options, rest of the draft, severity, option, part of the text or remedy
+    ({"capture-range": "nvtx"}, {}, "error", "nvtx-capture", "needs the name of the range"),
+    ({"nvtx-capture": "s@*"}, {}, "warning", "nvtx-capture", "add --capture-range=nvtx"),
+    (
+        {"capture-range": "nvtx", "nvtx-capture": "s@*"},
+        {},
+        "warning",
+        "nvtx-capture",
+        "NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
+    ),
+    ({"capture-range": "nvtx", "nvtx-capture": "s", "trace": "cuda"}, {}, "error", "trace", "nvtx"),
+    ({"capture-range-end": "stop"}, {}, "warning", "capture-range-end", "add --capture-range"),
+    ({"capture-range": "cudaProfilerApi"}, {}, "note", "capture-range-end", "program is ended"),
+    ({"capture-range-end": "stoop"}, {}, "error", "capture-range-end", "not understood"),
+    ({"capture-range-end": "repeat-shutdown"}, {}, "error", "capture-range-end", "needs a count"),
+    ({"capture-range-end": "repeat:3:defer"}, {}, "note", "capture-range-end", "report of its own"),
+    ({"stop-on-range-end": "true"}, {}, "warning", "stop-on-range-end", "--capture-range-end=stop"),
+    (
+        {"stop-on-range-end": "false"},
+        {},
+        "warning",
+        "stop-on-range-end",
+        "--capture-range-end=none",
+    ),
+    (
+        {"gpu-metrics-device": "all"},
+        {},
+        "warning",
+        "gpu-metrics-device",
+        "--gpu-metrics-devices=all",
+    ),
+    ({"sample": "cpu"}, {}, "note", "sample", "process-tree"),
+    ({"duration": "10"}, {}, "note", "duration", "--kill=none"),
+    ({"duration": "400"}, {}, "warning", "duration", "5 minutes"),
+    ({"cuda-graph-trace": "node"}, {}, "note", "cuda-graph-trace", "costs time"),
+    ({"cuda-graph-trace": "graph"}, {}, "note", "cuda-graph-trace", "node shows them"),
+    ({"trace": "nvtx"}, {}, "warning", "trace", "without cuda"),
+    ({"trace": "none,cuda"}, {}, "error", "trace", "none cannot stand"),
+    ({"trace": "cuda,nvtxx"}, {}, "warning", "trace", "did you mean nvtx?"),
+    (
+        {"nvtx-domain-include": "a", "nvtx-domain-exclude": "b"},
+        {},
+        "error",
+        "nvtx-domain-include",
+        "cannot stand together",
+    ),
+    (
+        {"cudabacktrace": "all", "sample": "none"},
+        {},
+        "error",
+        "cudabacktrace",
+        "needs CPU sampling",
+    ),
+    ({"python-backtrace": "cuda"}, {}, "error", "python-backtrace", "--cudabacktrace=all"),
+    ({"cpuctxsw": "none"}, {}, "note", "cpuctxsw", "value of --sample"),
+    ({}, {"facts": Facts(paranoid=4)}, "warning", "sample", "perf_event_paranoid is 4"),
+    ({}, {"facts": Facts(paranoid=2)}, "note", "sample", "user space only"),
+    (
+        {"gpu-metrics-devices": "all"},
+        {"facts": Facts(gpu_admin_only=True)},
+        "warning",
+        "gpu-metrics-devices",
+        "administrators",
+    ),
+    (
+        {"gpu-metrics-devices": "all"},
+        {"processes": 4},
+        "warning",
+        "gpu-metrics-devices",
+        "per node",
+    ),
+    ({}, {"processes": 4, "output": "r"}, "error", "output", "%q{SLURM_PROCID}"),
+    ({}, {"program": ("/usr/bin/torchrun", "x.py")}, "note", "program", "torchrun"),
+    ({}, {"program": ("-x",)}, "error", "program", "./-x"),
+    ({}, {"program": ("p", "--api-key=sk-0123456789abcdefghij")}, "warning", "program", "secret"),
+    ({}, {"program": ("p", "hf_" + "a" * 24)}, "warning", "program", "secret"),
+    ({}, {"env_from": ("WANDB_API_KEY",)}, "note", "env_from", "WANDB_API_KEY"),
+    ({"stats": "true"}, {}, "note", "stats", "end of the run"),
+    ({"stats": "yes"}, {}, "error", "stats", "true or false"),
+    ({"delay": "5s"}, {}, "error", "delay", "takes a number"),
+    ({"trace": ""}, {}, "error", "trace", "has no value"),
+    ({"tarce": "cuda"}, {}, "warning", "tarce", "did you mean --trace?"),
+    ({"backtrace": "dwarf"}, {}, "warning", "backtrace", "large"),
+    ({"cuda-um-gpu-page-faults": "true"}, {}, "warning", "cuda-um-gpu-page-faults", "slows"),
+    ({"force-overwrite": "true"}, {}, "warning", "force-overwrite", "lost"),
+    (
+        {"nccl-trace": "all"},
+        {"facts": Facts(nsys_version=(2024, 5, 1))},
+        "error",
+        "nccl-trace",
+        "needs nsys 2025.6",
+    ),
+    (
+        {"pytorch": "functions-trace"},
+        {"facts": Facts(known_options=frozenset({"trace"}))},
+        "error",
+        "pytorch",
+        "does not know --pytorch",
+    ),
+    (
+        {"gpu-metrics-devices": "all"},
+        {"facts": Facts(known_options=frozenset({"gpu-metrics-device"}))},
+        "error",
+        "gpu-metrics-devices",
+        "it is called --gpu-metrics-device there",
+    ),
+    ({"show-output": "false"}, {}, "note", "show-output", "log"),
+]
+
+
+@pytest.mark.parametrize(("options", "rest", "severity", "option", "says"), CASES)
+def test_each_clash_is_explained(
+    options: dict[str, Any], rest: dict[str, Any], severity: str, option: str, says: str
+) -> None:
+    found = [a for a in given(options, **rest) if (a.severity, a.option) == (severity, option)]
+    assert any(says in f"{advice.text} {advice.remedy}" for advice in found), given(options, **rest)
+
+
+@pytest.mark.parametrize(
+    ("options", "rest", "option"),
+    [
+        ({}, {}, "trace"),
+        (
+            {"capture-range": "cudaProfilerApi", "capture-range-end": "stop"},
+            {},
+            "capture-range-end",
+        ),
+        (
+            {"capture-range": "nvtx", "nvtx-capture": "s", "trace": "cuda,nvtx"},
+            {"env": {"NSYS_NVTX_PROFILER_REGISTER_ONLY": "0"}},
+            "nvtx-capture",
+        ),
+        ({"duration": "10", "kill": "none"}, {}, "duration"),
+        ({}, {"facts": Facts(paranoid=4, root=True)}, "sample"),
+        ({"sample": "none", "cpuctxsw": "none"}, {"facts": Facts(paranoid=4)}, "sample"),
+        ({"nccl-trace": "all"}, {"facts": Facts(nsys_version=(2025, 6, 0))}, "nccl-trace"),
+        ({}, {"processes": 4, "output": "r.%q{SLURM_PROCID}"}, "output"),
+        ({}, {"program": ("python", "train.py", "--lr", "0.1")}, "program"),
+    ],
+)
+def test_what_is_right_is_not_remarked_on(
+    options: dict[str, Any], rest: dict[str, Any], option: str
+) -> None:
+    assert [advice for advice in given(options, **rest) if advice.option == option] == []
+
+
+def test_errors_come_first() -> None:
+    found = given({"duration": "400", "stats": "true", "trace": "none,cuda"})
+    order = [advice.severity for advice in found]
+    assert order == sorted(order, key=["error", "warning", "note"].index)
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("NVIDIA Nsight Systems version 2024.5.1.113-245134619542v0", (2024, 5, 1)),
+        ("NVIDIA Nsight Systems version 2021.3", (2021, 3, 0)),
+        ("nsys: command not found", None),
+    ],
+)
+def test_versions(text: str, version: tuple[int, int, int] | None) -> None:
+    assert parse_version(text) == version

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsys_tui.capture.output import OutputParser
+
+
+def bar(percent: int) -> str:
+    label = f"{percent}%"
+    return "[" + ("=" * max(0, 28 * percent // 100 - len(label)) + label).ljust(28) + "]"
+
+
+NEW = (
+    b"WARNING: CPU IP/backtrace sampling not supported, disabling.\n"
+    b"Collecting data...\nstep 1\n"
+    b"Generating '/tmp/nsys-report-0f74.qdstrm'\n"
+    + b"".join(f"\r[1/2] {bar(p)} tiny.nsys-rep".encode() for p in (0, 33, 100))
+    + b"\n"
+    + b"".join(f"\r[2/2] {bar(p)} tiny.sqlite".encode() for p in (0, 50, 100))
+    + b"\nGenerated:\n    /home/u/tiny.nsys-rep\n\t/home/u/tiny.sqlite\ndone\n"
+)
+
+
+def parsed(data: bytes) -> OutputParser:
+    parser = OutputParser()
+    parser.feed(data)
+    parser.close()
+    return parser
+
+
+def test_a_usual_run() -> None:
+    parser = parsed(NEW)
+    assert parser.collecting
+    assert parser.importing
+    assert parser.step == (2, 2, 100)
+    assert parser.generated == ["/home/u/tiny.nsys-rep", "/home/u/tiny.sqlite"]
+    assert parser.raw == ["/tmp/nsys-report-0f74.qdstrm"]
+    assert [note.text for note in parser.notes] == [
+        "no CPU samples: the system does not allow them"
+    ]
+    assert not parser.import_failed
+
+
+def screen(parser: OutputParser, chunks: list[bytes]) -> list[str]:
+    lines: list[str] = []
+    for update in [u for chunk in chunks for u in parser.feed(chunk)] + parser.close():
+        if update.replaces:
+            lines.pop()
+        lines.append(update.text)
+    return lines
+
+
+def test_progress_frames_collapse_into_one_line() -> None:
+    lines = screen(OutputParser(), [NEW])
+    assert lines[4:6] == [f"[1/2] {bar(100)} tiny.nsys-rep", f"[2/2] {bar(100)} tiny.sqlite"]
+    assert lines[-1] == "done"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, len(NEW)), max_size=8))
+def test_where_the_bytes_are_cut_makes_no_difference(cuts: list[int]) -> None:
+    edges = [0, *sorted(cuts), len(NEW)]
+    chunks = [NEW[a:b] for a, b in pairwise(edges)]
+    parser, whole = OutputParser(), OutputParser()
+    assert screen(parser, chunks) == screen(whole, [NEW])
+    for name in ("generated", "raw", "step", "notes", "collecting", "importing"):
+        assert getattr(parser, name) == getattr(whole, name), name
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=300))
+def test_any_bytes_are_survived_and_never_sent_as_control_characters(data: bytes) -> None:
+    for line in screen(OutputParser(), [data]):
+        assert all(char.isprintable() or char == "\t" for char in line)
+
+
+def test_old_releases_name_the_file_in_a_sentence() -> None:
+    parser = parsed(
+        b"Processing events...\nSaving temporary \"/tmp/x.qdstrm\" file to disk...\n"
+        b"Creating final output files...\nSaved report file to \"/tmp/nsys/report1.qdrep\"\n"
+        b"Report file moved to \"/home/u/report1.qdrep\"\n"
+    )  # fmt: skip
+    assert parser.importing
+    assert parser.generated == ["/tmp/nsys/report1.qdrep", "/home/u/report1.qdrep"]
+
+
+def test_program_output_glued_to_a_frame_keeps_the_percentage() -> None:
+    assert parsed(f"loss=0.3[1/1] {bar(33)} a.nsys-rep\n".encode()).step == (1, 1, 33)
+
+
+def test_a_program_cannot_name_other_files() -> None:
+    parser = parsed(
+        b"Generated:\n    /etc/passwd\n    relative.nsys-rep\n    /x/../../root/a.nsys-rep\n"
+        b"outside\n    /late.nsys-rep\n"
+    )
+    assert parser.generated == ["/root/a.nsys-rep", "/late.nsys-rep"]
+    assert parsed(b"    /no/block.nsys-rep\n").generated == []
+
+
+def test_blocks_of_several_ranks_that_mix() -> None:
+    parser = parsed(b"Generated:\nGenerated:\n    /r.0.nsys-rep\n    /r.1.nsys-rep\n")
+    assert parser.generated == ["/r.0.nsys-rep", "/r.1.nsys-rep"]
+
+
+def test_import_failure_names_what_is_kept() -> None:
+    parser = parsed(
+        b"Importer error status: Importation failed.\nGenerated:\n    /home/u/a.qdstrm\n"
+    )
+    assert parser.import_failed
+    assert parser.generated == []
+    assert parser.raw == ["/home/u/a.qdstrm"]
+
+
+def test_a_line_without_end_stays_bounded() -> None:
+    parser = OutputParser()
+    for _ in range(50):
+        parser.feed(b"x" * 4000)
+    assert len(parser._pending) <= 8192

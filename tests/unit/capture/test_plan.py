@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import os
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nsys_tui.capture.plan import (
+    Form,
+    form_from_plan,
+    make_plan,
+    plan_from_form,
+    plan_from_json,
+)
+from nsys_tui.capture.presets import presets
+from nsys_tui.capture.targets import Target
+from nsys_tui.config import CaptureConfig, Config, SlurmConfig, TargetConfig
+from nsys_tui.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REMOTE = Target("box", TargetConfig(host="gpu-box"))
+
+
+def test_argv_is_nsys_its_options_and_the_program() -> None:
+    plan = make_plan(
+        REMOTE,
+        ["python", "train.py", "--steps", "20"],
+        options={"trace": ("cuda", "nvtx"), "cuda-graph-trace": "node", "delay": "5"},
+        extra=["--isr=true"],
+        output="r1",
+    )
+    assert plan.argv("/opt/nsys") == [
+        "/opt/nsys", "profile", "--trace=cuda,nvtx", "--cuda-graph-trace=node", "--delay=5",
+        "--isr=true", "--output=r1", "python", "train.py", "--steps", "20",
+    ]  # fmt: skip
+
+
+def test_command_text_reads_back_as_the_argv() -> None:
+    plan = make_plan(REMOTE, ["sh", "-c", "echo 'a b'; x=$(y)"], options={"trace": "cuda"})
+    assert shlex.split(plan.command_text()) == plan.argv()
+
+
+def test_target_preset_and_request_in_that_order() -> None:
+    settings = TargetConfig(
+        host="h", cwd="/t", command=("prog",), env={"A": "1", "B": "1"},
+        options={"trace": ("cuda",), "sample": "none", "backtrace": "lbr"},
+    )  # fmt: skip
+    plan = make_plan(
+        Target("t", settings),
+        preset="hpc mpi",
+        options={"trace": ("nvtx",), "backtrace": ""},
+        env={"B": "2"},
+    )
+    assert plan.options == {"trace": ("nvtx",), "sample": "process-tree"}
+    assert plan.env == {"A": "1", "B": "2"}
+    assert (plan.program, plan.cwd) == (("prog",), "/t")
+
+
+def test_a_report_without_name_goes_into_the_job_folder() -> None:
+    plan = make_plan(REMOTE, ["/usr/bin/python3", "-u", "my train.py"])
+    assert plan.argv(job_dir="/jobs/ID")[-4] == "--output=/jobs/ID/my_train"
+
+
+def test_several_ranks_get_a_name_each() -> None:
+    slurm = TargetConfig(host="h", launcher="srun", slurm=SlurmConfig(("-n", "4")))
+    plan = make_plan(Target("c", slurm), ["./a.out"])
+    assert plan.processes == 4
+    assert plan.argv(job_dir="/j")[-2] == "--output=/j/a.out.%q{SLURM_PROCID}"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"program": []}, "no program to profile"),
+        ({"program": ["a\0b"]}, "NUL"),
+        ({"preset": "nope"}, "no preset is called 'nope'"),
+        ({"extra": ["stats"]}, "cannot be passed on"),
+        ({"extra": ["--output=/x"]}, "cannot be passed on"),
+        ({"extra": ["-o"]}, "cannot be passed on"),
+        ({"output": "a\nb"}, "line break"),
+        ({"env": {"API_TOKEN": "x"}}, "a secret cannot be given as a plain value"),
+        ({"env": {"A B": "x"}}, "is no name of an environment variable"),
+        ({"env_from": ["X;rm"]}, "is no name of an environment variable"),
+        ({"functions_trace_file": "/no/such.json"}, "cannot be read"),
+    ],
+)
+def test_refused_plans(change: dict[str, object], says: str) -> None:
+    arguments: dict[str, object] = {"program": ["true"]} | change
+    with pytest.raises((UsageError, ConfigError)) as caught:
+        make_plan(REMOTE, **arguments)  # type: ignore[arg-type]
+    assert says in str(caught.value)
+
+
+def test_a_plan_survives_its_record() -> None:
+    settings = TargetConfig(host="h", env={"PLAIN": "v"}, env_from=("T",))
+    plan = make_plan(
+        Target("t", settings),
+        ["p", "\udcff"],
+        options={"trace": ("cuda",)},
+        extra=["--x=1"],
+        cwd="c",
+    )
+    again = plan_from_json(plan.to_json())
+    assert again.argv() == plan.argv()
+    assert (again.env, again.env_from, again.cwd) == (plan.env, plan.env_from, plan.cwd)
+
+
+def test_this_machine_runs_where_the_user_is() -> None:
+    assert make_plan(Target("local"), ["true"]).cwd == os.getcwd()
+    assert make_plan(REMOTE, ["true"]).cwd == ""
+
+
+def test_form_to_plan_and_back() -> None:
+    config = Config(targets={"box": TargetConfig(host="gpu-box")})
+    form = Form(
+        program="python 'my train.py' --name \"a b\"",
+        target="box",
+        cwd="~/x",
+        options={"trace": ("cuda", "nvtx")},
+        extra="--isr=true",
+        env={"A": "1"},
+    )
+    plan = plan_from_form(form, config)
+    assert plan.program == ("python", "my train.py", "--name", "a b")
+    assert plan_from_form(form_from_plan(plan), config) == plan
+
+
+def test_a_form_with_an_open_quote_is_told_which_field() -> None:
+    with pytest.raises(UsageError, match="program: No closing quotation"):
+        plan_from_form(Form(program="python 'x"), Config())
+
+
+def test_every_preset_is_free_of_errors() -> None:
+    for preset in presets().values():
+        plan = make_plan(REMOTE, ["true"], preset=preset.name)
+        assert [item for item in plan.advice() if item.severity == "error"] == [], preset.name
+
+
+def test_a_users_preset_wins() -> None:
+    config = Config(capture=CaptureConfig(presets={"inference": {"trace": ("nvtx",)}}))
+    plan = make_plan(REMOTE, ["true"], preset="inference", config=config)
+    assert plan.options == {"trace": ("nvtx",)}
+
+
+def test_functions_file_is_read_and_checked(tmp_path: Path) -> None:
+    path = tmp_path / "f.json"
+    path.write_text('[{"module": "__main__", "functions": ["f"]}]')
+    with pytest.raises(UsageError, match="belongs to __main__"):
+        make_plan(REMOTE, ["true"], options={"python-functions-trace": str(path)})
+    path.write_text('[{"module": "m", "functions": ["f"]}]')
+    plan = make_plan(REMOTE, ["true"], options={"python-functions-trace": str(path)})
+    assert "--python-functions-trace=/j/functions.json" in plan.argv(job_dir="/j")

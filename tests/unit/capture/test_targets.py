@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nsys_tui.capture.launchers import container_argv, typed_command
+from nsys_tui.capture.plan import make_plan
+from nsys_tui.capture.targets import (
+    Target,
+    all_targets,
+    check_host,
+    checked,
+    find_target,
+    from_snapshot,
+    looks_secret,
+)
+from nsys_tui.config import (
+    Config,
+    ContainerConfig,
+    KubernetesConfig,
+    SlurmConfig,
+    TargetConfig,
+)
+from nsys_tui.errors import ConfigError, UsageError
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["-oProxyCommand=touch pwned", "a b", "a;b", "$(x)", "", "a\nb", "-", "`x`", "a'b", "ssh://a"],
+)
+def test_hosts_that_could_be_an_option_or_a_command_are_refused(host: str) -> None:
+    with pytest.raises(UsageError):
+        check_host(host)
+
+
+@pytest.mark.parametrize(
+    "host", ["gpu-box", "user@host", "10.0.0.1", "user@[fe80::1%eth0]", "a.b.c", "h_1"]
+)
+def test_usual_hosts_are_accepted(host: str) -> None:
+    assert check_host(host) == host
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"host": "-oProxyCommand=x"}, "host"),
+        ({"launcher": "docker", "container": ContainerConfig("-x")}, "container.name"),
+        ({"launcher": "docker", "container": ContainerConfig("c", "u v")}, "container.user"),
+        ({"launcher": "docker"}, "container.name is missing"),
+        ({"launcher": "kubectl"}, "kubernetes.pod is missing"),
+        (
+            {"launcher": "kubectl", "kubernetes": KubernetesConfig(pod="--as=root")},
+            "kubernetes.pod",
+        ),
+        (
+            {"launcher": "kubectl", "kubernetes": KubernetesConfig("-c", pod="p")},
+            "kubernetes.context",
+        ),
+        ({"env": {"A-B": "x"}}, "A-B"),
+        ({"env_from": ("A B",)}, "A B"),
+    ],
+)
+def test_bad_names_are_refused_with_file_and_key(settings: dict[str, Any], key: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        checked("t", TargetConfig(**settings), "/etc/c.toml")
+    assert "/etc/c.toml" in caught.value.title
+    assert "targets.t" in caught.value.title
+    assert key in caught.value.title
+
+
+def test_unknown_targets_get_a_near_match() -> None:
+    config = Config(targets={"gpu-box": TargetConfig(host="h")})
+    with pytest.raises(UsageError) as caught:
+        find_target(config, "gpu-bxo")
+    assert caught.value.hint == "did you mean gpu-box?"
+
+
+def test_this_machine_is_always_there() -> None:
+    config = Config(targets={"b": TargetConfig(host="h"), "local": TargetConfig(cwd="/x")})
+    assert [target.name for target in all_targets(config)] == ["local", "b"]
+    assert find_target(config, "local").settings.cwd == "/x"
+    assert find_target(Config()).name == "local"
+
+
+@pytest.mark.parametrize(
+    ("settings", "argv"),
+    [
+        (TargetConfig(), []),
+        (TargetConfig(host="h", launcher="srun"), []),
+        (TargetConfig(launcher="docker", container=ContainerConfig("c")),
+         ["docker", "exec", "-i", "c", "sh", "-s"]),
+        (TargetConfig(launcher="podman", container=ContainerConfig("c", "1000")),
+         ["podman", "exec", "-i", "-u", "1000", "c", "sh", "-s"]),
+        (TargetConfig(launcher="kubectl", kubernetes=KubernetesConfig("x", "n", "p", "m")),
+         ["kubectl", "--context", "x", "exec", "-i", "-n", "n", "p", "-c", "m", "--", "sh", "-s"]),
+        (TargetConfig(launcher="kubectl", kubernetes=KubernetesConfig(pod="p")),
+         ["kubectl", "exec", "-i", "p", "--", "sh", "-s"]),
+    ],
+)  # fmt: skip
+def test_container_commands(settings: TargetConfig, argv: list[str]) -> None:
+    assert container_argv(Target("t", settings)) == argv
+
+
+def test_a_snapshot_keeps_no_values_of_the_environment() -> None:
+    target = Target("t", TargetConfig(host="h", env={"A": "hidden"}, command=("x",)))
+    snapshot = target.snapshot()
+    assert "hidden" not in repr(snapshot)
+    assert snapshot["env"] == ["A"]
+    again = from_snapshot(snapshot)
+    assert again.settings.command == ("x",)
+    assert again.settings.host == "h"
+
+
+@pytest.mark.parametrize("name", ["WANDB_API_KEY", "HF_TOKEN", "my_password", "AWS_SECRET_ACCESS"])
+def test_secret_names(name: str) -> None:
+    assert looks_secret(name)
+
+
+def test_plain_names_are_no_secrets() -> None:
+    assert not any(looks_secret(name) for name in ("PATH", "OMP_NUM_THREADS", "CUDA_HOME"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        (TargetConfig(), "nsys profile --output=r ./a.out 'x y'"),
+        (TargetConfig(env={"A": "1 2"}), "env 'A=1 2' nsys profile --output=r ./a.out 'x y'"),
+        (TargetConfig(launcher="docker", container=ContainerConfig("c", "7"), env={"A": "1"}),
+         "docker exec -i -u 7 -w /w -e A=1 c nsys profile --output=r ./a.out 'x y'"),
+        (TargetConfig(launcher="kubectl", kubernetes=KubernetesConfig(namespace="n", pod="p")),
+         "kubectl exec -i -n n p -- sh -c 'cd \"$1\" && shift && exec \"$@\"' sh /w "
+         "nsys profile --output=r ./a.out 'x y'"),
+        (TargetConfig(launcher="srun", slurm=SlurmConfig(("-n1", "--gres=gpu:1"))),
+         "srun -n1 --gres=gpu:1 nsys profile --output=r ./a.out 'x y'"),
+        (TargetConfig(host="h", preamble="module load cuda"),
+         "ssh h 'cd /w && module load cuda && nsys profile --output=r ./a.out '\"'\"'x y'\"'\"''"),
+    ],
+)  # fmt: skip
+def test_the_command_as_one_would_type_it(settings: TargetConfig, line: str) -> None:
+    plan = make_plan(Target("t", settings), ["./a.out", "x y"], cwd="/w", output="r")
+    assert typed_command(plan) == line

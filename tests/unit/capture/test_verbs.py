@@ -1,0 +1,337 @@
+"""The verbs as a user types them, against the stand-in nsys on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from capture_support import stand_in
+
+from nsys_tui.capture.record import Store
+from nsys_tui.cli import main
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The stand-in first in PATH, a folder to work in, an ssh that must not be used."""
+    stand_in(tmp_path / "bin")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_NSYS_SECONDS", "0.05")
+    monkeypatch.setenv("FAKE_NSYS_DUMP", str(tmp_path / "dump"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path
+
+
+def test_stdout_is_the_path_and_stderr_the_story(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["capture", "--trace=cuda,nvtx", "--", "sh", "-c", "echo from it; exit 3"])
+    out, err = capsys.readouterr()
+    assert code == 0
+    path = Path(out.strip())
+    assert path.is_file()
+    assert path.name == "sh.nsys-rep"
+    assert "| from it" in err
+    assert "--trace=cuda,nvtx" in err
+    assert "the program exited 3" in err
+    [record] = Store().all()
+    assert record.cwd == os.getcwd()
+    assert record.reports[0].local == str(path)
+
+
+def test_options_may_stand_on_either_side_of_the_target(place: Path) -> None:
+    for words in (["local", "--trace=cuda"], ["--trace=cuda", "local"]):
+        assert main(["capture", *words, "--nsys-option=--isr=true", "--", "true", "--trace=x"]) == 0
+    calls = (place / "dump").read_bytes().split(b"\0\n")
+    for call in (calls[0], calls[2]):
+        words = call.split(b"\0")
+        assert words[:3] == [b"profile", b"--trace=cuda", b"--isr=true"]
+        assert words[4:6] == [b"true", b"--trace=x"]
+
+
+def test_propagate_returns_the_programs_own_status() -> None:
+    assert main(["capture", "--propagate", "--", "sh", "-c", "exit 9"]) == 9
+
+
+def test_json_events_one_per_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capture", "--json", "--", "true"]) == 0
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert events[0] == {"event": "StateChanged", "state": "connecting", "detail": ""}
+    assert events[-1]["event"] == "Finished"
+    assert events[-1]["record"]["state"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["capture"], 64, "no program to profile"),
+        (["capture", "nowhere", "--", "true"], 64, "no target is called 'nowhere'"),
+        (["capture", "python", "x.py"], 64, "write -- before the program"),
+        (["capture", "--tarce=cuda", "--", "true"], 64, "--tarce"),
+        (["capture", "--capture-range=nvtx", "--", "true"], 64, "needs the name of the range"),
+        (["capture", "--preset", "x", "--", "true"], 64, "no preset is called 'x'"),
+        (["capture", "--env", "A", "--", "true"], 64, "write --env NAME=VALUE"),
+        (["capture", "--env", "MY_KEY=1", "--", "true"], 64, "a secret cannot be given"),
+        (["capture", "--env-from", "NOT_SET_X", "--", "true"], 64, "NOT_SET_X is not set here"),
+        (["capture", "--repeat", "zzz"], 64, "no capture is called 'zzz'"),
+        (["capture", "--again", "a", "--repeat", "b"], 64, "cannot stand together"),
+        (["capture", "--replay", "A", "--", "true"], 64, "--replay needs --again"),
+        (["capture", "--cwd", "/no/such", "--", "true"], 74, "no such folder there"),
+        (["captures", "show", "zzz"], 64, "no capture is called 'zzz'"),
+        (["captures", "attach", "../x"], 64, "no capture is called"),
+        (["targets", "check", "nowhere"], 64, "no target is called"),
+        (["targets", "edit"], 64, "no terminal to edit"),
+    ],
+)
+def test_mistakes_are_told(
+    capsys: pytest.CaptureFixture[str], words: list[str], code: int, says: str
+) -> None:
+    assert main(words) == code
+    err = capsys.readouterr().err
+    assert says in err
+    assert "Traceback" not in err
+
+
+def test_a_host_that_is_an_option_is_refused(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = place / "config.toml"
+    config.write_text(f'[targets.x]\nhost = "-oProxyCommand=touch {place}/pwned"\n')
+    assert main(["capture", "--config", str(config), "x", "--", "true"]) == 64
+    assert "targets.x.host" in capsys.readouterr().err
+    assert not (place / "pwned").exists()
+
+
+def test_print_shows_the_command_and_runs_nothing(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["capture", "--print", "-o", "r", "--sample=none", "--", "a b", "$(x)"]) == 0
+    assert capsys.readouterr().out == "nsys profile --sample=none --output=r 'a b' '$(x)'\n"
+    assert not (place / "dump").exists()
+
+
+def test_print_of_a_batch_target_is_a_job_script(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = place / "config.toml"
+    config.write_text(
+        '[targets.c]\nlauncher = "sbatch"\n'
+        'slurm = { args = ["--partition=gpu", "--ntasks=2", "--time=1"] }\n'
+    )
+    words = ["--delay=30", "--duration=60", "--kill=none", "--", "./a.out"]
+    assert main(["capture", "--config", str(config), "--print", "c", *words]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[:4] == [
+        "#!/bin/sh", "#SBATCH --partition=gpu", "#SBATCH --ntasks=2", "#SBATCH --time=1",
+    ]  # fmt: skip
+    assert "srun --unbuffered" in out
+    assert "a.out.%q{SLURM_PROCID}" in out
+    assert "a time limit of 60 s, and the capture needs 210 s" in err
+
+
+def test_check_says_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capture", "--check", "--", "true"]) == 0
+    assert "nsys: 2024.5.1 at" in capsys.readouterr().out
+    assert main(["targets", "check", "--json"]) == 0
+    names = [line["name"] for line in json.loads(capsys.readouterr().out)]
+    assert {"host", "shell", "cwd", "nsys", "disk"} <= set(names)
+
+
+def test_check_without_nsys_has_its_own_status(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = place / "config.toml"
+    config.write_text('[targets.t]\nnsys = "/no/such/nsys"\n')
+    assert main(["targets", "check", "t", "--config", str(config)]) == 69
+    assert "looked in /no/such/nsys" in capsys.readouterr().out
+
+
+def test_targets_are_listed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = place / "config.toml"
+    config.write_text('[targets.box]\nhost = "gpu-box"\ncommand = ["python", "x.py"]\n')
+    assert main(["targets", "list", "--config", str(config)]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].startswith("* local")
+    assert "gpu-box" in out
+    assert "python x.py" in out
+
+
+def test_scripts_are_linted(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = place / "job.sh"
+    script.write_text("#!/bin/bash\n#SABTCH --time=10\necho\n")
+    assert main(["targets", "lint", str(script)]) == 1
+    assert "line 2: #SABTCH is not #SBATCH" in capsys.readouterr().out
+
+
+def test_presets_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capture", "--list-presets"]) == 0
+    out = capsys.readouterr().out
+    assert "low overhead" in out
+    assert "NSYS_NVTX_PROFILER_REGISTER_ONLY=0" in out
+
+
+def test_leave_list_attach_log_and_remove(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capture", "--detach", "--", "sh", "-c", "sleep 0.3; echo late"]) == 0
+    capture = capsys.readouterr().out.strip()
+    assert main(["captures", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert capture in listed
+    assert "not finished" in listed
+    assert main(["captures", "attach", capture]) == 0
+    report = Path(capsys.readouterr().out.strip())
+    assert report.is_file()
+    assert main(["captures", "log", capture]) == 0
+    assert "late" in capsys.readouterr().out.splitlines()
+    assert main(["captures", "show", "latest"]) == 0
+    assert json.loads(capsys.readouterr().out)["state"] == "done"
+    assert main(["captures", "rm", capture]) == 64
+    assert report.exists()
+    assert main(["captures", "rm", capture, "--yes"]) == 0
+    out = capsys.readouterr().out
+    assert str(report) in out
+    assert not report.exists()
+    assert Store().all() == []
+
+
+def test_a_report_outside_of_our_folders_is_never_removed(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["capture", "-o", "mine", "--", "true"]) == 0
+    report = place / "work" / "mine.nsys-rep"
+    assert capsys.readouterr().out.strip() == str(report)
+    assert main(["captures", "rm", "latest", "--yes"]) == 0
+    assert f"stays: {report}" in capsys.readouterr().out
+    assert report.exists()
+
+
+def test_stop_from_another_process(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capture", "--detach", "--", "sleep", "600"]) == 0
+    capture = capsys.readouterr().out.strip()
+    assert main(["captures", "stop", capture]) == 0
+    assert Path(capsys.readouterr().out.strip()).is_file()
+    assert Store().load(capture).kept == "kept"
+    assert main(["captures", "stop", capture]) == 64
+
+
+def test_stop_and_discard_shows_what_goes(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capture", "--detach", "--", "sleep", "600"]) == 0
+    capture = capsys.readouterr().out.strip()
+    assert main(["captures", "stop", capture, "--discard", "--yes"]) == 0
+    assert "run.sh" in capsys.readouterr().out
+    record = Store().load(capture)
+    assert record.kept == "discarded"
+    assert not Path(record.job_dir).exists()
+
+
+def test_repeat_takes_the_plan_of_a_record(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capture", "--trace=cuda", "--env", "A=1", "--", "sh", "-c", "exit 2"]) == 0
+    first = Store().all()[0]
+    assert main(["capture", "--repeat", first.id, "--sample=none"]) == 0
+    second = Store().all()[0]
+    assert second.repeats == first.id
+    assert second.program == ("sh", "-c", "exit 2")
+    assert second.plan["options"] == {"trace": "cuda", "sample": "none"}
+    assert second.plan["env"] == {"A": "1"}
+
+
+def test_ctrl_c_stops_and_keeps(place: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "nsys_tui", "capture", "--", "sleep", "600"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}, start_new_session=True,
+    ) as app:  # fmt: skip
+        assert app.stderr is not None
+        for line in app.stderr:
+            if "Collecting data" in line:
+                break
+        app.send_signal(signal.SIGINT)
+        out, err = app.communicate(timeout=30)
+    assert app.returncode == 0, err
+    assert Path(out.strip()).is_file()
+    assert "stopping, keeping what was collected" in err
+
+
+def test_hang_up_leaves_the_job_running(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "nsys_tui", "capture", "--", "sh", "-c", "sleep 1; echo late"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}, start_new_session=True,
+    ) as app:  # fmt: skip
+        assert app.stderr is not None
+        for line in app.stderr:
+            if "Collecting data" in line:
+                break
+        app.send_signal(signal.SIGHUP)
+        app.communicate(timeout=30)
+    assert app.returncode == 130
+    time.sleep(0.1)
+    assert main(["captures", "attach", "latest"]) == 0
+    assert Path(capsys.readouterr().out.strip()).is_file()
+
+
+def test_ctrl_c_on_attach_leaves_the_job_running(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["capture", "--detach", "--", "sh", "-c", "sleep 2; echo late; exit 5"]) == 0
+    capture = capsys.readouterr().out.strip()
+    with subprocess.Popen(
+        [sys.executable, "-m", "nsys_tui", "captures", "attach", capture],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}, start_new_session=True,
+    ) as app:  # fmt: skip
+        assert app.stderr is not None
+        for line in app.stderr:
+            if "Collecting data" in line:
+                break
+        app.send_signal(signal.SIGINT)
+        app.communicate(timeout=30)
+    assert app.returncode == 130
+    assert main(["captures", "attach", capture, "--propagate"]) == 5
+
+
+def test_again_repeats_a_report(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import sqlite3
+    from contextlib import closing
+
+    report = place / "old.sqlite"
+    rows = [
+        ("PROCESS_0:COMMAND", "sh"), ("PROCESS_0:ARGUMENT_0", "-c"),
+        ("PROCESS_0:ARGUMENT_1", "exit 6"), ("PROCESS_0:WORKING_DIR", str(place / "work")),
+        ("CAPTURE_EVENT_TYPE", "Cuda"), ("PROCESS_0:ENVIRONMENT_VARIABLE", 'TICKED="v 1"'),
+        ("PROCESS_0:ENVIRONMENT_VARIABLE", 'NOT_TICKED="hidden-value"'),
+    ]  # fmt: skip
+    with closing(sqlite3.connect(report)) as database:
+        database.execute("CREATE TABLE META_DATA_CAPTURE (name TEXT, value TEXT)")
+        database.execute("CREATE TABLE StringIds (id INTEGER, value TEXT)")
+        database.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER)")
+        database.executemany("INSERT INTO META_DATA_CAPTURE VALUES (?, ?)", rows)
+        database.commit()
+    os.environ["FAKE_NSYS_DUMP_ENV"] = "TICKED,NOT_TICKED"
+    try:
+        assert main(["capture", "--again", str(report), "--replay", "TICKED", "--propagate"]) == 6
+    finally:
+        del os.environ["FAKE_NSYS_DUMP_ENV"]
+    call = (place / "dump").read_bytes().split(b"\0\n")[0].split(b"\0")
+    assert b"TICKED=v 1" in call
+    assert b"NOT_TICKED=" in call
+    assert b"--trace=cuda" in call
+    out, err = capsys.readouterr()
+    assert "v 1" not in out + err
+    assert "v 1" not in json.dumps(Store().all()[0].to_json())
+
+
+def test_nothing_typed_or_recorded_sends_escapes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capture", "--", "sh", "-c", "printf 'a\\033[31mb\\007'", "x\x1b]0;y\x07"]) == 0
+    assert main(["captures", "list"]) == 0
+    assert main(["captures", "log", "latest"]) == 0
+    out, err = capsys.readouterr()
+    assert "a\\x1b[31mb" in out + err
+    assert not {"\x1b", "\x07"} & set(out + err)

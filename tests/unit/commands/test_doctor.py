@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from synth import Synth
+
+from nsys_tui.cli import available_verbs, main
+from nsys_tui.errors import UnreadableReportError
+from nsys_tui.ui.clipboard import state_folder
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    synth = Synth(tmp_path / "small.sqlite").process(1, "train").gpu()
+    return Path(synth.launch("k(int)", (0, 5), (10, 20)).write())
+
+
+def test_doctor_says_what_was_found_and_why(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("LANG", "C")
+    monkeypatch.delenv("LC_ALL", raising=False)
+    monkeypatch.delenv("LC_CTYPE", raising=False)
+    monkeypatch.setenv("SSH_CONNECTION", "1 2 3 4")
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "256 (TERM=xterm-256color)" in out
+    assert "ASCII (LANG=C is not UTF-8)" in out
+    assert "OSC 52 (over SSH)" in out
+    assert str(state_folder()) in out
+    assert "presets: default, azerty, dvorak, vim" in out
+    assert "problem" not in out
+
+
+def test_doctor_lists_what_a_report_holds_and_how_to_record_the_rest(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", str(small), "--no-cache"]) == 0
+    out = capsys.readouterr().out
+    assert "yes   kernels" in out
+    assert "--gpu-metrics-devices" in out
+
+
+def test_doctor_on_an_unreadable_report_says_so_and_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = tmp_path / "bad.sqlite"
+    bad.touch()
+    assert main(["doctor", str(bad)]) == UnreadableReportError.exit_code
+    out = capsys.readouterr().out
+    assert "cannot be read" in out
+    assert "bad.sqlite" in out
+
+
+def test_doctor_names_clashing_and_unknown_keys(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('[keys.bindings]\n"app.quit" = ["y"]\n"no.such" = ["z"]\n')
+    monkeypatch.setenv("NSYS_TUI_CONFIG", str(config))
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "y means both copy.cell and app.quit" in out
+    assert "no action named no.such" in out
+
+
+def test_open_without_a_terminal_prints_the_text_overview(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(small), "--no-cache"]) == 0
+    out = capsys.readouterr().out
+    assert "small.sqlite" in out
+    assert "Test GPU" in out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_verb(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    out = capsys.readouterr().out
+    for verb in available_verbs():
+        assert verb in out
+    assert "nsys-rep" in out
+    assert "no-cache" in out
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("nsys-tui", "doct"), "doctor"),
+        (("nsys-tui", "overview", "--form"), "--format"),
+        (("nsys-tui", "overview", "--format", "js"), "json"),
+        (("nsys-tui", "smal"), "small.sqlite"),
+    ],
+)
+def test_bash_completion_completes(
+    small: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], expected: str
+) -> None:
+    main(["completion", "bash"])
+    script = capsys.readouterr().out
+    quoted = " ".join(f'"{word}"' for word in words)
+    run = (
+        f"{script}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _nsys_tui;"
+        ' printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(
+        ["bash", "-c", run], cwd=small.parent, capture_output=True, text=True, env=os.environ
+    )
+    assert done.stderr == ""
+    assert expected in done.stdout.splitlines()

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from paths import needs_reports, report_paths
+from synth import Synth
+
+from nsys_tui import cli
+from nsys_tui.export.events import EVENT_SETS, event_table
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Out = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> str:
+    made = Synth(tmp_path / "r.sqlite").process(7, "train").thread(7, "main").gpu(0, "A100")
+    made.nvtx("a", 0, 100).nvtx("crosses", 50, 150, type=60, domain=2).domain(2, "io")
+    made.launch("gemm(float*)", (10, 20), (30, 60)).launch("x()", (22, 25), (40, 70), stream=7)
+    made.memcpy(80, 90, bytes=4096).osrt("read", 5, 9).overhead("flush", 90, 95)
+    return str(made.write())
+
+
+def run(capsys: Out, *words: str) -> tuple[int, str, str]:
+    status = cli.main(["export", *words, "--no-cache"])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_a_table_of_events_has_names_instead_of_codes(capture: str, capsys: Out) -> None:
+    _, out, _ = run(capsys, capture, "--table", "operations", "--format", "json")
+    first = json.loads(out)[0]
+    wanted = {
+        "start (ns)": 30, "duration (ns)": 30, "kind": "kernel", "category": "compute", "pid": 7,
+        "device": "GPU 0", "stream": 7, "name": "gemm(float*)", "short_name": "gemm",
+    }  # fmt: skip
+    assert first | wanted == first
+    _, out, _ = run(capsys, capture, "--table", "ranges")
+    ranges = list(csv.DictReader(io.StringIO(out)))
+    assert [(r["name"], r["domain"], r["thread"]) for r in ranges] == [
+        ("a", "", "main"),
+        ("crosses", "io", "main"),
+    ]
+
+
+def test_a_report_exports_under_its_name(capture: str, capsys: Out, tmp_path: Path) -> None:
+    path = tmp_path / "k.md"
+    words = (capture, "--table", "cuda_gpu_kern_sum:base", "--format", "markdown", "-o", str(path))
+    assert run(capsys, *words)[0] == 0
+    assert "| gemm |" in path.read_text()
+    assert run(capsys, *words)[0] == 64
+
+
+def test_unknown_tables_and_missing_data(capture: str, capsys: Out) -> None:
+    assert run(capsys, capture, "--table", "nonsense")[0] == 64
+    assert run(capsys, capture, "--table", "samples")[0] == 66
+    assert run(capsys, capture, "--table", "api", "--format", "parquet")[0] == 64
+
+
+def test_parquet_without_pyarrow_says_how_to_get_it(
+    capture: str, capsys: Out, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = str(tmp_path / "x.parquet")
+    status, _, err = run(capsys, capture, "--table", "api", "--format", "parquet", "-o", path)
+    assert status == 64
+    assert "nsys-tui[parquet]" in err
+
+
+def test_parquet_keeps_exact_values(capture: str, capsys: Out, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow (the parquet extra)")
+    path = str(tmp_path / "x.parquet")
+    words = (capture, "--table", "cuda_gpu_mem_size_sum", "--format", "parquet", "-o", path)
+    assert run(capsys, *words)[0] == 0
+    (row,) = parquet.read_table(path).to_pylist()
+    assert row["Total (B)"] == 4096
+
+
+def slices(text: str) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = json.loads(text)["traceEvents"]
+    return events
+
+
+def test_a_perfetto_trace_has_slices_tracks_and_launch_arrows(
+    capture: str, capsys: Out, tmp_path: Path
+) -> None:
+    path = tmp_path / "trace.json"
+    assert run(capsys, capture, "--perfetto", str(path))[0] == 0
+    events = slices(path.read_text())
+    drawn = {event["name"]: event for event in events if event["ph"] == "X"}
+    assert set(drawn) == {
+        "a", "crosses", "gemm(float*)", "x()", "cudaLaunchKernel", "[CUDA memcpy Host-to-Device]",
+        "read", "flush",
+    }  # fmt: skip
+    assert (drawn["gemm(float*)"]["ts"], drawn["gemm(float*)"]["dur"]) == (0.03, 0.03)
+    # Slices that cross each other stand on tracks of their own.
+    assert drawn["a"]["tid"] != drawn["crosses"]["tid"]
+    assert drawn["gemm(float*)"]["tid"] != drawn["x()"]["tid"]
+    begun = {event["id"] for event in events if event["ph"] == "s"}
+    assert begun == {event["id"] for event in events if event["ph"] == "f"}
+    assert len(begun) == 2
+    named = {event["args"]["name"] for event in events if event["ph"] == "M"}
+    assert {"GPU 0 A100", "train", "pid 7 str 7", "pid 7 str 7 (2)", "7 main: NVTX"} <= named
+
+
+def test_a_window_of_a_trace(capture: str, capsys: Out) -> None:
+    _, out, _ = run(capsys, capture, "--perfetto", "-", "--window", "75/100")
+    drawn = {event["name"] for event in slices(out) if event["ph"] == "X"}
+    assert drawn == {"a", "crosses", "[CUDA memcpy Host-to-Device]", "flush"}
+
+
+@needs_reports
+@pytest.mark.parametrize("path", report_paths(), ids=lambda path: path.stem)
+def test_every_real_report_exports(path: Path) -> None:
+    from nsys_tui.errors import NoDataError
+    from nsys_tui.export.perfetto import trace
+
+    report = open_report(path, use_cache=False)
+    slices("".join(trace(report)))
+    for name in EVENT_SETS:
+        try:
+            table = event_table(report, name)
+        except NoDataError:
+            continue
+        assert len(table) == len(getattr(report, name))

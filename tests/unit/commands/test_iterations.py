@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import statistics
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from paths import REPORTS, needs_reports
+from synth import Synth
+
+from nsys_tui.cli import main
+from nsys_tui.demo.report import make_report
+from nsys_tui.errors import NoDataError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def training(tmp_path: Path) -> Path:
+    """Steps of 100, 100, 130, 100, 100 ns: forward 40, backward 30 to 60, and a gap of 10."""
+    synth = Synth(tmp_path / "r.sqlite").process(1000)
+    start = 0
+    for number, width in enumerate((100, 100, 130, 100, 100)):
+        synth.nvtx(f"Train step {number}", start, start + width - 10)
+        synth.nvtx("forward", start + 5, start + 45)
+        synth.nvtx("backward", start + 45, start + width - 25)
+        synth.launch("k", call=(start + 6, start + 8), gpu=(start + 10, start + 60))
+        start += width
+    return synth.write()
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["iterations", *arguments, "--no-cache"]) == 0
+    return capsys.readouterr().out
+
+
+def as_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    return dict(json.loads(run(capsys, *arguments, "--format", "json")))
+
+
+def test_statistics_leave_the_warm_up_out(
+    training: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = as_json(capsys, str(training))
+    assert (found["rule"], found["name"], found["count"]) == ("by NVTX name", "Train step #", 5)
+    # The last one ends with its own range.
+    assert [entry["time_ns"] for entry in found["iterations"]] == [100, 100, 130, 100, 90]
+    steady = [100, 130, 100, 90]
+    assert found["steady"]["mean_ns"] == statistics.mean(steady)
+    assert found["steady"]["median_ns"] == statistics.median(steady)
+    assert found["steady"]["stddev_ns"] == pytest.approx(statistics.stdev(steady))
+    assert (found["steady"]["min_ns"], found["steady"]["max_ns"]) == (90, 130)
+    assert [entry["warm_up"] for entry in found["iterations"]] == [True, *[False] * 4]
+
+
+def test_phases_and_what_no_range_covers(
+    training: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = as_json(capsys, str(training))
+    assert [phase["name"] for phase in found["phases"]] == [
+        "forward", "backward", "[not annotated]",
+    ]  # fmt: skip
+    assert [phase["mean_ns"] for phase in found["phases"]] == [40, (30 + 60 + 30 + 30) / 4, 27.5]
+    assert found["iterations"][2]["phases_ns"] == {
+        "forward": 40, "backward": 60, "[not annotated]": 30,
+    }  # fmt: skip
+
+
+def test_outliers_and_busy_shares_are_told(
+    training: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = as_json(capsys, str(training))
+    assert [entry["outlier"] for entry in found["iterations"]] == [False, False, True, False, False]
+    assert {entry["gpu_busy_ns"] for entry in found["iterations"]} == {50}
+    text = run(capsys, str(training))
+    line = next(line for line in text.splitlines() if "Train step 2" in line)
+    assert "130.0%" in line, "of the median of 100 ns"
+    assert "38.5%" in line, "50 of 130 ns busy"
+    assert "outlier" in line
+    assert "warm-up" in next(line for line in text.splitlines() if "Train step 0" in line)
+
+
+def test_csv_has_every_phase_and_every_iteration(
+    training: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = list(csv.DictReader(io.StringIO(run(capsys, str(training), "--format", "csv"))))
+    assert len(rows) == 5
+    assert rows[2]["backward (ns)"] == "60"
+    assert rows[2]["[not annotated] (ns)"] == "30"
+
+
+def test_limit_says_how_many_are_left_out(
+    training: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = run(capsys, str(training), "--limit", "2")
+    assert "Train step 1" in text
+    assert "Train step 2" not in text
+    assert "3 more iterations (--limit 0)" in text
+
+
+def test_markdown_has_both_tables(training: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, str(training), "--format", "markdown")
+    assert text.startswith("## 5 iterations: Train step # (by NVTX name)")
+    assert "## Each iteration" in text
+
+
+def test_a_regular_expression_chooses_other_ranges(
+    training: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = as_json(capsys, str(training), "--iteration", "^backward$")
+    assert (found["rule"], found["count"]) == ("by the pattern asked for", 5)
+    assert found["iterations"][0]["time_ns"] == 100
+
+
+def test_what_was_never_closed_stays_out_of_the_statistics(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(1000).kernel("k", 0, 5_000)
+    for number in range(4):
+        synth.nvtx(f"step {number}", number * 100, None if number == 3 else number * 100 + 90)
+    path = str(synth.write())
+    found = as_json(capsys, path)
+    assert [entry["closed"] for entry in found["iterations"]] == [True, True, True, False]
+    assert found["steady"]["max_ns"] == 100
+    assert "1 never closed: in no statistics" in run(capsys, path)
+
+
+def test_no_iterations_are_an_error_with_the_next_step(
+    tmp_path: Path, training: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lonely = Synth(tmp_path / "one.sqlite").process(1).kernel("k", 0, 10).write()
+    assert main(["iterations", str(lonely), "--no-cache"]) == NoDataError.exit_code
+    assert "--trace=nvtx" in capsys.readouterr().err
+    assert (
+        main(["iterations", str(training), "--iteration", "xyz", "--no-cache"])
+        == NoDataError.exit_code
+    )
+    assert "'xyz'" in capsys.readouterr().err
+    assert (
+        main(["iterations", str(training), "--iteration", "(", "--no-cache"])
+        == UsageError.exit_code
+    )
+
+
+@needs_reports
+def test_a_pattern_of_kernels_says_that_it_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, str(REPORTS / "cloverleaf-a100-2024.5.sqlite"))
+    assert "iterations: 250 kernels (by pattern)" in text
+    assert "no NVTX range tells phases" in text
+
+
+def test_steps_of_the_demo_have_their_true_times(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = make_report(tmp_path / "d.sqlite", truth_path=tmp_path / "t.json")
+    assert made.truth is not None
+    truth = json.loads(made.truth.read_text())
+    found = as_json(capsys, str(made.report))
+    rank = next(device["rank"] for device in truth["devices"] if device["pid"] == found["pid"])
+    steps = [step for step in truth["step_times"] if step["rank"] == rank]
+    closed = [entry for entry in found["iterations"] if entry["closed"]]
+    assert [(entry["label"], entry["time_ns"]) for entry in closed] == [
+        (step["name"], step["time_ns"]) for step in steps
+    ]
+    slow = next(p["step"] for p in truth["problems"] if p["kind"] == "slow_step")
+    outliers = [entry["label"] for entry in closed if entry["outlier"]]
+    assert f"Train step {slow}" in outliers

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from synth import Synth
+
+from nsys_tui import cli
+from nsys_tui.analysis.registry import REPORTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NASTY = 'k"1",\n\x1b[31m;\\(int)'
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> str:
+    made = Synth(tmp_path / "r.sqlite").nvtx("step", 0, 50).nvtx("step", 100, 150)
+    made.launch(NASTY, (10, 20), (20, 40)).launch("gemm()", (110, 120), (130, 190))
+    return str(made.write())
+
+
+Out = pytest.CaptureFixture[str]
+
+
+def run(capsys: Out, *words: str) -> tuple[int, str, str]:
+    status = cli.main(["stats", *words, "--no-cache"])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_stdout_is_data_and_notices_go_to_stderr(capture: str, capsys: Out) -> None:
+    status, out, err = run(capsys, capture, "-r", "gpukernsum", "-f", "csv")
+    assert status == 0
+    table = list(csv.reader(io.StringIO(out, newline="")))
+    assert table[0][-1] == "Name"
+    assert {row[-1] for row in table[1:]} == {NASTY, "gemm()"}
+    assert "Processing [r.sqlite] with [cuda_gpu_kern_sum]" in err
+    assert run(capsys, capture, "-r", "gpukernsum", "-q")[2] == ""
+
+
+def test_several_json_reports_are_one_object(capture: str, capsys: Out) -> None:
+    _, out, _ = run(capsys, capture, "-r", "nvtx_sum,osrt_sum", "-r", "cuda_api_sum", "-f", "json")
+    found = json.loads(out)
+    assert list(found) == ["nvtx_sum", "osrt_sum", "cuda_api_sum"]
+    assert found["osrt_sum"] == []
+    assert found["nvtx_sum"][0]["Instances"] == 2
+
+
+def test_one_json_report_is_an_array(capture: str, capsys: Out) -> None:
+    _, out, _ = run(capsys, capture, "-r", "cuda_gpu_kern_sum", "-f", "json")
+    assert json.loads(out)[1]["Name"] == NASTY
+
+
+def test_the_default_list_prints_what_is_there(capture: str, capsys: Out) -> None:
+    status, out, err = run(capsys, capture)
+    assert status == 0
+    titles = [line for line in out.splitlines() if line.startswith(" ** ")]
+    assert [title.partition("(")[2] for title in titles] == [
+        "nvtx_sum):",
+        "cuda_api_sum):",
+        "cuda_gpu_kern_sum):",
+    ]
+    assert "SKIPPED: r.sqlite does not contain OS Runtime trace data" in err
+    assert "\x1b" not in out
+
+
+def test_nothing_to_print_is_exit_66_and_valid_json(tmp_path: Path, capsys: Out) -> None:
+    empty = str(Synth(tmp_path / "e.sqlite").thread(1, "main").write())
+    status, out, err = run(capsys, empty, "-r", "osrt_sum", "-f", "json")
+    assert (status, json.loads(out)) == (66, [])
+    assert "--trace=osrt" in err
+    assert json.loads(run(capsys, empty, "-f", "json")[1])["nvtx_sum"] == []
+
+
+def test_filters(capture: str, capsys: Out) -> None:
+    def names(*words: str) -> list[str]:
+        _, out, _ = run(capsys, capture, "-r", "cuda_gpu_kern_sum", "-f", "json", *words)
+        return [row["Name"] for row in json.loads(out)]
+
+    assert names("--filter-time", "100ns/") == ["gemm()"]
+    assert names("--filter-time", "/100") == [NASTY]
+    assert names("--filter-nvtx", "step/1") == ["gemm()"]
+    assert names("--window", "0/30") == [NASTY]
+    assert run(capsys, capture, "--filter-time", "1/2", "--filter-nvtx", "step")[0] == 64
+
+
+def test_clip_cuts_the_total(capture: str, capsys: Out) -> None:
+    words = (capture, "-r", "cuda_gpu_kern_sum", "-f", "json", "--filter-time", "30/140")
+    whole = json.loads(run(capsys, *words)[1])
+    clipped = json.loads(run(capsys, *words, "--clip")[1])
+    assert sum(row["Total Time (ns)"] for row in whole) == 80
+    assert sum(row["Total Time (ns)"] for row in clipped) == 20
+
+
+def test_lists_combine_and_repeat_their_last_element(
+    capture: str, capsys: Out, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = (
+        capture,
+        "-r",
+        "cuda_gpu_kern_sum:base,nvtx_sum,osrt_sum",
+        "-f",
+        "csv,json",
+        "-o",
+        "x,.",
+    )
+    assert run(capsys, *words)[0] == 0
+    assert sorted(path.name for path in tmp_path.glob("*_sum*")) == [
+        "r_nvtx_sum.json",
+        "x_cuda_gpu_kern_sum_base.csv",
+    ]
+    assert json.loads((tmp_path / "r_nvtx_sum.json").read_text())[0]["Range"] == ":step"
+    status, _, err = run(capsys, *words)
+    assert status == 64
+    assert "exists already" in err
+    assert run(capsys, *words, "--force-overwrite")[0] == 0
+
+
+def test_output_into_a_program_needs_no_shell(capture: str, tmp_path: Path) -> None:
+    program = f"@{sys.executable} -c 'import sys; print(sys.stdin.readline()[:8], \"$(x)\")'"
+    done = subprocess.run(
+        [sys.executable, "-m", "nsys_tui", "stats", capture, "-r", "nvtx_sum", "-o", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"XDG_CACHE_HOME": str(tmp_path)},
+    )
+    assert (done.returncode, done.stdout) == (0, "Time (%) $(x)\n")
+
+
+def test_a_program_that_does_not_exist_is_a_usage_error(capture: str, capsys: Out) -> None:
+    assert run(capsys, capture, "-r", "nvtx_sum", "-o", "@no-such-program-here")[0] == 64
+
+
+@pytest.mark.parametrize("fmt", ["column", "csv", "json"])
+def test_a_reader_that_leaves_early_is_no_error(capture: str, fmt: str, tmp_path: Path) -> None:
+    command = f"{sys.executable} -m nsys_tui stats {capture} -r nvtx_sum -f {fmt} | head -1"
+    done = subprocess.run(
+        ["sh", "-c", command],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"XDG_CACHE_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_help_lists_reports_and_formats(capsys: Out) -> None:
+    import nsys_tui.analysis.reports  # noqa: F401 - registers the reports
+
+    assert "* cuda_api_sum" in run(capsys, "--help-reports")[1]
+    assert "merged" in run(capsys, "--help-reports=cudaapisum")[1]
+    assert run(capsys, "--help-reports=ALL")[1].count(" -- ") == len(REPORTS)
+    assert "nofmt" in run(capsys, "--help-formats")[1]
+    assert run(capsys, "--help-reports=nonsense")[0] == 64
+    assert run(capsys)[0] == 64
+
+
+def test_time_unit_scales_headers_and_values(capture: str, capsys: Out) -> None:
+    _, out, _ = run(capsys, capture, "-r", "nvtx_sum", "-f", "json", "--timeunit", "usec")
+    assert json.loads(out)[0]["Total Time (us)"] == 0.1

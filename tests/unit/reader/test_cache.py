@@ -1,0 +1,278 @@
+"""The sidecar: what was stored comes back, what is doubtful does not, and no disk error matters."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nsys_tui.errors import UnreadableReportError
+from nsys_tui.reader import cache
+from nsys_tui.reader.cache import CacheFolder, Sidecar, cache_root, evict, report_id
+
+ARRAYS = {
+    "start": np.arange(5000, dtype=np.int64) - 7,
+    "code": np.array([3, -1, 2], np.int32),
+    "flag": np.array([True, False]),
+    "none": np.empty(0, np.int64),
+    "grid": np.arange(12, dtype=np.uint16).reshape(3, 4),
+}
+META = {"names": ["gemm", "\x1b[31m", "ü"], "count": 3, "nested": {"a": None}}
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    path = tmp_path / "r.sqlite"
+    path.write_bytes(bytes(range(256)) * 1000)
+    return path
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+def part_file(root: Path) -> Path:
+    (found,) = root.glob("reports/*/kernels.columns")
+    return found
+
+
+def store(report: Path, root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    return Sidecar.for_report(report, root).store("kernels", ARRAYS, META)
+
+
+def load(report: Path, root: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    return Sidecar.for_report(report, root).load("kernels")
+
+
+def same(found: dict[str, Any]) -> bool:
+    return found.keys() == ARRAYS.keys() and all(
+        found[name].dtype == array.dtype and np.array_equal(found[name], array)
+        for name, array in ARRAYS.items()
+    )
+
+
+def test_what_was_stored_comes_back_mapped_and_read_only(report: Path, root: Path) -> None:
+    stored, stored_meta = store(report, root)
+    found = load(report, root)
+    assert found is not None
+    for arrays, meta in ((stored, stored_meta), found):
+        assert same(arrays)
+        assert meta == META
+        with pytest.raises(ValueError, match="read-only"):
+            arrays["start"][0] = 1
+
+
+def test_arrays_are_aligned_so_that_each_maps_whole_pages(report: Path, root: Path) -> None:
+    stored, _ = store(report, root)
+    assert [a.__array_interface__["data"][0] % 4096 for a in stored.values() if a.size] == [0] * 4
+
+
+def test_an_unknown_part_is_absent(report: Path, root: Path) -> None:
+    assert load(report, root) is None
+
+
+def test_a_part_without_arrays(report: Path, root: Path) -> None:
+    sidecar = Sidecar.for_report(report, root)
+    assert sidecar.store("empty", {}, META) == ({}, META)
+    assert sidecar.load("empty") == ({}, META)
+
+
+def test_parts_replace_each_other_while_old_arrays_stay_valid(report: Path, root: Path) -> None:
+    sidecar = Sidecar.for_report(report, root)
+    old, _ = sidecar.store("kernels", ARRAYS, META)
+    sidecar.store("kernels", {"start": np.zeros(1)}, {})
+    assert same(old)
+    found = sidecar.load("kernels")
+    assert found is not None
+    assert found[0].keys() == {"start"}
+
+
+def test_another_report_of_the_same_name_finds_nothing(report: Path, root: Path) -> None:
+    store(report, root)
+    content = bytearray(report.read_bytes())
+    times = (report.stat().st_atime_ns, report.stat().st_mtime_ns)
+    content[10] ^= 1
+    report.write_bytes(content)
+    os.utime(report, ns=times)
+    assert load(report, root) is None
+
+
+def test_a_touched_report_finds_nothing(report: Path, root: Path) -> None:
+    store(report, root)
+    os.utime(report, ns=(1, 1))
+    assert load(report, root) is None
+
+
+def test_a_copy_finds_nothing_and_a_symlink_does(report: Path, root: Path) -> None:
+    store(report, root)
+    link = report.with_name("link.sqlite")
+    link.symlink_to(report)
+    assert load(link, root) is not None
+    copy = shutil.copy2(report, report.with_name("copy.sqlite"))
+    assert load(Path(copy), root) is None
+
+
+def test_another_version_of_the_reader_finds_nothing(
+    report: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(report, root)
+    monkeypatch.setattr(cache, "READER_VERSION", cache.READER_VERSION + 1)
+    assert load(report, root) is None
+
+
+@pytest.mark.parametrize("kept", [0, 10, 25, 60, 4096, -1])
+def test_a_part_that_was_cut_is_absent(report: Path, root: Path, kept: int) -> None:
+    store(report, root)
+    file = part_file(root)
+    os.truncate(file, kept if kept >= 0 else file.stat().st_size - 1)
+    assert load(report, root) is None
+
+
+@pytest.mark.parametrize("position", [0, 20, 30, 100])
+def test_a_part_with_a_damaged_header_is_absent_or_whole(
+    report: Path, root: Path, position: int
+) -> None:
+    store(report, root)
+    file = part_file(root)
+    content = bytearray(file.read_bytes())
+    content[position : position + 3] = b"\xff\xff\xff"
+    file.write_bytes(content)
+    assert load(report, root) is None
+
+
+def test_a_header_that_points_outside_of_the_file_is_absent(report: Path, root: Path) -> None:
+    store(report, root)
+    file = part_file(root)
+    file.write_bytes(file.read_bytes().replace(b'"shape": [5000]', b'"shape": [9999]'))
+    found = load(report, root)
+    assert found is None or found[0]["start"].shape == (9999,)
+    file.write_bytes(file.read_bytes().replace(b'"shape": [9999]', b'"shape": [1E99]'))
+    assert load(report, root) is None
+
+
+def test_a_missing_report_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableReportError):
+        Sidecar.for_report(tmp_path / "nowhere.sqlite", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a/b", "a b", "é"])
+def test_a_part_has_a_plain_name(report: Path, root: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="plain name"):
+        Sidecar.for_report(report, root).load(name)
+
+
+class TestDisksThatDoNotTakeIt:
+    def test_a_full_disk_gives_back_the_arrays_and_leaves_nothing(
+        self, report: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(descriptor: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        arrays, meta = store(report, root)
+        assert arrays["start"] is ARRAYS["start"]
+        assert meta == META
+        assert [file.name for file in root.rglob("*") if file.is_file()] == ["in-use"]
+        assert load(report, root) is None
+
+    def test_a_root_that_cannot_be_made_gives_back_the_arrays(
+        self, report: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "file").touch()
+        arrays, _ = store(report, tmp_path / "file" / "cache")
+        assert arrays["start"] is ARRAYS["start"]
+        assert load(report, tmp_path / "file" / "cache") is None
+
+    @pytest.mark.skipif(
+        not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere"
+    )
+    def test_a_read_only_cache_is_still_read(self, report: Path, root: Path) -> None:
+        store(report, root)
+        folder = part_file(root).parent
+        folder.chmod(0o500)
+        assert load(report, root) is not None
+        assert store(report, root)[0]["start"] is ARRAYS["start"]
+
+
+class TestEviction:
+    def fill(self, root: Path, names: str, kind: str = "reports") -> None:
+        for age, name in enumerate(reversed(names)):
+            folder = CacheFolder(root, kind, name)
+            (folder.path / "part").write_bytes(bytes(1000))
+            folder.close()
+            os.utime(folder.path / "in-use", (10**9 - age, 10**9 - age))
+
+    def left(self, root: Path) -> str:
+        return "".join(sorted(path.name for path in root.glob("*/*")))
+
+    def test_the_least_recently_used_go_first(self, root: Path) -> None:
+        self.fill(root, "abc")
+        self.fill(root, "ABC", kind="exports")
+        assert evict(root, limit=10_000) == []
+        removed = [path.name for path in evict(root, limit=3_500)]
+        assert {name.lower() for name in removed[:2]} == {"a"}
+        assert len(removed) == 3
+
+    def test_one_in_use_stays(self, root: Path) -> None:
+        self.fill(root, "abc")
+        held = CacheFolder(root, "reports", "a")
+        os.utime(held.path / "in-use", (1, 1))
+        evict(root, limit=0)
+        assert self.left(root) == "a"
+        held.close()
+        evict(root, limit=0)
+        assert self.left(root) == ""
+
+    def test_opening_counts_as_use(self, root: Path) -> None:
+        self.fill(root, "ab")
+        CacheFolder(root, "reports", "a").close()
+        evict(root, limit=1_500)
+        assert self.left(root) == "a"
+
+    def test_storing_trims_the_cache(
+        self, report: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.fill(root, "a")
+        monkeypatch.setattr(evict, "__defaults__", (500,))
+        sidecar = Sidecar.for_report(report, root)
+        sidecar.store("kernels", ARRAYS, META)
+        assert sidecar.load("kernels") is not None
+        assert self.left(root) == sidecar.folder.path.name
+
+    def test_no_cache_is_no_error(self, root: Path) -> None:
+        assert evict(root, limit=0) == []
+
+    def test_arrays_outlive_the_eviction_of_their_folder(self, report: Path, root: Path) -> None:
+        sidecar = Sidecar.for_report(report, root)
+        arrays, _ = sidecar.store("kernels", ARRAYS, META)
+        sidecar.close()
+        evict(root, limit=0)
+        assert same(arrays)
+
+
+def test_the_cache_lies_where_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.delenv("NSYS_TUI_CACHE", raising=False)
+    assert cache_root() == tmp_path / "xdg" / "nsys-tui"
+    monkeypatch.setenv("NSYS_TUI_CACHE", str(tmp_path / "own"))
+    assert cache_root() == tmp_path / "own"
+
+
+@pytest.mark.parametrize("size", [0, 10, 2**20, 3 * 2**20])
+def test_a_report_is_identified_by_size_and_ends(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "r.nsys-rep"
+    content = np.random.default_rng(1).bytes(size)
+    path.write_bytes(content)
+    expected = hashlib.blake2b(size.to_bytes(8, "little"), digest_size=16)
+    expected.update(content[: 2**20])
+    expected.update(content[-(2**20) :])
+    assert report_id(path) == expected.hexdigest()

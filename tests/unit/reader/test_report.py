@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from paths import goldens, needs_reports, report_paths
+from synth import Synth
+
+from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.model.report import Report
+
+
+def opened(synth: Synth, **options: bool) -> Report:
+    return open_report(synth.write(), **options)
+
+
+@pytest.fixture
+def synth(tmp_path: Path) -> Synth:
+    return Synth(tmp_path / "report.sqlite").process(1000)
+
+
+def test_equal_correlation_ids_of_two_processes_are_told_apart(synth: Synth) -> None:
+    for pid, api_start in ((1000, 10), (2000, 20)):
+        synth.process(pid).api("cudaLaunchKernel_v7000", api_start, api_start + 5, corr=1)
+        synth.kernel("gemm", 100 + pid, 200 + pid, corr=1)
+    report = opened(synth)
+    starts = report.api.start[report.calls]
+    assert starts.tolist() == [10, 20]
+
+
+def test_of_two_calls_with_one_correlation_id_the_earlier_wins_and_backtraces_never(
+    synth: Synth,
+) -> None:
+    synth.api("cuCtxSynchronize", 5, 90, corr=7, event_class=67)
+    synth.api("cudaDeviceReset_v3020", 50, 60, corr=7).api("cuLaunchKernel", 20, 30, corr=7)
+    report = opened(synth.kernel("k", 100, 110, corr=7))
+    assert report.api.start[report.calls].tolist() == [20]
+    assert report.api.real.tolist() == [False, True, True]
+
+
+def test_operations_without_a_call_stay_unattributed(synth: Synth) -> None:
+    synth.api("cudaLaunchKernel_v7000", 1, 2, corr=1)
+    synth.kernel("known", 10, 20, corr=1).kernel("late start", 30, 40, corr=9)
+    synth.memcpy(50, 60, kind=11, corr=0)
+    assert opened(synth).calls.tolist() == [0, -1, -1]
+
+
+def test_device_zero_of_two_processes_may_be_two_gpus(synth: Synth) -> None:
+    synth.gpu(0, "A").gpu(1, "B").cuda_device(1000, 0, 1).cuda_device(2000, 0, 0)
+    synth.process(1000).kernel("k", 0, 10, device=0).process(2000).kernel("k", 0, 10, device=0)
+    devices = opened(synth).devices
+    assert [(d.gpu_id, d.name, d.id) for d in devices] == [(0, "A", 0), (1, "B", 0)]
+    assert [member.pid for device in devices for member in device.members] == [2000, 1000]
+
+
+def test_one_gpu_seen_under_two_ordinals_is_one_device(synth: Synth) -> None:
+    synth.gpu(3, "A").cuda_device(1000, 0, 3).cuda_device(2000, 2, 3)
+    synth.process(1000).kernel("k", 0, 10, device=0).process(2000).kernel("k", 0, 10, device=2)
+    (device,) = opened(synth).devices
+    assert device.gpu_id == 3
+    assert device.id is None
+    assert device.label == "GPU 3"
+
+
+def test_without_gpu_tables_processes_share_a_device_by_ordinal(synth: Synth) -> None:
+    synth.process(1000).kernel("k", 0, 10, device=1).process(2000).kernel("k", 0, 10, device=1)
+    (device,) = opened(synth).devices
+    assert (device.gpu_id, device.id, device.name) == (None, 1, "GPU 1")
+
+
+def test_a_graph_launch_whose_nodes_were_traced_is_not_counted_twice(synth: Synth) -> None:
+    synth.graph(0, 100, corr=5).kernel("node", 10, 20, corr=5, graphNodeId=77)
+    synth.graph(200, 300, corr=6)
+    ops = opened(synth).operations
+    graphs = ops.of_kind(OpKind.GRAPH)
+    assert ops.counted[graphs].tolist() == [False, True]
+    assert (ops.category[graphs] == Category.GRAPH).all()
+
+
+def test_unified_memory_copies_belong_to_no_stream_and_no_call(synth: Synth) -> None:
+    synth.api("cudaFree_v3020", 0, 1, corr=0).memcpy(10, 20, kind=11, stream=0, corr=0)
+    report = opened(synth)
+    assert [stream.label for stream in report.streams] == ["unified memory"]
+    assert report.calls.tolist() == [-1]
+
+
+def test_open_range_ends_with_the_last_event_of_any_kind(synth: Synth) -> None:
+    synth.nvtx("step", 100, None).kernel("k", 150, 900).osrt("poll", 0, 1500)
+    ranges = opened(synth).ranges
+    assert ranges.open.tolist() == [True]
+    assert ranges.end.tolist() == [1500]
+
+
+def test_range_names_come_from_text_or_registered_strings(synth: Synth) -> None:
+    synth.nvtx("inline", 0, 10).nvtx("registered", 20, 30, registered=True).nvtx("inline", 40, 50)
+    ranges = opened(synth).ranges
+    assert [ranges.names[code] for code in ranges.name] == ["inline", "registered", "inline"]
+
+
+def test_domain_names_are_per_process(synth: Synth) -> None:
+    synth.process(1000).domain(1, "NCCL").nvtx("a", 0, 10, domain=1)
+    synth.process(2000).domain(1, "MPI").nvtx("b", 5, 15, domain=1).nvtx("c", 20, 30, domain=4)
+    ranges = opened(synth).ranges
+    assert [ranges.domains[code].name for code in ranges.domain] == ["NCCL", "MPI", "domain 4"]
+
+
+def test_start_end_range_that_ends_on_another_thread_does_not_nest(synth: Synth) -> None:
+    synth.nvtx("own", 0, 10, type=60, tid=1001).nvtx("other", 20, 30, type=60, tid=1001, end_tid=5)
+    assert opened(synth).ranges.nests.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_second_opening_gives_the_same_parts(synth: Synth, use_cache: bool) -> None:
+    synth.gpu(0, "A").stream_info(7, name="main stream").kernel("k[red]", -5, 10, corr=1)
+    synth.api("cudaLaunchKernel_v7000", -20, -10, corr=1).nvtx("r", -30, 40).osrt("poll", 1, 2)
+    path = synth.write()
+    first, second = (open_report(path, use_cache=use_cache) for _ in range(2))
+    for part in ("operations", "api", "ranges", "osrt"):
+        one, two = getattr(first, part), getattr(second, part)
+        assert one.start.tolist() == two.start.tolist()
+        assert one.names == two.names
+    assert first.operations.streams == second.operations.streams
+    assert first.operations.devices == second.operations.devices
+    assert first.calls.tolist() == second.calls.tolist() == [0]
+    assert first.extent == second.extent
+
+
+def test_events_come_in_start_order_whatever_the_file_order(synth: Synth) -> None:
+    for start in (50, 10, 30, 10):
+        synth.kernel(f"k{start}", start, start + 5)
+    ops = opened(synth).operations
+    assert ops.start.tolist() == [10, 10, 30, 50]
+    assert ops.rowid.tolist() == [2, 4, 3, 1]
+
+
+def test_launch_attributes_follow_the_operations(synth: Synth) -> None:
+    synth.kernel("late", 50, 60, gridX=5, blockX=64).memcpy(20, 30)
+    synth.kernel("early", 10, 20, gridX=7, blockX=32)
+    attributes = opened(synth).launch_attributes
+    assert attributes.grid[:, 0].tolist() == [7, 0, 5]
+    assert attributes.block[:, 0].tolist() == [32, 0, 64]
+
+
+def test_a_string_id_without_a_row_is_named_by_its_number(synth: Synth) -> None:
+    path = synth.kernel("k", 0, 10).write()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM StringIds")
+    (name,) = open_report(path, use_cache=False).operations.names
+    assert name.short.startswith("[string ")
+
+
+def test_communication_patterns_of_the_user_are_added(synth: Synth) -> None:
+    synth.kernel("my_ring_reduce", 0, 10).kernel("ncclDevKernel_AllReduce", 20, 30)
+    synth.kernel("gemm_nccl_like", 40, 50)
+    path = synth.write()
+    plain, custom = open_report(path), open_report(path, patterns=("my_ring",))
+    assert plain.operations.category.tolist() == [
+        Category.COMPUTE,
+        Category.COMM,
+        Category.COMPUTE,
+    ]
+    assert custom.operations.category.tolist()[0] == Category.COMM
+
+
+@needs_reports
+@pytest.mark.parametrize("path", report_paths(), ids=lambda path: path.stem)
+def test_real_reports_hold_what_plain_sql_says(path: Path) -> None:
+    report = open_report(path)
+    ops = report.operations
+    expected = goldens()["reports"].get(path.name)
+    if expected is None:
+        pytest.skip(f"{path.name} has no golden figures")
+    for kind in (OpKind.KERNEL, OpKind.MEMCPY, OpKind.MEMSET):
+        rows = ops.of_kind(kind)
+        golden = expected["gpu_operations"][kind.name.lower()]
+        assert len(rows) == golden["count"]
+        assert int(ops.duration[rows].sum()) == golden["total_ns"]
+    pairs = expected.get("kernel_api_pairs")
+    if pairs:
+        kernels = ops.of_kind(OpKind.KERNEL)
+        missing = int((report.calls[kernels] < 0).sum())
+        assert missing == pairs["kernels_without_api_row_of_their_process"]
+
+
+@needs_reports
+@pytest.mark.parametrize("path", report_paths(), ids=lambda path: path.stem)
+def test_every_call_has_the_process_and_correlation_of_its_operation(path: Path) -> None:
+    report = open_report(path)
+    ops, api = report.operations, report.api
+    rows = np.flatnonzero(report.calls >= 0)
+    calls = report.calls[rows]
+    assert (api.correlation[calls] == ops.correlation[rows]).all()
+    process = api.thread_process[api.thread[calls]]
+    assert (process == ops.processes[ops.process[rows]]).all()

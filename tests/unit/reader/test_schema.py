@@ -1,0 +1,34 @@
+"""An export of nsys is recognised by its tables, of whatever generation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from paths import needs_reports, report_paths
+
+from nsys_tui.reader.schema import is_nsys_export
+from nsys_tui.reader.sqlite import Database
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [["StringIds"], ["CUPTI_ACTIVITY_KIND_KERNEL"], ["t", "NVTX_EVENTS"], ["EXPORT_META_DATA"]],
+)
+def test_one_table_of_nsys_is_enough(tables: list[str]) -> None:
+    assert is_nsys_export(tables)
+
+
+@pytest.mark.parametrize("tables", [[], ["events"], ["stringids"], ["EXTRAP_KERNEL", "view_ops"]])
+def test_tables_of_other_programs_are_not(tables: list[str]) -> None:
+    assert not is_nsys_export(tables)
+
+
+@needs_reports
+@pytest.mark.parametrize("path", report_paths(), ids=lambda path: path.stem)
+def test_real_exports_are_recognised_even_without_strings(path: Path) -> None:
+    with Database.open(path) as db:
+        assert is_nsys_export(set(db.tables) - {"StringIds"})

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import numpy as np
+
+from nsys_tui.render.counters import CounterStyle, Reduce, draw_counter, draw_samples, resample
+from nsys_tui.render.glyphs import ASCII, UNICODE
+from nsys_tui.render.viewport import Viewport
+
+TIMES = np.array([0, 5, 12, 31, 39], np.int64)
+VALUES = np.array([10, 30, 40, 80, 0], np.int64)
+WINDOW = Viewport(0, 50, 5)
+
+
+def test_cells_take_the_mean_or_the_largest_of_their_samples() -> None:
+    mean = resample(TIMES, VALUES, WINDOW)
+    assert np.array_equal(mean, [20, 40, np.nan, 40, np.nan], equal_nan=True)
+    largest = resample(TIMES, VALUES, WINDOW, Reduce.MAX)
+    assert np.array_equal(largest, [30, 40, np.nan, 80, np.nan], equal_nan=True)
+
+
+def test_a_held_value_lasts_until_the_next_sample() -> None:
+    assert resample(TIMES, VALUES, WINDOW, hold=True).tolist() == [20, 40, 40, 40, 0]
+    late = resample(TIMES, VALUES, Viewport(50, 70, 2), hold=True)
+    assert late.tolist() == [0, 0]
+    early = resample(TIMES, VALUES, Viewport(-20, 0, 2), hold=True)
+    assert np.isnan(early).all()
+
+
+def test_a_counter_and_its_peak() -> None:
+    row, peak = draw_counter(TIMES, VALUES, WINDOW, UNICODE)
+    assert (row.text(), peak) == ("▄█ █ ", 40.0)
+    row, peak = draw_counter(TIMES, VALUES, WINDOW, ASCII, top=100)
+    assert (row.text(), peak) == (":= = ", 40.0)
+    row, _ = draw_counter(TIMES, VALUES, WINDOW, UNICODE, top=100, shape=CounterStyle.ASCII)
+    assert row.text() == ":= = "
+
+
+def test_braille_has_two_columns_a_cell_and_falls_back_in_ascii() -> None:
+    times = np.array([0, 1, 2, 3], np.int64)
+    values = np.array([1, 2, 4, 4], np.int64)
+    row, _ = draw_counter(times, values, Viewport(0, 4, 2), UNICODE, shape="braille", top=4)
+    dots = [ord(char) - 0x2800 for char in row.chars]
+    assert dots == [0x40 | 0x20, 0x01 | 0x02 | 0x08]
+    plain, _ = draw_counter(times, values, Viewport(0, 4, 2), ASCII, shape="braille", top=4)
+    assert plain.text().isascii()
+
+
+def test_sample_density() -> None:
+    row, most = draw_samples(np.array([0, 1, 2, 3, 30], np.int64), WINDOW, ASCII)
+    assert (row.text(), most) == ("#  : ", 4)
+
+
+def test_nothing_recorded_draws_nothing() -> None:
+    none = np.empty(0, np.int64)
+    row, peak = draw_counter(none, none, WINDOW, UNICODE, hold=True)
+    assert (row.text(), peak) == ("     ", 0.0)

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import numpy as np
+
+from nsys_tui.model.tree import from_stacks
+from nsys_tui.render.cells import Emphasis, as_text, parts
+from nsys_tui.render.glyphs import ASCII, UNICODE
+from nsys_tui.render.icicle import Icicle, draw_icicle, lay_out
+
+STACKS = {
+    "step;forward;mlp": 24,
+    "step;forward;attn": 16,
+    "step;backward": 20,
+    "step": 4,
+    "data": 8,
+}
+TREE = from_stacks([(path.split(";"), weight) for path, weight in STACKS.items()])
+
+
+def label(node: int) -> str:
+    return TREE.trie.labels[TREE.trie.label[node]] or "all"
+
+
+def node_of(name: str) -> int:
+    return next(node for node in range(len(TREE.trie)) if label(node) == name)
+
+
+def test_left_heavy_in_ascii() -> None:
+    drawn = draw_icicle(lay_out(TREE.trie, TREE.weight), 36, 5, ASCII, label)
+    assert as_text(drawn.rows).splitlines() == [
+        "all -------------------------------|",
+        "step --------------------------||--|",
+        "forward -----------||backward|      ",
+        "mlp -------||attn -|                ",
+        " " * 36,
+    ]
+    assert (drawn.elided, drawn.deeper) == (0, False)
+
+
+def test_unicode_frames_are_grounds_with_separators() -> None:
+    drawn = draw_icicle(lay_out(TREE.trie, TREE.weight), 36, 4, UNICODE, label)
+    assert drawn.rows[3].text() == "mlp         ▏attn                   "
+    grounds = [parts(int(code)).ground for code in drawn.rows[3].styles]
+    assert grounds[0] == grounds[11] != grounds[12]
+    assert grounds[20:] == [0] * 16
+
+
+def test_time_order_and_zoom() -> None:
+    first_seen = np.zeros(len(TREE.trie), np.int64)
+    for time, name in enumerate(("data", "step", "backward", "forward", "attn", "mlp")):
+        first_seen[node_of(name)] = time
+    icicle = lay_out(TREE.trie, TREE.weight, first_seen)
+    rows = draw_icicle(icicle, 32, 3, ASCII, label, root=node_of("step")).rows
+    assert as_text(rows).splitlines() == [
+        "step --------------------------|",
+        "backward ||forward ----------|  ",
+        "          |attn -||mlp ------|  ",
+    ]
+
+
+def test_children_lie_inside_their_parents_and_never_overlap() -> None:
+    icicle = lay_out(TREE.trie, TREE.weight)
+    for node in range(1, len(TREE.trie)):
+        parent = int(TREE.trie.parent[node])
+        assert icicle.left[node] >= icicle.left[parent]
+        assert icicle.right[node] <= icicle.right[parent]
+    for level in TREE.trie.levels:
+        nodes = level[np.argsort(icicle.left[level])]
+        assert (icicle.left[nodes][1:] >= icicle.right[nodes][:-1]).all()
+
+
+def test_frames_too_narrow_are_counted_on_the_spot() -> None:
+    stacks = [(["main", f"f{number}"], 1) for number in range(300)] + [(["main", "big"], 300)]
+    tree = from_stacks(stacks)
+    drawn = draw_icicle(
+        lay_out(tree.trie, tree.weight),
+        40,
+        3,
+        ASCII,
+        lambda node: tree.trie.labels[tree.trie.label[node]] or "all",
+    )
+    assert drawn.rows[2].text() == "big ---------------|~300~f0~~~~~~~~~~~~~"
+    assert drawn.elided == 300
+
+
+def test_the_pointer_finds_what_is_drawn() -> None:
+    icicle: Icicle = lay_out(TREE.trie, TREE.weight)
+    assert icicle.node_at(0, 36, 3, 2) == node_of("forward")
+    assert icicle.node_at(0, 36, 25, 2) == node_of("backward")
+    assert icicle.node_at(0, 36, 34, 2) is None
+    assert icicle.node_at(0, 36, 3, 9) is None
+
+
+def test_selection_and_matches() -> None:
+    matches = np.zeros(len(TREE.trie), bool)
+    matches[node_of("mlp")] = True
+    drawn = draw_icicle(
+        lay_out(TREE.trie, TREE.weight),
+        36,
+        4,
+        ASCII,
+        label,
+        selected=node_of("backward"),
+        matches=matches,
+    )
+    flags = [[parts(int(code)).emphasis for code in row.styles] for row in drawn.rows]
+    assert flags[2][25] == Emphasis.REVERSE | Emphasis.BOLD
+    assert flags[3][2] == Emphasis.UNDERLINE
+    assert not flags[1][2]
+
+
+def test_what_lies_below_the_last_row_is_said() -> None:
+    icicle = lay_out(TREE.trie, TREE.weight)
+    assert draw_icicle(icicle, 36, 2, ASCII, label).deeper
+    scrolled = draw_icicle(icicle, 36, 2, ASCII, label, skip=2)
+    assert scrolled.rows[0].text().startswith("forward")
+    assert not scrolled.deeper

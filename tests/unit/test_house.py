@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("textual", "rich", "pandas", "numpy", "sqlite3", "dask", "pyarrow")
+
+
+def imported_by(statement: str) -> set[str]:
+    """Heavy packages that a statement loads in a fresh interpreter."""
+    code = f"import sys, json\n{statement}\nprint(json.dumps(sorted(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = json.loads(run.stdout.splitlines()[-1])
+    return {name.partition(".")[0] for name in modules} & set(HEAVY)
+
+
+@pytest.mark.parametrize(
+    ("statement", "allowed"),
+    [
+        ("import nsys_tui", set()),
+        ("import nsys_tui.cli", set()),
+        ("import nsys_tui.model.report", {"numpy"}),
+        ("import nsys_tui.analysis.stacks, nsys_tui.analysis.overview", {"numpy"}),
+        ("import nsys_tui.analysis.stalls, nsys_tui.analysis.reports", {"numpy"}),
+        ("import nsys_tui.render.raster", {"numpy"}),
+        ("import nsys_tui.reader.source", {"numpy", "sqlite3"}),
+        ("import nsys_tui.ui.app, nsys_tui.ui.screens.overview", {"numpy", "rich", "textual"}),
+    ],
+)
+def test_a_room_loads_only_what_it_may(statement: str, allowed: set[str]) -> None:
+    assert imported_by(statement) <= allowed
+
+
+def test_version_and_help_load_nothing_heavy() -> None:
+    for arguments in (["--version"], ["--help"]):
+        statement = f"from nsys_tui.cli import main\nmain({arguments!r})"
+        assert imported_by(statement) == set()
+
+
+def test_every_verb_explains_itself() -> None:
+    from nsys_tui.cli import available_verbs, main
+
+    for verb in available_verbs():
+        assert main([verb, "--help"]) == 0
+
+
+def test_layers_hold() -> None:
+    command = [sys.executable, "-m", "importlinter.cli", "lint"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "No module named" in run.stderr:
+        pytest.skip("needs import-linter: pip install -e '.[dev]'")
+    assert run.returncode == 0, run.stdout

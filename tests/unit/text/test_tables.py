@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import csv
+import html.parser
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+
+from nsys_tui.errors import UsageError
+from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.text.tables import render
+
+NASTY = 'a"b,c;d\ne\tf\r\x1b[31m|<b>*_x_`\u202e\\'
+
+
+def table(*names: str) -> Table:
+    n = len(names)
+    return Table(
+        "demo",
+        "A demo",
+        (
+            Column("Time", Unit.PERCENT, 1),
+            Column("Total Time", Unit.NS),
+            Column("Avg", Unit.NS, 1),
+            Column("Bytes", Unit.MB, 3),
+            Column("Count", Unit.COUNT),
+            Column("Name"),
+        ),
+        (
+            np.linspace(12.25, 50.0, n),
+            np.arange(1, n + 1) * 1234567,
+            np.full(n, 25606585.05),
+            [2_400_000] * n,
+            [1000] * n,
+            list(names),
+        ),
+    )
+
+
+def test_column_format_follows_nsys_to_the_cell() -> None:
+    assert render(table("k", "longer"), "column") == (
+        " Time (%)  Total Time (ns)    Avg (ns)    Bytes (MB)  Count   Name \n"
+        " --------  ---------------  ------------  ----------  -----  ------\n"
+        "     12.3        1,234,567  25,606,585.1       2.400  1,000  k     \n"
+        "     50.0        2,469,134  25,606,585.1       2.400  1,000  longer\n"
+    )
+
+
+def test_column_options_hide_header_separators_and_columns() -> None:
+    text = render(table("kernel"), "column:nohdr:nofmt:0:.:.:0:0:4")
+    assert text == " 1234567  25606585.1  k...\n"
+
+
+def test_text_is_cut_at_one_hundred_cells_unless_nolimit() -> None:
+    name = "n" * 150
+    assert "n" * 97 + "..." in render(table(name), "column")
+    assert name not in render(table(name), "table")
+    assert name in render(table(name), "column:nolimit")
+
+
+def test_the_box_of_table_is_unicode_or_ascii() -> None:
+    assert render(table("k"), "table:0:0:0:0:0:.") == (
+        "┌──────┐\n│ Name │\n├──────┤\n│ k    │\n└──────┘\n"
+    )
+    assert render(table("k"), "table", ascii_only=True).isascii()
+
+
+def test_wide_characters_keep_the_columns_aligned() -> None:
+    lines = render(table("核函数", "k"), "column:0:0:0:0:5:6").splitlines()
+    assert lines[2] == " 1,000  核函数"
+    assert lines[3] == " 1,000  k     "
+
+
+@pytest.mark.parametrize("fmt", ["column", "table", "markdown", "html", "htable"])
+def test_formats_for_people_show_control_characters_instead_of_sending_them(fmt) -> None:
+    text = render(table(NASTY), fmt)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "␛" in text
+    assert "\r" not in text
+
+
+def test_json_is_an_array_of_row_objects_with_printed_headers() -> None:
+    rows = json.loads(render(table(NASTY), "json"))
+    assert rows == [
+        {
+            "Time (%)": 12.3,
+            "Total Time (ns)": 1234567,
+            "Avg (ns)": 25606585.1,
+            "Bytes (MB)": 2.4,
+            "Count": 1000,
+            "Name": NASTY,
+        }
+    ]
+    assert json.loads(render(table(), "json")) == []
+
+
+def test_csv_and_tsv_survive_any_name() -> None:
+    rows = list(csv.reader(io.StringIO(render(table(NASTY, "k"), "csv"), newline="")))
+    assert rows[0] == ["Time (%)", "Total Time (ns)", "Avg (ns)", "Bytes (MB)", "Count", "Name"]
+    assert [row[-1] for row in rows[1:]] == [NASTY, "k"]
+    assert rows[1][:5] == ["12.3", "1234567", "25606585.1", "2.400", "1000"]
+    assert {len(line.split("\t")) for line in render(table(NASTY), "tsv").split("\n")[:-1]} == {6}
+    assert "e\\tf" in render(table(NASTY), "tsv:esc")
+    assert "\x1b" not in render(table(NASTY), "csv", to_terminal=True)
+
+
+def test_markdown_escapes_markup_and_keeps_one_line_a_row() -> None:
+    lines = render(table("f<int>(char *)|x_y"), "markdown").splitlines()
+    assert len(lines) == 3
+    assert lines[2].endswith("| f\\<int\\>(char \\*)\\|x_y |")
+    assert lines[1] == "| ---: | ---: | ---: | ---: | ---: | :--- |"
+
+
+def test_html_is_well_formed_and_escaped() -> None:
+    seen = []
+
+    class Collect(html.parser.HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            seen.append(tag)
+
+    Collect().feed(render(table("<script>alert(1)</script>"), "html:title=T&T"))
+    assert "script" not in seen
+    assert seen.count("td") == 6
+    assert "T&amp;T" in render(table("k"), "html:title=T&T")
+
+
+def test_missing_values_are_empty_or_null() -> None:
+    hole = Table(
+        "t", "T", (Column("A", Unit.NS, 1), Column("B")), ([math.nan, math.inf], [None, "x"])
+    )
+    assert render(hole, "csv") == "A (ns),B\n,\n,x\n"
+    assert json.loads(render(hole, "json")) == [
+        {"A (ns)": None, "B": None},
+        {"A (ns)": None, "B": "x"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("unit", "header", "total"),
+    [
+        ("nsec", "Total Time (ns)", 1234567),
+        ("usec", "Total Time (us)", 1234.567),
+        ("ms", "Total Time (ms)", 1.234567),
+        ("sec", "Total Time (s)", 0.001234567),
+    ],
+)
+def test_time_units_scale_times_only(unit, header, total) -> None:
+    (row,) = json.loads(render(table("k"), "json", timeunit=unit))
+    assert row[header] == total
+    assert row["Count"] == 1000
+    assert row["Time (%)"] == 12.3
+
+
+@pytest.mark.parametrize("bad", ["xml", "csv:nofmt", "column:bold", "json:x"])
+def test_unknown_formats_and_options_are_usage_errors(bad) -> None:
+    with pytest.raises(UsageError):
+        render(table("k"), bad)
+
+
+def test_rounding_breaks_ties_away_from_zero_as_sqlite_does() -> None:
+    import sqlite3
+
+    values = [0.25, 0.75, 11499.25, -2.25, 0.35, 1.05, 25606585.0769, 3.0, 2.5 / 7]
+    sql = [
+        sqlite3.connect(":memory:").execute("select round(?, 1)", (v,)).fetchone()[0]
+        for v in values
+    ]
+    column = Table("t", "T", (Column("A", Unit.NONE, 1),), (values,))
+    assert [row["A"] for row in json.loads(render(column, "json"))] == sql
+
+
+def test_a_long_table_is_measured_by_its_first_rows_and_cuts_no_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from nsys_tui.text import aligned
+
+    monkeypatch.setattr(aligned, "MEASURED", 1)
+    numbers = Table("t", "T", (Column("N"), Column("A", Unit.COUNT)), (["a", "bcdefg"], [1, 10**9]))
+    assert render(numbers, "column").splitlines() == [
+        " N        A      ",
+        " -  -------------",
+        " a              1",
+        " .  1,000,000,000",
+    ]

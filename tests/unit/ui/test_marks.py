@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_tui.state import ColourBy, Filter, Mark, Selection, Window
+from nsys_tui.ui.marks import load_marks, save_marks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FULL = Mark(
+    "a", 2**62, "timeline", "gpu0",
+    Selection("operation", ("KERNEL", 7), Window(1, 2), ("l",), "k"),
+    Window(-5, 10), Filter("gemm", 5, frozenset({1, 2}), frozenset(), frozenset({99})),
+    ColourBy.NAME, "label \x1b", "note",
+)  # fmt: skip
+
+
+def test_marks_come_back_as_they_were(tmp_path: Path) -> None:
+    marks = {"a": FULL, "b": Mark("b", 5, "kernels")}
+    assert save_marks("id", marks, tmp_path)
+    assert load_marks("id", tmp_path) == marks
+
+
+def test_every_report_has_its_own(tmp_path: Path) -> None:
+    save_marks("one", {"a": FULL}, tmp_path)
+    assert load_marks("two", tmp_path) == {}
+
+
+def test_a_file_that_makes_no_sense_counts_as_none(tmp_path: Path) -> None:
+    folder = tmp_path / "marks"
+    folder.mkdir()
+    for text in ("", "[1]", '[{"letter": "a"}]', '{"a": 1}', "\x00"):
+        (folder / "id.json").write_text(text)
+        assert load_marks("id", tmp_path) == {}
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.touch()
+    assert not save_marks("id", {"a": FULL}, blocked)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nsys_tui.ui.widgets.table_columns import Drawn, Written, counts, natural, numbers, strings
+
+
+def test_a_missing_number_is_a_dash_and_stays_out_of_counts() -> None:
+    column = numbers("avg", 8, np.array([1.5, np.nan]), "{:.1f}".format)
+    assert [column.text(0), column.text(1)] == ["1.5", "-"]
+    assert [tally.rows for tally in column.tally(None)[0]] == [1]
+
+
+def test_texts_sort_as_people_do() -> None:
+    labels = ["step 10", "Step 9", "alpha", "step 10"]
+    column = strings("name", 8, labels)
+    order = np.argsort(column.keys(), kind="stable")
+    assert [labels[row] for row in order] == ["alpha", "Step 9", "step 10", "step 10"]
+    assert natural("a" + "1" * 10_000) > natural("a"), "endless digits are compared as text"
+
+
+def test_frequencies_of_texts_count_each_value_most_frequent_first() -> None:
+    column = strings("kind", 8, ["API", "kernel", "API", "NVTX", "API"])
+    found, distinct = column.tally(None)
+    assert [(t.text, t.rows) for t in found] == [("API", 3), ("kernel", 1), ("NVTX", 1)]
+    assert distinct == 3
+    some, _ = column.tally(np.array([1, 2]))
+    assert {(t.text, t.rows) for t in some} == {("API", 1), ("kernel", 1)}
+    assert column.within(found[0].low, found[0].high).tolist() == [True, False, True, False, True]
+
+
+def test_few_numbers_are_counted_one_by_one() -> None:
+    column = counts("calls", 8, np.array([240, 20, 240, 7]))
+    assert [(t.text, t.rows) for t in column.tally(None)[0]] == [("240", 2), ("7", 1), ("20", 1)]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_bins_of_many_numbers_hold_every_row_exactly_once(dtype: type) -> None:
+    rng = np.random.default_rng(3)
+    values: np.ndarray = rng.lognormal(8, 2, 5_000).astype(dtype)
+    column = numbers("duration", 8, values, str)
+    found, _ = column.tally(None)
+    assert sum(tally.rows for tally in found) == 5_000
+    hits = np.zeros(5_000, int)
+    for tally in found:
+        inside = column.within(tally.low, tally.high)
+        assert int(inside.sum()) == tally.rows, tally
+        hits += inside
+    assert (hits == 1).all()
+
+
+def test_written_texts_are_built_only_when_all_rows_are_needed() -> None:
+    loaded = []
+
+    def load() -> tuple[np.ndarray, list[str]]:
+        loaded.append(True)
+        return np.array([1, 0]), ["b", "a"]
+
+    column = Written(header="path", width=9, write=lambda row: "ab"[row], load=load)
+    assert column.text(0) == "a"
+    assert not loaded
+    assert column.keys().tolist() == [0, 1]
+    assert column.hits(lambda text: text == "b").tolist() == [False, True]
+    assert loaded == [True]
+
+
+def test_a_drawn_column_sorts_only_by_a_given_order() -> None:
+    assert not Drawn(header="when", width=4, draw=str).sortable
+    ordered = Drawn(header="when", width=4, draw=str, order=lambda: np.array([2, 1]))
+    assert ordered.sortable
+    assert not ordered.is_text

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsys_tui.ui.widgets.table_columns import TableColumn
+from nsys_tui.ui.widgets.table_layout import MARGIN, first_for, order_of, slots
+
+
+def column(width: int, *, extra: bool = False, grow: bool = False) -> TableColumn:
+    return TableColumn(header="h", width=width, extra=extra, grow=grow)
+
+
+KERNELS = [column(5), column(8), column(8, extra=True), column(20, grow=True)]
+
+
+def test_all_columns_stand_in_their_order_where_they_fit() -> None:
+    assert [slot.column for slot in slots(KERNELS, 60)] == [0, 1, 2, 3]
+
+
+def test_extra_columns_give_way_to_the_others() -> None:
+    assert order_of(KERNELS, 40) == [0, 1, 3, 2]
+    seen = slots(KERNELS, 40)
+    assert [slot.column for slot in seen] == [0, 1, 3]
+    assert seen[-1].x + seen[-1].width == 40, "the name takes what is left"
+
+
+def test_scrolling_shows_a_hidden_column_and_comes_back() -> None:
+    first = first_for(KERNELS, 40, 2, 0)
+    assert first > 0
+    assert 2 in [slot.column for slot in slots(KERNELS, 40, first)]
+    assert first_for(KERNELS, 40, 0, first) == 0
+
+
+def test_a_pinned_column_stays_while_others_scroll() -> None:
+    tree = [column(20, grow=True), *(column(8) for _ in range(6))]
+    first = first_for(tree, 40, 6, 0, pinned=True)
+    seen = [slot.column for slot in slots(tree, 40, first, pinned=True)]
+    assert seen[0] == 0
+    assert 6 in seen
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.builds(column, st.integers(1, 30), extra=st.booleans(), grow=st.booleans()),
+        min_size=1,
+        max_size=9,
+    ),
+    st.integers(10, 120),
+    st.data(),
+)
+def test_slots_never_overlap_nor_leave_the_row(
+    columns: list[TableColumn], width: int, data: st.DataObject
+) -> None:
+    chosen = data.draw(st.integers(0, len(columns) - 1))
+    first = first_for(columns, width, chosen, data.draw(st.integers(0, len(columns) - 1)))
+    seen = slots(columns, width, first)
+    assert chosen in [slot.column for slot in seen]
+    free = MARGIN
+    for slot in seen:
+        assert slot.x >= free
+        assert slot.width >= 1
+        free = slot.x + slot.width + 1
+    assert free - 1 <= max(width, MARGIN + 1)

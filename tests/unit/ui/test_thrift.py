@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsys_tui.names import char_cells
+from nsys_tui.ui.thrift import Shadow, ThriftyWrites, change, style_of
+
+BLUE = "38;2;1;2;3"
+ON_RED = "48;5;9"
+
+
+class Terminal:
+    """A reference: applies cursor jumps, styles and text to a grid, as a terminal does."""
+
+    def __init__(self) -> None:
+        self.cells: dict[tuple[int, int], tuple[str, str, str, frozenset[str]]] = {}
+        self.at = (0, 0)
+        self.fg, self.bg, self.flags = "39", "49", frozenset[str]()
+
+    def feed(self, data: str) -> None:
+        for row, column, sgr, text in re.findall(
+            r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|([^\x1b\n])", data
+        ):
+            if row:
+                self.at = (int(row), int(column))
+            elif text:
+                self._print(text)
+            else:
+                self._style(sgr.split(";"))
+
+    def _print(self, char: str) -> None:
+        y, x = self.at
+        if not char_cells(char):
+            return
+        for half, other in ((x, x - 1), (x + char_cells(char), x + char_cells(char))):
+            if self.cells.get((y, half), " ")[0] == "" and (y, other) in self.cells:
+                self.cells[y, other] = (" ", *self.cells[y, other][1:])
+        self.cells[y, x] = (char, self.fg, self.bg, self.flags)
+        for extra in range(1, char_cells(char)):
+            self.cells[y, x + extra] = ("", self.fg, self.bg, self.flags)
+        self.at = (y, x + char_cells(char))
+
+    def _style(self, words: list[str]) -> None:
+        while words:
+            word = words.pop(0)
+            if word in ("38", "48"):
+                taken = [word, *words[: 4 if words[0] == "2" else 2]]
+                del words[: len(taken) - 1]
+                if word == "38":
+                    self.fg = ";".join(taken)
+                else:
+                    self.bg = ";".join(taken)
+            elif word in ("0", ""):
+                self.fg, self.bg, self.flags = "39", "49", frozenset()
+            elif word.startswith(("3", "9")) and len(word) == 2:
+                self.fg = word
+            elif word.startswith(("4", "10")) and len(word) in (2, 3):
+                self.bg = word
+            else:
+                self.flags |= {word}
+
+
+def frame(*parts: tuple[int, int, str, str]) -> str:
+    """Row, column, style and text as Textual writes them, the cursor put at the start at last."""
+    drawn = "\n".join(
+        f"\x1b[{y};{x}H" + (f"\x1b[{style}m{text}\x1b[0m" if style else text)
+        for y, x, style, text in parts
+    )
+    return f"{drawn}\x1b[1;1H"
+
+
+def test_the_first_frame_goes_out_in_full_and_an_equal_one_not_at_all() -> None:
+    shadow = Shadow()
+    one = frame((1, 1, BLUE, "hello"), (2, 1, "", "world"))
+    assert "hello" in shadow.difference(one)
+    assert shadow.difference(one) == "\x1b[1;1H"
+
+
+def test_only_the_changed_cells_are_sent() -> None:
+    shadow = Shadow()
+    shadow.difference(frame((3, 1, BLUE, "count 1234 of 9999")))
+    sent = shadow.difference(frame((3, 1, BLUE, "count 1235 of 9999")))
+    assert sent == f"\x1b[3;10H\x1b[{BLUE}m5\x1b[0m\x1b[1;1H"
+
+
+def test_a_change_of_style_alone_is_a_change() -> None:
+    shadow = Shadow()
+    shadow.difference(frame((1, 1, BLUE, "ab")))
+    assert "ab" in shadow.difference(frame((1, 1, "1", "ab")))
+
+
+def test_what_is_no_frame_passes_through() -> None:
+    shadow = Shadow()
+    for data in ("\x1b[?2026h", "\x1b]52;c;aGk=\x07", "\x1b[?25l"):
+        assert shadow.difference(data) == data
+
+
+def test_an_odd_sequence_in_a_frame_sends_all_of_it_and_forgets_the_screen() -> None:
+    shadow = Shadow()
+    plain = frame((1, 1, "", "text"))
+    shadow.difference(plain)
+    odd = "\x1b[1;1Htext\x1b[2J\x1b[1;1H"
+    assert shadow.difference(odd) == odd
+    assert "text" in shadow.difference(plain)
+
+
+def test_forgetting_sends_everything_again() -> None:
+    shadow = Shadow()
+    plain = frame((1, 1, "", "text"))
+    shadow.difference(plain)
+    shadow.forget()
+    assert "text" in shadow.difference(plain)
+
+
+def test_the_shortest_change_of_style() -> None:
+    plain, blue = style_of(""), style_of(BLUE)
+    both, bold = style_of(f"{BLUE};{ON_RED}"), style_of("1")
+    assert change(blue, both) == f"\x1b[{ON_RED}m"
+    assert change(both, blue) == "\x1b[49m"
+    assert change(bold, blue) == f"\x1b[0;{BLUE}m"
+    assert change(plain, plain) == ""
+
+
+def test_a_driver_forgets_when_it_starts_anew() -> None:
+    class Base:
+        def __init__(self) -> None:
+            self.sent: list[str] = []
+
+        def write(self, data: str) -> None:
+            self.sent.append(data)
+
+        def start_application_mode(self) -> None:
+            self.sent.append("start")
+
+    class Driver(ThriftyWrites, Base):
+        pass
+
+    driver: Any = Driver()
+    one = frame((1, 1, "", "text"))
+    for step in (one, one):
+        driver.write(step)
+    driver.start_application_mode()
+    driver.write(one)
+    assert ["text" in data for data in driver.sent] == [True, False, False, True]
+
+
+parts = st.tuples(
+    st.integers(1, 4),
+    st.integers(1, 12),
+    st.sampled_from(["", "1", "7", BLUE, ON_RED, f"1;{BLUE};{ON_RED}", f"97;{ON_RED}", "32;44"]),
+    st.text("ab │▄日", min_size=1, max_size=8),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(parts, min_size=1, max_size=6), min_size=1, max_size=6))
+def test_the_terminal_shows_the_same_as_without_saving(
+    frames: list[list[tuple[int, int, str, str]]],
+) -> None:
+    whole, saving, shadow = Terminal(), Terminal(), Shadow()
+    for pieces in frames:
+        data = frame(*pieces)
+        whole.feed(data)
+        saving.feed(shadow.difference(data))
+        assert saving.cells == whole.cells
+        assert saving.at == whole.at
