@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,6 +105,14 @@ def test_new_ids_are_sortable_and_differ() -> None:
     ids = {new_id() for _ in range(50)}
     assert len(ids) == 50
     assert all(Store(Path("/x")).path(capture).name == capture for capture in ids)
+
+
+def test_ids_of_one_second_are_in_order() -> None:
+    ids = []
+    for _ in range(20):
+        ids.append(new_id())
+        time.sleep(0.002)
+    assert ids == sorted(ids)
 
 
 def test_only_one_process_drives_a_capture(store: Store) -> None:
