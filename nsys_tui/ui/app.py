@@ -103,7 +103,7 @@ class NsysTuiApp(App[int], inherit_bindings=False):
         self._faults = 0
         self.work = Work()
         self._start = start
-        for spec in keymap.available_screens():
+        for spec in keymap.SCREENS:
             self.add_mode(spec.name, spec.create)
 
     def on_mount(self) -> None:

@@ -9,7 +9,6 @@ nobody implements does not work there, and neither footer nor help shows it.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,17 +50,12 @@ class ScreenSpec:
     long: str
     short: str
     target: str
-    """``module:class`` below ``nsys_tui.ui.screens``; a missing module means no tab."""
+    """``module:class`` below ``nsys_tui.ui.screens``."""
 
     @property
     def module(self) -> str:
         """Full module path."""
         return f"nsys_tui.ui.screens.{self.target.partition(':')[0]}"
-
-    @property
-    def exists(self) -> bool:
-        """Whether this build has the screen."""
-        return importlib.util.find_spec(self.module) is not None
 
     def load(self) -> type:
         """Imports the screen class."""
@@ -86,18 +80,12 @@ SCREENS: Final[tuple[ScreenSpec, ...]] = (
     ScreenSpec(5, "stalls", "Stalls", "Stal", "stalls:StallsScreen"),
     ScreenSpec(6, "stacks", "Stacks", "Stac", "stacks:StacksScreen"),
     ScreenSpec(7, "compare", "Compare", "Comp", "compare:CompareScreen"),
-    ScreenSpec(8, "sql", "SQL", "SQL", "sql:SqlScreen"),
     ScreenSpec(9, "capture", "Capture", "Capt", "capture:CaptureScreen"),
     ScreenSpec(0, "events", "Events", "Evts", "events:EventsScreen"),
     ScreenSpec(0, "fleet", "Fleet", "Flee", "fleet:FleetScreen"),
     ScreenSpec(0, "logs", "Logs", "Logs", "logs:LogsScreen"),
 )
 """All screens that the number keys and jumps may mean, in the order of the tabs."""
-
-
-def available_screens() -> tuple[ScreenSpec, ...]:
-    """The screens that this build has."""
-    return tuple(spec for spec in SCREENS if spec.exists)
 
 
 FUNCTION_KEYS: Final = {"fleet": "f7", "logs": "f8"}
@@ -133,7 +121,6 @@ GLOBAL: Final[tuple[Action, ...]] = (
     Action("copy.cell", ("y",), "copy", "copy the cell or value under the cursor", 50),
     Action("copy.row", ("Y",), "copy row", "copy the row as tab-separated text"),
     Action("export.view", ("e",), "export", "write what is shown to a file", 55),
-    Action("sql.one_liner", (":",), "sql", "one line of SQL, result in a strip", 60),
     Action("find.next", ("n",), "next", "next match"),
     Action("find.previous", ("N",), "previous", "previous match"),
     Action(
@@ -157,7 +144,7 @@ GLOBAL: Final[tuple[Action, ...]] = (
 
 def screen_actions() -> dict[str, tuple[Action, ...]]:
     """Every screen's own actions by screen name; imports all screens, so not for start-up."""
-    return {spec.name: spec.actions() for spec in available_screens()}
+    return {spec.name: spec.actions() for spec in SCREENS}
 
 
 def bindings(actions: Iterable[Action]) -> list[Binding]:
@@ -216,10 +203,10 @@ def effective_keys(action: Action, keymap: Mapping[str, tuple[str, ...]]) -> tup
 
 def markdown_table() -> str:
     """The key map as Markdown for the README: what works everywhere, then screen by screen."""
-    views = {f"view.{spec.name}" for spec in available_screens()}
+    views = {f"view.{spec.name}" for spec in SCREENS}
     everywhere = [a for a in GLOBAL if not a.id.startswith("view.") or a.id in views]
     parts = [_section("Everywhere", everywhere)]
-    parts += [_section(spec.long, own) for spec in available_screens() if (own := spec.actions())]
+    parts += [_section(spec.long, own) for spec in SCREENS if (own := spec.actions())]
     return "\n".join(parts)
 
 
@@ -267,7 +254,6 @@ SHADOWED: Final[frozenset[tuple[str, str]]] = frozenset(
         ("compare.next_change", "find.next"),
         ("compare.previous_change", "find.previous"),
         ("capture.run", "nav.open"),
-        ("sql.run", "nav.open"),
     }
 )
 """Screen actions that take a global key on purpose: (screen's, global) pairs of the design."""

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from nsys_tui.ui.keymap import available_screens
+from nsys_tui.ui.keymap import SCREENS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +63,7 @@ def open_jump(app: NsysTuiApp) -> None:
     for widget in front.focus_chain:
         if widget.region.size:
             targets[next(letters)] = (widget.region.offset, widget.focus)
-    for spec in available_screens():
+    for spec in SCREENS:
         spot = front.tab_offset(spec.name)
         if spec.number and spot is not None:
             action = app.handler(f"view.{spec.name}")

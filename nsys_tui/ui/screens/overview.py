@@ -10,7 +10,7 @@ from nsys_tui.analysis.finding import Finding
 from nsys_tui.analysis.overview import Overview, overview
 from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.state import Selection, Window
-from nsys_tui.ui.keymap import Action, available_screens, bindings
+from nsys_tui.ui.keymap import SCREENS, Action, bindings
 from nsys_tui.ui.screens import overview_data as data
 from nsys_tui.ui.screens import overview_panes as panes
 from nsys_tui.ui.screens.base import ReportScreen
@@ -280,7 +280,7 @@ class OverviewScreen(ReportScreen):
     def _go_to(self, finding: Finding) -> None:
         """The evidence: its screen with its window, or the timeline where that is not there."""
         number = int(finding.screen) if finding.screen.isdigit() else 2
-        names = [spec.name for spec in available_screens() if spec.number == number]
+        names = [spec.name for spec in SCREENS if spec.number == number]
         label = finding.title
         if finding.window is None:
             self._go(names[0] if names else "timeline")

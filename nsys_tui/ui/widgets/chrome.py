@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from nsys_tui.names import cell_len
-from nsys_tui.ui.keymap import available_screens, tab_key
+from nsys_tui.ui.keymap import SCREENS, tab_key
 
 if TYPE_CHECKING:
     from textual import events
@@ -63,7 +63,7 @@ class TabLine(Line):
         current = str(self._shown[0]) if self._shown else ""
         wide = self.size.width >= 120
         text, self.targets = Content(""), []
-        for spec in available_screens():
+        for spec in SCREENS:
             key = tab_key(spec).upper()
             if not key and spec.name != current:
                 continue

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
@@ -10,6 +11,7 @@ from textual.keys import key_to_character
 from nsys_tui.config import KeysConfig
 from nsys_tui.errors import ConfigError
 from nsys_tui.ui import keymap, presets
+from nsys_tui.ui.commands import COMMANDS
 from nsys_tui.ui.keymap import GLOBAL, Action
 
 SCREENS = keymap.screen_actions()
@@ -112,7 +114,6 @@ def test_the_table_for_the_readme_lists_every_global_action() -> None:
         if not action.id.startswith("view."):
             assert f"`{action.id}`" in table
     assert re.search(r"^\| `\?` `f1` \| `app.help` \|", table, re.MULTILINE)
-    assert "view.stacks" not in table or any(s.name == "stacks" for s in keymap.available_screens())
 
 
 def test_user_keys_lie_over_the_preset() -> None:
@@ -132,3 +133,16 @@ def test_chords_are_kept_apart_from_single_keys() -> None:
     mapped = {"a.b": ("g g", "x"), "c.d": ("z i",)}
     assert presets.chords(mapped) == {("g", "g"): "a.b", ("z", "i"): "c.d"}
     assert presets.textual_keymap(mapped) == {"a.b": "x", "c.d": presets.NO_KEY}
+
+
+def test_every_action_of_the_table_is_implemented() -> None:
+    sources = [path.read_text() for path in Path(keymap.__file__).parent.rglob("*.py")]
+    methods = {name for text in sources for name in re.findall(r"def (action_\w+)", text)}
+    missing = [
+        action.id
+        for action in EVERY
+        if not action.id.startswith("view.")
+        and action.method not in methods
+        and action.id not in COMMANDS
+    ]
+    assert missing == []
