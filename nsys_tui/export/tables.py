@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from nsys_tui.errors import UsageError
 from nsys_tui.model.table import Column, Unit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from nsys_tui.model.table import Table, Values
@@ -20,25 +21,56 @@ _EXACT: Final = {Unit.NS: "ns", Unit.PERCENT: "%", Unit.MB: "B", Unit.MB_PER_S: 
 
 
 def write_parquet(table: Table, path: Path) -> None:
-    """Writes a table with its exact values: ns, bytes, unrounded reals; None for no value.
+    """Writes a table to a file, replacing one that is there.
 
     Raises:
         UsageError: pyarrow is not installed, or the file cannot be written.
     """
+    stored = _stored(table)
+    try:
+        with path.open("wb") as file:
+            _write(stored, file, _unheard)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def store_parquet(table: Table, file: BinaryIO, told: Callable[[int], None]) -> None:
+    """Writes a table to an open file.
+
+    Args:
+        table: its exact values are stored: ns, bytes, unrounded reals; None for no value.
+        file: open for writing.
+        told: called with the number of rows written, a row group at a time.
+
+    Raises:
+        UsageError: pyarrow is not installed.
+    """
+    _write(_stored(table), file, told)
+
+
+def _stored(table: Table) -> Any:
     try:
         import pyarrow
-        import pyarrow.parquet
     except ImportError as error:
         raise UsageError(
             "writing Parquet needs pyarrow, which is not installed",
             hint="pip install 'nsys-tui[parquet]', or choose --format csv",
         ) from error
     arrays = [_array(pyarrow, c, v) for c, v in zip(table.columns, table.data, strict=True)]
-    stored = pyarrow.table(arrays, names=[exact_header(column) for column in table.columns])
-    try:
-        pyarrow.parquet.write_table(stored, path, row_group_size=_ROW_GROUP)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+    return pyarrow.table(arrays, names=[exact_header(column) for column in table.columns])
+
+
+def _write(stored: Any, file: BinaryIO, told: Callable[[int], None]) -> None:
+    from pyarrow.parquet import ParquetWriter
+
+    with ParquetWriter(file, stored.schema) as writer:
+        for start in range(0, max(stored.num_rows, 1), _ROW_GROUP):
+            writer.write_table(stored.slice(start, _ROW_GROUP))
+            told(min(start + _ROW_GROUP, stored.num_rows))
+
+
+def _unheard(rows: int) -> None:
+    """Stands in where nobody wants to know."""
 
 
 def exact_header(column: Column) -> str:

@@ -48,8 +48,9 @@ class Work:
         return self.began is not None and now - self.began >= LONG
 
     def text(self, progress: ProgressMoved, now: float) -> str:
-        """One line: what, done of total, rate, time left, how to cancel."""
+        """One line: what, done of total where that is known, rate, time left, how to cancel."""
         done, total, elapsed = progress.done, progress.total, now - self.phase_began
         rate = f"  {done / elapsed:,.0f}/s" if elapsed > 0 and done else ""
         left = f"  {elapsed * (total - done) / done:.0f} s left" if 0 < done < total else ""
-        return f"{progress.what}  {done:,} of {total:,}{rate}{left}   esc cancels"
+        share = f" of {total:,} ({100 * done // total}%)" if total else ""
+        return f"{progress.what}  {done:,}{share}{rate}{left}   esc cancels"

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from nsys_tui.analysis.window import Scope
-from nsys_tui.errors import UsageError
 from nsys_tui.export.perfetto import trace
-from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.saving import Saving, save, text_writer
 from nsys_tui.ui.screens.timeline.core import TimelineCore
-from nsys_tui.units import format_bytes
 
 
 class Exporting(TimelineCore):
@@ -26,39 +24,6 @@ class Exporting(TimelineCore):
         what = "area" if area else ("window" if window else "whole trace")
         title = f"Write the {what} as a trace for Perfetto"
         name = f"{Path(self.session.name).stem}.trace.json"
-        prompt = Prompt(title, "a file that does not exist yet", name, check=fresh_path)
-        self.app.push_screen(prompt, lambda name: self._write(name, window))
-
-    def _write(self, name: str | None, window: tuple[int, int] | None) -> None:
-        report = self.report
-        if not name or report is None:
-            return
-        path = fresh_path(name)
-        scope = Scope(None if window is None else (window[0], window[1]))
-
-        def work() -> int:
-            try:
-                with path.open("x", encoding="utf-8") as file:
-                    file.writelines(trace(report, scope))
-            except OSError as error:
-                raise UsageError(f"cannot write {path}: {error.strerror}") from error
-            return path.stat().st_size
-
-        def done(size: int) -> None:
-            self.app.say(f"written: {path} ({format_bytes(size)})")
-
-        self.compute("export", work, done)
-
-
-def fresh_path(name: str) -> Path:
-    """The path of a file that is to be written.
-
-    Raises:
-        UsageError: there is no name, or a file of that name is there.
-    """
-    path = Path(name.strip()).expanduser()
-    if not name.strip():
-        raise UsageError("no file name given")
-    if path.exists():
-        raise UsageError(f"{path} exists already", hint="choose another name")
-    return path.absolute()
+        report, scope = self.report, Scope(None if window is None else (window[0], window[1]))
+        writer = text_writer(lambda: trace(report, scope), 0, "writing events")
+        save(self.app, Saving(title, name, {".json": writer}))

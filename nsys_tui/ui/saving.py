@@ -1,0 +1,154 @@
+"""Saving: asks for a file name and writes what is shown, in a worker, never over another file."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
+
+from nsys_tui.errors import UsageError
+from nsys_tui.model.progress import Progress
+from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.units import format_bytes
+
+if TYPE_CHECKING:
+    from nsys_tui.model.table import Table
+    from nsys_tui.ui.app import NsysTuiApp
+
+Writer: TypeAlias = Callable[[BinaryIO, Progress], None]
+"""Writes the bytes of a file; calls the progress often, so that it can be cancelled."""
+
+TEXTS: Final = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".md": "markdown"}
+"""Suffix of a table's file to its format in ``text.formats``."""
+PIECES: Final = 2_048
+"""Pieces of text between two calls of the progress."""
+
+
+@dataclass(frozen=True)
+class Saving:
+    """What can be written, and how."""
+
+    title: str
+    """Heading of the question."""
+    name: str
+    """The file name that is proposed."""
+    writers: Mapping[str, Writer]
+    """By suffix, such as ``.csv``; the suffix that the user types chooses."""
+
+    def checked(self, name: str) -> Path:
+        """The path for a name that was typed.
+
+        Raises:
+            UsageError: no name, no folder of that name, a file that is there, an unknown suffix,
+                or one that needs a package that is not installed.
+        """
+        path = fresh_path(name)
+        suffix = path.suffix.lower()
+        if suffix not in self.writers:
+            raise UsageError(f"{suffix or 'no suffix'}: one of {' '.join(self.writers)}")
+        if suffix == ".parquet" and find_spec("pyarrow") is None:
+            raise UsageError(".parquet needs pyarrow: pip install 'nsys-tui[parquet]', or .csv")
+        return path
+
+
+def fresh_path(name: str) -> Path:
+    """The path of a file that is to be written.
+
+    Raises:
+        UsageError: there is no name, no such folder, or a file of that name is there.
+    """
+    if not name.strip():
+        raise UsageError("no file name given")
+    path = Path(name.strip()).expanduser().absolute()
+    if path.exists():
+        raise UsageError(f"{path} exists already", hint="choose another name")
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {path.parent}")
+    return path
+
+
+def save(app: NsysTuiApp, saving: Saving) -> None:
+    """Asks for the name and writes the file; a toast says where it is and how large."""
+    hint = f"a file that does not exist yet: {' '.join(saving.writers)}"
+    prompt = Prompt(saving.title, hint, saving.name, check=saving.checked)
+
+    def named(name: str | None) -> None:
+        screen = app.front
+        if not name or screen is None:
+            return
+        path = saving.checked(name)
+        write = saving.writers[path.suffix.lower()]
+
+        def done(size: int) -> None:
+            app.say(f"written: {path} ({format_bytes(size)})")
+
+        screen.compute_telling("export", lambda progress: written(path, write, progress), done)
+
+    app.push_screen(prompt, named)
+
+
+def written(path: Path, write: Writer, progress: Progress) -> int:
+    """Writes a new file; one that is not finished does not stay.
+
+    Returns:
+        its size in bytes.
+
+    Raises:
+        UsageError: the file is there by now, or cannot be written.
+    """
+    try:
+        file = path.open("xb")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        with file:
+            write(file, progress)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        if isinstance(error, OSError):
+            raise UsageError(f"cannot write {path}: {error.strerror}") from error
+        raise
+    return path.stat().st_size
+
+
+def text_writer(
+    pieces: Callable[[], Iterable[str]], rows: int, what: str = "writing rows"
+) -> Writer:
+    """A writer of text that comes piece by piece, about one a row."""
+
+    def write(file: BinaryIO, progress: Progress) -> None:
+        for number, piece in enumerate(pieces()):
+            if number % PIECES == 0:
+                progress(what, min(number, rows) if rows else number, rows)
+            file.write(piece.encode("utf-8", "backslashreplace"))
+
+    return write
+
+
+def table_writers(table: Callable[[], Table], rows: int) -> dict[str, Writer]:
+    """Writers of a table in every format.
+
+    Args:
+        table: makes it; called in the worker.
+        rows: how many it has, for the progress.
+    """
+
+    def as_text(kind: str) -> Writer:
+        def pieces() -> Iterable[str]:
+            from nsys_tui.text.tables import chunks
+
+            return chunks(table(), kind)
+
+        return text_writer(pieces, rows)
+
+    def parquet(file: BinaryIO, progress: Progress) -> None:
+        from nsys_tui.export.tables import store_parquet
+
+        progress("writing rows", 0, rows)
+        store_parquet(table(), file, lambda done: progress("writing rows", done, rows))
+
+    return {suffix: as_text(kind) for suffix, kind in TEXTS.items()} | {".parquet": parquet}
