@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import EventSet, ThreadEvents
-    from nsys_tui.model.report import RawTable, Report
+    from nsys_tui.model.report import Report
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,10 @@ class Query:
         """
         read = ("start", "end", "globalTid", "globalPid")
         found = self.report.rows(table, *dict.fromkeys((*read, *columns)))
-        return [row for row in _dictionaries(found) if self._keeps(row)]
+        return [row for row in found.dictionaries() if self.keeps(row)]
 
-    def _keeps(self, row: Mapping[str, Any]) -> bool:
+    def keeps(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row with ``start``, ``end``, ``globalTid`` and ``globalPid`` is in scope."""
         owner = row["globalTid"] if row["globalTid"] is not None else row["globalPid"]
         if self.thread is not None and owner is not None:
             kept = self.thread if row["globalTid"] is not None else self.thread & PROCESS_MASK
@@ -126,8 +127,3 @@ def masked(rows: Rows, mask: NDArray[np.bool_]) -> Rows:
     if isinstance(rows, slice):
         return EVERYTHING if mask.all() else np.flatnonzero(mask)
     return rows[mask]
-
-
-def _dictionaries(found: RawTable) -> list[dict[str, Any]]:
-    names = list(found.columns)
-    return [dict(zip(names, row, strict=True)) for row in zip(*found.columns.values(), strict=True)]

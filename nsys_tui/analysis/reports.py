@@ -23,6 +23,7 @@ from nsys_tui.analysis import (  # noqa: F401 - importing a family registers its
     nvtx_gpu,
     osrt,
     um,
+    wddm,
 )
 from nsys_tui.analysis.query import Query
 from nsys_tui.analysis.registry import REPORTS, StatReport
@@ -47,6 +48,7 @@ DEFAULT: Final = (
     "dx11_pix_sum",
     "dx12_gpu_marker_sum",
     "dx12_pix_sum",
+    "wddm_queue_sum",
     "um_sum",
     "um_total_sum",
     "um_cpu_page_faults_sum",

@@ -56,6 +56,12 @@ class RawTable:
     def __getitem__(self, column: str) -> list[Any]:
         return self.columns[column]
 
+    def dictionaries(self) -> list[dict[str, Any]]:
+        """The rows, each by column name."""
+        names = list(self.columns)
+        rows = zip(*self.columns.values(), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
 
 class Source(Protocol):
     """What the reader offers for one open file."""

@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from synth import Synth
+from synth import Synth, global_tid
 
 from nsys_tui.analysis.nvtx_filter import find_instance
 from nsys_tui.analysis.query import Query
@@ -15,6 +15,7 @@ from nsys_tui.analysis.reports import DEFAULT, compute, find, parse, run_report
 from nsys_tui.analysis.split import by_device, by_rank, compute_parts
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.model.target import pid_of
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -355,6 +356,58 @@ def test_rarely_used_tables(tmp_path: Path) -> None:
         ("Decoder", "Barrier")
     ]
     assert rows(run_report(report, "syscall_sum"), "Total Time", "Num Calls") == [(11, 1)]
+
+
+def test_display_driver_queues(tmp_path: Path) -> None:
+    capture = Synth(tmp_path / "r.sqlite")
+    thread, other = capture.gtid(), global_tid(7, 7)
+    packet = ["start INTEGER", "end INTEGER", "globalTid INTEGER", "gpu INTEGER"]
+    begun = [*packet, "context INTEGER", "submitSequence INTEGER", "engineType INTEGER"]
+    capture.raw(
+        "WDDM_QUEUE_PACKET_START_EVENTS", begun,
+        [(0, 0, thread, 0, 5, 1, 1), (10, 10, thread, 0, 5, 2, 1), (60, 60, thread, 0, 6, 1, 0),
+         (90, 90, other, 0, 8, 1, 6), (95, 95, thread, 0, 5, 9, 1)],
+    )  # fmt: skip
+    capture.raw(
+        "WDDM_QUEUE_PACKET_STOP_EVENTS", begun,
+        [(20, 20, thread, 0, 5, 1, 1), (30, 30, thread, 0, 5, 2, 1), (80, 80, thread, 0, 6, 1, 0),
+         (95, 95, other, 0, 8, 1, 6)],
+    )  # fmt: skip
+    ids = [*packet, "context INTEGER", "engineType INTEGER"]
+    capture.raw(
+        "WDDM_DMA_PACKET_START_EVENTS", [*ids, "uliSubmissionId INTEGER"],
+        [(70, 70, thread, 0, 6, 0, 44)],
+    )  # fmt: skip
+    capture.raw(
+        "WDDM_DMA_PACKET_STOP_EVENTS", [*ids, "uliCompletionId INTEGER"],
+        [(5, 5, thread, 0, 6, 0, 44), (100, 100, thread, 0, 6, 0, 44)],
+    )  # fmt: skip
+    capture.raw(
+        "TARGET_INFO_WDDM_CONTEXTS",
+        ["context INTEGER", "engineType INTEGER", "nodeOrdinal INTEGER", "friendlyName TEXT"],
+        [(6, 0, 3, "Compute_0")],
+    )
+    hardware = ["context INTEGER", "hwQueue INTEGER", "parentDxgHwQueue INTEGER"]
+    capture.raw("WDDM_HW_QUEUE_EVENTS", hardware, [(9, queue, 5) for queue in (1, 2, 3)])
+    table = run_report(opened(capture), "wddmqueuesdetails")
+    assert [column.header for column in table.columns] == [
+        "Utilization", "Instances", "Avg", "Med", "Min", "Max", "StdDev", "Name", "Q Type",
+        "Q Name", "PID", "GPU ID", "Context", "Engine", "Node Ord",
+    ]  # fmt: skip
+    pid = pid_of(thread)
+    assert rows(table, "Utilization", "Instances", "Min", "Max", "Name", "Q Name", "PID") == [
+        (100.0, 1, 5, 5, "Copy", "queue", 7),
+        (30.0, 2, 20, 20, "3D/Comp", "queue", pid),
+        (30.0, 1, 30, 30, "Compute_0", "dma", pid),
+        (20.0, 1, 20, 20, "Compute_0", "queue", pid),
+    ]
+    assert rows(table, "Context", "Engine", "Node Ord")[1:3] == [("0x5", 1, 0), ("0x6", 0, 3)]
+    clipped = Query(opened(capture), Scope(window=(15, 75)), clip=True)
+    assert rows(run_report(clipped.report, "wddm_queue_sum", clipped), "Utilization", "Name") == [
+        (25.0, "3D/Comp"),
+        (25.0, "Compute_0"),
+        (pytest.approx(100 / 12), "Compute_0"),
+    ]
 
 
 def test_network_congestion(tmp_path: Path) -> None:

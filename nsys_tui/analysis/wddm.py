@@ -1,0 +1,159 @@
+"""Packets of the Windows display driver's queues: how long each had work, and how busy it was.
+
+A packet is two rows, its start and its stop; a queue belongs to a process, GPU, context and engine.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.analysis.grouping import grouped_union, regroup
+from nsys_tui.analysis.registry import Columns, report
+from nsys_tui.analysis.summary import NAME, moments, pick, summarise
+from nsys_tui.analysis.window import EVERYTHING, clipped
+from nsys_tui.errors import NoDataError
+from nsys_tui.model.events import EventSet
+from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.target import pid_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.query import Query
+    from nsys_tui.model.events import Int64
+    from nsys_tui.model.report import Report
+
+_QUEUES: Final = (
+    (0, "queue", "WDDM_QUEUE_PACKET", "submitSequence", "submitSequence"),
+    (1, "dma", "WDDM_DMA_PACKET", "uliSubmissionId", "uliCompletionId"),
+)
+"""Type, name, table prefix, and the columns that pair a start row with its stop row."""
+_ENGINES: Final = (
+    "Other",
+    "3D",
+    "Video Decode",
+    "Video Encode",
+    "Video Processing",
+    "Scene Assembly",
+    "Copy",
+    "Overlay",
+    "Crypto",
+)
+_OTHER, _3D = 0, 1
+_SHARED_BY: Final = 2
+"""A 3D context above more hardware queues than this runs compute work as well."""
+
+
+@report(
+    "wddm_queue_sum",
+    "WDDM Queue Utilization Summary",
+    data="WDDM event",
+    option="--wddm-trace=true (on Windows)",
+    old=("wddmqueuesdetails",),
+)
+def wddm_queue_sum(query: Query) -> Columns:
+    """Queues of the Windows display driver by how busy they were, with the time of their packets.
+
+    Utilization is the part of the time from the first to the last packet of the process, in any of
+    its queues, in which the queue held at least one packet.
+    """
+    packets = [row for row in _packets(query.report) if query.keeps(row)]
+    if not packets:
+        raise NoDataError("no queue packets")
+    codes, queues = regroup(np.arange(len(packets)), [row["queue"] for row in packets])
+    start = np.array([row["start"] for row in packets], np.int64)
+    end = np.array([row["end"] for row in packets], np.int64)
+    by_start = np.argsort(start, kind="stable")
+    codes, start, end = codes[by_start], start[by_start], end[by_start]
+    events = EventSet(start, end, np.arange(len(packets)))
+    summary = summarise(query, events, EVERYTHING, codes, len(queues))
+    start, end = clipped(events, EVERYTHING, query.scope.window if query.clip else None)
+    busy = _utilization(codes, start, end, [pid for _, pid, *_ in queues])
+    names = _names(query.report, queues)
+    # As NVIDIA sorts, by the printed figure; of equals the earlier queue first.
+    order = np.argsort(-np.round(busy, 1), kind="stable")
+    kinds, pids, gpus, contexts, engines = (list(values) for values in zip(*queues, strict=True))
+    titles = {kind: title for kind, title, *_ in _QUEUES}
+    nodes = {row["context"]: row["nodeOrdinal"] for row in _contexts(query.report)}
+    labels: Columns = [
+        (NAME, names),
+        (Column("Q Type", Unit.NONE), kinds),
+        (Column("Q Name"), [titles[kind] for kind in kinds]),
+        (Column("PID", Unit.NONE), pids),
+        (Column("GPU ID", Unit.NONE), gpus),
+        (Column("Context"), [f"0x{context & 0xFFFFFFFFFFFFFFFF:x}" for context in contexts]),
+        (Column("Engine", Unit.NONE), engines),
+        (Column("Node Ord", Unit.NONE), [nodes.get(context) or 0 for context in contexts]),
+    ]
+    return [
+        (Column("Utilization", Unit.PERCENT, 1), busy[order]),
+        (Column("Instances", Unit.COUNT), summary.stats.counts[order]),
+        *moments(summary.stats, order, Unit.NS, 1),
+        *((column, pick(values, order)) for column, values in labels),
+    ]
+
+
+def _packets(report: Report) -> list[dict[str, Any]]:
+    """Packets as rows of start, end, thread and queue; one that never stopped takes no part."""
+    found = []
+    for kind, _, table, begun, done in _QUEUES:
+        stops: defaultdict[tuple[Any, Any], list[int]] = defaultdict(list)
+        for row in report.rows(f"{table}_STOP_EVENTS", "start", "context", done).dictionaries():
+            stops[row["context"], row[done]].append(row["start"])
+        for times in stops.values():
+            times.sort()
+        columns = ("start", "globalTid", "gpu", "context", begun, "engineType")
+        for row in report.rows(f"{table}_START_EVENTS", *columns).dictionaries():
+            times = stops.get((row["context"], row[begun]), [])
+            place = bisect_left(times, row["start"])
+            if place == len(times):
+                continue
+            pid = pid_of(row["globalTid"] or 0)
+            queue = (kind, pid, row["gpu"], row["context"], row["engineType"])
+            thread = {"globalTid": row["globalTid"], "globalPid": None}
+            found.append({"start": row["start"], "end": times[place], "queue": queue, **thread})
+    return found
+
+
+def _utilization(
+    codes: NDArray[np.integer], start: Int64, end: Int64, pids: list[int]
+) -> NDArray[np.float64]:
+    """Percentage of its process's time in which each queue held a packet."""
+    busy = grouped_union(codes, start, end, len(pids))
+    process = np.array(pids)[codes]
+    rows = {pid: process == pid for pid in set(pids)}
+    lengths = {pid: int(end[mine].max() - start[mine].min()) for pid, mine in rows.items()}
+    spans = np.array([lengths[pid] for pid in pids])
+    return np.asarray(100.0 * busy / np.maximum(spans, 1), np.float64)
+
+
+def _contexts(report: Report) -> list[dict[str, Any]]:
+    columns = ("context", "nodeOrdinal", "friendlyName")
+    return report.rows("TARGET_INFO_WDDM_CONTEXTS", *columns).dictionaries()
+
+
+def _names(report: Report, queues: list[tuple[int, int, int, int, int]]) -> list[str]:
+    """What each queue is called: its engine, or what the driver calls its context."""
+    friendly = {row["context"]: row["friendlyName"] for row in _contexts(report)}
+    children: defaultdict[int, set[int]] = defaultdict(set)
+    hardware = report.rows("WDDM_HW_QUEUE_EVENTS", "context", "hwQueue", "parentDxgHwQueue")
+    for row in hardware.dictionaries():
+        if row["context"] != row["parentDxgHwQueue"]:
+            children[row["parentDxgHwQueue"]].add(row["hwQueue"])
+    return [_name(engine, context, friendly, children) for *_, context, engine in queues]
+
+
+def _name(
+    engine: int, context: int, friendly: Mapping[int, str], children: Mapping[int, set[int]]
+) -> str:
+    if engine == _3D and len(children.get(context, ())) > _SHARED_BY:
+        return "3D/Comp"
+    if engine == _OTHER:
+        return friendly.get(context) or _ENGINES[_OTHER]
+    return _ENGINES[engine] if 0 <= engine < len(_ENGINES) else f"engine {engine}"
