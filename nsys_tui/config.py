@@ -79,11 +79,28 @@ class CacheConfig:
 
 
 @dataclass(frozen=True)
+class LaunchBoundConfig:
+    """When a series of operations of a GPU counts as launch-bound; times in nanoseconds."""
+
+    operations: int = _setting(20, values.count)
+    """At least so many in a row."""
+    duration: int = _setting(20_000, values.duration)
+    """Each shorter than this."""
+    gap: int = _setting(50_000, values.duration)
+    """No idle time between two of them longer than this."""
+    idle: float = _setting(0.25, values.share)
+    """At least this part of the run is idle."""
+    late: float = _setting(0.5, values.share)
+    """In at least this part of them the call starts after the previous operation ended."""
+
+
+@dataclass(frozen=True)
 class AnalysisConfig:
     """What decides figures."""
 
     communication: tuple[str, ...] = _setting((), values.words)
     """Further regular expressions for communication kernels, searched in short and full names."""
+    launch_bound: LaunchBoundConfig = field(default_factory=LaunchBoundConfig)
 
 
 @dataclass(frozen=True)

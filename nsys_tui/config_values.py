@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from nsys_tui.errors import UsageError
-from nsys_tui.units import parse_duration
+from nsys_tui.units import parse_duration, parse_percent
 
 OptionValue = str | tuple[str, ...]
 """Value of an nsys option: one word, or a list that nsys wants joined by commas."""
@@ -88,6 +88,24 @@ def duration(value: object) -> int:
         return parse_duration(str(value), "s")
     except UsageError as error:
         raise ValueError("a time, such as 120s or 2min") from error
+
+
+def count(value: object) -> int:
+    """A whole number from 1 on."""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    raise ValueError("a whole number from 1 on")
+
+
+def share(value: object) -> float:
+    """A part of a whole, 0 to 1: a number in that range, or a percentage as text."""
+    try:
+        part = parse_percent(value) if isinstance(value, str) else float(str(value))
+    except (UsageError, ValueError):
+        part = -1.0
+    if isinstance(value, bool) or not 0 <= part <= 1:
+        raise ValueError('a percentage, such as "25%"')
+    return part
 
 
 def size(value: object) -> int:

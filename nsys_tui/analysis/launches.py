@@ -13,6 +13,7 @@ from nsys_tui.analysis.window import Scope
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.config import LaunchBoundConfig
     from nsys_tui.model.events import Bool, Int64, Operations
     from nsys_tui.model.report import Report
 
@@ -50,22 +51,6 @@ def stream_gaps(ops: Operations) -> Int64:
 
 
 @dataclass(frozen=True)
-class LaunchBoundRule:
-    """When a series of operations counts as launch-bound."""
-
-    operations: int = 20
-    """At least so many in a row."""
-    duration_ns: int = 20_000
-    """Each shorter than this."""
-    gap_ns: int = 50_000
-    """No idle time between two of them longer than this."""
-    idle_share: float = 0.25
-    """At least this part of the run is idle."""
-    late_share: float = 0.5
-    """In at least this part of them the call starts after the previous operation ended."""
-
-
-@dataclass(frozen=True)
 class LaunchBoundRun:
     """Many short operations in a row between which the device waits for the host."""
 
@@ -88,18 +73,23 @@ class LaunchBoundRun:
 
 
 def launch_bound_runs(
-    report: Report, scope: Scope | None = None, rule: LaunchBoundRule | None = None
+    report: Report, scope: Scope | None = None, rule: LaunchBoundConfig | None = None
 ) -> list[LaunchBoundRun]:
     """Launch-bound runs of the devices in scope, in order of device and time.
 
     A run is found on the whole trace and listed if it touches the window.
+
+    Args:
+        report: the report.
+        scope: window, devices, processes and streams.
+        rule: what counts as such a run; the user's settings by default.
     """
-    scope = scope or Scope()
+    scope, rule = scope or Scope(), rule or report.launch_bound
     ops = report.operations
     runs = [
         run
         for place in scope.device_rows(report)
-        for run in runs_of(report, place, scope.of_device(ops, place), rule or LaunchBoundRule())
+        for run in runs_of(report, place, scope.of_device(ops, place), rule)
     ]
     if scope.window is None:
         return runs
@@ -107,7 +97,7 @@ def launch_bound_runs(
 
 
 def runs_of(
-    report: Report, place: int, rows: NDArray[np.intp], rule: LaunchBoundRule
+    report: Report, place: int, rows: NDArray[np.intp], rule: LaunchBoundConfig
 ) -> list[LaunchBoundRun]:
     """Launch-bound runs among some operations of one device.
 
@@ -123,8 +113,8 @@ def runs_of(
     starts, ends = ops.start[rows], np.maximum(ops.end[rows], ops.start[rows])
     reach = np.maximum.accumulate(ends)
     gaps = np.append(0, np.maximum(starts[1:] - reach[:-1], 0))
-    short = ends - starts < rule.duration_ns
-    heads = short & (np.append(True, ~short[:-1]) | (gaps > rule.gap_ns))
+    short = ends - starts < rule.duration
+    heads = short & (np.append(True, ~short[:-1]) | (gaps > rule.gap))
     first = np.flatnonzero(heads)
     # A run ends where the next begins or a longer operation stands.
     stop = np.flatnonzero(heads | ~short)
@@ -143,8 +133,8 @@ def runs_of(
     late_count = late_before[last + 1] - late_before[first]
     until = np.maximum.reduceat(np.append(ends, 0), np.stack([first, last + 1], 1).ravel())[::2]
     width, operations = until - starts[first], last - first + 1
-    bound = idle / np.maximum(width, 1) >= rule.idle_share
-    bound &= late_count >= rule.late_share * operations
+    bound = idle / np.maximum(width, 1) >= rule.idle
+    bound &= late_count >= rule.late * operations
     gap_before = np.cumsum(gaps > 0)
     return [
         LaunchBoundRun(

@@ -55,10 +55,20 @@ COMMON: Final = (
 
 
 class Arguments:
-    """Values of a rule's parameters."""
+    """Values of a rule's parameters.
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = values
+    Args:
+        defaults: value of every parameter that was not given.
+        given: values that were.
+    """
+
+    def __init__(self, defaults: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+        self._given = given
+        self._values = {**defaults, **given}
+
+    def given(self, name: str, otherwise: float) -> float:
+        """A number where it was given, else another one than the parameter's default."""
+        return float(self._given.get(name, otherwise))
 
     def number(self, name: str) -> float:
         """A number."""
@@ -214,8 +224,8 @@ class Rule:
             NoDataError: a range is asked for where there are none.
         """
         defaults = {parameter.name: parameter.default for parameter in self.parameters}
-        values = defaults | dict(arguments or {})
-        result = self.look(_narrowed(case, values), Arguments(values))
+        given = dict(arguments or {})
+        result = self.look(_narrowed(case, defaults | given), Arguments(defaults, given))
         notes = list(result.notes)
         if result.hidden:
             notes.append(f"{result.hidden} more rows: {self.name}:rows=-1 shows all")

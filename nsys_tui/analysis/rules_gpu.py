@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -9,12 +10,12 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import coverages
 from nsys_tui.analysis.causes import Cause
-from nsys_tui.analysis.launches import LaunchBoundRule
 from nsys_tui.analysis.occupancy import LIMITS, occupancy
 from nsys_tui.analysis.rules import Arguments, Case, Parameter, Result, cut, plural, rule
 from nsys_tui.analysis.severity import Severity
 from nsys_tui.analysis.stall_rows import stall_groups
 from nsys_tui.analysis.stalls import Edge
+from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.table import Column, Unit
@@ -103,7 +104,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Findi
     )
 
 
-_BOUND: Final = LaunchBoundRule()
+_BOUND: Final = LaunchBoundConfig()
 
 
 @rule(
@@ -114,20 +115,25 @@ _BOUND: Final = LaunchBoundRule()
     nothing="No launch-bound phase.",
     parameters=(
         Parameter("operations", _BOUND.operations, "fewest operations of a run"),
-        Parameter("duration", _BOUND.duration_ns // 1000, "each shorter than this, in us"),
-        Parameter("gap", _BOUND.gap_ns // 1000, "no gap longer than this, in us"),
-        Parameter("idle", 100 * _BOUND.idle_share, "idle part of the run, in percent"),
+        Parameter("duration", _BOUND.duration // 1000, "each shorter than this, in us"),
+        Parameter("gap", _BOUND.gap // 1000, "no gap longer than this, in us"),
+        Parameter("idle", 100 * _BOUND.idle, "idle part of the run, in percent"),
     ),
 )
 def launch_bound(case: Case, arguments: Arguments) -> Result:
-    """Runs of short operations between which the device waits for the host."""
+    """Runs of short operations between which the device waits for the host.
+
+    The defaults are those of [analysis.launch_bound] in the configuration, where it has them.
+    """
     from nsys_tui.analysis.launches import launch_bound_runs
 
-    limits = LaunchBoundRule(
-        operations=arguments.count("operations"),
-        duration_ns=arguments.count("duration") * 1000,
-        gap_ns=arguments.count("gap") * 1000,
-        idle_share=arguments.number("idle") / 100,
+    own = case.report.launch_bound
+    limits = replace(
+        own,
+        operations=int(arguments.given("operations", own.operations)),
+        duration=int(arguments.given("duration", own.duration / 1000) * 1000),
+        gap=int(arguments.given("gap", own.gap / 1000) * 1000),
+        idle=arguments.given("idle", 100 * own.idle) / 100,
     )
     runs = launch_bound_runs(case.report, case.scope, limits)
     runs.sort(key=lambda run: -run.idle_ns)

@@ -14,7 +14,7 @@ import numpy as np
 
 from nsys_tui.analysis.causes import SHARES, Cause
 from nsys_tui.analysis.hostwork import HostWork
-from nsys_tui.analysis.launches import LaunchBoundRule, LaunchBoundRun, runs_of
+from nsys_tui.analysis.launches import LaunchBoundRun, runs_of
 from nsys_tui.analysis.waits import wait_causes
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
@@ -23,6 +23,7 @@ from nsys_tui.names import api_name
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.config import LaunchBoundConfig
     from nsys_tui.model.events import Bool, Int64, UInt8
     from nsys_tui.model.report import Report
 
@@ -133,7 +134,7 @@ def stalls(
     scope: Scope | None = None,
     *,
     threshold_ns: int = THRESHOLD_NS,
-    rule: LaunchBoundRule | None = None,
+    rule: LaunchBoundConfig | None = None,
     merge_runs: bool = True,
     work: HostWork | None = None,
 ) -> Stalls:
@@ -143,7 +144,7 @@ def stalls(
         report: the report; all event sets are loaded.
         scope: window, devices, processes and streams.
         threshold_ns: shorter gaps are only counted.
-        rule: what a launch-bound run is.
+        rule: what a launch-bound run is; the user's settings by default.
         merge_runs: False lists the gaps inside launch-bound runs one by one.
         work: of an earlier call on the same report, to save building it again.
     """
@@ -154,7 +155,7 @@ def stalls(
         rows = scope.of_device(report.operations, place)
         if not len(rows):
             continue
-        of_device = runs_of(report, place, rows, rule or LaunchBoundRule()) if merge_runs else []
+        of_device = runs_of(report, place, rows, rule or report.launch_bound) if merge_runs else []
         summed, gaps, idle = _device_stalls(report, place, scope, threshold_ns, of_device)
         totals.append(summed)
         found.append(_explained(report, work, gaps))

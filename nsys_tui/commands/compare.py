@@ -192,17 +192,18 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _parts(arguments: argparse.Namespace) -> list[_Part]:
     """Both sides, or the one that is compared with a baseline."""
-    from nsys_tui.commands.options import log_to
-    from nsys_tui.reader import open_report
+    from nsys_tui.commands.options import log_to, open_configured
+    from nsys_tui.config import load_config
 
     if arguments.log:
         log_to(arguments.log)
+    config = load_config()
     opened: dict[str, Report] = {}
 
     def report(path: str) -> Report:
         if path not in opened:
-            opened[path] = open_report(
-                Path(path), nsys=arguments.nsys, use_cache=not arguments.no_cache
+            opened[path] = open_configured(
+                Path(path), config, arguments.nsys, use_cache=not arguments.no_cache
             )
         return opened[path]
 

@@ -85,13 +85,15 @@ def open_configured(
     from nsys_tui.reader import open_report
 
     settle(config)
-    return open_report(
+    report = open_report(
         path,
         nsys=nsys or (None if config.nsys.path == "auto" else config.nsys.path),
         use_cache=use_cache,
         progress=progress,
         patterns=config.analysis.communication,
     )
+    report.launch_bound = config.analysis.launch_bound
+    return report
 
 
 def settle(config: Config) -> None:

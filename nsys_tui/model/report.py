@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
+from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model.capabilities import Capability, explain
 from nsys_tui.model.target import Device, Metadata, Stream, pid_of, tid_of
 
@@ -184,6 +185,8 @@ class Report:
         self._guard = threading.Lock()
         self.path = source.path
         self.metadata: Metadata = source.metadata
+        self.launch_bound = LaunchBoundConfig()
+        """What the user calls a launch-bound phase; set where the report is opened."""
 
     @property
     def name(self) -> str:

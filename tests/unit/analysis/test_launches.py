@@ -7,13 +7,9 @@ import pytest
 from synth import Synth
 
 from nsys_tui.analysis.innermost import segments
-from nsys_tui.analysis.launches import (
-    LaunchBoundRule,
-    launch_bound_runs,
-    launches,
-    stream_gaps,
-)
+from nsys_tui.analysis.launches import launch_bound_runs, launches, stream_gaps
 from nsys_tui.analysis.window import Scope
+from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -91,7 +87,7 @@ def test_the_limits_of_a_run(tmp_path: Path, shape: dict[str, int], found: int) 
 
 def test_the_constants_can_be_set_and_a_window_chooses(tmp_path: Path) -> None:
     report = many(tmp_path, 12)
-    rule = LaunchBoundRule(operations=10)
+    rule = LaunchBoundConfig(operations=10)
     assert len(launch_bound_runs(report, rule=rule)) == 1
     assert launch_bound_runs(report, Scope(window=(10**9, 2 * 10**9)), rule) == []
 

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 import pytest
 from synth import Synth
 
+from nsys_tui.analysis.findings import RULES
+from nsys_tui.analysis.rules import Case
+from nsys_tui.analysis.stalls import stalls
 from nsys_tui.commands.options import open_configured
 from nsys_tui.config import load_config
 from nsys_tui.errors import ConfigError
@@ -28,6 +31,40 @@ def test_own_communication_patterns_change_the_category(tmp_path: Path) -> None:
     assert open_configured(report, config).operations.category.tolist() == [Category.COMM]
     plain = open_configured(report, load_config(environ={}))
     assert plain.operations.category.tolist() == [Category.COMPUTE]
+
+
+def test_what_counts_as_launch_bound_is_the_same_for_stalls_and_rule(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(1).gpu()
+    for start in range(0, 12 * 40_000, 40_000):
+        synth.launch("k", (start, start + 5_000), (start + 10_000, start + 25_000))
+    path = synth.write()
+    few = "[analysis.launch_bound]\noperations = 12\n"
+    for text, runs in (
+        ("", 0),
+        (few, 1),
+        (few + 'duration = "15us"\n', 0),
+        (few + 'idle = "70%"', 0),
+    ):
+        report = open_configured(path, load_config(configured(tmp_path, text), environ={}))
+        assert len(stalls(report).runs) == runs
+        outcome = RULES["launch_bound"].run(Case(report))
+        assert (len(outcome.table), len(outcome.findings)) == (runs, runs)
+    asked = RULES["launch_bound"].run(Case(report), {"operations": 10, "idle": 25.0})
+    assert len(asked.table) == 1
+
+
+@pytest.mark.parametrize("value", ["0", "true", "2.5", '"many"'])
+def test_a_bad_count_names_file_and_key(tmp_path: Path, value: str) -> None:
+    path = configured(tmp_path, f"[analysis]\nlaunch_bound = {{ operations = {value} }}\n")
+    with pytest.raises(ConfigError, match=r"analysis\.launch_bound\.operations must be a whole"):
+        load_config(path, environ={})
+
+
+@pytest.mark.parametrize("value", ["25", "-0.1", "true", '"some"', '"120%"'])
+def test_a_bad_share_names_file_and_key(tmp_path: Path, value: str) -> None:
+    path = configured(tmp_path, f"[analysis.launch_bound]\nidle = {value}\n")
+    with pytest.raises(ConfigError, match=r"analysis\.launch_bound\.idle must be a percentage"):
+        load_config(path, environ={})
 
 
 def test_a_bad_pattern_names_file_and_key(tmp_path: Path) -> None:
