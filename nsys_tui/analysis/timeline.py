@@ -97,6 +97,11 @@ class Section:
     NVTX, GPU, HOST, METRICS = range(4)
 
 
+def gpu_key(place: int) -> str:
+    """Key of a device's own row."""
+    return f"gpu:{place}"
+
+
 def arrange(tracks: Iterable[Track]) -> tuple[Track, ...]:
     """All tracks in order, each key once; headings lend their row to their first lane."""
     ordered = sorted({track.key: track for track in tracks}.values(), key=lambda t: t.order)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.memory import DeviceMemory, device_memory
-from nsys_tui.analysis.timeline import Counter, Section, Shape, Track
+from nsys_tui.analysis.timeline import Counter, Section, Shape, Track, gpu_key
 from nsys_tui.analysis.timeline_summary import Summary
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 
 ROWS: Final = 1_000_000
 """Operations whose range is looked up at a time."""
-
-
-def gpu_key(place: int) -> str:
-    """Key of a device's own row."""
-    return f"gpu:{place}"
 
 
 def stream_tracks(ops: Operations, *, apart: bool = True) -> list[Track]:

@@ -8,8 +8,9 @@ from textual.containers import Horizontal
 
 from nsys_tui.analysis.finding import Finding
 from nsys_tui.analysis.overview import Overview, overview
+from nsys_tui.analysis.timeline import gpu_key
 from nsys_tui.render.glyphs import glyphs_for
-from nsys_tui.state import Selection, Window
+from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.ui.keymap import SCREENS, Action, bindings
 from nsys_tui.ui.screens import overview_data as data
 from nsys_tui.ui.screens import overview_panes as panes
@@ -288,8 +289,13 @@ class OverviewScreen(ReportScreen):
         start, end = finding.window
         margin = max((end - start) // 5, 1)
         selection = Selection("finding", (finding.rule, start, end), Window(start, end), (), label)
-        window = Window(start - margin, end + margin)
-        self._go(names[0] if names else "timeline", window=window, selection=selection)
+        changes: dict[str, Any] = {
+            "window": Window(start - margin, end + margin),
+            "selection": selection,
+        }
+        if finding.place is not None:
+            changes["cursor"] = Cursor(start, gpu_key(finding.place))
+        self._go(names[0] if names else "timeline", **changes)
 
     def on_trace_pane_opened(self, message: TracePane.Opened) -> None:
         """The timeline, around the cursor."""

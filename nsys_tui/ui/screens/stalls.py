@@ -10,6 +10,7 @@ from textual.containers import Horizontal, Vertical
 
 from nsys_tui.analysis.hostwork import HostWork
 from nsys_tui.analysis.stalls import stalls
+from nsys_tui.analysis.timeline import gpu_key
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.state import Cursor, Selection, Window
@@ -351,7 +352,7 @@ class StallsScreen(ReportScreen):
         app.show(
             "timeline",
             window=window_around(span, self.session.extent),
-            cursor=Cursor(stall.start),
+            cursor=Cursor(stall.start, gpu_key(stall.place)),
             selection=Selection("gap", key, span, label=stall.label),
         )
 

@@ -58,10 +58,10 @@ class TimelineScreen(Marking, Searching, Moving, Arranging, Exporting):
             self.app.copy(self.store.naming(picked.events)(picked.row), "1 name")
 
     def action_copy_row(self) -> None:
-        """Copies the facts of the selected event."""
-        if (facts := self.facts) is not None and self.picked is not None:
+        """Copies the facts of what is selected."""
+        if (facts := self.facts) is not None and self.state.selection is not None:
             lines = [f"name\t{facts.title}", *(f"{name}\t{text}" for name, text in facts.facts)]
-            self.app.copy("\n".join(lines), "1 event")
+            self.app.copy("\n".join(lines), "1 event" if self.picked is not None else "facts")
 
     def info(self) -> tuple[str, str]:
         """What the lanes show, and hints that belong to the report."""

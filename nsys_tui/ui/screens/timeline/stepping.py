@@ -13,10 +13,10 @@ from nsys_tui.model.events import ApiCalls, EventSet, Operations, Syncs, ThreadE
 from nsys_tui.state import Cursor
 from nsys_tui.ui.latest import Latest
 from nsys_tui.ui.screens.timeline.core import TimelineCore
+from nsys_tui.ui.screens.timeline.evidence import EVIDENCE, evidence_facts, span_facts
 from nsys_tui.ui.screens.timeline.facts_lines import NAME, column_lines, flowing_lines
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.timeline_painter import Picked
-from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.timeline import Track
@@ -42,6 +42,12 @@ class Stepping(TimelineCore):
         self.looking.reset()
         self.facts = None
         super().show_report()
+
+    def load_finished(self) -> None:
+        """Why a GPU stood idle can be told now."""
+        super().load_finished()
+        if self.picked is None:
+            self.show_facts()
 
     def _place(self, track: Track, lanes: tuple[Lane, ...]) -> Step:
         """Where the cursor stands in a row: on the selected event, or at its moment."""
@@ -202,23 +208,21 @@ class Stepping(TimelineCore):
         """Shows the facts of the selected event, or what the keys would do."""
         picked, report = self.picked, self.report
         if picked is None or report is None:
-            self._show_no_event()
+            self._show_evidence()
             return
         names = self.state.display.names
         self.looking.ask(lambda: facts_of(report, picked.events, picked.row, names, self._exactly))
 
-    def _show_no_event(self) -> None:
+    def _show_evidence(self) -> None:
         """What another screen sent here that is no event, such as a gap; else what keys do."""
-        selection = self.state.selection
+        session, selection = self.session, self.state.selection
         if selection is None or selection.span is None or selection.kind == "area":
+            self.facts = None
             self._say_facts("Nothing selected", [[(" tab snaps to an event, . steps on", NAME)]])
             return
-        start, end = selection.span
-        facts = Facts(
-            f"{selection.kind} {selection.label}".strip(),
-            (("start", self._exactly(start)), ("dur", format_duration(end - start))),
-        )
-        self._show_facts(facts)
+        self._show_facts(span_facts(selection, self._exactly))
+        if session.finished and selection.kind in EVIDENCE:
+            self.looking.ask(lambda: evidence_facts(session, selection, self._exactly))
 
     def _exactly(self, time: int) -> str:
         from nsys_tui.ui.times import moment_text
@@ -226,7 +230,7 @@ class Stepping(TimelineCore):
         return moment_text(time, 1000, self.state.display.time, self.report, self.window.start)
 
     def _take_facts(self, found: Facts) -> None:
-        if self.picked is not None:
+        if self.state.selection is not None and self.state.selection.kind != "area":
             self._show_facts(found)
 
     def _show_facts(self, found: Facts) -> None:
@@ -256,7 +260,8 @@ class Stepping(TimelineCore):
             picked = self.current()
             track = self.row
             if picked is None or track is None:
-                self.app.say("no event here")
+                if self.facts is None or not self._open_pane(self.query_one("#facts", LinePane)):
+                    self.app.say("no event here")
                 return
             self.select(picked.events, picked.row, self.cursor_time, track.key)
             return

@@ -1,0 +1,102 @@
+"""Facts of what another screen sends to the timeline and is no event: an idle gap, a finding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_tui.analysis.causes import Cause
+from nsys_tui.analysis.stall_rows import stall_rows
+from nsys_tui.analysis.stalls import stalls
+from nsys_tui.analysis.timeline_facts import Facts
+from nsys_tui.analysis.window import Scope
+from nsys_tui.units import format_count, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from nsys_tui.analysis.finding import Finding
+    from nsys_tui.analysis.hostwork import HostWork
+    from nsys_tui.analysis.stall_rows import StallRow
+    from nsys_tui.model.report import Report
+
+    Fact = tuple[str, str]
+    Moment = Callable[[int], str]
+
+
+def gap_facts(
+    report: Report, work: HostWork, gap: tuple[int, int, int], moment: Moment
+) -> Facts | None:
+    """What is known about an idle gap or a launch-bound run.
+
+    Args:
+        report: its report; all event sets are loaded.
+        work: what the host did.
+        gap: place of the device, start and end in ns.
+        moment: writes a time.
+
+    Returns:
+        None where the device is not idle from that start to that end.
+    """
+    place, start, end = gap
+    if not 0 <= place < len(report.devices) or end <= start:
+        return None
+    scope = Scope((start, end), frozenset((place,)))
+    found = stalls(report, scope, threshold_ns=0, work=work)
+    rows = (row for row in stall_rows(report, found) if (row.start, row.end) == (start, end))
+    row = next(rows, None)
+    if row is None:
+        return None
+    return Facts(f"{row.kind}: {row.label}", tuple(_of_stall(report, row, moment)))
+
+
+def _of_stall(report: Report, row: StallRow, moment: Moment) -> Iterator[Fact]:
+    yield ("start", moment(row.start))
+    yield ("dur", format_duration(row.length_ns))
+    yield ("GPU", _gpu(report, row.place))
+    yield ("cause", row.label)
+    if row.kind == "run":
+        yield ("idle", f"{format_duration(row.idle_ns)} in {format_count(row.gaps)} gaps")
+    if row.thread >= 0:
+        yield ("thread", report.thread_name(row.thread))
+    if row.call:
+        yield ("call", row.call)
+    if row.range:
+        yield ("range", row.range)
+    labels = {cause.key: cause.label for cause in Cause}
+    shares = sorted(row.shares.items(), key=lambda item: -item[1])
+    if len(shares) > 1:
+        parts = (f"{labels[key]} {format_duration(ns, 3)}" for key, ns in shares)
+        yield ("meanwhile", ", ".join(parts))
+    if row.previous:
+        yield ("before", row.previous)
+    if row.next:
+        yield ("after", row.next)
+
+
+def _gpu(report: Report, place: int) -> str:
+    return report.devices[place].label.removeprefix("GPU ")
+
+
+def finding_facts(report: Report, finding: Finding, moment: Moment) -> Facts:
+    """What a finding says.
+
+    Args:
+        report: its report.
+        finding: one with or without a window.
+        moment: writes a time.
+    """
+    facts: list[Fact] = []
+    if finding.window is not None:
+        start, end = finding.window
+        facts += [("start", moment(start)), ("dur", format_duration(end - start))]
+    if finding.place is not None and finding.place < len(report.devices):
+        facts.append(("GPU", _gpu(report, finding.place)))
+    facts += [
+        ("finding", finding.title),
+        ("severity", str(finding.severity)),
+        ("rule", finding.rule),
+    ]
+    if finding.saved_ns:
+        facts.append(("could save", format_duration(finding.saved_ns, 3)))
+    facts.append(("advice", finding.advice))
+    return Facts(f"finding: {finding.title}", tuple(facts))
