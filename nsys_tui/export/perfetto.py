@@ -78,6 +78,24 @@ def trace(report: Report, scope: Scope | None = None) -> Iterator[str]:
     yield "\n]}\n"
 
 
+def event_count(report: Report, scope: Scope | None = None) -> int:
+    """How many slices and arrows a trace has, for progress."""
+    chosen = scope or Scope()
+    ops, api = report.operations, report.api
+    work = row_numbers(ops, chosen.operations(ops))
+    launched = report.calls[work]
+    calls = row_numbers(api, chosen.threads(api))
+    calls = calls[api.real[calls]]
+    others = (report.ranges, report.osrt, report.host_events)
+    return (
+        len(work)
+        + int((launched >= 0).sum())
+        + len(calls)
+        + int(np.isin(launched, calls).sum())
+        + sum(len(row_numbers(events, chosen.threads(events))) for events in others)
+    )
+
+
 def _events(report: Report, scope: Scope) -> Iterator[dict[str, Any]]:
     tracks = _Tracks()
     for source in (

@@ -12,6 +12,10 @@ from textual.geometry import Offset
 from tui.test_timeline_frames import US, demo, handmade
 from tui.timeline_pilot import running, settled, text
 
+from nsys_tui.analysis.window import Scope
+from nsys_tui.cli import main
+from nsys_tui.export.perfetto import event_count, trace
+from nsys_tui.reader import open_report
 from nsys_tui.state import Window
 
 if TYPE_CHECKING:
@@ -469,15 +473,60 @@ async def test_another_screen_can_send_a_window_and_a_selection(handmade: Path) 
         assert app.front.SCREEN == "overview"
 
 
-async def test_the_window_can_be_written_as_a_trace(
+async def test_window_and_area_are_written_as_the_command_writes_them(
     handmade: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     async with running(handmade) as pilot:
-        body = await press(pilot, "2", ".", "f", "e", "enter")
-        assert "written: " in body
-        events = json.loads((tmp_path / "hand.trace.json").read_text())["traceEvents"]
-        names = {event["name"] for event in events if event["ph"] == "X"}
-        assert "gemm(float*)" in names
-        assert "tiny(int)" not in names, "it lies outside the window"
+        assert "written: " in await press(pilot, "2", ".", "f", "e", "enter")
+        window = app_of(pilot).state.window
+        shown = (tmp_path / "hand.trace.json").read_bytes()
         assert "exists already" in await press(pilot, "e", "enter")
+        assert (tmp_path / "hand.trace.json").read_bytes() == shown
+        await press(pilot, "escape", "v", *["right"] * 8, "v")
+        area = app_of(pilot).state.selection.span
+        await press(pilot, "e", *["backspace"] * 40, *"area.json", "enter")
+    for name, (start, end) in {"hand.trace.json": window, "area.json": area}.items():
+        wanted = tmp_path / "wanted.json"
+        span = f"{start}ns/{end}ns"
+        command = ["export", str(handmade), "--perfetto", str(wanted), "--window", span]
+        assert main([*command, "--force-overwrite"]) == 0
+        assert (tmp_path / name).read_bytes() == wanted.read_bytes()
+    events = json.loads(shown)["traceEvents"]
+    slices = [event for event in events if event["ph"] == "X"]
+    assert "gemm(float*)" in {event["name"] for event in slices}
+    assert "tiny(int)" not in {event["name"] for event in slices}, "it lies outside the window"
+    inside = query(
+        handmade,
+        "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start < ? AND end > ?",
+        window.end,
+        window.start,
+    )[0][0]
+    assert sum(event["pid"] >= 1 << 24 for event in slices) == inside
+
+
+async def test_a_cancelled_trace_leaves_no_file(
+    handmade: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with running(handmade) as pilot:
+        app = app_of(pilot)
+
+        def endless(*_: object) -> Any:
+            while True:
+                app.session.cancel.set()  # as Escape does while the line of progress stands
+                yield "x"
+
+        monkeypatch.setattr("nsys_tui.ui.screens.timeline.exporting.trace", endless)
+        await press(pilot, "2", "e", "enter")
+        assert list(tmp_path.iterdir()) == []
+        assert app.error is None
+
+
+def test_the_events_of_a_trace_are_counted_beforehand(demo: Path) -> None:
+    report = open_report(demo, use_cache=False)
+    lo, hi = report.extent
+    for window in (None, (lo + (hi - lo) // 2, hi - (hi - lo) // 4)):
+        scope = Scope(window)
+        events = json.loads("".join(trace(report, scope)))["traceEvents"]
+        assert event_count(report, scope) == sum(event["ph"] != "M" for event in events) > 100

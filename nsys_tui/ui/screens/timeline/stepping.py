@@ -256,18 +256,31 @@ class Stepping(TimelineCore):
         if selection is not None and selection.kind == "area":
             self._open_pane(self.query_one("#area", LinePane))
             return
+        facts = self.query_one("#facts", LinePane)
         if self.picked is None:
-            picked = self.current()
-            track = self.row
-            if picked is None or track is None:
-                if self.facts is None or not self._open_pane(self.query_one("#facts", LinePane)):
-                    self.app.say("no event here")
-                return
+            if not (self.on_evidence and self._open_pane(facts)):
+                self._select_here()
+            return
+        if not self._open_pane(facts):
+            self.open_stack()
+
+    @property
+    def on_evidence(self) -> bool:
+        """Whether the cursor stands where a gap or finding begins that is selected."""
+        selection = self.state.selection
+        return (
+            selection is not None
+            and selection.kind in EVIDENCE
+            and selection.span is not None
+            and selection.span.start == self.cursor_time
+        )
+
+    def _select_here(self) -> None:
+        picked, track = self.current(), self.row
+        if picked is None or track is None:
+            self.app.say("no event here")
+        else:
             self.select(picked.events, picked.row, self.cursor_time, track.key)
-            return
-        if self._open_pane(self.query_one("#facts", LinePane)):
-            return
-        self.open_stack()
 
     def _open_pane(self, side: LinePane) -> bool:
         """Goes to a pane at the side, or has the strip fill the screen; False if it is there."""
