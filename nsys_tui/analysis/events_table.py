@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from nsys_tui.analysis.kernel_table import stream_labels
-from nsys_tui.analysis.timeline import gpu_key
-from nsys_tui.analysis.timeline_events import codes_of, texts_of
-from nsys_tui.analysis.timeline_host import sync_threads, thread_key
+from nsys_tui.analysis.timeline.events import codes_of, texts_of
+from nsys_tui.analysis.timeline.host import sync_threads, thread_key
+from nsys_tui.analysis.timeline.tracks import gpu_key
 from nsys_tui.analysis.window import row_numbers, touching
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import (

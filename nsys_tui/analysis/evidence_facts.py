@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_tui.analysis.causes import Cause
-from nsys_tui.analysis.stall_rows import stall_rows
-from nsys_tui.analysis.stalls import stalls
-from nsys_tui.analysis.timeline_facts import Facts
+from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.stalls.gaps import stalls
+from nsys_tui.analysis.stalls.rows import stall_rows
+from nsys_tui.analysis.timeline.facts import Facts
 from nsys_tui.analysis.window import Scope
 from nsys_tui.units import format_count, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from nsys_tui.analysis.finding import Finding
-    from nsys_tui.analysis.hostwork import HostWork
-    from nsys_tui.analysis.stall_rows import StallRow
+    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.analysis.stalls.hostwork import HostWork
+    from nsys_tui.analysis.stalls.rows import StallRow
     from nsys_tui.model.report import Report
 
     Fact = tuple[str, str]

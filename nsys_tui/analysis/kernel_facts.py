@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.operation_paths import OperationPaths
+    from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
     from nsys_tui.model.events import Int64, Operations
     from nsys_tui.model.report import Report
 

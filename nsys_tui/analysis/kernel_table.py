@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.grouping import Float64
-    from nsys_tui.analysis.operation_paths import OperationPaths
+    from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import Int32, Int64, Operations, UInt8
     from nsys_tui.model.report import Report

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.grouping import grouped_union, regroup
-from nsys_tui.analysis.registry import Columns, report
-from nsys_tui.analysis.summary import NAME, moments, pick, summarise
+from nsys_tui.analysis.stats.registry import Columns, report
+from nsys_tui.analysis.stats.summary import NAME, moments, pick, summarise
 from nsys_tui.analysis.window import EVERYTHING, clipped
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.events import EventSet
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.query import Query
+    from nsys_tui.analysis.stats.query import Query
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from nsys_tui.analysis.finding import Finding
-    from nsys_tui.analysis.rules import Case, Outcome
+    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.analysis.rules.register import Case, Outcome
     from nsys_tui.model.report import Report
 
 SEVERITIES = ("high", "medium", "low")
@@ -55,9 +55,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints findings, or the tables of rules."""
-    from nsys_tui.analysis.findings import RULES, gravest, ranked
-    from nsys_tui.analysis.rules import Case, parse_rule
-    from nsys_tui.analysis.severity import Severity
+    from nsys_tui.analysis.rules.findings import RULES, gravest, ranked
+    from nsys_tui.analysis.rules.register import Case, parse_rule
+    from nsys_tui.analysis.rules.severity import Severity
     from nsys_tui.commands.sections import sections_text
 
     if arguments.help_rules:
@@ -158,8 +158,8 @@ def _advised(outcome: Outcome) -> Table:
 
 def rules_help() -> str:
     """Every rule with what it looks for and its parameters."""
-    from nsys_tui.analysis.findings import RULES
-    from nsys_tui.analysis.rules import COMMON
+    from nsys_tui.analysis.rules.findings import RULES
+    from nsys_tui.analysis.rules.register import COMMON
 
     lines: list[str] = []
     for rule in RULES.values():

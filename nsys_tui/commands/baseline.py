@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _save(arguments: argparse.Namespace) -> int:
-    from nsys_tui.analysis.compare_measure import measure, plan
+    from nsys_tui.analysis.compare.measure import measure, plan
     from nsys_tui.analysis.window import Scope
     from nsys_tui.export import baselines
     from nsys_tui.reader.cache import report_id

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from nsys_tui.analysis.nccl_calls import Calls
-    from nsys_tui.analysis.nccl_ranks import Traced
-    from nsys_tui.analysis.nccl_result import Collectives
+    from nsys_tui.analysis.nccl.calls import Calls
+    from nsys_tui.analysis.nccl.ranks import Traced
+    from nsys_tui.analysis.nccl.result import Collectives
 
 _SECTIONS = ("operations", "ranks", "collectives")
 _ROWS_OF_TEXT = 20
@@ -95,7 +95,7 @@ def open_traced(
     Raises:
         UnreadableReportError: a file is no usable report.
     """
-    from nsys_tui.analysis.nccl_ranks import Traced
+    from nsys_tui.analysis.nccl.ranks import Traced
     from nsys_tui.commands.options import open_configured
     from nsys_tui.config import load_config
 
@@ -122,8 +122,8 @@ def join(traced: Sequence[Traced], logged: Calls | None) -> Collectives:
         NoDataError: there are none; the message says why and what would record them.
         UsageError: a rank was given for a report of several.
     """
-    from nsys_tui.analysis.nccl import collectives
-    from nsys_tui.analysis.nccl_match import nccl_kernels
+    from nsys_tui.analysis.nccl.collectives import collectives
+    from nsys_tui.analysis.nccl.match import nccl_kernels
     from nsys_tui.model.capabilities import Capability
 
     for one in traced:
@@ -151,7 +151,7 @@ def print_collectives(
     found: Collectives, fmt: str, sections: Sequence[str] | None, top: int | None
 ) -> None:
     """Prints tables, or everything as JSON."""
-    from nsys_tui.analysis.nccl_tables import TABLES
+    from nsys_tui.analysis.nccl.tables import TABLES
     from nsys_tui.commands.sections import sections_text
     from nsys_tui.text.tables import chunks
 
@@ -170,8 +170,8 @@ def print_collectives(
 
 def as_json(found: Collectives) -> dict[str, Any]:
     """Every figure with its plain unit: ns, bytes, bytes per second; null where not known."""
-    from nsys_tui.analysis.nccl_match import How
-    from nsys_tui.analysis.nccl_tables import HOW
+    from nsys_tui.analysis.nccl.match import How
+    from nsys_tui.analysis.nccl.tables import HOW
 
     parts = found.parts
     ranks: list[list[dict[str, Any]]] = [[] for _ in range(len(found))]
@@ -200,8 +200,8 @@ def as_json(found: Collectives) -> dict[str, Any]:
 
 
 def _one(found: Collectives, place: int, ranks: list[dict[str, Any]]) -> dict[str, Any]:
-    from nsys_tui.analysis.nccl_match import How
-    from nsys_tui.analysis.nccl_tables import HOW
+    from nsys_tui.analysis.nccl.match import How
+    from nsys_tui.analysis.nccl.tables import HOW
 
     return {
         "operation": found.label[place],

@@ -16,9 +16,9 @@ from nsys_tui.units import parse_percent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nsys_tui.analysis.compare import Comparison
-    from nsys_tui.analysis.compare_measure import Plan
-    from nsys_tui.analysis.compare_side import Side
+    from nsys_tui.analysis.compare.comparison import Comparison
+    from nsys_tui.analysis.compare.measure import Plan
+    from nsys_tui.analysis.compare.side import Side
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
 
@@ -132,8 +132,8 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         UsageError: the arguments do not name two sides.
     """
-    from nsys_tui.analysis.compare import compare
-    from nsys_tui.analysis.compare_stats import SEED, THRESHOLD
+    from nsys_tui.analysis.compare.comparison import compare
+    from nsys_tui.analysis.compare.stats import SEED, THRESHOLD
 
     _check(arguments)
     gate = None if arguments.gate is None else parse_percent(arguments.gate)
@@ -216,7 +216,7 @@ def _parts(arguments: argparse.Namespace) -> list[_Part]:
 
 
 def _part(arguments: argparse.Namespace, report: Report, letter: str) -> _Part:
-    from nsys_tui.analysis.compare_measure import plan
+    from nsys_tui.analysis.compare.measure import plan
     from nsys_tui.reader.cache import report_id
 
     window = getattr(arguments, f"window_{letter}")
@@ -242,8 +242,8 @@ def _part(arguments: argparse.Namespace, report: Report, letter: str) -> _Part:
 
 def _iteration(report: Report, scope: Scope, chosen: str, pattern: str | None) -> tuple[Scope, str]:
     """The scope cut to one iteration, and what it is called."""
-    from nsys_tui.analysis.compare_measure import iteration_scope
-    from nsys_tui.analysis.iterations import find_iterations
+    from nsys_tui.analysis.compare.measure import iteration_scope
+    from nsys_tui.analysis.iterations.finding import find_iterations
 
     found = find_iterations(report, pattern, scope)
     number = int(chosen) if chosen.isdecimal() else -1
@@ -262,8 +262,8 @@ def _iteration(report: Report, scope: Scope, chosen: str, pattern: str | None) -
 def _sides(arguments: argparse.Namespace, parts: list[_Part]) -> tuple[Side, Side]:
     from dataclasses import replace
 
-    from nsys_tui.analysis.compare import measure_both
-    from nsys_tui.analysis.compare_measure import measure
+    from nsys_tui.analysis.compare.comparison import measure_both
+    from nsys_tui.analysis.compare.measure import measure
     from nsys_tui.export import baselines
 
     if arguments.baseline is None:
@@ -309,7 +309,7 @@ def _chosen(data: dict[str, Any], sections: list[str] | None) -> dict[str, Any]:
 
 
 def _stacks(arguments: argparse.Namespace, parts: list[_Part]) -> None:
-    from nsys_tui.analysis.compare_stacks import differential_stacks
+    from nsys_tui.analysis.compare.stacks import differential_stacks
     from nsys_tui.export.differential import differential_graph, differential_lines
 
     first, second = parts

@@ -65,8 +65,8 @@ def _table(report: Report, name: str, scope: Scope, clip: bool) -> Table:
         from nsys_tui.export.events import event_table
 
         return event_table(report, name, scope)
-    from nsys_tui.analysis.query import Query
-    from nsys_tui.analysis.reports import run_report
+    from nsys_tui.analysis.stats.query import Query
+    from nsys_tui.analysis.stats.reports import run_report
 
     return run_report(report, name, Query(report, scope, clip=clip))
 

@@ -13,7 +13,7 @@ from nsys_tui.model.table import Column, Table, Unit
 if TYPE_CHECKING:
     import argparse
 
-    from nsys_tui.analysis.iteration_table import IterationTable, Spread
+    from nsys_tui.analysis.iterations.table import IterationTable, Spread
     from nsys_tui.model.report import Report
 
 SHOWN: Final = 100
@@ -50,7 +50,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the iterations of one report."""
-    from nsys_tui.analysis.iteration_table import iteration_table
+    from nsys_tui.analysis.iterations.table import iteration_table
     from nsys_tui.commands.sections import sections_text
 
     report = open_from(arguments)

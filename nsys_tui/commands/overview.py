@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import argparse
 
     from nsys_tui.analysis.breakdown import DeviceSplit
+    from nsys_tui.analysis.iterations.pieces import Pieces
     from nsys_tui.analysis.memory import DeviceMemory
     from nsys_tui.analysis.overview import Overview, TopName
-    from nsys_tui.analysis.pieces import Pieces
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
 
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _pieces(arguments: argparse.Namespace, report: Report, scope: Scope) -> Pieces | None:
-    from nsys_tui.analysis.pieces import iteration_pieces, range_pieces
+    from nsys_tui.analysis.iterations.pieces import iteration_pieces, range_pieces
 
     if arguments.iteration is not None or arguments.each == "iteration":
         return iteration_pieces(report, arguments.iteration, scope)

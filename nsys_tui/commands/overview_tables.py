@@ -10,9 +10,9 @@ from nsys_tui.model.table import Column, Table, Unit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nsys_tui.analysis.iterations.pieces import Pieces
     from nsys_tui.analysis.memory import DeviceMemory
     from nsys_tui.analysis.overview import Overview, TopName
-    from nsys_tui.analysis.pieces import Pieces
     from nsys_tui.model.report import Report
 
 

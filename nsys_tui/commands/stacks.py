@@ -15,8 +15,8 @@ from nsys_tui.units import format_count, format_duration, format_share
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nsys_tui.analysis.frames import FrameRules
-    from nsys_tui.analysis.stacks import Stacks
+    from nsys_tui.analysis.stacks.folding import Stacks
+    from nsys_tui.analysis.stacks.frames import FrameRules
     from nsys_tui.model.report import Report
 
 _EPILOG = """\
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _fold(arguments: argparse.Namespace, report: Report) -> Stacks:
-    from nsys_tui.analysis.stacks import StackSource, call_stacks, cpu_stacks, gpu_stacks
+    from nsys_tui.analysis.stacks.folding import StackSource, call_stacks, cpu_stacks, gpu_stacks
 
     source, rules = StackSource(arguments.source), _rules(arguments)
     if source is not StackSource.GPU and arguments.across_threads:
@@ -122,7 +122,7 @@ def _fold(arguments: argparse.Namespace, report: Report) -> Stacks:
 
 
 def _rules(arguments: argparse.Namespace) -> FrameRules:
-    from nsys_tui.analysis.frames import FrameRules
+    from nsys_tui.analysis.stacks.frames import FrameRules
 
     preset = arguments.preset == "llm.c"
     rules = FrameRules()

@@ -13,8 +13,8 @@ from nsys_tui.model.table import Column, Table, Unit
 if TYPE_CHECKING:
     import argparse
 
-    from nsys_tui.analysis.stall_rows import StallGroup, StallRow
-    from nsys_tui.analysis.stalls import IdleTotals, Stalls
+    from nsys_tui.analysis.stalls.gaps import IdleTotals, Stalls
+    from nsys_tui.analysis.stalls.rows import StallGroup, StallRow
     from nsys_tui.model.report import Report
 
 SHOWN = 40
@@ -58,8 +58,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the stalls of one report."""
-    from nsys_tui.analysis.stall_rows import stall_groups, stall_rows
-    from nsys_tui.analysis.stalls import stalls
+    from nsys_tui.analysis.stalls.gaps import stalls
+    from nsys_tui.analysis.stalls.rows import stall_groups, stall_rows
     from nsys_tui.commands.sections import sections_text
     from nsys_tui.errors import NoDataError
     from nsys_tui.model.capabilities import Capability
@@ -105,7 +105,7 @@ def as_json(
     groups: dict[str, list[StallGroup]],
 ) -> dict[str, Any]:
     """Stalls as JSON values, times in ns."""
-    from nsys_tui.analysis.stall_rows import row_count
+    from nsys_tui.analysis.stalls.rows import row_count
 
     return {
         "report": report.name,
@@ -192,7 +192,7 @@ def _thread(report: Report, row: StallRow) -> str:
 
 
 def _notes(report: Report, result: Stalls, shown: int) -> list[str]:
-    from nsys_tui.analysis.stall_rows import row_count
+    from nsys_tui.analysis.stalls.rows import row_count
     from nsys_tui.model.capabilities import Capability
 
     hidden = row_count(result) - shown

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import IO
 
-    from nsys_tui.analysis.query import Query
-    from nsys_tui.analysis.reports import Wanted
+    from nsys_tui.analysis.stats.query import Query
+    from nsys_tui.analysis.stats.reports import Wanted
     from nsys_tui.model.report import Report
     from nsys_tui.model.table import Table
 
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _jobs(arguments: argparse.Namespace) -> list[Job]:
-    from nsys_tui.analysis.reports import DEFAULT, parse
+    from nsys_tui.analysis.stats.reports import DEFAULT, parse
 
     reports = [parse(name) for name in _listed(arguments.reports) or DEFAULT]
     outputs = _listed(arguments.outputs) or [CONSOLE]
@@ -144,8 +144,8 @@ def _listed(values: Sequence[str]) -> list[str]:
 
 
 def _query(arguments: argparse.Namespace, report: Report) -> Query:
-    from nsys_tui.analysis.nvtx_filter import find_instance
-    from nsys_tui.analysis.query import Query
+    from nsys_tui.analysis.stats.nvtx_filter import find_instance
+    from nsys_tui.analysis.stats.query import Query
     from nsys_tui.model.target import pid_of
     from nsys_tui.units import parse_window
 
@@ -248,8 +248,8 @@ class _Printer:
         return table
 
     def _computed(self, wanted: Wanted) -> Table:
-        from nsys_tui.analysis.reports import compute
-        from nsys_tui.analysis.split import by_device, by_rank, compute_parts
+        from nsys_tui.analysis.stats.reports import compute
+        from nsys_tui.analysis.stats.split import by_device, by_rank, compute_parts
 
         if self.arguments.by_rank:
             return compute_parts(wanted, by_rank(self.query), "Rank")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from nsys_tui.text.formats import FORMATS, options_of
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.registry import StatReport
+    from nsys_tui.analysis.stats.registry import StatReport
 
 
 def reports_help(which: str) -> str:
     """All reports in one line each; one of them, or all with ``ALL``, in full."""
-    from nsys_tui.analysis.registry import REPORTS
-    from nsys_tui.analysis.reports import DEFAULT, find
+    from nsys_tui.analysis.stats.registry import REPORTS
+    from nsys_tui.analysis.stats.reports import DEFAULT, find
 
     if which and which != "ALL":
         return _full(find(which))

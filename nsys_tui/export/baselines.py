@@ -14,13 +14,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.analysis.compare_store import from_data, to_data
+from nsys_tui.analysis.compare.store import from_data, to_data
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nsys_tui.analysis.compare_side import Side
+    from nsys_tui.analysis.compare.side import Side
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 

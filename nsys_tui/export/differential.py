@@ -11,7 +11,7 @@ from nsys_tui.units import format_count, format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nsys_tui.analysis.compare_stacks import DifferentialStacks
+    from nsys_tui.analysis.compare.stacks import DifferentialStacks
 
 LESS: Final = 215
 """Hue of frames that take less time: blue, since green and red look alike to too many."""

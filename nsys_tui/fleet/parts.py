@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.iterations import Rule, find_iterations
+from nsys_tui.analysis.iterations.finding import Rule, find_iterations
 from nsys_tui.analysis.memory import device_memory
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.fleet.namestats import NameStats, name_stats

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.thread_columns import process_ranks
+from nsys_tui.analysis.stats.thread_columns import process_ranks
 from nsys_tui.model.nvtx_text import payload_fields
 from nsys_tui.model.target import PROCESS_MASK
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.nccl_calls import CallProcess
-from nsys_tui.analysis.nccl_calls import Calls as JoinCalls
+from nsys_tui.analysis.nccl.calls import CallProcess
+from nsys_tui.analysis.nccl.calls import Calls as JoinCalls
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

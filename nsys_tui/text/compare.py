@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.analysis.compare_side import GROUPS, WHOLE
+from nsys_tui.analysis.compare.side import GROUPS, WHOLE
 from nsys_tui.model.table import Column, Table
 from nsys_tui.names import visible
 from nsys_tui.text.tables import render
@@ -13,9 +13,9 @@ from nsys_tui.units import format_bytes, format_count, format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nsys_tui.analysis.compare import Comparison
-    from nsys_tui.analysis.compare_rows import Row
-    from nsys_tui.analysis.compare_side import Side
+    from nsys_tui.analysis.compare.comparison import Comparison
+    from nsys_tui.analysis.compare.rows import Row
+    from nsys_tui.analysis.compare.side import Side
 
 TOP: Final = 15
 SECTIONS: Final = ("summary", *GROUPS, "findings")

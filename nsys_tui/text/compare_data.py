@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nsys_tui.analysis.compare_side import GROUPS, WHOLE
+from nsys_tui.analysis.compare.side import GROUPS, WHOLE
 from nsys_tui.model.table import Column, Table, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from nsys_tui.analysis.compare import Comparison
-    from nsys_tui.analysis.compare_findings import FindingChange
-    from nsys_tui.analysis.compare_rows import Row
-    from nsys_tui.analysis.compare_side import Side
+    from nsys_tui.analysis.compare.comparison import Comparison
+    from nsys_tui.analysis.compare.findings import FindingChange
+    from nsys_tui.analysis.compare.rows import Row
+    from nsys_tui.analysis.compare.side import Side
 
 SECTIONS = ("summary", *GROUPS)
 """Sections with rows of figures."""

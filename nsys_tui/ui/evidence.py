@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.analysis.timeline_events import key_of, kind_of, naming
+from nsys_tui.analysis.timeline.events import key_of, kind_of, naming
 from nsys_tui.state import Cursor, Selection, Window
 
 if TYPE_CHECKING:

@@ -73,17 +73,17 @@ class ScreenSpec:
 
 
 SCREENS: Final[tuple[ScreenSpec, ...]] = (
-    ScreenSpec(1, "overview", "Overview", "Over", "overview:OverviewScreen"),
+    ScreenSpec(1, "overview", "Overview", "Over", "overview.screen:OverviewScreen"),
     ScreenSpec(2, "timeline", "Timeline", "Time", "timeline:TimelineScreen"),
-    ScreenSpec(3, "kernels", "Kernels", "Kern", "kernels:KernelsScreen"),
-    ScreenSpec(4, "nvtx", "NVTX", "NVTX", "nvtx:NvtxScreen"),
-    ScreenSpec(5, "stalls", "Stalls", "Stal", "stalls:StallsScreen"),
-    ScreenSpec(6, "stacks", "Stacks", "Stac", "stacks:StacksScreen"),
-    ScreenSpec(7, "compare", "Compare", "Comp", "compare:CompareScreen"),
-    ScreenSpec(9, "capture", "Capture", "Capt", "capture:CaptureScreen"),
-    ScreenSpec(0, "events", "Events", "Evts", "events:EventsScreen"),
-    ScreenSpec(0, "fleet", "Fleet", "Flee", "fleet:FleetScreen"),
-    ScreenSpec(0, "logs", "Logs", "Logs", "logs:LogsScreen"),
+    ScreenSpec(3, "kernels", "Kernels", "Kern", "kernels.screen:KernelsScreen"),
+    ScreenSpec(4, "nvtx", "NVTX", "NVTX", "nvtx.screen:NvtxScreen"),
+    ScreenSpec(5, "stalls", "Stalls", "Stal", "stalls.screen:StallsScreen"),
+    ScreenSpec(6, "stacks", "Stacks", "Stac", "stacks.screen:StacksScreen"),
+    ScreenSpec(7, "compare", "Compare", "Comp", "compare.screen:CompareScreen"),
+    ScreenSpec(9, "capture", "Capture", "Capt", "capture.screen:CaptureScreen"),
+    ScreenSpec(0, "events", "Events", "Evts", "events.screen:EventsScreen"),
+    ScreenSpec(0, "fleet", "Fleet", "Flee", "fleet.screen:FleetScreen"),
+    ScreenSpec(0, "logs", "Logs", "Logs", "logs.screen:LogsScreen"),
 )
 """All screens that the number keys and jumps may mean, in the order of the tabs."""
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.analysis.compare import compare, measure_both
-from nsys_tui.analysis.compare_measure import measure, plan
-from nsys_tui.analysis.compare_stacks import differential_stacks
-from nsys_tui.analysis.compare_stats import SEED, Spread, judge
+from nsys_tui.analysis.compare.comparison import compare, measure_both
+from nsys_tui.analysis.compare.measure import measure, plan
+from nsys_tui.analysis.compare.stacks import differential_stacks
+from nsys_tui.analysis.compare.stats import SEED, Spread, judge
 from nsys_tui.demo.report import make_report
 from nsys_tui.model.report import PARTS
 from nsys_tui.reader import open_report
@@ -29,7 +29,7 @@ from nsys_tui.reader import open_report
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_tui.analysis.compare_measure import Plan
+    from nsys_tui.analysis.compare.measure import Plan
     from nsys_tui.model.report import Report
 
 KERNELS = 5_000_000

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.breakdown import device_splits, ten_figures
-from nsys_tui.analysis.hostwork import HostWork
 from nsys_tui.analysis.overview import overview
-from nsys_tui.analysis.stall_rows import stall_groups, stall_rows
-from nsys_tui.analysis.stalls import stalls
+from nsys_tui.analysis.stalls.gaps import stalls
+from nsys_tui.analysis.stalls.hostwork import HostWork
+from nsys_tui.analysis.stalls.rows import stall_groups, stall_rows
 from nsys_tui.demo.report import make_report
 from nsys_tui.model import intervals
 from nsys_tui.reader import open_report

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_tui.analysis.reports import run_report
+from nsys_tui.analysis.stats.reports import run_report
 from nsys_tui.errors import NoDataError
 from nsys_tui.reader import open_report
 

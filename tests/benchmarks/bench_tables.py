@@ -26,9 +26,9 @@ from nsys_tui.render.palette import builtin_themes
 from nsys_tui.state import ViewState
 from nsys_tui.ui.app import NsysTuiApp
 from nsys_tui.ui.theming import StyleTable
-from nsys_tui.ui.widgets.table import VirtualTable
-from nsys_tui.ui.widgets.table_columns import numbers, strings, texts
-from nsys_tui.ui.widgets.tree import VirtualTree
+from nsys_tui.ui.widgets.table.columns import numbers, strings, texts
+from nsys_tui.ui.widgets.table.table import VirtualTable
+from nsys_tui.ui.widgets.tree.tree import VirtualTree
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
     from textual.widget import Widget
 
-    from nsys_tui.ui.widgets.table_grid import Grid
+    from nsys_tui.ui.widgets.table.grid import Grid
 
 ROWS = 5_000_000
 NODES = 100_000

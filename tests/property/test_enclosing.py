@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synth import Synth
 
-from nsys_tui.analysis import enclosing
-from nsys_tui.analysis.nvtx import nesting
+from nsys_tui.analysis.stats import enclosing
+from nsys_tui.analysis.stats.nvtx import nesting
 from nsys_tui.reader import open_report
 
 spans = st.tuples(st.integers(1, 2), st.integers(0, 30), st.integers(0, 15))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synth import Synth
 
-from nsys_tui.analysis.nvtx_tree import nvtx_tree
+from nsys_tui.analysis.nvtx.tree import nvtx_tree
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
 

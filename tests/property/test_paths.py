@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsys_tui.analysis.paths import nvtx_paths
+from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.model.events import Domain, Ranges
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.paths import Paths
+    from nsys_tui.analysis.nvtx.paths import Paths
 
 Row = tuple[int, int, int, int]
 ROWS = st.lists(

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synth import Synth
 
-from nsys_tui.analysis.causes import SHARES, Cause
-from nsys_tui.analysis.paths import nvtx_paths
-from nsys_tui.analysis.stalls import Edge, Stalls, stalls
+from nsys_tui.analysis.nvtx.paths import nvtx_paths
+from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.stalls.gaps import Edge, Stalls, stalls
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
 

@@ -9,7 +9,7 @@ from synth import Synth
 from tui.frames import running, settled, text
 
 from nsys_tui.errors import UnreadableReportError
-from nsys_tui.ui.widgets.tree import VirtualTree
+from nsys_tui.ui.widgets.tree.tree import VirtualTree
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from synth import Synth
 from tui.frames import rows, running, settled, text
 
 from nsys_tui.capture.record import Store
-from nsys_tui.ui.screens.capture import CaptureScreen
+from nsys_tui.ui.screens.capture.screen import CaptureScreen
 
 if TYPE_CHECKING:
     from pathlib import Path

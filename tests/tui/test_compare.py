@@ -8,7 +8,7 @@ from tui.frames import FANCY, rows, running, settled, text
 
 from nsys_tui import cli
 from nsys_tui.state import Selection
-from nsys_tui.ui.screens.compare import CompareScreen
+from nsys_tui.ui.screens.compare.screen import CompareScreen
 
 if TYPE_CHECKING:
     from pathlib import Path

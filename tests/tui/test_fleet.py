@@ -7,9 +7,9 @@ from tui.frames import FANCY, rows, running, settled, text
 from unit.fleet.fleet_reports import US, Run, both_in_one
 
 from nsys_tui.errors import CancelledError
-from nsys_tui.ui.screens import fleet as fleet_screen
-from nsys_tui.ui.screens.fleet import FleetScreen
-from nsys_tui.ui.screens.fleet_heat import HeatPane
+from nsys_tui.ui.screens.fleet import screen as fleet_screen
+from nsys_tui.ui.screens.fleet.heat import HeatPane
+from nsys_tui.ui.screens.fleet.screen import FleetScreen
 
 if TYPE_CHECKING:
     from pathlib import Path

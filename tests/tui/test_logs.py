@@ -6,8 +6,8 @@ import pytest
 from demo_making import make
 from tui.frames import rows, running, settled, text
 
-from nsys_tui.ui.screens.logs import LogsScreen
-from nsys_tui.ui.screens.logs_files import expand
+from nsys_tui.ui.screens.logs.files import expand
+from nsys_tui.ui.screens.logs.screen import LogsScreen
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ import pytest
 from synth import Synth
 from tui.frames import rows, running, settled, text
 
-from nsys_tui.ui.screens.stacks import StacksScreen
+from nsys_tui.ui.screens.stacks.screen import StacksScreen
 from nsys_tui.ui.widgets.icicle import IciclePane
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tui.frames import frame, rows, running, settled, text
 
 from nsys_tui.demo.report import make_report
 from nsys_tui.state import Window
-from nsys_tui.ui.screens.stalls import StallsScreen, step_of
+from nsys_tui.ui.screens.stalls.screen import StallsScreen, step_of
 
 if TYPE_CHECKING:
     from pathlib import Path

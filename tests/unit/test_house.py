@@ -23,11 +23,14 @@ def imported_by(statement: str) -> set[str]:
         ("import nsys_tui", set()),
         ("import nsys_tui.cli", set()),
         ("import nsys_tui.model.report", {"numpy"}),
-        ("import nsys_tui.analysis.stacks, nsys_tui.analysis.overview", {"numpy"}),
-        ("import nsys_tui.analysis.stalls, nsys_tui.analysis.reports", {"numpy"}),
+        ("import nsys_tui.analysis.stacks.folding, nsys_tui.analysis.overview", {"numpy"}),
+        ("import nsys_tui.analysis.stalls.gaps, nsys_tui.analysis.stats.reports", {"numpy"}),
         ("import nsys_tui.render.raster", {"numpy"}),
         ("import nsys_tui.reader.source", {"numpy", "sqlite3"}),
-        ("import nsys_tui.ui.app, nsys_tui.ui.screens.overview", {"numpy", "rich", "textual"}),
+        (
+            "import nsys_tui.ui.app, nsys_tui.ui.screens.overview.screen",
+            {"numpy", "rich", "textual"},
+        ),
     ],
 )
 def test_a_room_loads_only_what_it_may(statement: str, allowed: set[str]) -> None:

@@ -9,10 +9,10 @@ from paths import REPORTS, needs_reports, report_paths
 from synth import Synth
 from training import GAP, KERNELS, REPEATS, US, Run
 
-from nsys_tui.analysis.compare import Comparison, aligned, compare, measure_both
-from nsys_tui.analysis.compare_measure import iteration_scope, measure, plan
-from nsys_tui.analysis.compare_stats import FEWEST, Verdict
-from nsys_tui.analysis.iterations import Rule, find_iterations
+from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare, measure_both
+from nsys_tui.analysis.compare.measure import iteration_scope, measure, plan
+from nsys_tui.analysis.compare.stats import FEWEST, Verdict
+from nsys_tui.analysis.iterations.finding import Rule, find_iterations
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
 

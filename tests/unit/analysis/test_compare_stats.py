@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsys_tui.analysis.compare_stats import (
+from nsys_tui.analysis.compare.stats import (
     DRAWS,
     FEWEST,
     Change,

@@ -12,7 +12,7 @@ from synth import Synth
 from nsys_tui.analysis.kernel_facts import gaps_before, kernel_facts
 from nsys_tui.analysis.kernel_table import PARTS, GroupBy, kernel_table, time_in_parts
 from nsys_tui.analysis.launches import stream_gaps
-from nsys_tui.analysis.operation_paths import operation_paths
+from nsys_tui.analysis.nvtx.operation_paths import operation_paths
 from nsys_tui.analysis.window import Scope
 from nsys_tui.names import NameStyle
 from nsys_tui.reader import open_report

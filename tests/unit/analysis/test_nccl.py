@@ -10,10 +10,10 @@ from paths import REPORTS, needs_reports
 from synth import Synth
 
 from nsys_tui import cli
-from nsys_tui.analysis.nccl import collectives
-from nsys_tui.analysis.nccl_match import How, kernel_kind
-from nsys_tui.analysis.nccl_ranks import Traced
-from nsys_tui.analysis.nccl_tables import each_table, members_table, operations_table
+from nsys_tui.analysis.nccl.collectives import collectives
+from nsys_tui.analysis.nccl.match import How, kernel_kind
+from nsys_tui.analysis.nccl.ranks import Traced
+from nsys_tui.analysis.nccl.tables import each_table, members_table, operations_table
 from nsys_tui.logs import read_logs
 from nsys_tui.logs.joining import join_calls
 from nsys_tui.reader import open_report
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from nsys_tui.analysis.nccl_result import Collectives
+    from nsys_tui.analysis.nccl.result import Collectives
     from nsys_tui.model.report import Report
 
 US = 1_000

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from synth import Synth
 
-from nsys_tui.analysis.iterations import find_iterations
-from nsys_tui.analysis.nvtx_similar import similar_label, similar_paths
-from nsys_tui.analysis.nvtx_steps import step_times
-from nsys_tui.analysis.nvtx_table import NvtxTable, nvtx_table
-from nsys_tui.analysis.operation_paths import operation_paths
+from nsys_tui.analysis.iterations.finding import find_iterations
+from nsys_tui.analysis.nvtx.operation_paths import operation_paths
+from nsys_tui.analysis.nvtx.similar import similar_label, similar_paths
+from nsys_tui.analysis.nvtx.steps import step_times
+from nsys_tui.analysis.nvtx.table import NvtxTable, nvtx_table
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
 

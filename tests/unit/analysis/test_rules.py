@@ -6,15 +6,15 @@ import pytest
 from paths import REPORTS, needs_reports
 from synth import Synth
 
-from nsys_tui.analysis.findings import RULES
-from nsys_tui.analysis.rules import Case, parse_rule
+from nsys_tui.analysis.rules.findings import RULES
+from nsys_tui.analysis.rules.register import Case, parse_rule
 from nsys_tui.errors import UsageError
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nsys_tui.analysis.rules import Outcome
+    from nsys_tui.analysis.rules.register import Outcome
     from nsys_tui.analysis.window import Scope
 
 US, MS = 1_000, 1_000_000

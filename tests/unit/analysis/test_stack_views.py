@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsys_tui.analysis.stack_views import (
+from nsys_tui.analysis.stacks.views import (
     View,
     callees,
     callers,

@@ -6,8 +6,8 @@ import pytest
 from paths import goldens, needs_logs, needs_reports, report_paths
 from synth import Synth
 
-from nsys_tui.analysis.frames import FrameRules
-from nsys_tui.analysis.stacks import StackSource, call_stacks, cpu_stacks, gpu_stacks
+from nsys_tui.analysis.stacks.folding import StackSource, call_stacks, cpu_stacks, gpu_stacks
+from nsys_tui.analysis.stacks.frames import FrameRules
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.export.folded import folded_lines
@@ -16,7 +16,7 @@ from nsys_tui.reader import open_report
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nsys_tui.analysis.stacks import Stacks
+    from nsys_tui.analysis.stacks.folding import Stacks
     from nsys_tui.model.report import Report
 
 

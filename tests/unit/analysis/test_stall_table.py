@@ -7,9 +7,9 @@ import pytest
 from paths import REPORTS, needs_reports, report_paths
 from synth import Synth
 
-from nsys_tui.analysis.stall_rows import GROUPINGS, group_codes, stall_groups, stall_rows
-from nsys_tui.analysis.stall_table import StallTable, stall_table
-from nsys_tui.analysis.stalls import stalls
+from nsys_tui.analysis.stalls.gaps import stalls
+from nsys_tui.analysis.stalls.rows import GROUPINGS, group_codes, stall_groups, stall_rows
+from nsys_tui.analysis.stalls.table import StallTable, stall_table
 from nsys_tui.demo.report import make_report
 from nsys_tui.reader import open_report
 

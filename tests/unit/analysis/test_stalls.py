@@ -8,11 +8,11 @@ import pytest
 from paths import REPORTS, needs_reports, report_paths
 from synth import Synth
 
-from nsys_tui.analysis.causes import Cause, api_name_class
-from nsys_tui.analysis.scene import scene
-from nsys_tui.analysis.severity import Severity
-from nsys_tui.analysis.stall_rows import HEAD, LAUNCH_BOUND, TAIL, stall_groups, stall_rows
-from nsys_tui.analysis.stalls import stalls
+from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.stalls.causes import Cause, api_name_class
+from nsys_tui.analysis.stalls.gaps import stalls
+from nsys_tui.analysis.stalls.rows import HEAD, LAUNCH_BOUND, TAIL, stall_groups, stall_rows
+from nsys_tui.analysis.stalls.scene import scene
 from nsys_tui.analysis.window import Scope
 from nsys_tui.cli import main
 from nsys_tui.demo.report import make_report
@@ -21,7 +21,7 @@ from nsys_tui.reader import open_report
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nsys_tui.analysis.stall_rows import StallRow
+    from nsys_tui.analysis.stalls.rows import StallRow
 
 US = 1_000
 MS = 1_000_000

@@ -10,7 +10,7 @@ import pytest
 from brute import Figures, grouped, query
 from paths import needs_reports, report_paths
 
-from nsys_tui.analysis.reports import run_report
+from nsys_tui.analysis.stats.reports import run_report
 from nsys_tui.errors import NoDataError
 from nsys_tui.reader import open_report
 

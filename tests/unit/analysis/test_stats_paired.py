@@ -7,7 +7,7 @@ import re
 import pytest
 from paths import REPORTS, needs_reports
 
-from nsys_tui.analysis.reports import run_report
+from nsys_tui.analysis.stats.reports import run_report
 from nsys_tui.reader import open_report
 from nsys_tui.text.tables import render
 

@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synth import Synth
 
-from nsys_tui.analysis.timeline import arrange
-from nsys_tui.analysis.timeline_area import area
-from nsys_tui.analysis.timeline_facts import facts_of, path_at
-from nsys_tui.analysis.timeline_flow import call_of, launched_by
-from nsys_tui.analysis.timeline_gpu import device_tracks, stream_tracks
-from nsys_tui.analysis.timeline_host import api_tracks, osrt_tracks, range_tracks
-from nsys_tui.analysis.timeline_sample import spread
-from nsys_tui.analysis.timeline_search import search
-from nsys_tui.analysis.timeline_steps import Step, after, before, column
-from nsys_tui.analysis.timeline_summary import Summary
+from nsys_tui.analysis.timeline.area import area
+from nsys_tui.analysis.timeline.facts import facts_of, path_at
+from nsys_tui.analysis.timeline.flow import call_of, launched_by
+from nsys_tui.analysis.timeline.gpu import device_tracks, stream_tracks
+from nsys_tui.analysis.timeline.host import api_tracks, osrt_tracks, range_tracks
+from nsys_tui.analysis.timeline.sample import spread
+from nsys_tui.analysis.timeline.search import search
+from nsys_tui.analysis.timeline.steps import Step, after, before, column
+from nsys_tui.analysis.timeline.summary import Summary
+from nsys_tui.analysis.timeline.tracks import arrange
 from nsys_tui.demo.report import make_report
 from nsys_tui.model.lanes import Lane, cell_edges
 from nsys_tui.reader import open_report
@@ -31,7 +31,7 @@ from nsys_tui.reader import open_report
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nsys_tui.analysis.timeline import Track
+    from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.model.report import Report
 
 WINDOW = (400_000_000, 600_000_123)
@@ -254,8 +254,8 @@ def test_a_summary_knows_the_union_of_its_lanes_at_any_window(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Against a bitmap of every nanosecond; with few events a chunk, so that chunks meet."""
-    monkeypatch.setattr("nsys_tui.analysis.timeline_summary.CHUNK", 5)
-    monkeypatch.setattr("nsys_tui.analysis.timeline_summary.STEP", 7)
+    monkeypatch.setattr("nsys_tui.analysis.timeline.summary.CHUNK", 5)
+    monkeypatch.setattr("nsys_tui.analysis.timeline.summary.STEP", 7)
     random_ = np.random.default_rng(4)
     for _ in range(40):
         span = int(random_.integers(100, 3000))
@@ -276,12 +276,12 @@ def test_a_summary_knows_the_union_of_its_lanes_at_any_window(
         wanted[:, np.diff(edges) == 0] = 0
         assert (summary.busy(edges) == wanted[[*summary.codes, 3]]).all()
         for limit in (0, 10**9):
-            monkeypatch.setattr("nsys_tui.analysis.timeline_summary.ON_THE_FLY", limit)
+            monkeypatch.setattr("nsys_tui.analysis.timeline.summary.ON_THE_FLY", limit)
             assert (summary.lane(edges).busy(edges) == wanted[3]).all()
 
 
 def test_an_event_of_no_length_is_in_the_summary_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nsys_tui.analysis.timeline_summary.ON_THE_FLY", 0)
+    monkeypatch.setattr("nsys_tui.analysis.timeline.summary.ON_THE_FLY", 0)
     summary = Summary.build([Lane.build([5], [5], None, 2)])
     lane = summary.lane(np.array([0, 4, 8], np.int64))
     assert lane.count(np.array([0, 4, 8], np.int64)).tolist() == [0, 1]

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from synth import Synth
 
-from nsys_tui.analysis.paths import nvtx_paths
-from nsys_tui.analysis.timeline import arrange, passes, shown_tracks
-from nsys_tui.analysis.timeline_gpu import (
+from nsys_tui.analysis.nvtx.paths import nvtx_paths
+from nsys_tui.analysis.timeline.gpu import (
     device_tracks,
     memory_tracks,
     metric_tracks,
@@ -17,7 +16,7 @@ from nsys_tui.analysis.timeline_gpu import (
     projected_tracks,
     stream_tracks,
 )
-from nsys_tui.analysis.timeline_host import (
+from nsys_tui.analysis.timeline.host import (
     api_tracks,
     host_tracks,
     mark_tracks,
@@ -26,6 +25,7 @@ from nsys_tui.analysis.timeline_host import (
     sample_tracks,
     sync_tracks,
 )
+from nsys_tui.analysis.timeline.tracks import arrange, passes, shown_tracks
 from nsys_tui.model.categories import Category
 from nsys_tui.reader import open_report
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from nsys_tui.analysis.timeline import Track
+    from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.model.report import Report
 
 HOST = (api_tracks, osrt_tracks, host_tracks, range_tracks, mark_tracks, sync_tracks, sample_tracks)

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import pytest
 from synth import Synth
 
-from nsys_tui.analysis.findings import RULES
-from nsys_tui.analysis.rules import Case
-from nsys_tui.analysis.stalls import stalls
+from nsys_tui.analysis.rules.findings import RULES
+from nsys_tui.analysis.rules.register import Case
+from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.commands.options import open_configured
 from nsys_tui.config import load_config
 from nsys_tui.errors import ConfigError

@@ -11,7 +11,7 @@ import pytest
 from synth import Synth
 
 from nsys_tui import cli
-from nsys_tui.analysis.registry import REPORTS
+from nsys_tui.analysis.stats.registry import REPORTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,7 +154,7 @@ def test_a_reader_that_leaves_early_is_no_error(capture: str, fmt: str, tmp_path
 
 
 def test_help_lists_reports_and_formats(capsys: Out) -> None:
-    import nsys_tui.analysis.reports  # noqa: F401 - registers the reports
+    import nsys_tui.analysis.stats.reports  # noqa: F401 - registers the reports
 
     assert "* cuda_api_sum" in run(capsys, "--help-reports")[1]
     assert "merged" in run(capsys, "--help-reports=cudaapisum")[1]

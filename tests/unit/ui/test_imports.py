@@ -13,7 +13,7 @@ def loaded_by(statement: str) -> set[str]:
 
 
 def test_the_first_frame_needs_no_slow_package() -> None:
-    modules = loaded_by("import nsys_tui.ui.app, nsys_tui.ui.screens.overview")
+    modules = loaded_by("import nsys_tui.ui.app, nsys_tui.ui.screens.overview.screen")
     assert "textual.app" in modules
     assert not modules & {"pandas", "pyarrow", "pyperclip", "sqlite3", "dask"}
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nsys_tui.ui.widgets.table_columns import Drawn, Written, counts, natural, numbers, strings
+from nsys_tui.ui.widgets.table.columns import Drawn, Written, counts, natural, numbers, strings
 
 
 def test_a_missing_number_is_a_dash_and_stays_out_of_counts() -> None:

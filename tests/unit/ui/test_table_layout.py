@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsys_tui.ui.widgets.table_columns import TableColumn
-from nsys_tui.ui.widgets.table_layout import MARGIN, first_for, order_of, slots
+from nsys_tui.ui.widgets.table.columns import TableColumn
+from nsys_tui.ui.widgets.table.layout import MARGIN, first_for, order_of, slots
 
 
 def column(width: int, *, extra: bool = False, grow: bool = False) -> TableColumn:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsys_tui.ui.widgets.table_columns import numbers, strings
-from nsys_tui.ui.widgets.table_rows import Arrangement, Pick, arrange, found, sorted_rows
+from nsys_tui.ui.widgets.table.columns import numbers, strings
+from nsys_tui.ui.widgets.table.rows import Arrangement, Pick, arrange, found, sorted_rows
 
 NAMES = ["gemm_128", "flash", "gemm_64", "copy"]
 COLUMNS = (

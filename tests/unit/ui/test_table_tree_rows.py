@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from nsys_tui.analysis.tree_order import tree_order
 from nsys_tui.model.tree import Trie, TrieBuilder
-from nsys_tui.ui.widgets.tree_rows import first_folds, rest_of, tree_lines, with_ancestors
+from nsys_tui.ui.widgets.tree.rows import first_folds, rest_of, tree_lines, with_ancestors
 
 
 def trie_of(parents: list[int]) -> Trie:

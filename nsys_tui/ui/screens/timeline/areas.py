@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.timeline_area import Area, area
+from nsys_tui.analysis.timeline.area import Area, area
 from nsys_tui.names import cell_len, cut, visible
 from nsys_tui.render.cells import Emphasis, Ink, category_ink, style
 from nsys_tui.render.glyphs import LETTERS
@@ -15,7 +15,7 @@ from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_count, format_duration, format_share
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.timeline import Track
+    from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.state import ViewState
 
     Line = list[tuple[str, int]]

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from nsys_tui.analysis.causes import Cause
-from nsys_tui.analysis.paths import nvtx_paths
-from nsys_tui.analysis.stalls import stalls
-from nsys_tui.analysis.timeline_gpu import (
+from nsys_tui.analysis.nvtx.paths import nvtx_paths
+from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.stalls.gaps import stalls
+from nsys_tui.analysis.timeline.gpu import (
     memory_tracks,
     metric_tracks,
     projected_tracks,
     stream_tracks,
 )
-from nsys_tui.analysis.timeline_host import (
+from nsys_tui.analysis.timeline.host import (
     api_tracks,
     host_tracks,
     mark_tracks,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.timeline import Track
+    from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.model.report import Report
     from nsys_tui.render.dominant import Layers
 

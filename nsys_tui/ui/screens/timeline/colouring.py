@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.timeline_events import codes_of, texts_of
+from nsys_tui.analysis.timeline.events import codes_of, texts_of
 from nsys_tui.model.categories import Category
 from nsys_tui.model.events import Operations, Ranges
 from nsys_tui.render.cells import SLOTS, category_ink
@@ -18,7 +18,7 @@ from nsys_tui.state import ColourBy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from nsys_tui.analysis.timeline import Track
+    from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.model.events import EventSet, UInt8
     from nsys_tui.model.lanes import Lane
     from nsys_tui.render.palette import Theme

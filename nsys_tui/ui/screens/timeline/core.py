@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from nsys_tui.analysis.timeline_gpu import device_tracks
-from nsys_tui.analysis.timeline_sample import sample_tracks
+from nsys_tui.analysis.timeline.gpu import device_tracks
+from nsys_tui.analysis.timeline.sample import sample_tracks
 from nsys_tui.errors import CancelledError, NsysTuiError
 from nsys_tui.state import ColourBy
 from nsys_tui.ui.keymap import bindings
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.timeline_area import Area
+    from nsys_tui.analysis.timeline.area import Area
     from nsys_tui.model.report import Report
     from nsys_tui.state import ViewState
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.timeline_facts import SPREAD
+from nsys_tui.analysis.timeline.facts import SPREAD
 from nsys_tui.names import cell_len, cut, visible
 from nsys_tui.render.cells import Emphasis, Ink, style
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.timeline_facts import Facts
+    from nsys_tui.analysis.timeline.facts import Facts
 
     Line = list[tuple[str, int]]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.analysis.timeline import Shape, Track, passes
-from nsys_tui.analysis.timeline_events import codes_of
-from nsys_tui.analysis.timeline_search import matcher, matching_codes
-from nsys_tui.analysis.timeline_summary import Summary
+from nsys_tui.analysis.timeline.events import codes_of
+from nsys_tui.analysis.timeline.search import matcher, matching_codes
+from nsys_tui.analysis.timeline.summary import Summary
+from nsys_tui.analysis.timeline.tracks import Shape, Track, passes
 from nsys_tui.ui.screens.timeline.colouring import layers_of
 
 if TYPE_CHECKING:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.containers import Horizontal, Vertical
 
-from nsys_tui.analysis.timeline_events import NEEDED
+from nsys_tui.analysis.timeline.events import NEEDED
 from nsys_tui.state import ColourBy
 from nsys_tui.ui.screens.timeline.place import Placed
 from nsys_tui.ui.times import moment_text, window_text
 from nsys_tui.ui.widgets.lines import LinePane
-from nsys_tui.ui.widgets.timeline_canvas import TimelineCanvas
-from nsys_tui.ui.widgets.timeline_info import FindBox, InfoLine
-from nsys_tui.ui.widgets.timeline_minimap import Minimap
-from nsys_tui.ui.widgets.timeline_painter import Scene
+from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
+from nsys_tui.ui.widgets.timeline.info import FindBox, InfoLine
+from nsys_tui.ui.widgets.timeline.minimap import Minimap
+from nsys_tui.ui.widgets.timeline.painter import Scene
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from textual import events
 
-    from nsys_tui.analysis.timeline_search import Found
+    from nsys_tui.analysis.timeline.search import Found
 
 STRIP: Final = 3
 """Lines of the strip."""

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from nsys_tui.analysis.timeline_area import area
+from nsys_tui.analysis.timeline.area import area
 from nsys_tui.render.cells import Emphasis, Ink, style
 from nsys_tui.state import Mark, marked
 from nsys_tui.ui.dialogs.prompt import Prompt

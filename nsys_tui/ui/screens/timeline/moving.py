@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from nsys_tui.analysis.iterations import Iterations, find_iterations
+from nsys_tui.analysis.iterations.finding import Iterations, find_iterations
 from nsys_tui.errors import UsageError
 from nsys_tui.state import Cursor, Window, bounded, panned, zoomed
 from nsys_tui.ui.dialogs.prompt import Prompt

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nsys_tui.analysis.timeline import Track, folded_keys, groups, paired, shown_tracks
-from nsys_tui.analysis.timeline_events import find, key_of, kind_of
+from nsys_tui.analysis.timeline.events import find, key_of, kind_of
+from nsys_tui.analysis.timeline.tracks import Track, folded_keys, groups, paired, shown_tracks
 from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.state import (
     ALL_DEPTHS,
@@ -24,8 +24,8 @@ from nsys_tui.state import (
 )
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.timeline.store import Store
-from nsys_tui.ui.widgets.timeline_canvas import TimelineCanvas
-from nsys_tui.ui.widgets.timeline_painter import Picked, position_of
+from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
+from nsys_tui.ui.widgets.timeline.painter import Picked, position_of
 
 if TYPE_CHECKING:
     from nsys_tui.model.events import EventSet

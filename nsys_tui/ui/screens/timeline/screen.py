@@ -14,8 +14,8 @@ from nsys_tui.ui.screens.timeline.searching import Searching
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
-    from nsys_tui.ui.widgets.timeline_canvas import TimelineCanvas
-    from nsys_tui.ui.widgets.timeline_minimap import Minimap
+    from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
+    from nsys_tui.ui.widgets.timeline.minimap import Minimap
 
 SHORT_WORK = 10
 """GPU work that takes less than this part of the trace is named with the key that fits it."""

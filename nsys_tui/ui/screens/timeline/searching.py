@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nsys_tui.analysis.timeline_search import Found, Spot, search
+from nsys_tui.analysis.timeline.search import Found, Spot, search
 from nsys_tui.errors import UsageError
 from nsys_tui.state import Cursor, Search
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.screens.timeline.stepping import Stepping
-from nsys_tui.ui.widgets.timeline_info import FindBox
-from nsys_tui.ui.widgets.timeline_painter import Picked
+from nsys_tui.ui.widgets.timeline.info import FindBox
+from nsys_tui.ui.widgets.timeline.painter import Picked
 from nsys_tui.units import format_count, format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.timeline import Track
+    from nsys_tui.analysis.timeline.tracks import Track
 
 
 class Searching(Stepping):

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.timeline_facts import Facts, facts_of, path_ranges
-from nsys_tui.analysis.timeline_flow import call_of, launched_by
-from nsys_tui.analysis.timeline_steps import Step, after, before, column, lanes_of
+from nsys_tui.analysis.timeline.facts import Facts, facts_of, path_ranges
+from nsys_tui.analysis.timeline.flow import call_of, launched_by
+from nsys_tui.analysis.timeline.steps import Step, after, before, column, lanes_of
 from nsys_tui.model.events import ApiCalls, EventSet, Operations, Syncs, ThreadEvents
 from nsys_tui.state import Cursor
 from nsys_tui.ui.latest import Latest
@@ -16,10 +16,10 @@ from nsys_tui.ui.screens.timeline.core import TimelineCore
 from nsys_tui.ui.screens.timeline.evidence import EVIDENCE, evidence_facts, span_facts
 from nsys_tui.ui.screens.timeline.facts_lines import NAME, column_lines, flowing_lines
 from nsys_tui.ui.widgets.lines import LinePane
-from nsys_tui.ui.widgets.timeline_painter import Picked
+from nsys_tui.ui.widgets.timeline.painter import Picked
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.timeline import Track
+    from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.model.lanes import Lane
 
     Line = list[tuple[str, int]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from nsys_tui.analysis.timeline import Track, arrange
-from nsys_tui.analysis.timeline_events import naming
+from nsys_tui.analysis.timeline.events import naming
+from nsys_tui.analysis.timeline.tracks import Track, arrange
 from nsys_tui.render.raster import LaneView
 from nsys_tui.ui.screens.timeline.colouring import Colours
 from nsys_tui.ui.screens.timeline.filtering import Filtered

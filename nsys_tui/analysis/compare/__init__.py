@@ -1,0 +1,1 @@
+"""Two sides compared: measured, aligned by name and by step, judged."""

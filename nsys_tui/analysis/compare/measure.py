@@ -1,0 +1,312 @@
+"""Measuring one side of a comparison: from a report to samples of times by name and by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.breakdown import coverages
+from nsys_tui.analysis.compare.fair import facts, options
+from nsys_tui.analysis.compare.samples import Pieces, by_name, in_steps, in_window
+from nsys_tui.analysis.compare.side import WHOLE, Found, Named, Side, Steps
+from nsys_tui.analysis.compare.stats import Spread
+from nsys_tui.analysis.grouping import regroup
+from nsys_tui.analysis.iterations.finding import find_iterations
+from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.stalls.gaps import Edge, stalls
+from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.names import NameStyle, api_name, kernel_name, normalise_nvtx
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.breakdown import Coverage
+    from nsys_tui.analysis.compare.side import Bounds
+    from nsys_tui.analysis.iterations.finding import Iterations
+    from nsys_tui.analysis.window import Rows
+    from nsys_tui.model.events import Bool, Int64, ThreadEvents
+    from nsys_tui.model.report import Report
+
+_BREAKDOWN: Final = (
+    "compute",
+    "kernel_time",
+    "comm",
+    "exposed_comm",
+    "memory",
+    "exposed_memory",
+    "graph",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What of a report is measured, and how."""
+
+    report: Report
+    scope: Scope
+    steps: Steps
+    """Steady steps; those of ``Steps.none()`` make everything be measured as a whole."""
+    style: str = NameStyle.NORMALISED
+    findings: bool = True
+    found: int | None = None
+    """Steady steps in the report, where ``steps`` does not hold all of them."""
+    rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
+    """Rows of the steady steps in ``Report.ranges``; none where a pattern was found."""
+
+    @property
+    def by_step(self) -> bool:
+        """Whether figures are per step."""
+        return self.steps.enough
+
+    @property
+    def window(self) -> tuple[int, int] | None:
+        """The part that counts: the steady steps, else the window, else everything."""
+        return self.steps.bounds if self.by_step else self.scope.window
+
+    @property
+    def searched(self) -> Scope:
+        """Where events are looked for: steps pick their own from everything, a window cuts."""
+        return replace(self.scope, window=None) if self.by_step else self.scope
+
+    @property
+    def part(self) -> Scope:
+        """The scope cut to ``window``."""
+        return replace(self.scope, window=self.window)
+
+
+def plan(
+    report: Report,
+    scope: Scope | None = None,
+    *,
+    pattern: str | None = None,
+    style: str = NameStyle.NORMALISED,
+    findings: bool = True,
+    by_step: bool = True,
+) -> Plan:
+    """Finds the steps of a report.
+
+    Args:
+        report: the report; all event sets are loaded.
+        scope: window, devices, processes and streams.
+        pattern: regular expression for the NVTX names of steps.
+        style: how kernels are named, and so which are one.
+        findings: whether the expert rules are run, which takes longer than all the rest.
+        by_step: False looks for no steps: the part is a single one.
+
+    Raises:
+        UsageError: the pattern is no regular expression.
+    """
+    scope = scope or Scope()
+    if not by_step:
+        return Plan(report, scope, Steps.none(), style, findings)
+    found = _complete(report, find_iterations(report, pattern, scope))
+    steps = Steps.of(found, _other_processes(report, scope, found))
+    return Plan(report, scope, steps, style, findings, rows=found.rows[1:])
+
+
+def _complete(report: Report, found: Iterations) -> Iterations:
+    """Iterations without a last one that was still open when the capture ended."""
+    if not len(found.rows) or not report.ranges.open[found.rows[-1]]:
+        return found
+    return replace(
+        found,
+        start=found.start[:-1],
+        own_end=found.start[1:],
+        labels=found.labels[:-1],
+        rows=found.rows[:-1],
+    )
+
+
+def _other_processes(report: Report, scope: Scope, found: Iterations) -> dict[int, Bounds]:
+    """The same steps in other processes, where each has as many of the same name."""
+    if not len(found.rows):
+        return {}
+    ranges = report.ranges
+    named = np.array([normalise_nvtx(name) == found.name for name in ranges.names], bool)
+    rows = row_numbers(ranges, scope.threads(ranges))
+    rows = rows[named[ranges.name[rows]] & ranges.nests[rows] & ~ranges.open[rows]]
+    owner = ranges.thread_process[ranges.thread[rows]]
+    others = {}
+    for process in np.unique(owner[owner != found.process]).tolist():
+        start, end = (times[rows[owner == process]] for times in (ranges.start, ranges.end))
+        if len(start) == len(found) and (start[1:] >= end[:-1]).all():
+            others[process] = start[1:], np.append(start[2:], end[-1:])
+    return others
+
+
+def iteration_scope(found: Iterations, number: int, scope: Scope) -> Scope:
+    """The scope cut to one iteration, counted from 0.
+
+    Raises:
+        IndexError: there is no such iteration.
+    """
+    if not 0 <= number < len(found):
+        raise IndexError(number)
+    return replace(scope, window=(int(found.start[number]), int(found.end[number])))
+
+
+def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
+    """Measures one side.
+
+    Args:
+        plan: what is measured.
+        label: what the side is called.
+        identity: equal for the same part of the same report.
+    """
+    report, part = plan.report, plan.part
+    groups, lacks = {}, {}
+    makers: dict[str, tuple[Callable[[Plan], dict[str, Named]], Capability]] = {
+        "kernels": (_kernels, Capability.KERNELS),
+        "copies": (_copies, Capability.COPIES),
+        "ranges": (_ranges, Capability.NVTX),
+        "api": (_api, Capability.API),
+        "stalls": (_stalls, Capability.KERNELS),
+    }
+    for key, (make, capability) in makers.items():
+        groups[key] = make(plan)
+        if not groups[key] and (reason := report.lacks(capability)):
+            lacks[key] = reason
+    base = part.base(report) if plan.by_step or report.span or part.window else report.extent
+    return Side(
+        label=label or report.name,
+        identity=identity,
+        facts=facts(report, part),
+        options=options(report),
+        kinds=tuple(str(kind) for kind in Capability if report.can(kind)),
+        device_count=len(part.device_rows(report)),
+        base_ns=base[1] - base[0],
+        steps=plan.steps,
+        steps_found=len(plan.steps) if plan.found is None else plan.found,
+        metrics=_metrics(plan, base),
+        groups=groups,
+        lacks=lacks,
+        findings=_findings(report, plan.scope) if plan.findings else None,
+        notes=tuple(report.metadata.notes),
+    )
+
+
+def _metrics(plan: Plan, base: tuple[int, int]) -> dict[str, Spread]:
+    """Wall time and where the GPUs' time went, per step or as a whole; means over the GPUs."""
+    report = plan.report
+    if plan.by_step:
+        starts, ends = plan.steps.start, plan.steps.end
+    else:
+        starts, ends = np.array([base[0]], np.int64), np.array([base[1]], np.int64)
+    wall = ends - starts
+    values: dict[str, Int64] = {"wall": wall}
+    sums: dict[str, Int64] = {}
+    count = 0
+    for coverage in coverages(report, plan.searched):
+        count += 1
+        parts = coverage.within(starts, ends)
+        parts["kernel_time"] = _kernel_time(report, coverage, starts, ends)
+        for name, ns in parts.items():
+            sums[name] = sums[name] + ns if name in sums else ns
+    if count and len(report.operations):
+        busy = sums["busy"]
+        values["busy_share"] = _parts(busy, wall * count)
+        values["busy"] = busy // count
+        values |= {name: sums[name] // count for name in _BREAKDOWN if sums[name].any()}
+        values["idle"] = wall - values["busy"]
+    return {name: Spread.of(np.sort(each)) for name, each in values.items()}
+
+
+def _kernel_time(report: Report, coverage: Coverage, starts: Int64, ends: Int64) -> Int64:
+    """Sum of the durations of the compute kernels that start in each of some windows."""
+    compute = report.operations.category[coverage.rows] == Category.COMPUTE
+    lengths = np.where(compute, coverage.ends - coverage.starts, 0)
+    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+    first, last = (np.searchsorted(coverage.starts, edges) for edges in (starts, ends))
+    return np.asarray(before[last] - before[first], np.int64)
+
+
+def _parts(part: Int64, whole: Int64) -> Int64:
+    return np.asarray(np.rint(part / np.maximum(whole, 1) * WHOLE), np.int64)
+
+
+def _kernels(plan: Plan) -> dict[str, Named]:
+    return _operations(plan, OpKind.KERNEL, OpKind.GRAPH)
+
+
+def _copies(plan: Plan) -> dict[str, Named]:
+    return _operations(plan, OpKind.MEMCPY, OpKind.MEMSET)
+
+
+def _operations(plan: Plan, *kinds: OpKind) -> dict[str, Named]:
+    """GPU work by name; with steps, work belongs to the step in which it was launched."""
+    report = plan.report
+    ops = report.operations
+    if not len(ops):
+        return {}
+    wanted = np.zeros(len(OpKind), bool)
+    wanted[list(kinds)] = True
+    rows = _among(plan.searched.operations(ops), wanted[ops.kind] & ops.counted)
+    names = [kernel_name(name.short, name.demangled, plan.style) for name in ops.names]
+    group, distinct = regroup(ops.name[rows], names)
+    sizes = ops.bytes[rows] if OpKind.MEMCPY in kinds else None
+    if not plan.by_step:
+        return in_window(distinct, group, ops, rows, plan.window, sizes)
+    times = ops.start[rows]
+    if len(report.api):
+        calls = report.calls[rows]
+        times = np.where(calls >= 0, report.api.start[calls], times)
+    step = plan.steps.place_of(ops.process[rows], ops.processes, times)
+    return in_steps(distinct, group, ops.duration[rows], step, plan.steps, sizes)
+
+
+def _ranges(plan: Plan) -> dict[str, Named]:
+    ranges = plan.report.ranges
+    names = [normalise_nvtx(name) for name in ranges.names]
+    return _on_threads(plan, ranges, ~ranges.open, names)
+
+
+def _api(plan: Plan) -> dict[str, Named]:
+    api = plan.report.api
+    return _on_threads(plan, api, api.real, [*map(api_name, api.names)])
+
+
+def _on_threads(plan: Plan, events: ThreadEvents, kept: Bool, names: list[str]) -> dict[str, Named]:
+    """Host events by name; they belong to the step in which they start."""
+    if not len(events):
+        return {}
+    rows = _among(plan.searched.threads(events), kept)
+    group, distinct = regroup(events.name[rows], names)
+    if not plan.by_step:
+        return in_window(distinct, group, events, rows, plan.window)
+    step = plan.steps.place_of(events.thread[rows], events.thread_process, events.start[rows])
+    return in_steps(distinct, group, events.duration[rows], step, plan.steps)
+
+
+def _among(rows: Rows, kept: Bool) -> Rows:
+    """Those of some rows that are kept; everything stays a slice, which copies nothing."""
+    if isinstance(rows, slice):
+        return rows if kept.all() else np.flatnonzero(kept)
+    return rows[kept[rows]]
+
+
+def _stalls(plan: Plan) -> dict[str, Named]:
+    """Idle gaps between operations by cause, each gap for itself."""
+    report = plan.report
+    if not len(report.operations):
+        return {}
+    gaps = stalls(report, plan.part, merge_runs=False).gaps
+    gaps = gaps.take(gaps.edge == Edge.INNER)
+    names = [cause.key for cause in Cause]
+    code = gaps.cause.astype(np.int64)
+    if not plan.by_step:
+        return by_name(names, Pieces(code, gaps.idle), (code, gaps.idle), 0)
+    begin, end = plan.steps.bounds
+    step = plan.steps.place(np.clip(gaps.start, begin, end - 1))
+    return in_steps(names, code, gaps.idle, step, plan.steps)
+
+
+def _findings(report: Report, scope: Scope) -> tuple[Found, ...]:
+    from nsys_tui.analysis.rules.findings import find
+
+    return tuple(Found(f.rule, str(f.severity), f.title, f.saved_ns) for f in find(report, scope))

@@ -1,0 +1,210 @@
+"""One side of a comparison as plain figures: what is kept of a report, or of a part of it.
+
+A ``Side`` knows no events: samples of times by name, per step and per instance, and the facts of
+the capture. It is small enough to be stored as a baseline, and ``compare`` needs nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from nsys_tui.analysis.compare.stats import FEWEST, Spread
+from nsys_tui.analysis.iterations.finding import Rule
+from nsys_tui.model.intervals import is_sorted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.iterations.finding import Iterations
+    from nsys_tui.model.events import Int64
+
+Bounds: TypeAlias = "tuple[Int64, Int64]"
+"""Starts and ends of steps, ns."""
+
+GROUPS: Final = {
+    "kernels": "Kernels and CUDA graphs",
+    "copies": "Copies and memsets",
+    "ranges": "NVTX ranges (host time)",
+    "api": "CUDA API calls",
+    "stalls": "Idle time by cause",
+}
+"""What is compared by name, with its title."""
+
+METRICS: Final = {
+    "wall": "wall",
+    "busy_share": "GPU busy",
+    "busy": "GPU busy time",
+    "compute": "compute",
+    "kernel_time": "compute kernels",
+    "comm": "communication",
+    "exposed_comm": "exposed comm",
+    "memory": "memory",
+    "exposed_memory": "exposed memory",
+    "graph": "CUDA graphs",
+    "idle": "GPU idle",
+}
+"""Figures of a step or of the whole, in the order in which they are read; times are per GPU.
+
+``kernel_time`` sums the durations of compute kernels, so that overlapping ones count each; all
+others are lengths of unions.
+"""
+SHARES: Final = frozenset(("busy_share",))
+"""Metrics that are shares, of which more is better."""
+WHOLE: Final = 1_000_000_000
+"""A share of 1 as the integer that stands for it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The steady steps: the first iteration is warm-up and is left out."""
+
+    rule: Rule
+    name: str
+    """What repeats, digits as ``#``."""
+    start: Int64
+    end: Int64
+    others: Mapping[int, Bounds] = field(default_factory=dict)
+    """The same steps in other processes, by globalPid: each starts them in its own time."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """From the first steady step to the end of the last."""
+        return int(self.start[0]), int(self.end[-1])
+
+    @property
+    def enough(self) -> bool:
+        """Whether they allow a verdict."""
+        return len(self) >= FEWEST
+
+    def place(self, times: Int64) -> NDArray[np.intp]:
+        """The step that holds each time, -1 for none."""
+        return _place(self.start, self.end, times)
+
+    def place_of(
+        self, codes: NDArray[np.integer], processes: Int64, times: Int64
+    ) -> NDArray[np.intp]:
+        """The step that holds each time in the event's own process, -1 for none.
+
+        Args:
+            codes: index into ``processes`` of each event.
+            processes: globalPid of each code.
+            times: of each event, ns.
+        """
+        if not self.others:
+            return self.place(times)
+        found = np.empty(len(times), np.intp)
+        known = np.array([self._number(process) for process in processes.tolist()], np.int8)
+        number = known[codes]
+        for place, bounds in enumerate(((self.start, self.end), *self.others.values())):
+            mine = np.flatnonzero(number == place)
+            found[mine] = _place(*bounds, times[mine])
+        return found
+
+    def _number(self, process: int) -> int:
+        """Which steps are a process's: 0 for the common ones, else one of ``others``."""
+        return 1 + [*self.others].index(process) if process in self.others else 0
+
+    @classmethod
+    def of(cls, found: Iterations, others: Mapping[int, Bounds] | None = None) -> Steps:
+        """Leaves out the warm-up."""
+        return cls(found.rule, found.name, found.start[1:], found.end[1:], others or {})
+
+    @classmethod
+    def none(cls) -> Steps:
+        """No steps at all."""
+        nothing = np.empty(0, np.int64)
+        return cls(Rule.NONE, "", nothing, nothing)
+
+
+def _place(start: Int64, end: Int64, times: Int64) -> NDArray[np.intp]:
+    if is_sorted(times):
+        edges = np.searchsorted(times, np.append(start, end[-1]))
+        counts = np.diff(np.concatenate(([0], edges, [len(times)])))
+        return np.repeat(np.append(np.arange(-1, len(start)), -1), counts)
+    found = np.searchsorted(start, times, side="right") - 1
+    found[times >= end[-1]] = -1
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """Everything of one name."""
+
+    instances: Spread
+    """Durations of the instances, ns."""
+    total: int
+    """Sum of the durations, clipped to a window, ns."""
+    per_step: Spread | None = None
+    """Sum in each steady step, ns; None without enough steps."""
+    calls: float | None = None
+    """Median of the instances per steady step; None without enough steps."""
+    bytes: int = 0
+
+    @property
+    def count(self) -> int:
+        """Instances."""
+        return self.instances.count
+
+
+@dataclass(frozen=True)
+class Found:
+    """A finding of the expert rules as far as it is compared."""
+
+    rule: str
+    severity: str
+    title: str
+    saved_ns: int
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One of the two things that are compared."""
+
+    label: str
+    """File name, and which part of it."""
+    identity: str
+    """Equal for the same part of the same report."""
+    facts: Mapping[str, str]
+    """GPU, driver, versions and the like by name, for what makes a comparison unfair."""
+    options: Mapping[str, str]
+    """Capture options that are known to change what is recorded or how long things take."""
+    kinds: tuple[str, ...]
+    """Kinds of data that are there."""
+    device_count: int
+    base_ns: int
+    """Length of the part that is compared: the steady steps, the window, or the GPU's span."""
+    steps: Steps
+    steps_found: int
+    """Steady steps in the report, also where figures are not per step."""
+    metrics: Mapping[str, Spread]
+    """By key of ``METRICS``: one value per steady step, or a single one."""
+    groups: Mapping[str, Mapping[str, Named]]
+    """By key of ``GROUPS``, then by normalised name."""
+    lacks: Mapping[str, str]
+    """Why a group or metric is empty, and what would record it."""
+    findings: tuple[Found, ...] | None = None
+    """None where the rules were not run."""
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def step_count(self) -> int:
+        """Steady steps over which totals are means, 1 where there are none."""
+        return max(1, len(self.steps)) if self.by_step else 1
+
+    @cached_property
+    def by_step(self) -> bool:
+        """Whether figures are per step."""
+        return self.steps.enough
+
+    def names(self, group: str) -> Mapping[str, Named]:
+        """What was measured in one group."""
+        return self.groups.get(group, {})

@@ -1,0 +1,1 @@
+"""Training steps and other repeats: found, timed, and taken apart by phase."""

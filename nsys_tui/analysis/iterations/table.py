@@ -1,0 +1,130 @@
+"""Everything about the iterations of a report at once: times, phases, GPU busy, what is steady."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_tui.analysis.breakdown import coverages
+from nsys_tui.analysis.iterations.finding import Iterations, Phases, Rule, find_iterations, phases
+from nsys_tui.analysis.nvtx.paths import nvtx_paths
+from nsys_tui.analysis.window import Scope
+from nsys_tui.errors import NoDataError
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.target import pid_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.events import Int64
+    from nsys_tui.model.report import Report
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Statistics of one phase, or of whole iterations, over the steady ones; ns."""
+
+    mean: float
+    median: float
+    deviation: float | None
+    """Of the sample; None for fewer than two."""
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, eq=False)
+class IterationTable:
+    """Iterations with their phases and how busy the GPUs of their process were."""
+
+    found: Iterations
+    phases: Phases
+    busy: Int64
+    """Busy ns of each iteration, summed over the GPUs: int64 [n]."""
+    gpus: int
+    """GPUs that the process of the iterations worked on."""
+    open: NDArray[np.bool_]
+    """Iterations whose range was never closed: counted to the end of the capture."""
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    @property
+    def steady(self) -> NDArray[np.bool_]:
+        """All but the warm-up and those never closed; all of them where none would be left."""
+        kept = ~self.open
+        kept[:1] = False
+        return kept if kept.any() else np.ones(len(self), bool)
+
+    def busy_shares(self) -> NDArray[np.float64]:
+        """Busy part of each iteration, mean of the GPUs; NaN without any."""
+        whole = self.found.duration * self.gpus
+        shares = np.full(len(self), np.nan)
+        np.divide(self.busy, whole, out=shares, where=whole > 0)
+        return shares
+
+    def whole(self) -> Spread:
+        """Statistics of the times of iterations."""
+        return spread(self.found.duration[self.steady])
+
+    def by_phase(self) -> list[tuple[str, Spread]]:
+        """Statistics of each phase, largest mean first, the un-annotated remainder last."""
+        listed = [
+            (name, spread(time[self.steady]))
+            for name, time in zip(self.phases.names, self.phases.time, strict=True)
+        ]
+        named = sorted(listed[:-1], key=lambda entry: -entry[1].mean)
+        return [*named, listed[-1]]
+
+
+def spread(times: Int64) -> Spread:
+    """Statistics of some times; there is at least one."""
+    return Spread(
+        mean=float(times.mean()),
+        median=float(np.median(times)),
+        deviation=float(times.std(ddof=1)) if len(times) > 1 else None,
+        least=int(times.min()),
+        most=int(times.max()),
+    )
+
+
+def iteration_table(
+    report: Report, pattern: str | None = None, scope: Scope | None = None
+) -> IterationTable:
+    """Finds iterations and measures them.
+
+    Args:
+        report: the report.
+        pattern: a regular expression for the ranges that are iterations; found by rule otherwise.
+        scope: window, devices, processes and streams.
+
+    Raises:
+        NoDataError: no iterations were found.
+        UsageError: the pattern is no regular expression.
+    """
+    found = find_iterations(report, pattern, scope)
+    if found.rule is Rule.NONE:
+        raise NoDataError(f"{report.name}: {_why_none(report, pattern)}", hint=_hint(report))
+    scope = scope or Scope()
+    own = Scope(None, scope.devices, frozenset((pid_of(found.process),)), scope.streams)
+    busy, gpus = np.zeros(len(found), np.int64), 0
+    for coverage in coverages(report, own):
+        if len(coverage.starts):
+            busy += coverage.within(found.start, found.end)["busy"]
+            gpus += 1
+    split = phases(report, found, nvtx_paths(report).parent)
+    rows = found.rows
+    never_closed = report.ranges.open[rows] if len(rows) else np.zeros(len(found), bool)
+    return IterationTable(found, split, busy, gpus, never_closed)
+
+
+def _why_none(report: Report, pattern: str | None) -> str:
+    if pattern is not None and report.can(Capability.NVTX):
+        return f"no NVTX ranges that do not overlap match {pattern!r}"
+    return "no iterations found"
+
+
+def _hint(report: Report) -> str:
+    reason = report.lacks(Capability.NVTX)
+    return reason or "name their NVTX ranges with --iteration REGEX"

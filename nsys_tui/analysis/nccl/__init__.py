@@ -1,0 +1,1 @@
+"""Collectives: their calls, the kernels they became, bandwidth, and skew between ranks."""

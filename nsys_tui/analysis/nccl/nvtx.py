@@ -1,0 +1,180 @@
+"""Calls of collectives that a report itself knows: NCCL's NVTX ranges and their payloads."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.nccl.calls import UNKNOWN, CallProcess, Calls
+from nsys_tui.model.nvtx_text import parse_patched_text, parse_payload, payload_fields
+from nsys_tui.model.target import PROCESS_MASK, pid_of, tid_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.events import Int32, Int64, Ranges
+    from nsys_tui.model.report import Report
+
+_CALL: Final = re.compile(
+    r"nccl(AllReduce|Broadcast|Bcast|Reduce|AllGather|ReduceScatter|Send|Recv|AlltoAll|Gather"
+    r"|Scatter)(?![A-Za-z])"
+)
+_ALIASES: Final = {"Bcast": "Broadcast"}
+_INIT: Final = re.compile(r"ncclCommInit")
+_GROUP: Final = re.compile(r"ncclGroup(Start|End)\b")
+
+MISSING: Final = (
+    "no sizes in this report: NCCL 2.18 or newer writes them into NVTX; record with nsys profile"
+    " --trace=nvtx,cuda and export with an nsys that fills jsonText; or give the log of"
+    " NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=INIT,COLL"
+)
+"""What to do about a report whose NCCL ranges carry no payload."""
+
+
+def nvtx_calls(report: Report) -> Calls:
+    """The collectives among a report's NVTX ranges, by process, thread and time.
+
+    A call between ``ncclGroupStart`` and ``ncclGroupEnd`` belongs to the launch of its group, which
+    lasts to the end of the outermost ``ncclGroupEnd``.
+    """
+    ranges = report.ranges
+    matches = [_CALL.match(name) for name in ranges.names]
+    is_call = np.array([m is not None for m in matches], bool)
+    edges = [_GROUP.match(name) for name in ranges.names]
+    step = np.array([{"Start": 1, "End": -1}[m[1]] if m else 0 for m in edges], np.int64)
+    if not is_call.any():
+        return _nothing()
+    chosen = np.flatnonzero(is_call[ranges.name] | (step[ranges.name] != 0))
+    chosen = chosen[np.lexsort((ranges.start[chosen], ranges.thread[chosen]))]
+    launch, until = _groups(ranges, chosen, step[ranges.name[chosen]])
+    kept = is_call[ranges.name[chosen]] & (launch != UNKNOWN)
+    rows, launch, until = chosen[kept], launch[kept], until[kept]
+    return _calls(report, rows, launch, until, [m[1] if m else "" for m in matches])
+
+
+def _groups(ranges: Ranges, rows: NDArray[np.intp], step: Int64) -> tuple[Int64, Int64]:
+    """Launch number of each range, and when its launch ends on the host.
+
+    Every call outside of a group is a launch of its own; what NCCL calls inside of it (an AlltoAll
+    sends and receives) is a part of it and gets -1.
+    """
+    launch = np.full(len(rows), UNKNOWN, np.int64)
+    until = ranges.end[rows].copy()
+    starts, ends = ranges.start[rows].tolist(), ranges.end[rows].tolist()
+    threads = ranges.thread[rows].tolist()
+    number = depth = begun = covered = 0
+    thread = UNKNOWN
+    for place, change in enumerate(step.tolist()):
+        if threads[place] != thread:
+            thread, depth, covered = threads[place], 0, starts[place]
+        if starts[place] < covered:
+            continue
+        if change > 0 and depth == 0:
+            number, begun = number + 1, place
+        elif change == 0 and depth == 0:
+            number, covered = number + 1, ends[place]
+        depth = max(depth + change, 0)
+        launch[place] = number
+        if change < 0 and depth == 0:
+            until[begun : place + 1] = ends[place]
+    return launch, until
+
+
+def _calls(
+    report: Report, rows: NDArray[np.intp], launch: Int64, until: Int64, op_of: list[str]
+) -> Calls:
+    ranges = report.ranges
+    sizes, communicators, communicator = _payloads(report, rows)
+    named = [_ALIASES.get(op, op) for op in op_of]
+    ops = tuple(sorted({op for op in named if op}))
+    codes = np.array([ops.index(op) if op else 0 for op in named], np.int32)
+    op = codes[ranges.name[rows]]
+    owner = ranges.threads & PROCESS_MASK
+    owners, process = np.unique(owner[ranges.thread[rows]], return_inverse=True)
+    host = report.metadata.host
+    known = _initialised(report)
+    pids = [pid_of(int(pid)) for pid in owners]
+    world, rank = _memberships(known, pids, communicators, process, communicator)
+    job = {
+        pid: max((r for (p, _), (_, r) in known.items() if p == pid), default=-1) for pid in pids
+    }
+    first_of = np.full(int(launch.max()) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first_of, launch, ranges.start[rows])
+    return Calls(
+        process.astype(np.int32),
+        np.array([tid_of(int(t)) for t in ranges.threads], np.int64)[ranges.thread[rows]],
+        op,
+        sizes,
+        world,
+        rank,
+        communicator,
+        launch,
+        np.full(len(rows), UNKNOWN, np.int64),
+        first_of[launch],
+        until,
+        ops,
+        communicators,
+        tuple(CallProcess(host, pid, job[pid]) for pid in pids),
+    )
+
+
+def _payloads(report: Report, rows: NDArray[np.intp]) -> tuple[Int64, tuple[str, ...], Int32]:
+    """Bytes of each call, the communicators, and the communicator of each call."""
+    ranges = report.ranges
+    payload = report.payloads.of(ranges.rowid[rows])
+    pairs = np.stack([ranges.name[rows], payload], axis=1)
+    distinct, inverse = np.unique(pairs, axis=0, return_inverse=True)
+    found = []
+    for name, code in distinct.tolist():
+        text = ranges.names[name]
+        one = parse_patched_text(text)
+        if one is None and code >= 0:
+            one = parse_payload(text, report.payloads.texts[code])
+        found.append((one.bytes, one.communicator) if one else (UNKNOWN, ""))
+    texts = tuple(dict.fromkeys(key for _, key in found))
+    sizes = np.array([size for size, _ in found], np.int64)
+    keys = np.array([texts.index(key) for _, key in found], np.int32)
+    place = inverse.ravel()
+    return sizes[place], texts, keys[place]
+
+
+def _initialised(report: Report) -> dict[tuple[int, str], tuple[int, int]]:
+    """(pid, communicator) -> (size, rank), from the payloads of the calls that made them."""
+    ranges = report.ranges
+    is_init = np.array([_INIT.match(name) is not None for name in ranges.names], bool)
+    rows = np.flatnonzero(is_init[ranges.name]) if len(is_init) else np.empty(0, np.intp)
+    codes = report.payloads.of(ranges.rowid[rows])
+    found = {}
+    for row, code in zip(rows.tolist(), codes.tolist(), strict=True):
+        if code < 0:
+            continue
+        values = payload_fields(report.payloads.texts[code])
+        key = str(values.get("NCCL communicator ID", ""))
+        size, rank = values.get("No. of ranks", UNKNOWN), values.get("Rank", UNKNOWN)
+        if key and isinstance(size, int) and isinstance(rank, int):
+            found[pid_of(int(ranges.threads[ranges.thread[row]])), key] = (size, rank)
+    return found
+
+
+def _memberships(
+    known: dict[tuple[int, str], tuple[int, int]],
+    pids: list[int],
+    communicators: tuple[str, ...],
+    process: NDArray[np.integer],
+    communicator: Int32,
+) -> tuple[Int32, Int32]:
+    """Size of each call's communicator and its rank there; the size also from another rank."""
+    sizes = {key: size for (_, key), (size, _) in known.items()}
+    world = np.array([sizes.get(key, UNKNOWN) for key in communicators], np.int32)
+    rank = np.array(
+        [[known.get((pid, key), (0, UNKNOWN))[1] for key in communicators] for pid in pids],
+        np.int32,
+    ).reshape(len(pids), len(communicators))
+    return world[communicator], rank[process, communicator]
+
+
+def _nothing() -> Calls:
+    short, long = np.empty(0, np.int32), np.empty(0, np.int64)
+    return Calls(short, long, short, long, short, short, short, long, long, long, long, (), (), ())

@@ -1,0 +1,291 @@
+"""Which launches of several ranks are one collective, and what follows for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.analysis.nccl.calls import UNKNOWN
+from nsys_tui.analysis.nccl.match import How
+from nsys_tui.analysis.nccl.result import Collectives, Member, Parts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.nccl.calls import Calls, Launches
+    from nsys_tui.analysis.nccl.match import Match, NcclKernels
+    from nsys_tui.model.events import Int64
+    from nsys_tui.model.report import Report
+
+_COLUMNS: Final = ("bytes", "wire", "ranks", "how", "calls")
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A report that takes part."""
+
+    report: Report
+    rank: int = UNKNOWN
+    """Rank that the user says it is of; for a report of one process."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """What one report gives: its launches with their kernels."""
+
+    calls: Calls
+    launches: Launches
+    match: Match
+    kernels: NcclKernels
+    offset: int
+    """To be added to its times, ns."""
+    pids: Int64
+    """Process in the report of each launch."""
+    notes: tuple[str, ...]
+
+
+def join_ranks(traced: Sequence[Traced], sides: Sequence[Side], sized_by: str) -> Collectives:
+    """Joins the launches of all ranks, by communicator and by their order in it."""
+    members: dict[tuple[int, int, int], int] = {}
+    names: dict[str, int] = {}
+    columns: list[NDArray[np.int64]] = []
+    for number, side in enumerate(sides):
+        kept = np.flatnonzero(side.match.first >= 0)
+        ops = traced[number].report.operations
+        owners = np.stack([side.pids[kept], ops.device[side.match.first[kept]]])
+        distinct, place = np.unique(owners, axis=1, return_inverse=True)
+        codes = [
+            members.setdefault((number, pid, device), len(members))
+            for pid, device in distinct.T.tolist()
+        ]
+        member = np.array(codes, np.int64)[place.ravel()]
+        texts = [side.calls.communicators[code] for code in side.launches.communicator[kept]]
+        communicator = np.array([names.setdefault(t, len(names)) for t in texts], np.int64)
+        columns.append(
+            np.stack(
+                [
+                    np.full(len(kept), number),
+                    kept,
+                    member,
+                    communicator,
+                    _ordinals(side, kept),
+                    side.match.start[kept] + side.offset,
+                    side.match.end[kept] + side.offset,
+                ]
+            )
+        )
+    made = np.concatenate(columns, axis=1) if columns else np.empty((7, 0), np.int64)
+    return _Joiner(traced, sides, members, tuple(names), made).result(sized_by)
+
+
+def _ordinals(side: Side, kept: NDArray[np.intp]) -> Int64:
+    """Number of each launch within its rank of a communicator, over all, joined or not.
+
+    It is NCCL's own number where all launches of the communicator have one, else their order.
+    """
+    launches = side.launches
+    key = side.pids * max(len(side.calls.communicators), 1) + launches.communicator
+    key = key * (int(launches.rank.max(initial=0)) + 2) + launches.rank
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    heads = np.flatnonzero(np.append(True, np.diff(ordered) != 0)) if len(key) else np.empty(0, int)
+    lengths = np.diff(np.append(heads, len(key)))
+    number = np.empty(len(key), np.int64)
+    number[order] = np.arange(len(key)) - np.repeat(heads, lengths)
+    unnumbered = np.unique(launches.communicator[launches.number < 0])
+    told = ~np.isin(launches.communicator, unnumbered)
+    return np.where(told, launches.number, number)[kept]
+
+
+class _Joiner:
+    """Puts the parts of all ranks together."""
+
+    def __init__(
+        self,
+        traced: Sequence[Traced],
+        sides: Sequence[Side],
+        members: dict[tuple[int, int, int], int],
+        names: tuple[str, ...],
+        made: NDArray[np.int64],
+    ) -> None:
+        self.traced, self.sides, self.names = traced, sides, names
+        self.keys = list(members)
+        self.side, self.launch, self.member, self.communicator = made[:4]
+        self.ordinal, self.start, self.end = made[4:]
+        self.notes = [note for side in sides for note in side.notes]
+
+    def result(self, sized_by: str) -> Collectives:
+        code, count = self._collectives()
+        first_start = _least(code, self.start, count)
+        by_start = np.argsort(first_start, kind="stable")
+        rank = np.empty(count, np.int64)
+        rank[by_start] = np.arange(count)
+        code = rank[code]
+        start, end = _least(code, self.start, count), -_least(code, -self.end, count)
+        last_start = -_least(code, -self.start, count)
+        head = np.full(count, -1, np.int64)
+        # The part that started last stands for its collective; of several, the first.
+        order = np.lexsort((np.arange(len(code)), -self.start, code))
+        heads = np.flatnonzero(np.append(True, np.diff(code[order]) != 0)) if count else order
+        head = order[heads]
+        size, wire, ranks, how, calls = (self._column(name) for name in _COLUMNS)
+        seen = np.bincount(code, minlength=count)
+        labels, kernels = self._texts(head)
+        self._check_overlap(code, count, last_start, seen)
+        if (seen > 1).any():
+            told = all((side.launches.number >= 0).all() for side in self.sides)
+            key = (
+                "opCount" if told else "order: the k-th launch in a communicator is one collective"
+            )
+            self.notes.insert(0, f"ranks joined by {key}")
+        found = Collectives(
+            labels,
+            tuple(self.names[c] for c in self.communicator[head].tolist()),
+            calls[head].astype(np.int32),
+            size[head].astype(np.int64),
+            wire[head].astype(np.float64),
+            ranks[head].astype(np.int32),
+            seen.astype(np.int32),
+            start,
+            last_start,
+            end,
+            self.member[head].astype(np.int32),
+            (-_least(code, -how.astype(np.int64), count)).astype(np.int32),
+            kernels,
+            Parts(code, self.member.astype(np.int32), self._column("row").astype(np.int64),
+                  self.start, self.end, how.astype(np.int32)),
+            tuple(self._member(key) for key in self.keys),
+            sized_by if (size >= 0).any() else "",
+            (),
+        )  # fmt: skip
+        return _with_notes(found, self.notes)
+
+    def _column(self, name: str) -> NDArray[np.float64] | Int64:
+        """One column of all launches, gathered from the sides in the order of the parts."""
+        parts = []
+        for number, side in enumerate(self.sides):
+            rows = self.launch[self.side == number]
+            own: dict[str, NDArray[Any]] = {"how": side.match.how, "row": side.match.first}
+            values = own[name] if name in own else getattr(side.launches, name)
+            parts.append(values[rows])
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    def _texts(self, head: NDArray[np.intp]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        labels, kernels = [], []
+        for number, launch in zip(
+            self.side[head].tolist(), self.launch[head].tolist(), strict=True
+        ):
+            side = self.sides[number]
+            ops = self.traced[number].report.operations
+            labels.append(side.launches.labels[side.launches.label[launch]])
+            kernels.append(ops.names[ops.name[side.match.first[launch]]].short)
+        return tuple(labels), tuple(kernels)
+
+    def _collectives(self) -> tuple[Int64, int]:
+        """Number of the collective of each part: by communicator and order where ranks agree."""
+        alone = np.zeros(len(self.launch), bool)
+        label = self._label_codes()
+        for communicator in range(len(self.names)):
+            rows = np.flatnonzero(self.communicator == communicator)
+            owners = np.unique(self.member[rows])
+            if len(owners) < 2:
+                continue
+            sequences = [rows[self.member[rows] == owner] for owner in owners]
+            name = self.names[communicator] or "unknown communicator"
+            why = self._disagreement(sequences, label)
+            if why:
+                alone[rows] = True
+                self.notes.append(f"{name}: ranks are not joined, {why}")
+            elif not self.names[communicator]:
+                self.notes.append(
+                    f"≈ {name}: the k-th collectives of all processes are taken as one"
+                )
+        key = self.communicator * (self.ordinal.max(initial=0) + 1) + self.ordinal
+        key = np.where(alone, -1 - np.arange(len(key)), key)
+        distinct, code = np.unique(key, return_inverse=True)
+        return code.astype(np.int64), len(distinct)
+
+    def _disagreement(self, sequences: list[NDArray[np.intp]], label: Int64) -> str:
+        counts = [len(rows) for rows in sequences]
+        if not self.names[int(self.communicator[sequences[0][0]])] and len(set(counts)) > 1:
+            return f"they launched {min(counts):,} to {max(counts):,} collectives"
+        reports = {int(self.side[rows[0]]) for rows in sequences}
+        starts = [self.traced[r].report.metadata.session_start_utc_ns for r in sorted(reports)]
+        if len(reports) > 1 and None in starts:
+            return "a report does not tell when its session began"
+        merged = np.concatenate(sequences)
+        _, first, inverse = np.unique(self.ordinal[merged], return_index=True, return_inverse=True)
+        if (label[merged] != label[merged][first][inverse]).any():
+            return "the order of their operations differs"
+        return ""
+
+    def _label_codes(self) -> Int64:
+        codes: dict[str, int] = {}
+        found = []
+        for number, launch in zip(self.side.tolist(), self.launch.tolist(), strict=True):
+            launches = self.sides[number].launches
+            text = launches.labels[launches.label[launch]]
+            found.append(codes.setdefault(text, len(codes)))
+        return np.array(found, np.int64)
+
+    def _check_overlap(self, code: Int64, count: int, last_start: Int64, seen: Int64) -> None:
+        """No rank can leave a collective before the last one came, whatever the order says."""
+        first_end = _least(code, self.end, count)
+        odd = int(np.count_nonzero((seen > 1) & (first_end < last_start)))
+        if odd:
+            self.notes.append(
+                f"in {odd:,} of {int((seen > 1).sum()):,} collectives a rank ended before another"
+                " began: the ranks may be joined wrongly, or their clocks differ"
+            )
+
+    def _member(self, key: tuple[int, int, int]) -> Member:
+        number, pid, device = key
+        side, traced = self.sides[number], self.traced[number]
+        label = traced.report.devices[device].label
+        if traced.rank >= 0:
+            return Member(number, pid, traced.rank, label)
+        alone = len({d for n, p, d in self.keys if (n, p) == (number, pid)}) == 1
+        told = [
+            process.rank
+            for process, mine in zip(side.calls.processes, _owners(side), strict=True)
+            if mine == pid and process.rank >= 0
+        ]
+        if alone and told:
+            return Member(number, pid, told[0], label)
+        mine = self.launch[(self.side == number) & (self.member == self.keys.index(key))]
+        largest = mine[np.argmax(side.launches.ranks[mine])]
+        return Member(number, pid, int(side.launches.rank[largest]), label)
+
+
+def _owners(side: Side) -> list[int]:
+    """Process of the report that each process of the calls is."""
+    found = np.full(len(side.calls.processes), UNKNOWN, np.int64)
+    found[side.launches.process] = side.pids
+    return found.tolist()
+
+
+def _least(code: Int64, values: Int64, count: int) -> Int64:
+    found = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(found, code, values)
+    return found
+
+
+def _with_notes(found: Collectives, before: list[str]) -> Collectives:
+    notes = [f"sizes from {found.sized_by}"] if found.sized_by else []
+    by_call = int(np.count_nonzero(found.parts.how == How.BY_CALL))
+    if by_call:
+        notes.append(f"joined by the call that launched them: {by_call:,} kernels")
+    by_order = int(np.count_nonzero(found.parts.how == How.BY_ORDER))
+    if by_order:
+        notes.append(
+            f"joined by order: {by_order:,} of {len(found.parts.how):,} kernels are the k-th of"
+            " their process as the call is; nothing else links them"
+        )
+    if found.estimated.any():
+        count = int(found.estimated.sum())
+        notes.append(f"≈ in {count:,} collectives the time includes waiting for ranks not seen")
+    return replace(found, notes=(*notes, *before))

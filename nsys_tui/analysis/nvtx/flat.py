@@ -1,0 +1,114 @@
+"""NVTX ranges by name, whatever their path: recursion counts once per name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_tui.analysis.tree_order import tree_order
+from nsys_tui.analysis.window import clipped
+from nsys_tui.model import intervals
+from nsys_tui.model.tree import ROOT
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.nvtx.tree import NvtxTree
+    from nsys_tui.analysis.window import Scope
+    from nsys_tui.model.events import Bool, Int64, Operations
+    from nsys_tui.model.tree import Trie
+
+
+@dataclass(frozen=True, eq=False)
+class NvtxFlat:
+    """One row per name; figures as in ``NvtxTree``, where a name inside itself counts once."""
+
+    label: Int64
+    """Label code of each row."""
+    count: Int64
+    """Closed instances, those inside others of their name too."""
+    host: Int64
+    host_self: Int64
+    gpu: Int64
+    gpu_count: Int64
+    gpu_busy: Int64
+    span: Int64
+    nodes: tuple[Int64, ...]
+    """Nodes of each name that have none of the same name above them."""
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+
+def outermost(trie: Trie) -> Bool:
+    """Nodes without another of the same label above them."""
+    inside = np.zeros(len(trie), bool)
+    above = trie.parent.copy()
+    while bool((above > ROOT).any()):
+        known = above > ROOT
+        inside |= known & (trie.label[np.maximum(above, 0)] == trie.label)
+        above = np.where(known, trie.parent[np.maximum(above, 0)], -1)
+    return ~inside
+
+
+def nvtx_flat(tree: NvtxTree, ops: Operations, scope: Scope) -> NvtxFlat:
+    """Sums a tree by name.
+
+    Args:
+        tree: the tree.
+        ops: the operations of its report.
+        scope: what the tree was made for.
+    """
+    trie = tree.trie
+    labels = np.unique(trie.label[1:])
+    place = np.zeros(len(trie.labels), np.int64)
+    place[labels] = np.arange(len(labels))
+    row = place[trie.label]
+    top = outermost(trie)
+    top[ROOT] = False
+    order = np.flatnonzero(top)
+    order = order[np.argsort(row[order], kind="stable")]
+    nodes = np.split(order, np.searchsorted(row[order], np.arange(1, len(labels))))
+    every = np.arange(1, len(trie))
+
+    def summed(values: Int64, chosen: Int64) -> Int64:
+        total = np.zeros(len(labels), np.int64)
+        np.add.at(total, row[chosen], values[chosen])
+        return total
+
+    busy, span = _unions(tree, ops, scope, nodes)
+    return NvtxFlat(
+        label=labels.astype(np.int64),
+        count=summed(tree.count, every),
+        host=summed(tree.host, order),
+        host_self=summed(tree.host_self, every),
+        gpu=summed(tree.gpu, order),
+        gpu_count=summed(tree.gpu_count, order),
+        gpu_busy=busy,
+        span=span,
+        nodes=tuple(nodes),
+    )
+
+
+def _unions(
+    tree: NvtxTree, ops: Operations, scope: Scope, nodes: list[Int64]
+) -> tuple[Int64, Int64]:
+    """Union and span of the operations under each name."""
+    layout = tree_order(tree.trie)
+    place = layout.position[tree.operation_node]
+    order = np.argsort(place, kind="stable")
+    place = place[order]
+    busy, span = np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
+    for number, own in enumerate(nodes):
+        if len(own) == 1:
+            busy[number], span[number] = tree.gpu_busy[own[0]], tree.span[own[0]]
+            continue
+        lows = np.searchsorted(place, layout.position[own])
+        highs = np.searchsorted(place, layout.position[own] + layout.size[own])
+        pieces = [order[lo:hi] for lo, hi in zip(lows.tolist(), highs.tolist(), strict=True)]
+        rows = tree.operation_rows[np.sort(np.concatenate(pieces))]
+        if len(rows):
+            start, end = clipped(ops, rows, scope.window)
+            busy[number] = intervals.total(start, end)
+            span[number] = int(end.max()) - int(start.min())
+    return busy, span

@@ -1,0 +1,1 @@
+"""Expert rules: a register, a file per family, and what they found ranked as findings."""

@@ -1,0 +1,32 @@
+"""Finding: one problem, how much it costs, where it shows and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.rules.severity import Severity
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One problem found in a report."""
+
+    rule: str
+    """Name of the rule that found it."""
+    severity: Severity
+    title: str
+    """What is wrong, with its figures, in one line."""
+    advice: str
+    """What to do, in one line."""
+    saved_ns: int
+    """Time that could be saved at most, ns; 0 where it cannot be told."""
+    window: tuple[int, int] | None
+    """Where it shows best, ns; None for a finding about the report itself."""
+    place: int | None
+    """Device in ``Report.devices`` on which it shows best, or None."""
+    screen: str
+    """Number key of the screen that shows it."""
+    command: str
+    """Command that shows it, with ``REPORT`` for the file."""

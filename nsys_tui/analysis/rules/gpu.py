@@ -1,0 +1,375 @@
+"""Our rules on GPUs: idle time, launch-bound phases, exposed collectives, imbalance, occupancy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui import units
+from nsys_tui.analysis.breakdown import coverages
+from nsys_tui.analysis.occupancy import LIMITS, occupancy
+from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, plural, rule
+from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.stalls.gaps import Edge
+from nsys_tui.analysis.stalls.rows import stall_groups
+from nsys_tui.config import LaunchBoundConfig
+from nsys_tui.model import intervals
+from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.table import Column, Unit
+from nsys_tui.names import normalise_kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.launches import LaunchBoundRun
+    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.analysis.stalls.gaps import Gaps
+    from nsys_tui.model.report import Report
+
+_IDLE_ADVICE: Final = {
+    Cause.LAUNCH_LATENCY: "launch earlier, or capture the phase as a CUDA graph",
+    Cause.PROFILER: "caused by profiling: trace less, or flush less often",
+    Cause.OSRT: "take the I/O, lock or sleep off the launching thread, or do it ahead of time",
+    Cause.API: "move the call out of the loop",
+    Cause.HOST: "the host computes here: launch ahead of it, or move it to another thread",
+    Cause.NOTHING: "record more to see why: --trace=osrt,nvtx --sample=process-tree",
+}
+"""Causes that this rule reports; the others have rules of their own."""
+
+
+@rule(
+    "gpu_idle",
+    "Idle time of GPUs by cause",
+    advice="Idle time between operations by what the host did meanwhile; nsys-tui stalls lists the"
+    " gaps.",
+    nothing="No idle time between operations.",
+)
+def gpu_idle(case: Case, arguments: Arguments) -> Result:
+    """Idle gaps from 10 us on by cause, and the calls and ranges that cost most."""
+    groups = stall_groups(case.report, case.stalls) if len(case.report.operations) else []
+    kept, hidden = cut(np.arange(len(groups)), arguments)
+    shown = [groups[place] for place in kept]
+    return Result(
+        (
+            (Column("Idle", Unit.NS), [group.idle_ns for group in shown]),
+            (Column("Gaps", Unit.COUNT), [group.count for group in shown]),
+            (Column("Longest", Unit.NS), [group.longest_ns for group in shown]),
+            (Column("Cause"), [group.key for group in shown]),
+        ),
+        tuple(idle_findings(case, "gpu_idle", tuple(_IDLE_ADVICE))),
+        hidden=hidden,
+    )
+
+
+_TOLD_APART: Final = frozenset((Cause.OSRT, Cause.SYNC))
+"""Causes with a finding for each call; of the others one finding names the worst."""
+
+
+def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Finding]:
+    """A finding for each cause, or for each call at fault where that tells more."""
+    gaps = case.stalls.gaps
+    gaps = gaps.take((gaps.edge == Edge.INNER) & np.isin(gaps.cause, causes))
+    apart = np.isin(gaps.cause, [*_TOLD_APART])
+    keys = np.stack((gaps.cause.astype(np.int64), np.where(apart, gaps.what, -1)), axis=1)
+    found: list[Finding] = []
+    for key in np.unique(keys, axis=0):
+        those = gaps.take((keys == key).all(axis=1))
+        found += _idle_finding(case, name, Cause(int(key[0])), those)
+    return found
+
+
+def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Finding]:
+    """GPUs idle at the same time lose it once: the one that loses most counts."""
+    work = case.stalls.work
+    per_device = np.bincount(gaps.place, gaps.idle)
+    worst = int(np.argmax(gaps.idle))
+    what, where = work.name(int(gaps.what[worst])), work.name(int(gaps.range[worst]))
+    several = "" if (gaps.what == gaps.what[0]).all() else "most in "
+    told = f"{cause.label}: {several}{what}" if what else cause.label
+    inside = f" in {where}" if where and where != what else ""
+    return case.finding(
+        name,
+        f"{case.device_labels(gaps.place.tolist())} idle"
+        f" {units.format_duration(int(per_device.max()))} in {plural(len(gaps), 'gap')},"
+        f" {told}{inside}",
+        _IDLE_ADVICE.get(cause, "order work with events instead of waiting on the host"),
+        saved_ns=int(per_device.max()),
+        window=(int(gaps.start[worst]), int(gaps.end[worst])),
+        place=int(gaps.place[worst]),
+        screen="5",
+        command="nsys-tui stalls REPORT",
+    )
+
+
+_BOUND: Final = LaunchBoundConfig()
+
+
+@rule(
+    "launch_bound",
+    "Launch-bound phases",
+    advice="Here the GPU waits for launches of kernels that are shorter than their launches: fuse"
+    " kernels, enlarge batches, or capture the phase as a CUDA graph.",
+    nothing="No launch-bound phase.",
+    parameters=(
+        Parameter("operations", _BOUND.operations, "fewest operations of a run"),
+        Parameter("duration", _BOUND.duration // 1000, "each shorter than this, in us"),
+        Parameter("gap", _BOUND.gap // 1000, "no gap longer than this, in us"),
+        Parameter("idle", 100 * _BOUND.idle, "idle part of the run, in percent"),
+    ),
+)
+def launch_bound(case: Case, arguments: Arguments) -> Result:
+    """Runs of short operations between which the device waits for the host.
+
+    The defaults are those of [analysis.launch_bound] in the configuration, where it has them.
+    """
+    from nsys_tui.analysis.launches import launch_bound_runs
+
+    own = case.report.launch_bound
+    limits = replace(
+        own,
+        operations=int(arguments.given("operations", own.operations)),
+        duration=int(arguments.given("duration", own.duration / 1000) * 1000),
+        gap=int(arguments.given("gap", own.gap / 1000) * 1000),
+        idle=arguments.given("idle", 100 * own.idle) / 100,
+    )
+    runs = launch_bound_runs(case.report, case.scope, limits)
+    runs.sort(key=lambda run: -run.idle_ns)
+    kept, hidden = cut(np.arange(len(runs)), arguments)
+    shown = [runs[place] for place in kept]
+    ops = case.report.operations
+    return Result(
+        (
+            (Column("GPU"), [case.report.devices[run.place].label for run in shown]),
+            (Column("Start", Unit.NS), [run.start for run in shown]),
+            (Column("Duration", Unit.NS), [run.end - run.start for run in shown]),
+            (Column("Operations", Unit.COUNT), [run.operations for run in shown]),
+            (Column("Idle", Unit.NS), [run.idle_ns for run in shown]),
+            (Column("Idle Share", Unit.PERCENT, 1), [100 * run.idle_share for run in shown]),
+            (Column("First Kernel"), [ops.names[ops.name[run.first_row]].short for run in shown]),
+        ),
+        tuple(_launch_bound_findings(case, runs)),
+        hidden=hidden,
+    )
+
+
+def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Finding]:
+    if not runs:
+        return []
+    idle = np.bincount([run.place for run in runs], [run.idle_ns for run in runs])
+    operations = sum(run.operations for run in runs)
+    return case.finding(
+        "launch_bound",
+        f"{plural(len(runs), 'launch-bound phase')}: {units.format_count(operations)}"
+        f" short operations on {case.device_labels(run.place for run in runs)},"
+        f" {units.format_duration(int(idle.max()))} idle between launches",
+        "fuse kernels, enlarge batches, or capture the phase as a CUDA graph",
+        saved_ns=int(idle.max()),
+        window=(runs[0].start, runs[0].end),
+        place=runs[0].place,
+        screen="5",
+        command="nsys-tui stalls REPORT --each-gap",
+    )
+
+
+@rule(
+    "exposed_communication",
+    "Communication that nothing hides",
+    advice="While these collectives run, nothing computes: overlap them with the backward pass,"
+    " bucket gradients, or let fewer bytes cross.",
+    nothing="No communication, or all of it is hidden behind compute.",
+)
+def exposed_communication(case: Case, arguments: Arguments) -> Result:
+    """Time of communication kernels during which no compute kernel runs, for each GPU."""
+    splits = [split for split in case.splits if split.comm_ns]
+    kept, hidden = cut(np.arange(len(splits)), arguments)
+    shown = [splits[place] for place in kept]
+    return Result(
+        (
+            (Column("GPU"), [split.device.label for split in shown]),
+            (Column("Communication", Unit.NS), [split.comm_ns for split in shown]),
+            (Column("Exposed", Unit.NS), [split.exposed_comm_ns for split in shown]),
+            (
+                Column("Of Communication", Unit.PERCENT, 1),
+                [100 * split.exposed_comm_ns / split.comm_ns for split in shown],
+            ),
+            (
+                Column("Of Time", Unit.PERCENT, 1),
+                [100 * split.exposed_comm_ns / (split.base_ns or 1) for split in shown],
+            ),
+        ),
+        tuple(_exposed_findings(case)),
+        hidden=hidden,
+    )
+
+
+def _exposed_findings(case: Case) -> list[Finding]:
+    worst = max(case.splits, key=lambda split: split.exposed_comm_ns, default=None)
+    if worst is None or not worst.exposed_comm_ns:
+        return []
+    alone = case.scope.only(worst.place)
+    (coverage,) = coverages(case.report, alone)
+    comm, compute = coverage.sets["comm"], coverage.sets["compute"]
+    starts, ends = intervals.subtract((comm.starts, comm.ends), (compute.starts, compute.ends))
+    longest = int(np.argmax(ends - starts))
+    share = units.format_share(worst.exposed_comm_ns, worst.comm_ns, 0)
+    bound = " (upper bound)" if worst.exposed_is_upper_bound else ""
+    return case.finding(
+        "exposed_communication",
+        f"{worst.device.label}: {units.format_duration(worst.exposed_comm_ns)}{bound} of"
+        f" communication exposed, {share} of it,"
+        f" {units.format_share(worst.exposed_comm_ns, worst.base_ns)} of the time",
+        "overlap collectives with compute, or bucket them",
+        saved_ns=worst.exposed_comm_ns,
+        window=(int(starts[longest]), int(ends[longest])),
+        place=worst.place,
+    )
+
+
+@rule(
+    "gpu_imbalance",
+    "GPUs that compute longer than others",
+    advice="One GPU has more compute time than the others, which then wait for it: balance the"
+    " work, or look for a throttled GPU.",
+    nothing="The GPUs compute about equally long, or there is only one.",
+    parameters=(Parameter("threshold", 5.0, "difference that counts, in percent of the median"),),
+)
+def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
+    """Compute time of each GPU against the median of the others."""
+    splits = [split for split in case.splits if split.compute_ns]
+    if len(splits) < 2:
+        splits = []
+    others = [
+        float(np.median([s.compute_ns for s in splits if s is not split])) for split in splits
+    ]
+    more = [
+        100 * (split.compute_ns - median) / median
+        for split, median in zip(splits, others, strict=True)
+    ]
+    rows = np.array([p for p, over in enumerate(more) if over >= arguments.number("threshold")])
+    found: list[Finding] = []
+    if len(rows):
+        slow = int(rows[np.argmax([more[place] for place in rows])])
+        split = splits[slow]
+        found = case.finding(
+            "gpu_imbalance",
+            f"{split.device.label} computes {more[slow]:.1f}% longer than the others"
+            f" ({units.format_duration(split.compute_ns)} against"
+            f" {units.format_duration(round(others[slow]))})",
+            "balance the work, or look for a throttled or shared GPU",
+            saved_ns=split.compute_ns - round(others[slow]),
+            window=case.base,
+            place=split.place,
+            screen="1",
+            command="nsys-tui overview REPORT --section devices",
+        )
+    listed = splits if len(rows) else []
+    return Result(
+        (
+            (Column("GPU"), [split.device.label for split in listed]),
+            (Column("Compute", Unit.NS), [split.compute_ns for split in listed]),
+            (Column("Against Others", Unit.PERCENT, 1), more if listed else []),
+            (Column("Communication", Unit.NS), [split.comm_ns for split in listed]),
+            (Column("Idle", Unit.NS), [split.idle_ns for split in listed]),
+        ),
+        tuple(found),
+    )
+
+
+@rule(
+    "low_occupancy",
+    "Kernels whose launch leaves SMs half empty",
+    advice="Block size, registers or shared memory keep few warps on an SM. This is theoretical"
+    " (≈) and no fault by itself: tensor-core kernels are often built so.",
+    nothing="No kernel of weight is launched at low theoretical occupancy.",
+    parameters=(
+        Parameter("below", 25.0, "theoretical occupancy that counts as low, in percent"),
+        Parameter("share", 5.0, "leave out kernels with less of the GPU time, in percent"),
+    ),
+)
+def low_occupancy(case: Case, arguments: Arguments) -> Result:
+    """Kernels by launch configuration whose blocks fill few of an SM's warp slots."""
+    report, ops = case.report, case.report.operations
+    rows = case.operations()
+    rows = rows[(ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)]
+    first, group = _configurations(report, rows)
+    seen = occupancy(report, first)
+    time = np.bincount(group, ops.duration[rows], len(first))
+    count = np.bincount(group, minlength=len(first))
+    whole = float(time.sum()) or 1.0
+    low = 100 * seen.share < arguments.number("below")
+    wanted = np.flatnonzero(low & (100 * time / whole >= arguments.number("share")))
+    order, hidden = cut(wanted[np.argsort(-time[wanted], kind="stable")], arguments)
+    kernels = first[order]
+    launch = report.launch_attributes
+    names = [normalise_kernel(ops.names[code].demangled) for code in ops.name[kernels].tolist()]
+    found: list[Finding] = []
+    if len(order):
+        share = 100 * time[wanted].sum() / whole
+        top = int(kernels[0])
+        found = case.finding(
+            "low_occupancy",
+            f"{share:.0f}% of compute time in kernels launched below"
+            f" ≈{arguments.number('below'):.0f}% occupancy, most in {names[0]}"
+            f" (limited by {LIMITS[seen.limit[order[0]]]})",
+            "look at block size, registers and shared memory of these kernels",
+            saved_ns=0,
+            window=(int(ops.start[top]), int(ops.end[top])),
+            place=int(ops.device[top]),
+            screen="3",
+            at_least=Severity.LOW,
+        )
+    return Result(
+        (
+            (Column("Occupancy ≈", Unit.PERCENT, 1), 100 * seen.share[order]),
+            (Column("Limited By"), [LIMITS[limit] for limit in seen.limit[order].tolist()]),
+            (Column("GPU Time", Unit.NS), time[order].astype(np.int64)),
+            (Column("Launches", Unit.COUNT), count[order]),
+            (Column("Block"), ["x".join(map(str, b)) for b in launch.block[kernels].tolist()]),
+            (Column("Registers", Unit.NONE), launch.registers[kernels]),
+            (
+                Column("Shared Memory", Unit.BYTES),
+                launch.static_shared[kernels] + launch.dynamic_shared[kernels],
+            ),
+            (Column("Kernel"), names),
+        ),
+        tuple(found),
+        hidden=hidden,
+    )
+
+
+def _configurations(
+    report: Report, rows: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """One row of each distinct launch configuration, and which of them each row is."""
+    ops, launch = report.operations, report.launch_attributes
+    key = np.zeros(len(rows), np.int64)
+    for column in (
+        ops.device[rows],
+        ops.name[rows],
+        np.multiply.reduce(launch.block[rows], axis=1, dtype=np.int64),
+        launch.registers[rows],
+        launch.static_shared[rows].astype(np.int64) + launch.dynamic_shared[rows],
+    ):
+        codes = _dense(column)
+        key = _dense(key * (int(codes.max(initial=0)) + 1) + codes)
+    first = np.zeros(int(key.max(initial=-1)) + 1, np.intp)
+    first[key[::-1]] = rows[::-1]
+    return first, key
+
+
+_TABLE_SIZE: Final = 1 << 24
+
+
+def _dense(values: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Codes 0, 1, … of the distinct values; by table where they are small: no sort of 5 M rows."""
+    if not len(values):
+        return np.zeros(0, np.int64)
+    if int(values.min()) < 0 or int(values.max()) >= _TABLE_SIZE:
+        sorted_codes: NDArray[np.int64] = np.unique(values, return_inverse=True)[1].astype(np.int64)
+        return sorted_codes
+    seen = np.bincount(values) > 0
+    dense: NDArray[np.int64] = (np.cumsum(seen) - 1)[values]
+    return dense

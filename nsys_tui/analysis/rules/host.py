@@ -1,0 +1,290 @@
+"""Our rules on what the host does: copies, allocations, waits, module loading, slow steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_tui import units
+from nsys_tui.analysis.iterations.finding import Rule as StepRule
+from nsys_tui.analysis.rules.gpu import idle_findings
+from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, plural, rule
+from nsys_tui.analysis.stalls.causes import Cause, api_classes, host_event_classes
+from nsys_tui.analysis.stalls.gaps import Edge
+from nsys_tui.model import intervals
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.table import Column, Unit
+from nsys_tui.names import api_name, normalise_nvtx
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.model.events import Int64
+
+HOST_COPIES = (1, 2)
+"""Host-to-device and device-to-host."""
+RARE = 0.1
+"""Outliers among more than this part of the repeats of a mere outermost range mean nothing."""
+_DIRECTIONS = {1: "Host-to-Device", 2: "Device-to-Host"}
+
+
+@rule(
+    "small_copies",
+    "Small or repeated copies between host and device",
+    advice="Many small copies cost a launch each: gather them in one buffer, keep the data on the"
+    " GPU, or let a kernel produce it.",
+    nothing="No series of small or repeated copies.",
+    parameters=(
+        Parameter("small", 65_536, "size in bytes up to which a copy is small"),
+        Parameter("count", 100, "so many of one size and direction count as a series"),
+    ),
+)
+def small_copies(case: Case, arguments: Arguments) -> Result:
+    """Copies of one direction and size that occur again and again, small ones first of all."""
+    report, ops = case.report, case.report.operations
+    rows = case.operations()
+    rows = rows[(ops.kind[rows] == OpKind.MEMCPY) & np.isin(ops.copy_kind[rows], HOST_COPIES)]
+    kinds = np.stack((ops.copy_kind[rows].astype(np.int64), ops.bytes[rows]), axis=1)
+    series, group = np.unique(kinds, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    count = np.bincount(group, minlength=len(series))
+    calls = report.calls[rows]
+    held = np.where(calls >= 0, report.api.duration[calls] if len(report.api) else 0, 0)
+    host = np.bincount(group, held, len(series)).astype(np.int64)
+    gpu = np.bincount(group, ops.duration[rows], len(series)).astype(np.int64)
+    wanted = np.flatnonzero(count >= arguments.count("count"))
+    order, hidden = cut(wanted[np.argsort(-(host + gpu)[wanted], kind="stable")], arguments)
+    small = wanted[series[wanted, 1] <= arguments.count("small")]
+    found: list[Finding] = []
+    if len(small):
+        top = int(small[np.argmax(host[small])])
+        of_top = rows[group == top]
+        found = case.finding(
+            "small_copies",
+            f"{units.format_count(int(count[small].sum()))} copies of at most"
+            f" {units.format_bytes(int(series[small, 1].max()))}, most often"
+            f" {units.format_bytes(int(series[top, 1]))} {_DIRECTIONS[int(series[top, 0])]}:"
+            f" {units.format_duration(int(host[small].sum()))} in their calls",
+            "gather them in one copy, or keep the data on the GPU",
+            saved_ns=int(host[small].sum()),
+            window=(int(ops.start[of_top[0]]), int(ops.end[of_top[-1]])),
+            place=int(ops.device[of_top[0]]),
+        )
+    return Result(
+        (
+            (Column("Count", Unit.COUNT), count[order]),
+            (Column("Bytes Each", Unit.BYTES), series[order, 1]),
+            (Column("Direction"), [_DIRECTIONS[kind] for kind in series[order, 0].tolist()]),
+            (Column("Host Time", Unit.NS), host[order]),
+            (Column("GPU Time", Unit.NS), gpu[order]),
+            (Column("Bytes", Unit.BYTES), series[order, 1] * count[order]),
+        ),
+        tuple(found),
+        hidden=hidden,
+    )
+
+
+@rule(
+    "frequent_allocation",
+    "Allocations and frees inside the loop",
+    advice="Allocating in every step costs time and may wait for the GPU: allocate once, use a"
+    " caching allocator, or the stream-ordered one (cudaMallocAsync).",
+    nothing="Hardly any allocation in the steady part of the run.",
+    parameters=(Parameter("count", 10, "so many calls count as frequent"),),
+)
+def frequent_allocation(case: Case, arguments: Arguments) -> Result:
+    """Allocation and free calls from the second step on, or while the GPU works."""
+    api = case.report.api
+    rows = _inside(case, case.calls())
+    rows = rows[api_classes(case.report)[rows] == Cause.ALLOCATION]
+    if len(rows) < arguments.count("count"):
+        rows = rows[:0]
+    columns, hidden = _calls_by_name(case, rows, arguments)
+    found: list[Finding] = []
+    if len(rows):
+        held = int(api.duration[rows].sum())
+        worst = int(rows[np.argmax(api.duration[rows])])
+        found = case.finding(
+            "frequent_allocation",
+            f"{units.format_count(len(rows))} allocations and frees inside the loop,"
+            f" {units.format_duration(held)} in all",
+            "allocate once before the loop, or use a caching or stream-ordered allocator",
+            saved_ns=held,
+            window=(int(api.start[worst]), int(api.end[worst])),
+        )
+    return Result(columns, tuple(found), hidden=hidden)
+
+
+def _inside(case: Case, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Calls that start in the steady part of the run."""
+    lo, hi = case.loop
+    start = case.report.api.start[rows]
+    return rows[(start >= lo) & (start < hi)]
+
+
+def _calls_by_name(
+    case: Case, rows: NDArray[np.intp], arguments: Arguments
+) -> tuple[tuple[tuple[Column, NDArray[np.int64] | list[str]], ...], int]:
+    """Number and time of calls by name, most time first."""
+    api = case.report.api
+    time = np.bincount(api.name[rows], api.duration[rows], len(api.names)).astype(np.int64)
+    count = np.bincount(api.name[rows], minlength=len(api.names))
+    used = np.flatnonzero(count)
+    order, hidden = cut(used[np.argsort(-time[used], kind="stable")], arguments)
+    names = [api_name(api.names[code]) for code in order.tolist()]
+    return (
+        (Column("Total Time", Unit.NS), time[order]),
+        (Column("Calls", Unit.COUNT), count[order].astype(np.int64)),
+        (Column("API Name"), names),
+    ), hidden
+
+
+@rule(
+    "sync_by_range",
+    "Waits for the GPU by NVTX range",
+    advice="In these ranges the host waits for the GPU and the GPU then for the host: read results"
+    " later, or order work with events.",
+    nothing="No synchronisation call.",
+)
+def sync_by_range(case: Case, arguments: Arguments) -> Result:
+    """Synchronisation calls by the range they are made in, with the GPU idle time they cause."""
+    api = case.report.api
+    rows = case.calls()
+    rows = rows[api_classes(case.report)[rows] == Cause.SYNC]
+    texts, group = _ranges_of(case, rows)
+    count = np.bincount(group, minlength=len(texts))
+    time = np.bincount(group, api.duration[rows], len(texts)).astype(np.int64)
+    idle = _idle_by_range(case, texts)
+    order, hidden = cut(np.lexsort((-time, -idle)), arguments)
+    return Result(
+        (
+            (Column("GPU Idle", Unit.NS), idle[order]),
+            (Column("Time in Calls", Unit.NS), time[order]),
+            (Column("Calls", Unit.COUNT), count[order]),
+            (Column("NVTX Range"), [texts[place] for place in order.tolist()]),
+        ),
+        tuple(idle_findings(case, "sync_by_range", (Cause.SYNC,))) if len(rows) else (),
+        hidden=hidden,
+    )
+
+
+def _ranges_of(case: Case, rows: NDArray[np.intp]) -> tuple[list[str], NDArray[np.intp]]:
+    """Normalised name of the innermost range at each call's start, as codes."""
+    api = case.report.api
+    names = np.full(len(rows), -1, np.int64)
+    threads = api.threads[api.thread[rows]]
+    for thread in np.unique(threads).tolist():
+        mine = np.flatnonzero(threads == thread)
+        times = api.start[rows[mine]]
+        names[mine] = case.work.thread(thread).innermost.longest(times, times + 1)
+    texts = [normalise_nvtx(case.work.name(code)) or "[no NVTX range]" for code in names.tolist()]
+    distinct = list(dict.fromkeys(texts))
+    places = {text: place for place, text in enumerate(distinct)}
+    return distinct, np.array([places[text] for text in texts], np.intp)
+
+
+def _idle_by_range(case: Case, texts: list[str]) -> Int64:
+    """Idle time of gaps whose cause is a synchronisation, by range."""
+    idle = dict.fromkeys(texts, 0)
+    if texts and len(case.report.operations):
+        gaps, work = case.stalls.gaps, case.stalls.work
+        of_sync = gaps.take((gaps.cause == Cause.SYNC) & (gaps.edge == Edge.INNER))
+        for code, ns in zip(of_sync.range.tolist(), of_sync.idle.tolist(), strict=True):
+            key = normalise_nvtx(work.name(code)) or "[no NVTX range]"
+            if key in idle:
+                idle[key] += ns
+    return np.array(list(idle.values()), np.int64)
+
+
+@rule(
+    "module_loading",
+    "Modules loaded or compiled inside steps",
+    advice="Code is loaded or compiled while the GPU could work: warm up before the loop, load"
+    " eagerly (CUDA_MODULE_LOADING=EAGER), or ship code for this GPU.",
+    nothing="Nothing is loaded or compiled in the steady part of the run.",
+)
+def module_loading(case: Case, arguments: Arguments) -> Result:
+    """Module loads, lazy function loads and JIT compilation from the second step on."""
+    lo, hi = case.loop
+    api, events = case.report.api, case.report.host_events
+    calls = _inside(case, case.calls())
+    calls = calls[api_classes(case.report)[calls] == Cause.MODULE]
+    others = np.flatnonzero(
+        (host_event_classes(events) == Cause.MODULE) & (events.start >= lo) & (events.start < hi)
+    )
+    listed = [
+        *((int(api.start[r]), int(api.end[r]), api_name(api.names[api.name[r]])) for r in calls),
+        *((int(events.start[r]), int(events.end[r]), events.names[events.name[r]]) for r in others),
+    ]
+    listed.sort(key=lambda entry: (entry[0] - entry[1], entry[0]))
+    kept, hidden = cut(np.arange(len(listed)), arguments)
+    shown = [listed[place] for place in kept]
+    found: list[Finding] = []
+    if listed:
+        lost = intervals.total([start for start, _, _ in listed], [end for _, end, _ in listed])
+        found = case.finding(
+            "module_loading",
+            f"code loaded or compiled {plural(len(listed), 'time')} inside the loop,"
+            f" {units.format_duration(lost)} in all, longest in {listed[0][2]}",
+            "warm up before the loop, or load modules eagerly",
+            saved_ns=lost,
+            window=listed[0][:2],
+        )
+    return Result(
+        (
+            (Column("Duration", Unit.NS), [end - start for start, end, _ in shown]),
+            (Column("Start", Unit.NS), [start for start, _, _ in shown]),
+            (Column("What"), [name for _, _, name in shown]),
+        ),
+        tuple(found),
+        hidden=hidden,
+    )
+
+
+@rule(
+    "slow_steps",
+    "Steps much slower than the others",
+    advice="These steps take far longer than the median: look at their stalls, at the data loader"
+    " and at what runs only now and then (checkpoints, evaluation).",
+    nothing="No steps found, or all take about equally long.",
+)
+def slow_steps(case: Case, arguments: Arguments) -> Result:
+    """Outliers among the iterations, which are found by NVTX name or by a repeating pattern."""
+    steps = case.iterations
+    outliers = steps.outliers if len(steps) > 2 else np.empty(0, np.intp)
+    if steps.rule is StepRule.OUTERMOST and len(outliers) > len(steps) * RARE:
+        # What merely repeats is no step: its instances differ by nature.
+        outliers = outliers[:0]
+    slowest = outliers[np.argsort(-steps.duration[outliers], kind="stable")]
+    order, hidden = cut(slowest, arguments)
+    median = float(np.median(steps.steady)) if len(steps) > 2 else 0.0
+    found: list[Finding] = []
+    if len(outliers):
+        worst = int(outliers[np.argmax(steps.duration[outliers])])
+        lost = int(steps.duration[outliers].sum() - len(outliers) * median)
+        found = case.finding(
+            "slow_steps",
+            f"{len(outliers)} of {plural(len(steps), 'step')} much slower than the others"
+            f" ({steps.rule}):"
+            f" {steps.labels[worst]} takes {units.format_duration(int(steps.duration[worst]))},"
+            f" the median {units.format_duration(round(median))}",
+            "look at the stalls of that step",
+            saved_ns=lost,
+            window=(int(steps.start[worst]), int(steps.end[worst])),
+            command=f"nsys-tui stalls REPORT --window {steps.start[worst]}/{steps.end[worst]}",
+        )
+    return Result(
+        (
+            (Column("Step"), [steps.labels[place] for place in order.tolist()]),
+            (Column("Start", Unit.NS), steps.start[order]),
+            (Column("Time", Unit.NS), steps.duration[order]),
+            (
+                Column("Against Median", Unit.PERCENT, 1),
+                100 * steps.duration[order] / (median or 1.0),
+            ),
+        ),
+        tuple(found),
+        hidden=hidden,
+    )

@@ -1,0 +1,225 @@
+"""The rules of ``nsys analyze`` under their names, corrected where they err.
+
+``compat`` gives NVIDIA's own selection back where ours is wider or stricter.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui import units
+from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, rule
+from nsys_tui.analysis.stats.gpu_trace import MEMORY_KINDS
+from nsys_tui.analysis.stats.kern_exec import ordinals
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.target import pid_of, tid_of
+from nsys_tui.names import api_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.rules.finding import Finding
+
+COMPAT: Final = Parameter("compat", False, "select exactly what nsys selects")
+_TABLES: Final = {
+    OpKind.MEMCPY: "CUPTI_ACTIVITY_KIND_MEMCPY",
+    OpKind.MEMSET: "CUPTI_ACTIVITY_KIND_MEMSET",
+}
+_SYNC_NSYS: Final = re.compile(r"cuda(Device|Stream)Synchronize")
+_SYNC: Final = re.compile(r"cuda(Device|Stream|Event|Thread)Synchronize|cu(Ctx|Stream|Event)Sync")
+PAGEABLE: Final = 0
+PINNED: Final = 1
+MANAGED: Final = 4
+
+
+@rule(
+    "cuda_memcpy_async",
+    "Asynchronous copies of pageable memory",
+    advice="An asynchronous copy from or to pageable host memory is staged by the driver and partly"
+    " blocks the host: allocate that memory pinned.",
+    nothing="No asynchronous copy of pageable host memory.",
+    parameters=(Parameter("min_bytes", 0, "leave out smaller copies"), COMPAT),
+    of_nsys=True,
+)
+def cuda_memcpy_async(case: Case, arguments: Arguments) -> Result:
+    """Copies launched by an asynchronous call with pageable memory on either side.
+
+    nsys looks at runtime calls only; ours looks at the driver's calls too.
+    """
+    ops = case.report.operations
+    pattern = r"cudaMemcpy.*Async" if arguments.flag("compat") else r"cu(da)?Memcpy.*Async"
+    rows = _launched_by(case, OpKind.MEMCPY, re.compile(pattern))
+    pageable = (ops.src_kind[rows] == PAGEABLE) | (ops.dst_kind[rows] == PAGEABLE)
+    rows = rows[pageable & (ops.bytes[rows] >= arguments.count("min_bytes"))]
+    advice = "pin the host memory (cudaHostAlloc, pin_memory=True)"
+    found = _blocking(
+        case, "cuda_memcpy_async", rows, "asynchronous copy of pageable memory", advice
+    )
+    return _copy_table(case, arguments, OpKind.MEMCPY, rows, found)
+
+
+@rule(
+    "cuda_memcpy_sync",
+    "Synchronous copies",
+    advice="A synchronous copy stops the host until it is done: use cudaMemcpyAsync with pinned"
+    " memory on a stream.",
+    nothing="No synchronous copy that blocks the host.",
+    parameters=(
+        Parameter("small", 65_536, "host-to-device copies up to this size need not block"),
+        Parameter("device_to_device", False, "look at device-to-device copies too"),
+        COMPAT,
+    ),
+    of_nsys=True,
+)
+def cuda_memcpy_sync(case: Case, arguments: Arguments) -> Result:
+    """Copies launched by a call that is not asynchronous.
+
+    Small host-to-device copies and device-to-device copies do not block the host and are left out.
+    """
+    ops, compat = case.report.operations, arguments.flag("compat")
+    pattern = r"cudaMemcpy(?!.*Async)" if compat else r"cu(da)?Memcpy(?!.*Async)"
+    rows = _launched_by(case, OpKind.MEMCPY, re.compile(pattern))
+    kind = ops.copy_kind[rows]
+    harmless = (kind == 1) & (ops.bytes[rows] <= arguments.count("small"))
+    if not arguments.flag("device_to_device"):
+        harmless |= kind == 8
+    rows = rows if compat else rows[~harmless]
+    advice = "use cudaMemcpyAsync on a stream, with pinned host memory"
+    found = _blocking(case, "cuda_memcpy_sync", rows, "synchronous copy", advice)
+    return _copy_table(case, arguments, OpKind.MEMCPY, rows, found)
+
+
+@rule(
+    "cuda_memset_sync",
+    "Synchronous memsets of host memory",
+    advice="A synchronous memset of pinned or managed memory stops the host: use cudaMemsetAsync.",
+    nothing="No synchronous memset that blocks the host.",
+    of_nsys=True,
+)
+def cuda_memset_sync(case: Case, arguments: Arguments) -> Result:
+    """Memsets of pinned or managed memory launched by a call that is not asynchronous."""
+    ops = case.report.operations
+    rows = _launched_by(case, OpKind.MEMSET, re.compile(r"cudaMemset(?!.*(?i:async))"))
+    rows = rows[np.isin(ops.src_kind[rows], (PINNED, MANAGED))]
+    found = _blocking(case, "cuda_memset_sync", rows, "synchronous memset", "use cudaMemsetAsync")
+    return _copy_table(case, arguments, OpKind.MEMSET, rows, found)
+
+
+def _launched_by(case: Case, kind: OpKind, name: re.Pattern[str]) -> NDArray[np.intp]:
+    """Operations of a kind whose call has such a name."""
+    ops, api = case.report.operations, case.report.api
+    rows = case.operations()
+    rows = rows[ops.kind[rows] == kind]
+    calls = case.report.calls[rows]
+    rows, calls = rows[calls >= 0], calls[calls >= 0]
+    wanted = np.array([name.match(text) is not None for text in api.names], bool)
+    chosen: NDArray[np.intp] = rows[wanted[api.name[calls]]] if len(rows) else rows
+    return chosen
+
+
+def _blocking(
+    case: Case, name: str, rows: NDArray[np.intp], what: str, advice: str
+) -> list[Finding]:
+    """A finding about calls that hold the host up, rated by the time in them."""
+    if not len(rows):
+        return []
+    report = case.report
+    calls = report.calls[rows]
+    held = int(report.api.duration[calls].sum())
+    worst = int(calls[np.argmax(report.api.duration[calls])])
+    size = units.format_bytes(int(report.operations.bytes[rows].sum()))
+    return case.finding(
+        name,
+        f"{units.format_count(len(rows))} x {what}, {size}: host held up"
+        f" {units.format_duration(held)} in the calls",
+        advice,
+        saved_ns=held,
+        window=(int(report.api.start[worst]), int(report.api.end[worst])),
+        place=int(report.operations.device[rows[np.argmax(report.api.duration[calls])]]),
+    )
+
+
+def _copy_table(
+    case: Case, arguments: Arguments, kind: OpKind, rows: NDArray[np.intp], found: list[Finding]
+) -> Result:
+    report, ops = case.report, case.report.operations
+    order = np.argsort(-ops.duration[rows], kind="stable")
+    rows, hidden = cut(rows[order], arguments)
+    labels = np.array([*MEMORY_KINDS, *[None] * (256 - len(MEMORY_KINDS))], object)
+    streams = [ops.streams[code] for code in ops.stream[rows].tolist()]
+    names = [api_name(report.api.names[c]) for c in report.api.name[report.calls[rows]].tolist()]
+    details = [report.row(_TABLES[kind], rowid) for rowid in ops.rowid[rows].tolist()]
+    kinds: list[tuple[Column, Any]] = [(Column("Memory Kind"), labels[ops.src_kind[rows]])]
+    if kind is OpKind.MEMCPY:
+        kinds = [
+            (Column("Src Kind"), labels[ops.src_kind[rows]]),
+            (Column("Dst Kind"), labels[ops.dst_kind[rows]]),
+        ]
+    columns: list[tuple[Column, Any]] = [
+        (Column("Duration", Unit.NS), ops.duration[rows]),
+        (Column("Start", Unit.NS), ops.start[rows]),
+        *kinds,
+        (Column("Bytes", Unit.BYTES), ops.bytes[rows]),
+        (Column("PID", Unit.NONE), _pids(ops.processes[ops.process[rows]])),
+        (Column("Device ID", Unit.NONE), ordinals(ops)[ops.device[rows], ops.process[rows]]),
+        (Column("Context ID", Unit.NONE), [stream.context for stream in streams]),
+        (
+            Column("Green Context ID", Unit.NONE),
+            [detail.get("greenContextId") or None for detail in details],
+        ),
+        (Column("Stream ID", Unit.NONE), [stream.id for stream in streams]),
+        (Column("API Name"), names),
+    ]
+    return Result(tuple(columns), tuple(found), hidden=hidden)
+
+
+def _pids(global_ids: NDArray[np.int64]) -> list[int]:
+    return [pid_of(pid) for pid in global_ids.tolist()]
+
+
+@rule(
+    "cuda_api_sync",
+    "Calls that wait for the GPU",
+    advice="Each of these calls stops the host until the GPU is done: order work with events and"
+    " cudaStreamWaitEvent instead.",
+    nothing="No call that waits for the GPU.",
+    parameters=(
+        Parameter("process", 0, "only this process id"),
+        Parameter("thread", 0, "only this thread id"),
+        COMPAT,
+    ),
+    of_nsys=True,
+)
+def cuda_api_sync(case: Case, arguments: Arguments) -> Result:
+    """Calls that make the host wait.
+
+    nsys knows cudaDeviceSynchronize and cudaStreamSynchronize; ours adds event, thread and driver
+    synchronisation.
+    """
+    api = case.report.api
+    pattern = _SYNC_NSYS if arguments.flag("compat") else _SYNC
+    waits = np.array([pattern.match(name) is not None for name in api.names], bool)
+    rows = case.calls()
+    rows = rows[waits[api.name[rows]]] if len(rows) else rows
+    threads = api.threads[api.thread[rows]]
+    if arguments.count("process"):
+        rows = rows[np.array(_pids(threads), np.int64) == arguments.count("process")]
+    if arguments.count("thread"):
+        own = np.array([tid_of(t) for t in api.threads[api.thread[rows]].tolist()], np.int64)
+        rows = rows[own == arguments.count("thread")]
+    rows, hidden = cut(rows[np.argsort(-api.duration[rows], kind="stable")], arguments)
+    threads = api.threads[api.thread[rows]]
+    return Result(
+        (
+            (Column("Duration", Unit.NS), api.duration[rows]),
+            (Column("Start", Unit.NS), api.start[rows]),
+            (Column("PID", Unit.NONE), _pids(threads)),
+            (Column("TID", Unit.NONE), [tid_of(thread) for thread in threads.tolist()]),
+            (Column("API Name"), [api_name(api.names[code]) for code in api.name[rows].tolist()]),
+        ),
+        hidden=hidden,
+    )

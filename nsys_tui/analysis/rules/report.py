@@ -1,0 +1,167 @@
+"""Rules on the report itself: lost data, missing ranges; and nsys's rule on DirectX 12 memory."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import numpy as np
+
+from nsys_tui.analysis.rules.register import Arguments, Case, Result, cut, rule
+from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.target import tid_of
+
+_LOSS: Final = re.compile(
+    r"(?i)might have been (lost|dropped)|not all .* (events|data)|dropped|incomplete|lost"
+    r"|buffers? .*(partly|not) |cupti_error|flush.* error|error.* flush"
+    r"|profiling might have not been started|might not have been (started|collected)"
+)
+_ROUTINE: Final = re.compile(r"(?i)^no (nvtx|opengl|vulkan|direct)")
+
+
+@rule(
+    "data_loss",
+    "Data that nsys says it lost",
+    advice="Parts of this report are missing, so figures are too low: profile for a shorter time,"
+    " trace less, or raise the flush interval.",
+    nothing="nsys reports no loss of data.",
+)
+def data_loss(case: Case, arguments: Arguments) -> Result:
+    """Diagnostic messages about events that were dropped or never collected."""
+    messages = [
+        message
+        for message in case.report.metadata.diagnostics
+        if _LOSS.search(message.text) and not _ROUTINE.search(message.text)
+        if message.severity.lower() in ("warning", "error")
+    ]
+    kept, hidden = cut(np.arange(len(messages)), arguments)
+    shown = [messages[place] for place in kept]
+    found = case.finding(
+        "data_loss",
+        f"the report is incomplete: {' '.join(messages[0].text.split())}" if messages else "",
+        "profile for a shorter time, or trace less",
+        saved_ns=0,
+        window=None,
+        screen="1",
+        at_least=Severity.MEDIUM,
+    )
+    return Result(
+        (
+            (Column("Time", Unit.NS), [message.time for message in shown]),
+            (Column("Severity"), [message.severity for message in shown]),
+            (Column("Source"), [message.source for message in shown]),
+            (Column("Message"), [message.text for message in shown]),
+        ),
+        tuple(found) if messages else (),
+        hidden=hidden,
+    )
+
+
+@rule(
+    "missing_nvtx",
+    "No NVTX ranges",
+    advice="Without ranges, time cannot be told by phase, step or layer: annotate the program"
+    " (torch.cuda.nvtx, nvtx, --pytorch=autograd-nvtx) and trace nvtx.",
+    nothing="The program has NVTX ranges, or no GPU work.",
+)
+def missing_nvtx(case: Case, arguments: Arguments) -> Result:  # noqa: ARG001
+    """Reports with GPU work but without a single range."""
+    report = case.report
+    missing = bool(len(report.operations)) and not len(report.ranges)
+    reason = report.lacks(Capability.NVTX) or "the NVTX table holds no range"
+    found = case.finding(
+        "missing_nvtx",
+        f"no NVTX ranges: time cannot be told by step or phase ({reason})",
+        "annotate steps and phases with NVTX and record with --trace=cuda,nvtx",
+        saved_ns=0,
+        window=None,
+        screen="4",
+        at_least=Severity.LOW,
+    )
+    return Result(
+        ((Column("Reason"), [reason] if missing else []),), tuple(found) if missing else ()
+    )
+
+
+_UPLOAD, _READBACK = 2, 3
+_WRITE_COMBINED, _WRITE_BACK = 2, 3
+_NOT_ZEROED: Final = 0x1000
+
+
+@rule(
+    "dx12_mem_ops",
+    "DirectX 12 memory operations that cost time",
+    advice="Create heaps without zeroing, and read and write sub-resources only on heaps and pages"
+    " meant for it.",
+    nothing="No DirectX 12 memory operation of a flagged kind.",
+    of_nsys=True,
+)
+def dx12_mem_ops(case: Case, arguments: Arguments) -> Result:
+    """Heaps created with zeroing, and reads or writes of sub-resources on the wrong heap or page.
+
+    The codes of heap types are those that reports hold (2 upload, 3 readback), by name of the call.
+    """
+    report = case.report
+    calls = report.rows("DX12_API", "id", "start", "end", "globalTid", "nameId")
+    operations = report.rows(
+        "DX12_MEMORY_OPERATION", "traceEventId", "heapType", "heapFlags", "cpuPageProperty", "gpu"
+    )
+    names = dict(
+        zip(*_columns(report.rows("StringIds", "id", "value"), "id", "value"), strict=True)
+    )
+    by_id = {
+        identity: (start, end, thread, str(names.get(name, "")))
+        for identity, start, end, thread, name in zip(
+            *_columns(calls, "id", "start", "end", "globalTid", "nameId"), strict=True
+        )
+    }
+    listed = []
+    for event, *details in zip(
+        *_columns(operations, "traceEventId", "heapType", "heapFlags", "cpuPageProperty", "gpu"),
+        strict=True,
+    ):
+        call = by_id.get(event)
+        warning = _dx12_warning(call[3], *details[:3]) if call else ""
+        if call and warning and _touches(case, call[0], call[1]):
+            listed.append((call[1] - call[0], call[0], tid_of(call[2] or 0), details[3], warning))
+    listed.sort(key=lambda row: -row[0])
+    kept, hidden = cut(np.arange(len(listed)), arguments)
+    shown = [listed[place] for place in kept]
+    return Result(
+        (
+            (Column("Duration", Unit.NS), [row[0] for row in shown]),
+            (Column("Start", Unit.NS), [row[1] for row in shown]),
+            (Column("TID", Unit.NONE), [row[2] for row in shown]),
+            (Column("Device ID", Unit.NONE), [row[3] for row in shown]),
+            (Column("Warning Type"), [row[4] for row in shown]),
+        ),
+        hidden=hidden,
+    )
+
+
+def _columns(table: Any, *names: str) -> list[list[Any]]:
+    return [table[name] for name in names]
+
+
+def _touches(case: Case, start: int, end: int) -> bool:
+    window = case.scope.window
+    return window is None or (start < window[1] and end > window[0])
+
+
+def _dx12_warning(
+    name: str, heap_type: int | None, heap_flags: int | None, page: int | None
+) -> str:
+    if "CreateHeap" in name or "CreateCommittedResource" in name:
+        zeroed = not ((heap_flags or 0) & _NOT_ZEROED)
+        return "Heap or resource created with zeroing" if zeroed else ""
+    if "ReadFromSubresource" in name:
+        if heap_type == _UPLOAD:
+            return "Read from an upload heap"
+        return "Read from a write-combined page" if page == _WRITE_COMBINED else ""
+    if "WriteToSubresource" in name:
+        if heap_type == _READBACK:
+            return "Write to a readback heap"
+        return "Write to a write-back page" if page == _WRITE_BACK else ""
+    return ""

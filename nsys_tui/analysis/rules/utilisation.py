@@ -1,0 +1,199 @@
+"""nsys's rules on idle and little used GPUs: ``gpu_gaps`` and ``gpu_time_util``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.rules.nsys import COMPAT
+from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, rule
+from nsys_tui.model import intervals
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.target import pid_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.events import Int64
+    from nsys_tui.model.intervals import Intervals
+
+_PROFILER_STALL: Final = re.compile(
+    r"(?i)(cuda|vulkan|opengl|dx1[12]|directx).*profiling( data flush| stop)?.*overhead"
+)
+_MS: Final = 1_000_000
+
+
+@dataclass(frozen=True)
+class _Part:
+    """GPU work of one process on one device, as nsys looks at it."""
+
+    pid: int
+    global_pid: int
+    ordinal: int
+    context: int
+    starts: Int64
+    ends: Int64
+
+
+def _parts(case: Case, compat: bool) -> Iterator[_Part]:
+    """Work by (process, device) in start order; nsys leaves graph launches out."""
+    ops = case.report.operations
+    rows = case.operations()
+    if compat:
+        rows = rows[(ops.kind[rows] != OpKind.GRAPH) & (ops.start[rows] > 0)]
+    pairs = ops.process[rows].astype(np.int64) * max(len(ops.devices), 1) + ops.device[rows]
+    for pair in np.unique(pairs).tolist():
+        process, place = divmod(pair, max(len(ops.devices), 1))
+        mine = rows[pairs == pair]
+        global_pid = int(ops.processes[process])
+        members = {member.pid: member.ordinal for member in ops.devices[place].members}
+        yield _Part(
+            pid_of(global_pid),
+            global_pid,
+            members.get(pid_of(global_pid), -1),
+            ops.streams[ops.stream[mine[0]]].context,
+            ops.start[mine],
+            np.maximum(ops.end[mine], ops.start[mine]),
+        )
+
+
+@rule(
+    "gpu_gaps",
+    "Long idle gaps of a GPU",
+    advice="The GPU waits for the host here: nsys-tui stalls says what the host did meanwhile.",
+    nothing="No idle gap longer than the limit.",
+    parameters=(Parameter("gap", 500.0, "list gaps longer than this, in ms"), COMPAT),
+    of_nsys=True,
+)
+def gpu_gaps(case: Case, arguments: Arguments) -> Result:
+    """Times between the first and the last operation of a process on a GPU when nothing ran.
+
+    nsys does not count graph launches as work and reports false gaps there, and errs where
+    operations nest; ours takes the union of all work. Profiler stalls are no gaps in either.
+    """
+    compat = arguments.flag("compat")
+    limit = int(arguments.number("gap") * _MS)
+    found: list[tuple[int, int, _Part]] = []
+    for part in _parts(case, compat):
+        begin, finish = _idle(case, part, compat)
+        long = np.flatnonzero(finish - begin > limit).tolist()
+        found += [(int(begin[place]), int(finish[place]), part) for place in long]
+    found.sort(key=lambda gap: (gap[0] - gap[1], gap[0]))
+    kept, hidden = cut(np.arange(len(found)), arguments)
+    gaps = [found[place] for place in kept]
+    return Result(
+        (
+            (Column("Row#", Unit.NONE), [place + 1 for place in range(len(gaps))]),
+            (Column("Duration", Unit.NS), [end - start for start, end, _ in gaps]),
+            (Column("Start", Unit.NS), [start for start, _, _ in gaps]),
+            (Column("PID", Unit.NONE), [part.pid for _, _, part in gaps]),
+            (Column("Device ID", Unit.NONE), [part.ordinal for _, _, part in gaps]),
+            (Column("Context ID", Unit.NONE), [part.context for _, _, part in gaps]),
+        ),
+        hidden=hidden,
+    )
+
+
+def _idle(case: Case, part: _Part, compat: bool) -> Intervals:
+    """Idle intervals between operations; profiler stalls count as work."""
+    events = case.report.host_events
+    names = np.array([_PROFILER_STALL.search(name) is not None for name in events.names], bool)
+    own = events.thread_process == part.global_pid
+    lo, hi = int(part.starts[0]), int(part.ends.max())
+    stalls = np.zeros(0, np.intp)
+    if len(events):
+        inside = (events.start >= lo) & (events.end <= hi)
+        stalls = np.flatnonzero(names[events.name] & own[events.thread] & inside)
+    starts = np.concatenate((part.starts, events.start[stalls]))
+    ends = np.concatenate((part.ends, events.end[stalls]))
+    if not compat:
+        return intervals.gaps(starts, ends, lo, hi)
+    begin, finish = np.sort(ends)[:-1], np.sort(starts)[1:]
+    return begin[finish > begin], finish[finish > begin]
+
+
+@rule(
+    "gpu_time_util",
+    "Times of low GPU utilisation",
+    advice="In these stretches the GPU is idle most of the time: look at what the host does, with"
+    " nsys-tui stalls --window.",
+    nothing="The GPU is used above the limit all the time.",
+    parameters=(
+        Parameter("threshold", 50.0, "list stretches used less than this, in percent"),
+        Parameter("chunks", 30, "pieces that the time of GPU work is cut into, 1 to 1000"),
+        COMPAT,
+    ),
+    of_nsys=True,
+)
+def gpu_time_util(case: Case, arguments: Arguments) -> Result:
+    """Stretches between first and last operation in which a GPU is used little.
+
+    nsys adds durations, so that overlapping operations pass 100 %, and leaves graph launches out;
+    ours takes the union of all work.
+    """
+    compat = arguments.flag("compat")
+    chunks = min(max(arguments.count("chunks"), 1), 1000)
+    found = [
+        (used, length, start, part)
+        for part in _parts(case, compat)
+        for used, start, length in _low(part, chunks, arguments.number("threshold"), compat)
+    ]
+    found.sort(key=lambda row: (row[0], row[1], row[2]))
+    kept, hidden = cut(np.arange(len(found)), arguments)
+    rows = [found[place] for place in kept]
+    return Result(
+        (
+            (Column("Row#", Unit.NONE), [place + 1 for place in range(len(rows))]),
+            (Column("In-Use", Unit.PERCENT, 1), [row[0] for row in rows]),
+            (Column("Duration", Unit.NS), [row[1] for row in rows]),
+            (Column("Start", Unit.NS), [row[2] for row in rows]),
+            (Column("PID", Unit.NONE), [row[3].pid for row in rows]),
+            (Column("Device ID", Unit.NONE), [row[3].ordinal for row in rows]),
+            (Column("Context ID", Unit.NONE), [row[3].context for row in rows]),
+        ),
+        hidden=hidden,
+    )
+
+
+def _low(
+    part: _Part, chunks: int, threshold: float, compat: bool
+) -> Iterator[tuple[float, int, int]]:
+    """(percent in use, start, length) of stretches of chunks below the threshold."""
+    lo, hi = int(part.starts[0]), int(part.ends.max())
+    size = -(-(hi - lo) // chunks)
+    if not size:
+        return
+    edges = np.minimum(lo + size * np.arange(-(-(hi - lo) // size) + 1, dtype=np.int64), hi)
+    used = _summed(part, edges) if compat else _covered(part, edges)
+    lengths = np.diff(edges)
+    low = 100 * used / lengths < threshold
+    heads = np.flatnonzero(low & np.append(True, ~low[:-1]))
+    for head in heads.tolist():
+        tail = head + int(np.argmin(np.append(low[head:], False)))
+        length = int(lengths[head:tail].sum())
+        yield 100 * int(used[head:tail].sum()) / length, int(edges[head]), length
+
+
+def _covered(part: _Part, edges: Int64) -> Int64:
+    busy = intervals.union(part.starts, part.ends)
+    return np.diff(intervals.busy_before(busy, intervals.prefix(*busy), edges))
+
+
+def _summed(part: _Part, edges: Int64) -> Int64:
+    """Durations that fall into each cell, overlaps counted as often as they occur."""
+    before = _elapsed(np.sort(part.starts), edges) - _elapsed(np.sort(part.ends), edges)
+    return np.diff(before)
+
+
+def _elapsed(times: NDArray[np.int64], edges: Int64) -> Int64:
+    """Sum over all ``times`` of how long before each edge they lie; 0 for later ones."""
+    count = np.searchsorted(times, edges, side="left")
+    sums = np.append(0, np.cumsum(times - times[0]))
+    elapsed: Int64 = count * (edges - times[0]) - sums[count]
+    return elapsed

@@ -1,0 +1,241 @@
+"""Folded stacks from three sources: GPU time by NVTX path, CPU samples, API and OS backtraces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.nvtx.attribution import attribute
+from nsys_tui.analysis.nvtx.paths import nvtx_paths
+from nsys_tui.analysis.stacks.frames import DROPPED, FrameRules, rewrite
+from nsys_tui.analysis.window import Scope, clipped, row_numbers
+from nsys_tui.errors import NoDataError
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.tree import ROOT, TrieBuilder, WeightedTree, weighted
+from nsys_tui.names import api_name, kernel_name
+from nsys_tui.units import format_duration
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.nvtx.paths import Paths
+    from nsys_tui.model.events import CallChains, EventSet, Int64, ThreadEvents
+    from nsys_tui.model.report import Report
+
+NO_CHAIN: Final = "[no call chain]"
+NO_RULES: Final = FrameRules()
+_TABLE_SIZE: Final = 1 << 26
+"""Cells of a table that is quicker than a sort of 5 M keys (0.3 GB at the most)."""
+
+
+class StackSource(StrEnum):
+    """What is folded."""
+
+    GPU = "gpu"
+    CPU = "cpu"
+    CUDA = "cuda"
+    OSRT = "osrt"
+
+
+@dataclass(frozen=True, eq=False)
+class Stacks:
+    """A folded tree, and which events went where."""
+
+    tree: WeightedTree
+    rows: NDArray[np.intp]
+    """Events that were folded: rows of operations, samples, API or OS calls."""
+    node: Int64
+    """Leaf node of each of ``rows``."""
+    notes: tuple[str, ...] = ()
+    """What is left out or marked, one sentence each."""
+
+    def longest(self, events: EventSet, node: int) -> int | None:
+        """Row of the longest event at or below a node."""
+        inside = np.zeros(len(self.tree.trie), bool)
+        inside[node] = True
+        for level in self.tree.trie.levels[1:]:
+            inside[level] |= inside[self.tree.trie.parent[level]]
+        found = self.rows[inside[self.node]]
+        return int(found[np.argmax(events.duration[found])]) if len(found) else None
+
+
+def gpu_stacks(
+    report: Report,
+    scope: Scope | None = None,
+    *,
+    rules: FrameRules = NO_RULES,
+    names: str = "full",
+    across_threads: bool = False,
+    paths: Paths | None = None,
+) -> Stacks:
+    """Folds GPU time by NVTX path with the operation's name as leaf; each operation counts once.
+
+    Graph launches whose nodes were traced too are left out (definitions: "GPU operation").
+
+    Args:
+        report: the report.
+        scope: restricts operations; those that straddle the window are clipped.
+        rules: changes range frames; by default nothing is stripped or dropped.
+        names: style of the leaves: short, normalised or full.
+        across_threads: credit work launched without an open range of its own thread to the path
+            of another thread of the process.
+        paths: NVTX paths of the report if they are at hand.
+
+    Raises:
+        NoDataError: the report has no GPU work.
+    """
+    ops = report.operations
+    if not len(ops):
+        raise NoDataError(f"{report.name}: {report.lacks(Capability.KERNELS)}")
+    scope = scope or Scope()
+    rows = row_numbers(ops, scope.operations(ops))
+    rows = rows[ops.counted[rows]]
+    start, end = clipped(ops, rows, scope.window)
+    paths = paths or nvtx_paths(report)
+    path = attribute(report, paths, rows, across_threads=across_threads)
+    builder = TrieBuilder()
+    rewritten = rewrite(paths.builder.trie(), builder, rules, path)
+    leaves = np.array(
+        [builder.label(kernel_name(n.short, n.demangled, names)) for n in ops.names] or [0],
+        np.int64,
+    )
+    above = rewritten[path]
+    kept = np.flatnonzero(above != DROPPED)
+    notes = rules.labels
+    if len(kept) < len(rows):
+        lost = int((end - start).sum() - (end - start)[kept].sum())
+        notes += (f"{len(rows) - len(kept)} operations ({format_duration(lost)}) are dropped",)
+    node = _below(builder, above[kept], ops.name[rows[kept]], leaves)
+    return Stacks(weighted(builder, node, (end - start)[kept], "ns"), rows[kept], node, notes)
+
+
+def _below(builder: TrieBuilder, above: Int64, name: NDArray[np.int32], leaves: Int64) -> Int64:
+    """Leaf node of each event from its path and its name code."""
+    distinct, place = _distinct(above * len(leaves) + name, len(builder) * len(leaves))
+    nodes = builder.children(distinct // len(leaves), leaves[distinct % len(leaves)])
+    found: Int64 = nodes[place]
+    return found
+
+
+def _distinct(keys: Int64, bound: int) -> tuple[Int64, NDArray[np.integer]]:
+    """``np.unique`` with inverse for keys in [0, bound); by table where that is no larger."""
+    if bound > _TABLE_SIZE:
+        return np.unique(keys, return_inverse=True)
+    seen = np.zeros(bound, bool)
+    seen[keys] = True
+    return np.flatnonzero(seen).astype(np.int64), (np.cumsum(seen, dtype=np.int32) - 1)[keys]
+
+
+def cpu_stacks(
+    report: Report,
+    scope: Scope | None = None,
+    *,
+    rules: FrameRules = NO_RULES,
+    thread: int | None = None,
+) -> Stacks:
+    """Folds CPU samples; the weight of a stack is its number of samples.
+
+    Args:
+        report: the report.
+        scope: restricts time and processes.
+        rules: changes frames.
+        thread: globalTid of the only thread to fold.
+
+    Raises:
+        NoDataError: the report has no CPU samples.
+    """
+    samples = report.samples
+    if not len(samples):
+        raise NoDataError(f"{report.name}: {report.lacks(Capability.SAMPLES)}")
+    scope = scope or Scope()
+    kept = np.ones(len(samples), bool)
+    if scope.window:
+        kept &= (samples.start >= scope.window[0]) & (samples.start < scope.window[1])
+    kept &= scope.has_process(samples.threads & ~np.int64(0xFFFFFF))[samples.thread]
+    if thread is not None:
+        kept &= samples.threads[samples.thread] == thread
+    rows = np.flatnonzero(kept)
+    builder = TrieBuilder()
+    node = _chain_nodes(report.chains("SAMPLING_CALLCHAINS"), samples.chain[rows], builder, rules)
+    inside = np.flatnonzero(node != DROPPED)
+    tree = weighted(builder, node[inside], np.ones(len(inside), np.int64), "samples")
+    return Stacks(tree, rows[inside], node[inside], rules.labels)
+
+
+def call_stacks(
+    report: Report,
+    source: StackSource,
+    scope: Scope | None = None,
+    *,
+    rules: FrameRules = NO_RULES,
+) -> Stacks:
+    """Folds the time of CUDA API or OS runtime calls by their backtrace, the call as leaf.
+
+    Only calls that carry a backtrace take part: CUDA's backtrace duplicates stand for their calls,
+    and of nested OS calls the outermost counts.
+
+    Args:
+        report: the report.
+        source: ``StackSource.CUDA`` or ``StackSource.OSRT``.
+        scope: restricts time and processes; calls that straddle the window are clipped.
+        rules: changes frames.
+
+    Raises:
+        NoDataError: no call of this kind has a backtrace.
+    """
+    scope = scope or Scope()
+    calls: ThreadEvents
+    if source is StackSource.CUDA:
+        api = report.api
+        calls, chain, table = api, api.callchain, "CUDA_CALLCHAINS"
+        takes = (api.event_class == 67) if (api.event_class == 67).any() else chain > 0
+        lack = Capability.CUDA_BACKTRACES
+    else:
+        osrt = report.osrt
+        calls, chain, table = osrt, osrt.callchain, "OSRT_CALLCHAINS"
+        takes, lack = (chain > 0) & (osrt.nesting <= 0), Capability.OSRT_BACKTRACES
+    rows = row_numbers(calls, scope.threads(calls))
+    rows = rows[takes[rows]]
+    if not takes.any():
+        raise NoDataError(f"{report.name}: {report.lacks(lack) or 'no call has a backtrace'}")
+    builder = TrieBuilder()
+    above = _chain_nodes(report.chains(table), chain[rows], builder, rules)
+    inside = np.flatnonzero(above != DROPPED)
+    leaves = np.array([builder.label(api_name(name)) for name in calls.names], np.int64)
+    node = _below(builder, above[inside], calls.name[rows[inside]], leaves)
+    start, end = clipped(calls, rows[inside], scope.window)
+    return Stacks(weighted(builder, node, end - start, "ns"), rows[inside], node, rules.labels)
+
+
+def _chain_nodes(
+    chains: CallChains, wanted: Int64, builder: TrieBuilder, rules: FrameRules
+) -> Int64:
+    """Trie node of each event's call chain, outermost frame first.
+
+    Args:
+        chains: frames sorted by (id, depth), depth 0 the innermost.
+        wanted: chain id of each event.
+        builder: receives the frames.
+        rules: changes frames.
+
+    Returns:
+        int64 (len(wanted),); events without a chain belong to ``[no call chain]``, -1 = dropped.
+    """
+    ids, place = np.unique(wanted, return_inverse=True)
+    first = np.searchsorted(chains.id, ids, side="left")
+    last = np.searchsorted(chains.id, ids, side="right")
+    codes = rules.codes(chains.symbols, builder)
+    nodes = np.full(len(ids), ROOT, np.int64)
+    for level in range(int((last - first).max(initial=0))):
+        going = np.flatnonzero((last - first > level) & (nodes != DROPPED))
+        code = codes[chains.symbol[last[going] - 1 - level]]
+        nodes[going[code == DROPPED]] = DROPPED
+        kept = code > 0
+        if kept.any():
+            nodes[going[kept]] = builder.children(nodes[going[kept]], code[kept])
+    nodes[last == first] = builder.add((NO_CHAIN,))
+    found: Int64 = nodes[place]
+    return found

@@ -1,0 +1,1 @@
+"""Idle GPU time: gaps, their causes, and what the host did meanwhile."""

@@ -1,0 +1,323 @@
+"""Idle gaps of each GPU and why it stood idle, by what the host did meanwhile.
+
+All gaps are found; those from the threshold on are listed with their cause, the rest is counted.
+Gaps inside a launch-bound run count as one entry, the run. Definitions: "Stalls".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.analysis.launches import LaunchBoundRun, runs_of
+from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.stalls.hostwork import HostWork
+from nsys_tui.analysis.stalls.waits import wait_causes
+from nsys_tui.analysis.window import Scope
+from nsys_tui.model import intervals
+from nsys_tui.names import api_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.config import LaunchBoundConfig
+    from nsys_tui.model.events import Bool, Int64, UInt8
+    from nsys_tui.model.report import Report
+
+THRESHOLD_NS: Final = 10_000
+"""Gaps shorter than this are counted, not listed."""
+
+
+class Edge(IntEnum):
+    """Where a gap lies among the operations of its device."""
+
+    INNER = 0
+    HEAD = 1
+    TAIL = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Idle gaps, one value each; rows of operations and calls are rows of the report's sets."""
+
+    place: NDArray[np.int16]
+    """Place of the device in ``Report.devices``."""
+    start: Int64
+    """Start of the whole gap, ns."""
+    end: Int64
+    idle: Int64
+    """Its length inside the window."""
+    edge: UInt8
+    """``Edge``: before the first operation, after the last, or between two."""
+    previous: Int64
+    """Row of the operation that ends where the gap starts, -1 before the first."""
+    next: Int64
+    """Row of the operation that ends the gap, -1 after the last."""
+    call: Int64
+    """Row in ``Report.api`` of the call that launched ``next``, -1 where unknown."""
+    cause: UInt8
+    """``Cause``."""
+    shares: Int64
+    """Nanoseconds by cause, int64 [n, len(SHARES)]; zeros where the cause is no sharing one."""
+    what: Int64
+    """Name code of what took longest within the cause, such as the sync call; -1 for none."""
+    range: Int64
+    """Name code of the innermost NVTX range in which the host spent most of it; -1 for none."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def length(self) -> Int64:
+        """Length of the whole gap, ns."""
+        return self.end - self.start
+
+    def take(self, index: Any) -> Gaps:
+        """Some of the gaps, by mask or row numbers."""
+        return Gaps(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
+
+
+def _no_gaps() -> Gaps:
+    blank: dict[str, Any] = {field.name: np.empty(0, np.int64) for field in fields(Gaps)}
+    return Gaps(**blank | {"shares": np.empty((0, len(SHARES)), np.int64)})
+
+
+@dataclass(frozen=True)
+class IdleTotals:
+    """Idle time of one device by where it stands, clipped to the window; independent of cause."""
+
+    place: int
+    idle_ns: int
+    """All of it: head, tail, and every gap between operations."""
+    head_ns: int
+    tail_ns: int
+    gap_count: int
+    """All gaps, head and tail included."""
+    listed_count: int
+    listed_ns: int
+    in_runs_count: int
+    in_runs_ns: int
+    below_count: int
+    below_ns: int
+
+
+@dataclass(frozen=True, eq=False)
+class Stalls:
+    """Result: the gaps from the threshold on, launch-bound runs, and the totals."""
+
+    scope: Scope
+    threshold_ns: int
+    bounds: tuple[int, int]
+    """The window, or the whole trace."""
+    gaps: Gaps
+    """Longest idle first; before the first operation and after the last come at the end."""
+    runs: tuple[LaunchBoundRun, ...]
+    """Each stands for all its gaps, which are not in ``gaps``."""
+    run_idle: tuple[int, ...]
+    """Idle ns of each run inside the window."""
+    totals: tuple[IdleTotals, ...]
+    """One for each device in scope."""
+    work: HostWork
+    """Knows the names behind the codes of ``gaps``."""
+
+    @property
+    def idle_ns(self) -> int:
+        """Idle time of all devices in scope."""
+        return sum(total.idle_ns for total in self.totals)
+
+
+def stalls(
+    report: Report,
+    scope: Scope | None = None,
+    *,
+    threshold_ns: int = THRESHOLD_NS,
+    rule: LaunchBoundConfig | None = None,
+    merge_runs: bool = True,
+    work: HostWork | None = None,
+) -> Stalls:
+    """Finds idle gaps and their causes.
+
+    Args:
+        report: the report; all event sets are loaded.
+        scope: window, devices, processes and streams.
+        threshold_ns: shorter gaps are only counted.
+        rule: what a launch-bound run is; the user's settings by default.
+        merge_runs: False lists the gaps inside launch-bound runs one by one.
+        work: of an earlier call on the same report, to save building it again.
+    """
+    scope = scope or Scope()
+    work = work or HostWork(report)
+    totals, found, runs, run_idle = [], [_no_gaps()], [], []
+    for place in scope.device_rows(report):
+        rows = scope.of_device(report.operations, place)
+        if not len(rows):
+            continue
+        of_device = runs_of(report, place, rows, rule or report.launch_bound) if merge_runs else []
+        summed, gaps, idle = _device_stalls(report, place, scope, threshold_ns, of_device)
+        totals.append(summed)
+        found.append(_explained(report, work, gaps))
+        runs += [run for run, ns in zip(of_device, idle, strict=True) if ns]
+        run_idle += [int(ns) for ns in idle if ns]
+    return Stalls(
+        scope=scope,
+        threshold_ns=threshold_ns,
+        bounds=scope.bounds(report),
+        gaps=_together(found),
+        runs=tuple(runs),
+        run_idle=tuple(run_idle),
+        totals=tuple(totals),
+        work=work,
+    )
+
+
+def _device_stalls(
+    report: Report, place: int, scope: Scope, threshold_ns: int, runs: list[LaunchBoundRun]
+) -> tuple[IdleTotals, Gaps, Int64]:
+    """Totals, the listed gaps with their causes still open, and the idle ns of each run."""
+    ops = report.operations
+    rows = scope.of_device(ops, place)
+    starts, ends = ops.start[rows], np.maximum(ops.end[rows], ops.start[rows])
+    begin, finish = intervals.gaps(starts, ends, *report.extent)
+    lo, hi = scope.bounds(report)
+    touching = (begin < hi) & (finish > lo)
+    begin, finish = begin[touching], finish[touching]
+    idle = np.minimum(finish, hi) - np.maximum(begin, lo)
+    edge = _edges(starts, ends, begin, finish)
+    run = _in_runs(begin, finish, runs)
+    listed = (run < 0) & (finish - begin >= threshold_ns)
+    totals = _totals(place, idle, edge, run >= 0, listed)
+    run_idle = np.zeros(len(runs), np.int64)
+    np.add.at(run_idle, run[run >= 0], idle[run >= 0])
+    begin, finish, idle, edge = begin[listed], finish[listed], idle[listed], edge[listed]
+    previous = _ended_by(ends, begin)
+    following = _longest_from(starts, ends, finish)
+    next_rows = np.where(following >= 0, rows[following], -1)
+    blank = np.full(len(begin), -1, np.int64)
+    gaps = Gaps(
+        place=np.full(len(begin), place, np.int16),
+        start=begin,
+        end=finish,
+        idle=idle,
+        edge=edge,
+        previous=np.where(previous >= 0, rows[previous], -1),
+        next=next_rows,
+        call=np.where(following >= 0, report.calls[next_rows], -1).astype(np.int64),
+        cause=np.full(len(begin), Cause.UNKNOWN, np.uint8),
+        shares=np.zeros((len(begin), len(SHARES)), np.int64),
+        what=blank,
+        range=blank,
+    )
+    return totals, gaps, run_idle
+
+
+def _edges(starts: Int64, ends: Int64, begin: Int64, finish: Int64) -> UInt8:
+    """Which gaps come before the first operation or after the last; zero-length ones are none."""
+    lasting = ends > starts
+    edge = np.full(len(begin), Edge.INNER, np.uint8)
+    if lasting.any():
+        edge[finish <= starts[lasting].min()] = Edge.HEAD
+        edge[begin >= ends.max(where=lasting, initial=np.iinfo(np.int64).min)] = Edge.TAIL
+    else:
+        edge[:] = Edge.TAIL
+    return edge
+
+
+def _ended_by(ends: Int64, begin: Int64) -> Int64:
+    """Position of the operation that ends where each gap begins, -1 for none."""
+    place = np.searchsorted(np.maximum.accumulate(ends), begin, side="left")
+    inside = np.minimum(place, len(ends) - 1)
+    return np.where((place < len(ends)) & (ends[inside] == begin), inside, -1)
+
+
+def _longest_from(starts: Int64, ends: Int64, finish: Int64) -> Int64:
+    """Position of the longest operation that starts at each gap's end, -1 for none."""
+    first = np.searchsorted(starts, finish, side="left")
+    stop = np.searchsorted(starts, finish, side="right")
+    found = np.where(stop > first, first, -1)
+    for gap in np.flatnonzero(stop - first > 1).tolist():
+        rivals = slice(int(first[gap]), int(stop[gap]))
+        found[gap] = first[gap] + int(np.argmax(ends[rivals] - starts[rivals]))
+    lasting = ends[found] > starts[found]
+    return np.where((found >= 0) & lasting, found, -1)
+
+
+def _in_runs(begin: Int64, finish: Int64, runs: list[LaunchBoundRun]) -> Int64:
+    """Which run each gap lies in, -1 for none."""
+    if not runs:
+        return np.full(len(begin), -1, np.int64)
+    starts, ends = np.array([(run.start, run.end) for run in runs], np.int64).T
+    place = np.searchsorted(starts, begin, side="right") - 1
+    return np.where((place >= 0) & (finish <= ends[place]), place, -1)
+
+
+def _totals(place: int, idle: Int64, edge: UInt8, in_runs: Bool, listed: Bool) -> IdleTotals:
+    below = ~listed & ~in_runs
+    return IdleTotals(
+        place=place,
+        idle_ns=int(idle.sum()),
+        head_ns=int(idle[edge == Edge.HEAD].sum()),
+        tail_ns=int(idle[edge == Edge.TAIL].sum()),
+        gap_count=len(idle),
+        listed_count=int(listed.sum()),
+        listed_ns=int(idle[listed].sum()),
+        in_runs_count=int(in_runs.sum()),
+        in_runs_ns=int(idle[in_runs].sum()),
+        below_count=int(below.sum()),
+        below_ns=int(idle[below].sum()),
+    )
+
+
+def _explained(report: Report, work: HostWork, gaps: Gaps) -> Gaps:
+    """The same gaps with cause, shares, name and range."""
+    api = report.api
+    cause, shares, what, inside = (
+        gaps.cause.copy(),
+        gaps.shares,
+        gaps.what.copy(),
+        gaps.range.copy(),
+    )
+    called = np.flatnonzero(gaps.call >= 0)
+    call_start = np.zeros(len(gaps), np.int64)
+    call_start[called] = api.start[gaps.call[called]]
+    late = call_start[called] >= gaps.start[called]
+    waiting, shared = called[~late], called[late]
+    cause[waiting] = wait_causes(report, gaps.next[waiting], call_start[waiting])
+    thread = api.threads[api.thread[gaps.call]] if len(api) else gaps.call
+    for global_tid in np.unique(thread[called]).tolist():
+        of_thread = work.thread(global_tid)
+        mine = shared[thread[shared] == global_tid]
+        lo, hi = gaps.start[mine], call_start[mine]
+        parts = of_thread.shares(lo, hi)
+        parts[:, Cause.LAUNCH_LATENCY] = gaps.end[mine] - hi
+        shares[mine], cause[mine] = parts, np.argmax(parts, axis=1)
+        for winner, events in of_thread.named.items():
+            those = cause[mine] == winner
+            what[mine[those]] = events.longest(lo[those], hi[those])
+        both = np.concatenate((mine, waiting[thread[waiting] == global_tid]))
+        lo = np.where(call_start[both] > gaps.start[both], gaps.start[both], call_start[both])
+        inside[both] = of_thread.innermost.longest(lo, np.maximum(call_start[both], lo + 1))
+    _name_operations(report, work, gaps, cause, what)
+    return replace(gaps, cause=cause, shares=shares, what=what, range=inside)
+
+
+def _name_operations(report: Report, work: HostWork, gaps: Gaps, cause: UInt8, what: Int64) -> None:
+    """Names the causes that are no host event: the call, the collective, the stream."""
+    ops, api = report.operations, report.api
+    launched = np.flatnonzero(cause == Cause.LAUNCH_LATENCY)
+    peer = np.flatnonzero(cause == Cause.PEER)
+    queued = np.flatnonzero((cause == Cause.EVENT) | (cause == Cause.STREAM))
+    what[launched] = work.codes(api.name[gaps.call[launched]], lambda c: api_name(api.names[c]))
+    what[peer] = work.codes(ops.name[gaps.next[peer]], lambda c: ops.names[c].short)
+    what[queued] = work.codes(ops.stream[gaps.next[queued]], lambda c: ops.streams[c].label)
+
+
+def _together(parts: list[Gaps]) -> Gaps:
+    """All devices' gaps in one set: longest idle first, of equals the earlier; head, tail last."""
+    names = [field.name for field in fields(Gaps)]
+    joined = Gaps(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})
+    return joined.take(
+        np.lexsort((joined.place, joined.start, -joined.idle, joined.edge != Edge.INNER))
+    )

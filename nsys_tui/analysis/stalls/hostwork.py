@@ -1,0 +1,215 @@
+"""What host threads did during given intervals: shares by class, and the name that took longest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_tui.analysis.nvtx.innermost import segments
+from nsys_tui.analysis.stalls.causes import NO_CLASS, SHARES, Cause, api_classes, host_event_classes
+from nsys_tui.analysis.threads import ByThread
+from nsys_tui.model import intervals
+from nsys_tui.names import api_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.events import Int64, ThreadEvents, UInt8
+    from nsys_tui.model.intervals import Intervals
+    from nsys_tui.model.report import Report
+
+_HOST_CLASSES = SHARES[1:-1]
+"""Profiler overhead to NVTX ranges: what a thread's own events can cover."""
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """Events of one kind on one thread, in start order, each with a name code."""
+
+    starts: Int64
+    ends: Int64
+    name: Int64
+
+    def longest(self, lo: Int64, hi: Int64) -> Int64:
+        """Name that covers most of each interval [lo, hi), times of equal names added.
+
+        Args:
+            lo: int64 [n].
+            hi: int64 [n].
+
+        Returns:
+            int64 [n] name codes, -1 where nothing overlaps; of equals the lower code.
+        """
+        found = np.full(len(lo), -1, np.int64)
+        begin, end = self._candidates(lo, hi)
+        count = end - begin
+        which = np.repeat(np.arange(len(lo)), count)
+        event = np.arange(len(which)) + np.repeat(begin - (np.cumsum(count) - count), count)
+        overlap = np.minimum(self.ends[event], hi[which]) - np.maximum(
+            self.starts[event], lo[which]
+        )
+        which, name, overlap = (part[overlap > 0] for part in (which, self.name[event], overlap))
+        if not len(which):
+            return found
+        order = np.lexsort((name, which))
+        which, name = which[order], name[order]
+        heads = np.flatnonzero(np.append(True, (np.diff(which) != 0) | (np.diff(name) != 0)))
+        total = np.add.reduceat(overlap[order], heads)
+        which, name = which[heads], name[heads]
+        order = np.lexsort((name, -total, which))
+        best = order[np.append(True, np.diff(which[order]) != 0)]
+        found[which[best]] = name[best]
+        return found
+
+    def touching(self, lo: Int64, hi: Int64) -> Intervals:
+        """The events that may overlap one of the intervals [lo, hi), in start order."""
+        begin, end = self._candidates(lo, hi)
+        size = len(self.starts) + 1
+        begun = np.bincount(begin, minlength=size) - np.bincount(end, minlength=size)
+        rows = np.flatnonzero(np.cumsum(begun[:-1]))
+        return self.starts[rows], self.ends[rows]
+
+    def _candidates(self, lo: Int64, hi: Int64) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """From which event to which (exclusive) each interval [lo, hi) may be overlapped."""
+        begin = np.searchsorted(self._reach, lo, side="right")
+        return begin, np.maximum(np.searchsorted(self.starts, hi, side="left"), begin)
+
+    @cached_property
+    def _reach(self) -> Int64:
+        reach: Int64 = np.maximum.accumulate(self.ends)
+        return reach
+
+
+@dataclass(frozen=True, eq=False)
+class ThreadWork:
+    """What one thread did, by class."""
+
+    by_class: dict[Cause, Named]
+    innermost: Named
+    """Disjoint pieces of time with the name of the innermost NVTX range."""
+
+    @property
+    def named(self) -> dict[Cause, Named]:
+        """Where to look for the name of what a class did: for NVTX, the innermost ranges."""
+        return self.by_class | {Cause.HOST: self.innermost}
+
+    def shares(self, lo: Int64, hi: Int64) -> Int64:
+        """Nanoseconds of each interval [lo, hi) by class: int64 [n, len(SHARES)].
+
+        Each nanosecond goes to the first class that covers it; rows add up to ``hi - lo``.
+        """
+        shares = np.zeros((len(lo), len(SHARES)), np.int64)
+        covered, before = intervals.empty(), np.zeros(len(lo), np.int64)
+        for cause in _HOST_CLASSES:
+            events = self.by_class.get(cause)
+            if events is None:
+                continue
+            starts, ends = events.touching(lo, hi)
+            covered = intervals.union(
+                np.concatenate((covered[0], starts)), np.concatenate((covered[1], ends))
+            )
+            sums = intervals.prefix(*covered)
+            within = intervals.busy_before(covered, sums, hi) - intervals.busy_before(
+                covered, sums, lo
+            )
+            shares[:, cause] = within - before
+            before = within
+        shares[:, Cause.NOTHING] = hi - lo - before
+        return shares
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """An event set by thread, with the class of each event."""
+
+    events: ThreadEvents
+    classes: UInt8
+    by_thread: ByThread
+
+
+class HostWork:
+    """Answers what the threads of one report did.
+
+    Args:
+        report: the report; API, OSRT, NVTX and other host events are loaded.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        osrt, ranges = report.osrt, report.ranges
+        classes = {
+            report.host_events: host_event_classes(report.host_events),
+            report.api: api_classes(report),
+            osrt: np.where(osrt.nesting <= 0, Cause.OSRT, NO_CLASS).astype(np.uint8),
+            ranges: np.where(ranges.nests, Cause.HOST, NO_CLASS).astype(np.uint8),
+        }
+        self._sources = [
+            _Source(events, codes, ByThread(events)) for events, codes in classes.items()
+        ]
+        self.names: list[str] = []
+        """Texts behind the name codes that the threads return."""
+        self._codes: dict[str, int] = {}
+        self._threads: dict[int, ThreadWork] = {}
+
+    def code(self, name: str) -> int:
+        """Code of a text, known or new."""
+        found = self._codes.setdefault(name, len(self.names))
+        if found == len(self.names):
+            self.names.append(name)
+        return found
+
+    def codes(self, foreign: NDArray[np.integer], text: Callable[[int], str]) -> Int64:
+        """Codes for codes of another dictionary, looked up through ``text``."""
+        used = np.flatnonzero(np.bincount(foreign))
+        own = np.zeros(int(used[-1]) + 1 if len(used) else 0, np.int64)
+        own[used] = [self.code(text(code)) for code in used.tolist()]
+        mapped: Int64 = own[foreign]
+        return mapped
+
+    def name(self, code: int) -> str:
+        """Text of a code; empty for -1."""
+        return self.names[code] if code >= 0 else ""
+
+    def thread(self, global_tid: int) -> ThreadWork:
+        """The work of one thread, kept for the next question."""
+        if global_tid not in self._threads:
+            self._threads[global_tid] = self._build(global_tid)
+        return self._threads[global_tid]
+
+    def _build(self, global_tid: int) -> ThreadWork:
+        parts: dict[Cause, list[Named]] = {}
+        for source in self._sources:
+            rows = source.by_thread.rows(global_tid)
+            classes = source.classes[rows]
+            for cause in _HOST_CLASSES:
+                chosen = rows[classes == cause]
+                if len(chosen):
+                    parts.setdefault(cause, []).append(self._named(source.events, chosen))
+        by_class = {cause: _joined(named) for cause, named in parts.items()}
+        ranges = by_class.get(Cause.HOST, _NOTHING)
+        pieces = segments(ranges.starts, ranges.ends)
+        return ThreadWork(by_class, Named(pieces.starts, pieces.ends, ranges.name[pieces.owner]))
+
+    def _named(self, events: ThreadEvents, rows: NDArray[np.intp]) -> Named:
+        shown = api_name if events is self._report.api else str
+        codes = self.codes(events.name[rows], lambda code: shown(events.names[code]))
+        return Named(events.start[rows], np.maximum(events.end[rows], events.start[rows]), codes)
+
+
+_NOTHING = Named(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def _joined(parts: list[Named]) -> Named:
+    if len(parts) == 1:
+        return parts[0]
+    starts, ends, name = (
+        np.concatenate([getattr(part, field) for part in parts])
+        for field in ("starts", "ends", "name")
+    )
+    order = np.argsort(starts, kind="stable")
+    return Named(starts[order], ends[order], name[order])

@@ -1,0 +1,204 @@
+"""The scene of a stall: what the GPU, the launching thread and its neighbours did around it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.threads import of_thread
+from nsys_tui.analysis.timeline.host import api_categories
+from nsys_tui.analysis.window import touching
+from nsys_tui.model import intervals
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.categories import Category
+from nsys_tui.model.target import PROCESS_MASK
+from nsys_tui.names import api_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.events import EventSet, Int64, ThreadEvents, UInt8
+    from nsys_tui.model.report import Report
+
+MARGIN: Final = 0.25
+"""Time shown on either side, as a part of the stall."""
+MOST_EVENTS: Final = 200
+NEIGHBOURS: Final = 3
+FRAMES: Final = 5
+
+
+@dataclass(frozen=True, eq=False)
+class SceneLane:
+    """One line of the scene: events in start order with a name and a category each."""
+
+    label: str
+    """``str 7``, ``pt_main_thread: API``."""
+    starts: Int64
+    ends: Int64
+    categories: UInt8
+    names: tuple[str, ...]
+    hidden: int
+    """Shorter events that are left out."""
+
+
+@dataclass(frozen=True)
+class HotFrames:
+    """A call stack that CPU samples of the launching thread hit most."""
+
+    frames: tuple[str, ...]
+    """Leaf first."""
+    samples: int
+    of: int
+    """Samples of the thread in the stall."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What happened around a stall."""
+
+    window: tuple[int, int]
+    stall: tuple[int, int]
+    gpu: tuple[SceneLane, ...]
+    """Streams of the device with work in the window."""
+    launching: tuple[SceneLane, ...]
+    """API, OS runtime and NVTX of the thread that launched what ends the stall."""
+    others: tuple[SceneLane, ...]
+    """The busiest lanes of other threads of the same process."""
+    stack: HotFrames | None
+    """None where the thread was not sampled in the stall."""
+    notes: tuple[str, ...]
+    """What could not be shown, and what would record it."""
+
+
+def scene(report: Report, place: int, stall: tuple[int, int], thread: int) -> Scene:
+    """Looks at a stall.
+
+    Args:
+        report: the report.
+        place: place of the device in ``Report.devices``.
+        stall: start and end of the idle time, ns.
+        thread: globalTid that launched what ends it, -1 where unknown.
+    """
+    margin = max(1, int((stall[1] - stall[0]) * MARGIN))
+    window = (stall[0] - margin, stall[1] + margin)
+    lacking = (Capability.OSRT, Capability.NVTX, Capability.SAMPLES)
+    return Scene(
+        window=window,
+        stall=stall,
+        gpu=tuple(_streams(report, place, window)),
+        launching=tuple(_host_lanes(report, window, thread)) if thread >= 0 else (),
+        others=tuple(_neighbours(report, window, stall, thread)) if thread >= 0 else (),
+        stack=_hot_frames(report, stall, thread),
+        notes=tuple(why for kind in lacking if (why := report.lacks(kind))),
+    )
+
+
+def _streams(report: Report, place: int, window: tuple[int, int]) -> list[SceneLane]:
+    ops = report.operations
+    rows = np.arange(len(ops))[touching(ops, window)]
+    rows = rows[ops.device[rows] == place]
+    return [
+        _lane(
+            ops.streams[stream].label,
+            ops,
+            rows[ops.stream[rows] == stream],
+            lambda row: ops.names[ops.name[row]].short,
+            ops.category,
+        )
+        for stream in np.unique(ops.stream[rows]).tolist()
+    ]
+
+
+def _host_lanes(report: Report, window: tuple[int, int], thread: int) -> list[SceneLane]:
+    who = report.thread_name(thread)
+    kinds: Sequence[tuple[str, ThreadEvents, UInt8, Callable[[str], str]]] = (
+        ("API", report.api, api_categories(report.api), api_name),
+        ("OS runtime", report.osrt, _all_of(report.osrt, Category.OSRT), str),
+        ("NVTX", report.ranges, _all_of(report.ranges, Category.NVTX), str),
+    )
+    lanes = []
+    for what, events, categories, shown in kinds:
+        rows = of_thread(events, touching(events, window), thread)
+        if events is report.api:
+            rows = rows[report.api.real[rows]]
+        if len(rows):
+            lanes.append(_named_lane(f"{who}: {what}", events, rows, categories, shown))
+    return lanes
+
+
+def _all_of(events: ThreadEvents, category: Category) -> UInt8:
+    return np.full(len(events), category, np.uint8)
+
+
+def _named_lane(
+    label: str,
+    events: ThreadEvents,
+    rows: NDArray[np.intp],
+    categories: UInt8,
+    shown: Callable[[str], str],
+) -> SceneLane:
+    def name(row: int) -> str:
+        return shown(events.names[events.name[row]])
+
+    return _lane(label, events, rows, name, categories)
+
+
+def _lane(
+    label: str,
+    events: EventSet,
+    rows: NDArray[np.intp],
+    name: Callable[[int], str],
+    categories: UInt8,
+) -> SceneLane:
+    longest = np.argsort(-events.duration[rows], kind="stable")[:MOST_EVENTS]
+    kept = rows[np.sort(longest)]
+    return SceneLane(
+        label=label,
+        starts=events.start[kept],
+        ends=events.end[kept],
+        categories=categories[kept],
+        names=tuple(name(row) for row in kept.tolist()),
+        hidden=len(rows) - len(kept),
+    )
+
+
+def _neighbours(
+    report: Report, window: tuple[int, int], stall: tuple[int, int], thread: int
+) -> list[SceneLane]:
+    """OS runtime and API lanes of other threads, those with most time in the stall first."""
+    process = thread & PROCESS_MASK
+    found: list[tuple[int, SceneLane]] = []
+    for events in (report.osrt, report.api):
+        rows = np.arange(len(events))[touching(events, stall)]
+        for code in np.unique(events.thread[rows]).tolist():
+            other = int(events.threads[code])
+            if other == thread or other & PROCESS_MASK != process:
+                continue
+            mine = rows[events.thread[rows] == code]
+            busy = intervals.total(*intervals.clip(events.start[mine], events.end[mine], *stall))
+            lanes = _host_lanes(report, window, other)
+            found += [(busy, lane) for lane in lanes if busy]
+    distinct = {lane.label: (busy, lane) for busy, lane in found}
+    ordered = sorted(distinct.values(), key=lambda pair: (-pair[0], pair[1].label))
+    return [lane for _, lane in ordered[:NEIGHBOURS]]
+
+
+def _hot_frames(report: Report, stall: tuple[int, int], thread: int) -> HotFrames | None:
+    samples = report.samples
+    lo, hi = np.searchsorted(samples.start, stall)
+    codes = np.flatnonzero(samples.threads == thread)
+    rows = np.arange(lo, hi)[np.isin(samples.thread[lo:hi], codes)]
+    if not len(rows):
+        return None
+    chains = report.chains("SAMPLING_CALLCHAINS")
+    stacks = Counter(
+        tuple(symbol for symbol, _ in chains.frames(chain)[:FRAMES])
+        for chain in samples.chain[rows].tolist()
+    )
+    frames, count = stacks.most_common(1)[0]
+    return HotFrames(frames, count, len(rows))

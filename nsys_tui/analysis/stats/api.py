@@ -1,0 +1,82 @@
+"""CUDA calls on the host: summary and trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_tui.analysis.grouping import regroup
+from nsys_tui.analysis.stats.registry import Columns, report
+from nsys_tui.analysis.stats.summary import NAME, Summary, summarise, time_columns
+from nsys_tui.analysis.stats.thread_columns import pids, thread_facts, tids
+from nsys_tui.errors import NoDataError
+from nsys_tui.model.table import Column, Unit
+from nsys_tui.names import api_name
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.stats.query import Query
+
+MERGED = {
+    "merged": "one row per function whatever its version suffix, backtrace duplicates left out"
+}
+
+
+def api_summary(query: Query) -> tuple[Summary, list[str]]:
+    """CUDA calls by name: one group per recorded name, or by function with ``merged``.
+
+    NVIDIA's rule keeps a row for each recorded name, prints it without ``_v`` and four digits, and
+    counts the class-67 rows that enclose a call with a backtrace. Merged is ours.
+    """
+    api = query.report.api
+    merged = query.has("merged")
+    rows = query.events(api, api.real if merged else None)
+    keys = [api_name(name) for name in api.names] if merged else list(api.names)
+    codes, names = regroup(api.name[rows], keys)
+    summary = summarise(query, api, rows, codes, len(names))
+    return summary, [api_name(name, nsys_compatible=not merged) for name in names]
+
+
+@report(
+    "cuda_api_sum",
+    "CUDA API Summary",
+    data="CUDA trace",
+    option="--trace=cuda",
+    old=("cudaapisum",),
+    arguments=MERGED,
+)
+def cuda_api_sum(query: Query) -> Columns:
+    """CUDA runtime and driver calls by function and their execution times on the host."""
+    summary, names = api_summary(query)
+    if not summary.stats.counts.any() and not summary.totals.any():
+        raise NoDataError("no CUDA calls")
+    return time_columns(summary, "Num Calls", [(NAME, names)])
+
+
+@report(
+    "cuda_api_trace",
+    "CUDA API Trace",
+    data="CUDA trace",
+    option="--trace=cuda",
+    old=("cudaapitrace",),
+)
+def cuda_api_trace(query: Query) -> Columns:
+    """Every CUDA call by its start; Result is the returned error code, 0 for success."""
+    api = query.report.api
+    rows = query.events(api)
+    if not len(api.start[rows]):
+        raise NoDataError("no CUDA calls")
+    names = np.array([api_name(name, nsys_compatible=True) for name in api.names], object)
+    threads = api.threads[api.thread[rows]]
+    priorities, thread_names = thread_facts(query, threads)
+    return [
+        (Column("Start", Unit.NS), api.start[rows]),
+        (Column("Duration", Unit.NS), api.end[rows] - api.start[rows]),
+        (NAME, names[api.name[rows]]),
+        (Column("Result", Unit.NONE), api.return_value[rows]),
+        (Column("CorrID", Unit.NONE), api.correlation[rows]),
+        (Column("Pid", Unit.NONE), pids(threads)),
+        (Column("Tid", Unit.NONE), tids(threads)),
+        (Column("T-Pri", Unit.NONE), priorities),
+        (Column("Thread Name"), thread_names),
+    ]

@@ -1,0 +1,131 @@
+"""Every GPU operation by its start, with launch shape, bytes and place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.analysis.stats.kern_exec import ordinals
+from nsys_tui.analysis.stats.kernels import hidden_graphs, operation_codes
+from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
+from nsys_tui.analysis.stats.summary import NAME, only
+from nsys_tui.analysis.window import row_numbers
+from nsys_tui.errors import NoDataError
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.table import Column, Unit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.stats.query import Query
+
+MEMORY_KINDS: Final = (
+    "Pageable",
+    "Pinned",
+    "Device",
+    "Array",
+    "Managed",
+    "Device Static",
+    "Managed Static",
+    "Unknown",
+)
+_TABLES: Final = {
+    OpKind.KERNEL: "CUPTI_ACTIVITY_KIND_KERNEL",
+    OpKind.MEMCPY: "CUPTI_ACTIVITY_KIND_MEMCPY",
+    OpKind.MEMSET: "CUPTI_ACTIVITY_KIND_MEMSET",
+}
+_GREEN: Final = "greenContextId"
+
+
+@report(
+    "cuda_gpu_trace",
+    "CUDA GPU Trace",
+    data="CUDA kernel or GPU memory",
+    option="--trace=cuda",
+    old=("gputrace",),
+    arguments=KERNEL_NAMES,
+    by_device=True,
+    notes=hidden_graphs,
+)
+def cuda_gpu_trace(query: Query) -> Columns:
+    """Every kernel, copy and memset by its start."""
+    ops = query.report.operations
+    rows = row_numbers(ops, query.operations(*_TABLES))
+    if not len(rows):
+        raise NoDataError("no GPU operations")
+    codes, names = operation_codes(query, rows)
+    kind = ops.kind[rows]
+    is_kernel = kind == OpKind.KERNEL
+    duration = ops.end[rows] - ops.start[rows]
+
+    def kernels_only(values: NDArray[Any]) -> NDArray[Any]:
+        return only(values[rows], is_kernel)
+
+    def copies_only(values: NDArray[Any]) -> NDArray[Any]:
+        return only(values, ~is_kernel)
+
+    moved = ops.bytes[rows]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        throughput = np.where(duration > 0, moved * 1e9 / duration, np.nan)
+    launch = query.report.launch_attributes
+    streams = ops.streams
+    context = np.array([max(s.context, 0) for s in streams], np.int64)
+    stream = np.array([max(s.id, 0) for s in streams], np.int64)
+    columns: Columns = [
+        (Column("Start", Unit.NS), ops.start[rows]),
+        (Column("Duration", Unit.NS), duration),
+        (Column("CorrId", Unit.NONE), np.maximum(ops.correlation[rows], 0)),
+    ]
+    for header, sizes in (("Grd", launch.grid), ("Blk", launch.block)):
+        columns += [
+            (Column(f"{header}{axis}", Unit.NONE), kernels_only(sizes[:, place]))
+            for place, axis in enumerate("XYZ")
+        ]
+    columns += [
+        (Column("Reg/Trd", Unit.NONE), kernels_only(launch.registers)),
+        (Column("StcSMem", Unit.MB), kernels_only(launch.static_shared)),
+        (Column("DymSMem", Unit.MB), kernels_only(launch.dynamic_shared)),
+        (Column("Bytes", Unit.MB), copies_only(moved)),
+        (Column("Throughput", Unit.MB_PER_S), copies_only(throughput)),
+        (Column("SrcMemKd"), _memory(ops.src_kind[rows], ~is_kernel)),
+        (Column("DstMemKd"), _memory(ops.dst_kind[rows], kind == OpKind.MEMCPY)),
+        (Column("Device"), _devices(query, rows)),
+        (Column("Ctx", Unit.NONE), context[ops.stream[rows]]),
+    ]
+    if any(_GREEN in query.report.tables.get(table, ()) for table in _TABLES.values()):
+        columns.append((Column("GreenCtx", Unit.NONE), _green_contexts(query, rows)))
+    columns.append((Column("Strm", Unit.NONE), stream[ops.stream[rows]]))
+    columns.append((NAME, np.array(names, object)[codes]))
+    return columns
+
+
+def _memory(kinds: NDArray[np.integer], shown: NDArray[np.bool_]) -> NDArray[Any]:
+    labels = np.array([*MEMORY_KINDS, *[None] * (256 - len(MEMORY_KINDS))], object)
+    return only(labels[kinds], shown)
+
+
+def _devices(query: Query, rows: NDArray[np.intp]) -> NDArray[Any]:
+    """``name (ordinal)`` of each operation's device."""
+    ops = query.report.operations
+    ordinal = ordinals(ops)
+    text = np.empty(ordinal.shape, object)
+    for place, device in enumerate(ops.devices):
+        for process in range(ordinal.shape[1]):
+            text[place, process] = f"{device.name} ({ordinal[place, process]})"
+    return np.asarray(text[ops.device[rows], ops.process[rows]])
+
+
+def _green_contexts(query: Query, rows: NDArray[np.intp]) -> NDArray[Any]:
+    """Green context of each operation, None for none (0 or NULL in the file)."""
+    ops = query.report.operations
+    found = np.full(len(ops), None, object)
+    for kind, table in _TABLES.items():
+        own = ops.of_kind(kind)
+        if _GREEN in query.report.tables.get(table, ()) and len(own):
+            # The file's rows come in rowid order, and every one of them is an operation.
+            in_file = own[np.argsort(ops.rowid[own])]
+            found[in_file] = [
+                context or None for context in query.report.rows(table, _GREEN)[_GREEN]
+            ]
+    return found[rows]

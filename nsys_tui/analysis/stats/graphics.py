@@ -1,0 +1,190 @@
+"""Vulkan, OpenGL, Direct3D and video: calls and debug ranges, where the tables are simple."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from nsys_tui.analysis.stats.host_tables import rows_summary
+from nsys_tui.analysis.stats.registry import Columns, report
+from nsys_tui.analysis.stats.summary import NAME, RANGE
+from nsys_tui.errors import NoDataError
+from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.target import pid_of, tid_of
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.stats.query import Query
+
+_GL_DEBUG_CLASS: Final = 4
+"""eventClass of KHR_DEBUG_EVENTS rows on the host; the others are on the GPU."""
+_VIDEO: Final = {
+    "NVVIDEO_ENCODER_API": "Encoder",
+    "NVVIDEO_DECODER_API": "Decoder",
+    "NVVIDEO_JPEG_API": "JPEG",
+}
+
+
+_MARKERS: Final = frozenset((55, 56, 84, 85, 87, 88, 90, 91))
+"""eventClass of rows that mark the start and the end of a trace."""
+
+
+def _calls(query: Query, table: str, *columns: str) -> list[dict[str, Any]]:
+    """Rows of an API table without the markers."""
+    rows = query.raw(table, "nameId", "eventClass", *columns)
+    return [row for row in rows if row["eventClass"] not in _MARKERS]
+
+
+def _range_summary(query: Query, rows: list[dict[str, Any]]) -> Columns:
+    """Ranges by their text; rows without a text are no ranges."""
+    texted = [row for row in rows if row["textId"] is not None]
+    names = [(query.string(row["textId"]),) for row in texted]
+    return rows_summary(query, texted, names, "Instances", (RANGE,))
+
+
+@report(
+    "vulkan_api_sum",
+    "Vulkan API Summary",
+    data="Vulkan API",
+    option="--trace=vulkan",
+    old=("vulkanapisum",),
+)
+def vulkan_api_sum(query: Query) -> Columns:
+    """Vulkan calls by function and their durations."""
+    rows = _calls(query, "VULKAN_API")
+    names = [(query.string(row["nameId"]),) for row in rows]
+    return rows_summary(query, rows, names, "Num Calls", (NAME,))
+
+
+@report(
+    "vulkan_api_trace",
+    "Vulkan API Trace",
+    data="Vulkan API",
+    option="--trace=vulkan",
+    old=("vulkanapitrace",),
+)
+def vulkan_api_trace(query: Query) -> Columns:
+    """Every Vulkan call by its start."""
+    rows = _calls(query, "VULKAN_API", "contextId", "correlationId")
+    rows = sorted((row for row in rows if row["end"] is not None), key=lambda row: row["start"])
+    if not rows:
+        raise NoDataError("no Vulkan calls")
+    found = query.report.rows("ThreadNames", "globalTid", "priority")
+    priority = dict(zip(found["globalTid"], found["priority"], strict=True))
+    threads = [row["globalTid"] or 0 for row in rows]
+    return [
+        (Column("Start", Unit.NS), [row["start"] for row in rows]),
+        (Column("Duration", Unit.NS), [row["end"] - row["start"] for row in rows]),
+        (NAME, [query.string(row["nameId"]) for row in rows]),
+        (Column("Event Class", Unit.NONE), [row["eventClass"] for row in rows]),
+        (Column("Context", Unit.NONE), [row["contextId"] for row in rows]),
+        (Column("CorrID", Unit.NONE), [row["correlationId"] for row in rows]),
+        (Column("Pid", Unit.NONE), [pid_of(tid) for tid in threads]),
+        (Column("Tid", Unit.NONE), [tid_of(tid) for tid in threads]),
+        (Column("T-Pri", Unit.NONE), [priority.get(tid) for tid in threads]),
+        (
+            Column("Thread Name"),
+            [query.report.thread_name(tid) if tid in priority else "" for tid in threads],
+        ),
+    ]
+
+
+@report(
+    "vulkan_marker_sum",
+    "Vulkan Range Summary",
+    data="Vulkan Debug Extension (Vulkan Debug Util)",
+    option="--trace=vulkan-annotations",
+    old=("vulkanmarkerssum",),
+)
+def vulkan_marker_sum(query: Query) -> Columns:
+    """Vulkan debug ranges on the host and their durations."""
+    return _range_summary(query, query.raw("VULKAN_DEBUG_API", "textId"))
+
+
+@report(
+    "vulkan_gpu_marker_sum",
+    "Vulkan GPU Range Summary",
+    data="GPU Vulkan Debug Extension (GPU Vulkan Debug markers)",
+    option="--trace=vulkan-annotations",
+    old=("vulkangpumarkersum",),
+)
+def vulkan_gpu_marker_sum(query: Query) -> Columns:
+    """Vulkan debug ranges on the GPU and their durations."""
+    return _range_summary(query, query.raw("VULKAN_WORKLOAD", "textId"))
+
+
+@report(
+    "opengl_khr_range_sum",
+    "OpenGL KHR_debug Range Summary",
+    data="KHR Extension (KHR_DEBUG)",
+    option="--trace=opengl-annotations",
+    old=("khrdebugsum",),
+)
+def opengl_khr_range_sum(query: Query) -> Columns:
+    """OpenGL KHR_debug ranges on the host and their durations."""
+    rows = query.raw("KHR_DEBUG_EVENTS", "textId", "eventClass")
+    return _range_summary(query, [r for r in rows if r["eventClass"] == _GL_DEBUG_CLASS])
+
+
+@report(
+    "opengl_khr_gpu_range_sum",
+    "OpenGL KHR_debug GPU Range Summary",
+    data="GPU KHR Extension (KHR_DEBUG)",
+    option="--trace=opengl-annotations",
+    old=("khrdebuggpusum",),
+)
+def opengl_khr_gpu_range_sum(query: Query) -> Columns:
+    """OpenGL KHR_debug ranges on the GPU and their durations."""
+    rows = query.raw("KHR_DEBUG_EVENTS", "textId", "eventClass")
+    return _range_summary(query, [r for r in rows if r["eventClass"] != _GL_DEBUG_CLASS])
+
+
+@report(
+    "dx11_pix_sum",
+    "DX11 PIX Range Summary",
+    data="DX11 CPU debug marker",
+    option="--trace=dx11-annotations",
+    old=("dx11pixsum",),
+)
+def dx11_pix_sum(query: Query) -> Columns:
+    """Direct3D 11 PIX ranges on the host and their durations."""
+    return _range_summary(query, query.raw("D3D11_PIX_DEBUG_API", "textId"))
+
+
+@report(
+    "dx12_pix_sum",
+    "DX12 PIX Range Summary",
+    data="DX12 CPU debug marker",
+    option="--trace=dx12-annotations",
+    old=("pixsum",),
+)
+def dx12_pix_sum(query: Query) -> Columns:
+    """Direct3D 12 PIX ranges on the host and their durations."""
+    return _range_summary(query, query.raw("D3D12_PIX_DEBUG_API", "textId"))
+
+
+@report(
+    "dx12_gpu_marker_sum",
+    "DX12 GPU Command List PIX Ranges Summary",
+    data="DX12 GPU debug marker",
+    option="--trace=dx12-annotations",
+    old=("dx12gpumarkersum",),
+)
+def dx12_gpu_marker_sum(query: Query) -> Columns:
+    """Direct3D 12 PIX ranges of GPU command lists and their durations."""
+    return _range_summary(query, query.raw("DX12_WORKLOAD", "textId"))
+
+
+@report(
+    "nvvideo_api_sum",
+    "NvVideo API Summary",
+    data="NvVideo API",
+    option="--trace=nvvideo",
+    old=("nvvideoapisum",),
+)
+def nvvideo_api_sum(query: Query) -> Columns:
+    """Video encoder, decoder and JPEG calls by function and their durations."""
+    rows, names = [], []
+    for table, kind in _VIDEO.items():
+        for row in _calls(query, table):
+            rows.append(row)
+            names.append((kind, query.string(row["nameId"])))
+    return rows_summary(query, rows, names, "Num Calls", (Column("Event Type"), NAME))

@@ -1,0 +1,153 @@
+"""Kernel summaries: by name, by name and launch shape; and how the reports name kernels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.analysis.grouping import combine, encode_rows, grouped_union, regroup
+from nsys_tui.analysis.stats.enclosing import innermost, label_codes
+from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
+from nsys_tui.analysis.stats.summary import NAME, summarise, time_columns
+from nsys_tui.analysis.window import clipped
+from nsys_tui.errors import NoDataError
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.table import Column, Unit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.stats.query import Query
+    from nsys_tui.analysis.window import Rows
+    from nsys_tui.model.events import OpName
+
+BUSY: Final = {"busy": "add the union of each row's time: busy ns, and its share of the span"}
+"""Argument of the GPU summaries that offers our busy share beside the summed one."""
+
+
+def kernel_text(query: Query, name: OpName) -> str:
+    """A kernel's name as the arguments ``base`` and ``mangled`` want it."""
+    if query.has("base"):
+        return name.short
+    return name.mangled if query.has("mangled") else name.demangled
+
+
+def operation_codes(query: Query, rows: Rows) -> tuple[NDArray[np.integer], list[str]]:
+    """Code of each operation's printed name, and the names; ``nvtx-name`` puts the range first."""
+    ops = query.report.operations
+    codes, names = regroup(ops.name[rows], [kernel_text(query, name) for name in ops.names])
+    if not query.has("nvtx-name"):
+        return codes, names
+    place, ranges = innermost(query.report, rows)
+    range_codes, labels = label_codes(ranges)
+    prefix = np.zeros(len(place), np.int64)
+    prefix[place >= 0] = 1 + range_codes[place[place >= 0]]
+    prefixes = ["", *(f"{label.removeprefix(':')}/" for label in labels)]
+    joined, outer, inner = combine(prefix, codes, max(len(names), 1))
+    texts = [prefixes[o] + names[i] for o, i in zip(outer.tolist(), inner.tolist(), strict=True)]
+    return regroup(joined, texts)
+
+
+def busy_columns(query: Query, rows: Rows, codes: NDArray[np.integer], n: int) -> Columns:
+    """Busy Time and Busy: the union of a row's operations per device, summed over the devices.
+
+    The share is of (devices x span), or of (devices x window); unlike the summed share it never
+    counts a moment of a device twice, and never exceeds 100 %.
+    """
+    if not query.has("busy"):
+        return []
+    ops = query.report.operations
+    start, end = clipped(ops, rows, query.scope.window)
+    devices = max(len(ops.devices), 1)
+    union = grouped_union(
+        np.asarray(codes, np.int64) * devices + ops.device[rows], start, end, n * devices
+    )
+    busy = union.reshape(n, devices).sum(axis=1)
+    lo, hi = query.scope.base(query.report)
+    whole = (hi - lo) * max(len(query.scope.device_rows(query.report)), 1)
+    share = 100.0 * busy / whole if whole else np.full(n, np.nan)
+    return [(Column("Busy Time", Unit.NS), busy), (Column("Busy", Unit.PERCENT, 1), share)]
+
+
+def hidden_graphs(query: Query) -> tuple[str, ...]:
+    """A note when whole-graph launches hide the kernels inside them."""
+    graphs = query.report.operations.of_kind(OpKind.GRAPH)
+    if not len(graphs):
+        return ()
+    return (
+        f"{len(graphs)} CUDA graph launches were traced as a whole: the kernels inside them are"
+        " not listed (gpu_work_sum counts the launches; record the nodes with nsys profile"
+        " --cuda-graph-trace=node)",
+    )
+
+
+def kernel_rows(query: Query) -> Rows:
+    """Rows of the kernels in scope.
+
+    Raises:
+        NoDataError: there are none.
+    """
+    rows = query.operations(OpKind.KERNEL)
+    if not len(query.report.operations.start[rows]):
+        raise NoDataError("no kernels")
+    return rows
+
+
+@report(
+    "cuda_gpu_kern_sum",
+    "CUDA GPU Kernel Summary",
+    data="CUDA kernel",
+    option="--trace=cuda",
+    old=("gpukernsum",),
+    arguments=KERNEL_NAMES | BUSY,
+    by_device=True,
+    notes=hidden_graphs,
+)
+def cuda_gpu_kern_sum(query: Query) -> Columns:
+    """Kernels by name and their execution times."""
+    rows = kernel_rows(query)
+    codes, names = operation_codes(query, rows)
+    summary = summarise(query, query.report.operations, rows, codes, len(names))
+    busy = busy_columns(query, rows, codes, len(names))
+    return time_columns(summary, "Instances", [(NAME, names)], busy)
+
+
+@report(
+    "cuda_gpu_kern_gb_sum",
+    "CUDA GPU Kernel/Grid/Block Summary",
+    data="CUDA kernel",
+    option="--trace=cuda",
+    old=("gpukerngbsum",),
+    arguments=KERNEL_NAMES | BUSY,
+    by_device=True,
+    notes=hidden_graphs,
+)
+def cuda_gpu_kern_gb_sum(query: Query) -> Columns:
+    """Kernels by name, grid and block, and their execution times."""
+    rows = kernel_rows(query)
+    codes, names = operation_codes(query, rows)
+    launch = query.report.launch_attributes
+    grid, block = launch.grid[rows], launch.block[rows]
+    sizes = [shape[:, axis] for shape in (grid, block) for axis in range(3)]
+    joined, groups = encode_rows([*sizes, codes])
+    labels: Columns = [
+        (Column("GridXYZ"), [xyz(group[:3]) for group in groups]),
+        (Column("BlockXYZ"), [xyz(group[3:6]) for group in groups]),
+        (NAME, [names[group[6]] for group in groups]),
+    ]
+    summary = summarise(query, query.report.operations, rows, joined, len(groups))
+    busy = busy_columns(query, rows, joined, len(groups))
+    return time_columns(summary, "Instances", labels, busy)
+
+
+def shape_texts(sizes: NDArray[np.integer]) -> NDArray[Any]:
+    """``xyz`` of each row of sizes, shape (n, 3)."""
+    codes, distinct = encode_rows([sizes[:, axis] for axis in range(3)])
+    texts = np.array([xyz(size) for size in distinct], object)
+    return np.asarray(texts[codes])
+
+
+def xyz(numbers: NDArray[np.integer]) -> str:
+    """Three sizes as nsys prints them: ``  64   1   1``."""
+    return " ".join(f"{number:4d}" for number in numbers.tolist())

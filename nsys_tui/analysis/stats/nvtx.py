@@ -1,0 +1,171 @@
+"""NVTX range summaries and the push/pop trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.analysis.grouping import Int64, combine
+from nsys_tui.analysis.stats.enclosing import STYLES, closed_ranges, label_codes
+from nsys_tui.analysis.stats.registry import Columns, report
+from nsys_tui.analysis.stats.summary import RANGE, summarise, time_columns
+from nsys_tui.analysis.stats.thread_columns import pids, tids
+from nsys_tui.errors import NoDataError
+from nsys_tui.model.table import Column, Unit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.stats.query import Query
+    from nsys_tui.model.events import Ranges
+
+PUSH_POP: Final = (59, 70)
+START_END: Final = (60, 71)
+NAMES: Final = np.array([STYLES.get(style, "") for style in range(256)], object)
+"""Printed style of each NVTX event type."""
+
+
+def _summary(query: Query, styles: tuple[int, ...], *, with_style: bool) -> Columns:
+    ranges = query.report.ranges
+    rows = query.events(ranges, np.isin(ranges.style, styles) & ~ranges.open)
+    if not len(ranges.start[rows]):
+        raise NoDataError("no closed NVTX ranges of that kind")
+    chosen = ranges.take(rows)
+    label, texts = label_codes(chosen)
+    paired = np.isin(chosen.style, START_END).astype(np.int64)
+    codes, name, style = combine(label, paired, 2)
+    labels: Columns = [(RANGE, [texts[place] for place in name.tolist()])]
+    if with_style:
+        labels.insert(0, (Column("Style"), np.array(["PushPop", "StartEnd"], object)[style]))
+    summary = summarise(query, ranges, rows, codes, len(name))
+    return time_columns(summary, "Instances", labels)
+
+
+def open_ranges(query: Query) -> tuple[str, ...]:
+    """A note on ranges that were never closed."""
+    count = int(query.report.ranges.open.sum())
+    return (f"{count} ranges were never closed and are left out",) if count else ()
+
+
+@report(
+    "nvtx_sum",
+    "NVTX Range Summary",
+    data="NV Tools Extension (NVTX)",
+    option="--trace=nvtx",
+    old=("nvtxsum",),
+    notes=open_ranges,
+)
+def nvtx_sum(query: Query) -> Columns:
+    """Push/pop and start/end ranges by ``domain:name`` and their durations on the host."""
+    return _summary(query, PUSH_POP + START_END, with_style=True)
+
+
+@report(
+    "nvtx_pushpop_sum",
+    "NVTX Push/Pop Range Summary",
+    data="NV Tools Extension (NVTX) push/pop range",
+    option="--trace=nvtx",
+    old=("nvtxppsum",),
+    notes=open_ranges,
+)
+def nvtx_pushpop_sum(query: Query) -> Columns:
+    """Push/pop ranges by ``domain:name`` and their durations on the host."""
+    return _summary(query, PUSH_POP, with_style=False)
+
+
+@report(
+    "nvtx_startend_sum",
+    "NVTX Start/End Range Summary",
+    data="NV Tools Extension (NVTX) start/end range",
+    option="--trace=nvtx",
+    old=("nvtxsssum", "nvtxstartendsum"),
+    notes=open_ranges,
+)
+def nvtx_startend_sum(query: Query) -> Columns:
+    """Start/end ranges by ``domain:name`` and their durations on the host."""
+    return _summary(query, START_END, with_style=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Nesting:
+    """Which range of a thread is directly inside which, over ranges from ``closed_ranges``."""
+
+    parent: Int64
+    """Place of the tightest enclosing range on the same thread, -1 for none."""
+    level: Int64
+    children: Int64
+    stack: list[str]
+    """Row ids from the outermost range to this one: ``:1:5:9``."""
+
+
+def nesting(ranges: Ranges) -> Nesting:
+    """Finds the parent of every range; crossing ranges are not inside each other."""
+    n = len(ranges)
+    parent, level = np.full(n, -1, np.int64), np.zeros(n, np.int64)
+    stack = [""] * n
+    active: dict[int, list[int]] = {}
+    starts, ends = ranges.start.tolist(), ranges.end.tolist()
+    for place, (thread, rowid) in enumerate(
+        zip(ranges.thread.tolist(), ranges.rowid.tolist(), strict=True)
+    ):
+        enclosing = active.setdefault(thread, [])
+        while enclosing and ends[enclosing[-1]] < starts[place]:
+            enclosing.pop()
+        # Scans past ranges that cross this one; they may still enclose a later range.
+        outer = next((p for p in reversed(enclosing) if ends[p] >= ends[place]), -1)
+        parent[place] = outer
+        level[place] = level[outer] + 1 if outer >= 0 else 0
+        stack[place] = f"{stack[outer] if outer >= 0 else ''}:{rowid}"
+        enclosing.append(place)
+    children = np.bincount(parent[parent >= 0], minlength=n).astype(np.int64)
+    return Nesting(parent, level, children, stack)
+
+
+def parent_ids(ranges: Ranges, nested: Nesting) -> NDArray[Any]:
+    """Row id of each range's parent, None at the top."""
+    return np.array([ranges.rowid[p] if p >= 0 else None for p in nested.parent], object)
+
+
+@report(
+    "nvtx_pushpop_trace",
+    "NVTX Push/Pop Range Trace",
+    data="NV Tools Extension (NVTX) push/pop range",
+    option="--trace=nvtx",
+    old=("nvtxpptrace",),
+)
+def nvtx_pushpop_trace(query: Query) -> Columns:
+    """Every push/pop range by its start, with its place in the nesting of its thread."""
+    every = query.report.ranges
+    rows = query.events(every, np.isin(every.style, PUSH_POP))
+    if not len(every.start[rows]):
+        raise NoDataError("no push/pop ranges")
+    ranges = closed_ranges(query.report, rows)
+    nested = nesting(ranges)
+    inner = np.flatnonzero(nested.parent >= 0)
+    duration = ranges.end - ranges.start
+    in_children = np.zeros(len(ranges), np.int64)
+    np.add.at(in_children, nested.parent[inner], duration[inner])
+    label, texts = label_codes(ranges)
+    names = np.array(texts, object)[label]
+    threads = ranges.threads[ranges.thread]
+    return [
+        (Column("Start", Unit.NS), ranges.start),
+        (Column("End", Unit.NS), ranges.end),
+        (Column("Duration", Unit.NS), duration),
+        (Column("DurChild", Unit.NS), in_children),
+        (Column("DurNonChild", Unit.NS), duration - in_children),
+        (Column("Name"), names),
+        (Column("PID", Unit.NONE), pids(threads)),
+        (Column("TID", Unit.NONE), tids(threads)),
+        (Column("Lvl", Unit.NONE), nested.level),
+        (Column("NumChild", Unit.NONE), nested.children),
+        (Column("RangeId", Unit.NONE), ranges.rowid),
+        (Column("ParentId", Unit.NONE), parent_ids(ranges, nested)),
+        (Column("RangeStack"), nested.stack),
+        (
+            Column("NameTree"),
+            ["  " * int(depth) + name for depth, name in zip(nested.level, names, strict=True)],
+        ),
+    ]

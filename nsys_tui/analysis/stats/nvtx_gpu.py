@@ -1,0 +1,241 @@
+"""NVTX ranges and the GPU work launched inside them: projections and kernels by range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.grouping import Int64, combine, encode_rows, group_stats, grouped_union
+from nsys_tui.analysis.stats.enclosing import (
+    closed_ranges,
+    enclosed,
+    enclosed_in_process,
+    label_codes,
+    launches,
+)
+from nsys_tui.analysis.stats.kernels import kernel_rows, operation_codes
+from nsys_tui.analysis.stats.nvtx import NAMES, Nesting, nesting, parent_ids
+from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
+from nsys_tui.analysis.stats.summary import RANGE, moments, rank
+from nsys_tui.analysis.stats.thread_columns import pids, tids
+from nsys_tui.analysis.window import row_numbers
+from nsys_tui.errors import NoDataError
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.table import Column, Unit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.stats.query import Query
+    from nsys_tui.model.events import Ranges
+
+WORK: Final = {
+    "work": "ours: graph launches count as operations, ranges that end on another thread hold the"
+    " launches of their process, and GPU Busy is the union of the operations' time"
+}
+NEEDS: Final = "NV Tools Extension (NVTX) range around GPU work"
+TRACE: Final = "--trace=cuda,nvtx"
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """Ranges with GPU work, from first to last operation launched inside each."""
+
+    ranges: Ranges
+    nested: Nesting
+    """Over all ranges, those without GPU work included."""
+    place: Int64
+    """Place in ``ranges`` of each projected range; the arrays below are aligned with it."""
+    start: Int64
+    end: Int64
+    operations: Int64
+    """Number of operations."""
+    busy: Int64
+    """Union of the operations' time, per device, summed over the devices."""
+
+
+def project(query: Query) -> Projection:
+    """Projects the ranges in scope onto the GPU.
+
+    Raises:
+        NoDataError: no range encloses a launch.
+    """
+    everything = query.report.ranges
+    ours = query.has("work")
+    rows = query.events(everything, None if ours else everything.nests)
+    ranges = closed_ranges(query.report, rows)
+    kinds = (OpKind.KERNEL, OpKind.MEMCPY, OpKind.MEMSET)
+    ops = query.report.operations
+    touching = query.operations(*kinds, *((OpKind.GRAPH,) if ours else ()))
+    found = row_numbers(ops, query.counted(ops, touching))
+    made = launches(query.report, found[ops.counted[found]])
+    n = len(ranges)
+    start = np.full(n, np.iinfo(np.int64).max)
+    end, count, busy = (
+        np.full(n, np.iinfo(np.int64).min),
+        np.zeros(n, np.int64),
+        np.zeros(n, np.int64),
+    )
+    pairs = enclosed(ranges, made)
+    if ours:
+        pairs = chain(pairs, enclosed_in_process(ranges, made))
+    devices = max(len(ops.devices), 1)
+    for which, launch in pairs:
+        operation = made.operation[launch]
+        begins, finishes = ops.start[operation], ops.end[operation]
+        np.minimum.at(start, which, begins)
+        np.maximum.at(end, which, finishes)
+        np.add.at(count, which, 1)
+        if ours:
+            projected, codes = np.unique(which, return_inverse=True)
+            on_device = codes * devices + ops.device[operation]
+            union = grouped_union(on_device, begins, finishes, len(projected) * devices)
+            busy[projected] = union.reshape(-1, devices).sum(axis=1)
+    place = np.flatnonzero(count)
+    if not len(place):
+        raise NoDataError("no NVTX range encloses a launch")
+    return Projection(
+        ranges, nesting(ranges), place, start[place], end[place], count[place], busy[place]
+    )
+
+
+@report(
+    "nvtx_gpu_proj_trace",
+    "NVTX GPU Projection Trace",
+    data=NEEDS,
+    option=TRACE,
+    old=("nvtxgpuproj", "nvtx_gpu_proj"),
+    arguments=WORK,
+)
+def nvtx_gpu_proj_trace(query: Query) -> Columns:
+    """Every range with GPU work: from the start of its first to the end of its last operation.
+
+    An operation belongs to each range that fully encloses its launching call on the same thread.
+    The projected time is a span and includes idle time; ``work`` adds the busy time beside it.
+    """
+    found = project(query)
+    order = np.lexsort((found.place, found.start))
+    place = found.place[order]
+    ranges = found.ranges.take(place)
+    label, texts = label_codes(ranges)
+    threads = ranges.threads[ranges.thread]
+    columns: Columns = [
+        (Column("Name"), np.array(texts, object)[label]),
+        (Column("Projected Start", Unit.NS), found.start[order]),
+        (Column("Projected Duration", Unit.NS), (found.end - found.start)[order]),
+    ]
+    if query.has("work"):
+        columns.append((Column("GPU Busy", Unit.NS), found.busy[order]))
+    return [
+        *columns,
+        (Column("Orig Start", Unit.NS), ranges.start),
+        (Column("Orig Duration", Unit.NS), ranges.end - ranges.start),
+        (Column("Style"), NAMES[ranges.style]),
+        (Column("PID", Unit.NONE), pids(threads)),
+        (Column("TID", Unit.NONE), tids(threads)),
+        (Column("NumGPUOps", Unit.NONE), found.operations[order]),
+        (Column("Lvl", Unit.NONE), found.nested.level[place]),
+        (Column("NumChild", Unit.NONE), found.nested.children[place]),
+        (Column("RangeId", Unit.NONE), ranges.rowid),
+        (Column("ParentId", Unit.NONE), parent_ids(found.ranges, found.nested)[place]),
+        (Column("RangeStack"), [found.nested.stack[p] for p in place.tolist()]),
+    ]
+
+
+@report(
+    "nvtx_gpu_proj_sum",
+    "NVTX GPU Projection Summary",
+    data=NEEDS,
+    option=TRACE,
+    arguments=WORK,
+)
+def nvtx_gpu_proj_sum(query: Query) -> Columns:
+    """Ranges with GPU work by name and style: projected time, host time, operations, nesting."""
+    found = project(query)
+    ranges = found.ranges.take(found.place)
+    label, texts = label_codes(ranges)
+    keys = label.astype(np.int64) * 256 + ranges.style
+    groups, codes = np.unique(keys, return_inverse=True)
+    n = len(groups)
+    projected = group_stats(codes, found.end - found.start, n)
+    names = [texts[int(key) // 256] for key in groups]
+    order = np.lexsort((rank(names), -projected.totals))
+
+    def total(values: Int64) -> Int64:
+        return group_stats(codes, values, n).totals[order]
+
+    def mean(values: Int64) -> NDArray[np.float64]:
+        return group_stats(codes, values, n).mean[order]
+
+    columns: Columns = [
+        (RANGE, [names[place] for place in order.tolist()]),
+        (Column("Style"), NAMES[groups[order] % 256]),
+        (Column("Total Proj Time", Unit.NS), projected.totals[order]),
+    ]
+    if query.has("work"):
+        columns.append((Column("Total GPU Busy", Unit.NS), total(found.busy)))
+    return [
+        *columns,
+        (Column("Total Range Time", Unit.NS), total(ranges.end - ranges.start)),
+        (Column("Range Instances", Unit.COUNT), projected.counts[order]),
+        *moments(projected, order, Unit.NS, 1, "Proj "),
+        (Column("Total GPU Ops", Unit.COUNT), total(found.operations)),
+        (Column("Avg GPU Ops", Unit.NONE, 1), mean(found.operations)),
+        (Column("Avg Range Lvl", Unit.NONE, 1), mean(found.nested.level[found.place])),
+        (Column("Avg Num Child", Unit.NONE, 1), mean(found.nested.children[found.place])),
+    ]
+
+
+@report(
+    "nvtx_kern_sum",
+    "NVTX Range Kernel Summary",
+    data=NEEDS,
+    option=TRACE,
+    old=("nvtxkernsum",),
+    arguments={key: KERNEL_NAMES[key] for key in ("base", "mangled")},
+    by_device=True,
+)
+def nvtx_kern_sum(query: Query) -> Columns:
+    """Kernels by the ranges that enclose their launch; a kernel counts in every one of them."""
+    every = query.report.ranges
+    ranges = closed_ranges(query.report, query.events(every, every.nests))
+    made = launches(query.report, query.counted(query.report.operations, kernel_rows(query)))
+    kernel, kernels = operation_codes(query, made.operation)
+    pairs = list(enclosed(ranges, made))
+    if not pairs:
+        raise NoDataError("no NVTX range encloses a kernel launch")
+    which, launch = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    label, texts = label_codes(ranges)
+    per_range, kinds = encode_rows((label, ranges.style, ranges.thread))
+    codes, range_kind, name = combine(per_range[which], kernel[launch], max(len(kernels), 1))
+    groups = np.column_stack((kinds[range_kind], name))
+    n = len(groups)
+    ops = query.report.operations
+    operation = made.operation[launch]
+    stats = group_stats(codes, ops.end[operation] - ops.start[operation], n)
+    instances = np.bincount(_distinct_pairs(codes, which), minlength=n)
+    threads = ranges.threads[groups[:, 2]]
+    names = [texts[label] for label in groups[:, 0]]
+    order = np.lexsort((-stats.totals, tids(threads), pids(threads), rank(names)))
+    return [
+        (Column("NVTX Range"), [names[place] for place in order.tolist()]),
+        (Column("Style"), NAMES[groups[order, 1]]),
+        (Column("PID", Unit.NONE), pids(threads[order])),
+        (Column("TID", Unit.NONE), tids(threads[order])),
+        (Column("NVTX Inst", Unit.COUNT), instances[order]),
+        (Column("Kern Inst", Unit.COUNT), stats.counts[order]),
+        (Column("Total Time", Unit.NS), stats.totals[order]),
+        *moments(stats, order, Unit.NS, 1),
+        (Column("Kernel Name"), [kernels[name] for name in groups[order, 3]]),
+    ]
+
+
+def _distinct_pairs(codes: NDArray[np.integer], which: NDArray[np.intp]) -> NDArray[np.int64]:
+    """The code of each distinct (code, range) pair."""
+    size = int(which.max()) + 1
+    pairs = codes.astype(np.int64) * size + which
+    pairs.sort()
+    return np.asarray(pairs[np.append(True, pairs[1:] != pairs[:-1])] // size, np.int64)

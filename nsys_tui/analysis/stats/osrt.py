@@ -1,0 +1,45 @@
+"""OS runtime calls and system calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.analysis.stats.host_tables import host_summary
+from nsys_tui.analysis.stats.registry import Columns, report
+from nsys_tui.analysis.stats.summary import NAME, summarise, time_columns
+from nsys_tui.errors import NoDataError
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.stats.query import Query
+
+_CALL: Final = 27
+"""eventClass of calls; the others mark the start and the end of the tracing."""
+
+
+@report(
+    "osrt_sum",
+    "OS Runtime Summary",
+    data="OS Runtime trace",
+    option="--trace=osrt",
+    old=("osrtsum",),
+)
+def osrt_sum(query: Query) -> Columns:
+    """OS runtime library calls by function, nested calls included, and their durations."""
+    osrt = query.report.osrt
+    rows = query.events(osrt, osrt.event_class == _CALL)
+    if not len(osrt.start[rows]):
+        raise NoDataError("no OS runtime calls")
+    summary = summarise(query, osrt, rows, osrt.name[rows], len(osrt.names))
+    return time_columns(summary, "Num Calls", [(NAME, list(osrt.names))])
+
+
+@report(
+    "syscall_sum",
+    "Syscall Summary",
+    data="syscall",
+    option="--trace=syscall",
+    old=("syscallsum",),
+)
+def syscall_sum(query: Query) -> Columns:
+    """System calls by name and their durations."""
+    return host_summary(query, ("SYSCALL",), "Num Calls", NAME)

@@ -1,0 +1,162 @@
+"""The door to the statistical reports: find one by name, new or old, and compute it.
+
+Importing this module registers every family.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.analysis import wddm  # noqa: F401 - importing a family registers its reports
+from nsys_tui.analysis.stats import (
+    api,  # noqa: F401 - importing a family registers its reports
+    directives,  # noqa: F401 - importing a family registers its reports
+    gpu_trace,  # noqa: F401 - importing a family registers its reports
+    graphics,  # noqa: F401 - importing a family registers its reports
+    kern_exec,  # noqa: F401 - importing a family registers its reports
+    kernels,  # noqa: F401 - importing a family registers its reports
+    memops,  # noqa: F401 - importing a family registers its reports
+    mpi,  # noqa: F401 - importing a family registers its reports
+    network,  # noqa: F401 - importing a family registers its reports
+    nvtx,  # noqa: F401 - importing a family registers its reports
+    nvtx_gpu,  # noqa: F401 - importing a family registers its reports
+    osrt,  # noqa: F401 - importing a family registers its reports
+    um,  # noqa: F401 - importing a family registers its reports
+)
+from nsys_tui.analysis.stats.query import Query
+from nsys_tui.analysis.stats.registry import REPORTS, StatReport
+from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.model.table import Table
+
+if TYPE_CHECKING:
+    from nsys_tui.model.report import Report
+
+DEFAULT: Final = (
+    "nvtx_sum",
+    "osrt_sum",
+    "cuda_api_sum",
+    "cuda_gpu_kern_sum",
+    "cuda_gpu_mem_time_sum",
+    "cuda_gpu_mem_size_sum",
+    "openmp_sum",
+    "opengl_khr_range_sum",
+    "opengl_khr_gpu_range_sum",
+    "vulkan_marker_sum",
+    "vulkan_gpu_marker_sum",
+    "dx11_pix_sum",
+    "dx12_gpu_marker_sum",
+    "dx12_pix_sum",
+    "wddm_queue_sum",
+    "um_sum",
+    "um_total_sum",
+    "um_cpu_page_faults_sum",
+    "openacc_sum",
+    "syscall_sum",
+)
+"""Reports of ``stats`` without ``--report``, in nsys's order."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A report asked for with its arguments."""
+
+    report: StatReport
+    arguments: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """The report's name with its arguments, as a key and in file names."""
+        given = (key + (f"={value}" if value else "") for key, value in self.arguments.items())
+        return ":".join((self.report.name, *given))
+
+
+def find(name: str) -> StatReport:
+    """A report by its name or an old name.
+
+    Raises:
+        UsageError: no report is called so; the hint names similar ones.
+    """
+    if name in REPORTS:
+        return REPORTS[name]
+    for found in REPORTS.values():
+        if name in found.old_names:
+            return found
+    known = [*REPORTS, *(old for found in REPORTS.values() for old in found.old_names)]
+    similar = ", ".join(difflib.get_close_matches(name, known, 3))
+    hint = f"did you mean {similar}?" if similar else "--help-reports lists them"
+    raise UsageError(f"unknown report: {name!r}", hint=hint)
+
+
+def parse(text: str) -> Wanted:
+    """Parses ``name[:argument[=value]]…``.
+
+    Raises:
+        UsageError: unknown report or argument.
+    """
+    name, *arguments = text.split(":")
+    found = find(name.strip().removesuffix(".py"))
+    given: dict[str, str] = {}
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
+        if key + equals not in found.arguments:
+            listed = ", ".join(found.arguments) or "none"
+            raise UsageError(
+                f"unknown argument {argument!r} of {found.name}", hint=f"it takes {listed}"
+            )
+        given[key] = value
+    if "base" in given and "mangled" in given:
+        raise UsageError(f"{text}: base and mangled exclude each other")
+    return Wanted(found, given)
+
+
+def compute(wanted: Wanted, query: Query) -> Table:
+    """Computes a report.
+
+    Args:
+        wanted: the report and its arguments.
+        query: the report file and the restrictions; its arguments are replaced.
+
+    Raises:
+        NoDataError: the file has no such data (the message says what would record it), or none of
+            it lies within the restrictions.
+    """
+    asked = replace(query, arguments=wanted.arguments)
+    try:
+        columns = wanted.report.build(asked)
+    except NoDataError as missing:
+        raise _no_data(wanted.report, query) from missing
+    return Table(
+        wanted.name,
+        wanted.report.title,
+        tuple(column for column, _ in columns),
+        tuple(values for _, values in columns),
+        wanted.report.notes(asked),
+    )
+
+
+def run_report(report: Report, text: str, query: Query | None = None) -> Table:
+    """Parses and computes a report in one go: ``run_report(report, "cuda_gpu_kern_sum:base")``."""
+    return compute(parse(text), query or Query(report))
+
+
+def _no_data(wanted: StatReport, query: Query) -> NoDataError:
+    name = query.report.name
+    if query.restricted and _has_data(wanted, query):
+        return NoDataError(
+            f"{name} does not contain {wanted.data} data in the part that was asked for",
+            hint="leave out --filter-time, --filter-nvtx, --process, --device, --stream, --window",
+        )
+    return NoDataError(
+        f"{name} does not contain {wanted.data} data",
+        hint=f"nsys profile {wanted.option} records it",
+    )
+
+
+def _has_data(wanted: StatReport, query: Query) -> bool:
+    try:
+        wanted.build(Query(query.report))
+    except NoDataError:
+        return False
+    return True

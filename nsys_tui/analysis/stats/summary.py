@@ -1,0 +1,167 @@
+"""The shape most reports share: share, total, count, mean, median, extremes, deviation, name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.analysis.grouping import GroupStats, Int64, group_stats
+from nsys_tui.analysis.window import clipped, starting
+from nsys_tui.model.table import Column, Unit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.stats.query import Query
+    from nsys_tui.analysis.stats.registry import Columns
+    from nsys_tui.analysis.window import Rows
+    from nsys_tui.model.events import EventSet
+    from nsys_tui.model.table import Values
+
+NAME: Final = Column("Name")
+RANGE: Final = Column("Range")
+OPERATION: Final = Column("Operation")
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Time of groups of events."""
+
+    stats: GroupStats
+    """Of whole durations: of all events, or of those that start in a clipped window."""
+    totals: Int64
+    """Time per group; the part inside the window where it is clipped."""
+    straddling: Int64 | None = None
+    """Events per group that reach into a clipped window from before it."""
+
+
+def summarise(
+    query: Query, events: EventSet, rows: Rows, codes: NDArray[np.integer], n: int
+) -> Summary:
+    """Groups some events by code.
+
+    Args:
+        query: decides whether time is clipped to the window.
+        events: the event set.
+        rows: which of its events.
+        codes: group of each of those events, in [0, n).
+        n: number of groups.
+    """
+    whole = events.end[rows] - events.start[rows]
+    window = query.scope.window
+    if not query.clip or window is None:
+        stats = group_stats(codes, whole, n)
+        return Summary(stats, stats.totals)
+    start, end = clipped(events, rows, window)
+    inside = starting(events, rows, window)
+    return Summary(
+        group_stats(codes[inside], whole[inside], n),
+        group_stats(codes, end - start, n).totals,
+        np.bincount(codes[~inside], minlength=n).astype(np.int64),
+    )
+
+
+def join(first: Summary, second: Summary) -> Summary:
+    """The groups of two summaries, one after the other."""
+    a, b = first.stats, second.stats
+    straddling = None
+    if first.straddling is not None and second.straddling is not None:
+        straddling = np.concatenate((first.straddling, second.straddling))
+    return Summary(
+        GroupStats(
+            np.concatenate((a.counts, b.counts)),
+            np.concatenate((a.totals, b.totals)),
+            np.concatenate((a.ordered, b.ordered)),
+            np.concatenate((a.offsets, b.offsets[1:] + len(a.ordered))),
+        ),
+        np.concatenate((first.totals, second.totals)),
+        straddling,
+    )
+
+
+def time_columns(
+    summary: Summary, count: str, labels: Columns, extra: Columns | None = None
+) -> Columns:
+    """The columns Time, Total Time, count, Avg, Med, Min, Max, StdDev and the labels.
+
+    Groups without events are left out. Rows are sorted by total, then count, both descending, then
+    by label.
+
+    Args:
+        summary: the groups.
+        count: header of the count, such as ``Instances``.
+        labels: columns that say what each group is.
+        extra: further columns between the deviation and the labels.
+    """
+    stats = summary.stats
+    order = _order(summary, labels)
+    totals = summary.totals[order]
+    columns: Columns = [
+        (Column("Time", Unit.PERCENT, 1), shares(totals)),
+        (Column("Total Time", Unit.NS), totals),
+        (Column(count, Unit.COUNT), stats.counts[order]),
+        *moments(stats, order, Unit.NS, 1),
+    ]
+    if summary.straddling is not None:
+        columns.append((Column("Straddling", Unit.COUNT), summary.straddling[order]))
+    return columns + [(column, pick(values, order)) for column, values in [*(extra or []), *labels]]
+
+
+def moments(
+    stats: GroupStats, order: NDArray[np.intp], unit: Unit, decimals: int, prefix: str = ""
+) -> Columns:
+    """The columns Avg, Med, Min, Max and StdDev of some groups; None for groups without events."""
+    some = stats.counts[order] > 0
+    least, most = stats.min[order], stats.max[order]
+    if not some.all():
+        least, most = np.where(some, least, np.nan), np.where(some, most, np.nan)
+    return [
+        (Column(f"{prefix}Avg", unit, decimals), stats.mean[order]),
+        (Column(f"{prefix}Med", unit, decimals), stats.median[order]),
+        (Column(f"{prefix}Min", unit), least),
+        (Column(f"{prefix}Max", unit), most),
+        (Column(f"{prefix}StdDev", unit, decimals), stats.std[order]),
+    ]
+
+
+def shares(totals: Int64) -> NDArray[np.float64]:
+    """Each total as a percentage of their sum; NaN where nothing took time."""
+    whole = int(totals.sum())
+    return 100.0 * totals / whole if whole else np.full(len(totals), np.nan)
+
+
+def pick(values: Values, order: NDArray[np.intp]) -> Values:
+    """Values in another order, arrays and lists alike."""
+    if isinstance(values, np.ndarray):
+        return np.asarray(values[order])
+    return [values[place] for place in order.tolist()]
+
+
+def _order(summary: Summary, labels: Columns) -> NDArray[np.intp]:
+    present = summary.stats.counts > 0
+    if summary.straddling is not None:
+        present |= summary.straddling > 0
+    kept = np.flatnonzero(present)
+    ties = [rank(pick(values, kept)) for _, values in reversed(labels)]
+    by = np.lexsort((*ties, -summary.stats.counts[kept], -summary.totals[kept]))
+    return np.asarray(kept[by], np.intp)
+
+
+def rank(values: Values) -> NDArray[np.int64]:
+    """Place of each value among the sorted distinct ones: a sort key for text."""
+    places = {value: place for place, value in enumerate(sorted(set(values)))}
+    return np.array([places[value] for value in values], np.int64)
+
+
+def only(values: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
+    """Values where the mask is true; elsewhere None for text, NaN for numbers.
+
+    Numbers become floats, exact to 2**53, since five million boxed integers take 200 MB.
+    """
+    if values.dtype == object:
+        kept = np.full(len(values), None, object)
+        kept[mask] = values[mask]
+        return kept
+    return np.where(mask, values.astype(np.float64), np.nan)

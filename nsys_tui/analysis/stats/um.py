@@ -1,0 +1,142 @@
+"""Unified memory: migrations and page faults by address, in total, and by CPU instruction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.analysis.stats.registry import Columns, report
+from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.model.table import Column, Unit
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.stats.query import Query
+
+_TO_DEVICE: Final = 11
+_TO_HOST: Final = 12
+_ROWS: Final = 10
+OPTION: Final = "--trace=cuda --cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true"
+
+
+@dataclass
+class Pages:
+    """What happened at one virtual address."""
+
+    to_device: int = 0
+    """Bytes."""
+    to_host: int = 0
+    """Bytes."""
+    duration: int = 0
+    """Time of the migrations in ns."""
+    cpu_faults: int = 0
+    gpu_faults: int = 0
+
+    @property
+    def moved(self) -> int:
+        """Bytes in both directions."""
+        return self.to_device + self.to_host
+
+
+def pages(query: Query) -> dict[int | None, Pages]:
+    """Migrations and faults by virtual address; None collects copies without one."""
+    found: dict[int | None, Pages] = {}
+    columns = ("copyKind", "bytes", "virtualAddress")
+    for row in query.raw_counted("CUPTI_ACTIVITY_KIND_MEMCPY", *columns):
+        if row["copyKind"] in (_TO_DEVICE, _TO_HOST):
+            page = found.setdefault(row["virtualAddress"], Pages())
+            page.to_device += row["bytes"] if row["copyKind"] == _TO_DEVICE else 0
+            page.to_host += row["bytes"] if row["copyKind"] == _TO_HOST else 0
+            page.duration += row["end"] - row["start"]
+    for row in query.raw_counted("CUDA_UM_CPU_PAGE_FAULT_EVENTS", "address"):
+        found.setdefault(row["address"], Pages()).cpu_faults += 1
+    for row in query.raw_counted("CUDA_UM_GPU_PAGE_FAULT_EVENTS", "address", "numberOfPageFaults"):
+        found.setdefault(row["address"], Pages()).gpu_faults += row["numberOfPageFaults"] or 0
+    if not found:
+        raise NoDataError("no unified memory migrations or page faults")
+    return found
+
+
+def _address(address: int | None) -> str | None:
+    return None if address is None else f"0x{address & 0xFFFFFFFFFFFFFFFF:X}"
+
+
+@report(
+    "um_sum",
+    "Unified Memory Analysis Summary",
+    data="CUDA Unified Memory",
+    option=OPTION,
+    old=("umsum", "unifiedmemory"),
+    arguments={"rows=": f"how many addresses to list, {_ROWS} by default, -1 for all"},
+)
+def um_sum(query: Query) -> Columns:
+    """Virtual addresses by the bytes that migrated, with their page faults."""
+    listed = sorted(
+        pages(query).items(), key=lambda item: (-item[1].moved, -item[1].gpu_faults, item[0] or 0)
+    )
+    limit = _limit(query.arguments.get("rows"))
+    kept = listed if limit < 0 else listed[:limit]
+    found = [page for _, page in kept]
+    return [
+        (Column("Virtual Address"), [_address(address) for address, _ in kept]),
+        (Column("HtoD Migration Size", Unit.MB), [page.to_device for page in found]),
+        (Column("DtoH Migration Size", Unit.MB), [page.to_host for page in found]),
+        (Column("CPU Page Faults", Unit.COUNT), [page.cpu_faults for page in found]),
+        (Column("GPU Page Faults", Unit.COUNT), [page.gpu_faults for page in found]),
+        (
+            Column("Migration Throughput", Unit.MB_PER_S),
+            [page.moved * 1e9 / page.duration if page.duration else None for page in found],
+        ),
+    ]
+
+
+def _limit(text: str | None) -> int:
+    if text is None:
+        return _ROWS
+    try:
+        return int(text)
+    except ValueError as error:
+        raise UsageError(
+            f"um_sum: rows={text} is no number", hint="write um_sum:rows=10"
+        ) from error
+
+
+@report(
+    "um_total_sum",
+    "Unified Memory Totals Summary",
+    data="CUDA Unified Memory",
+    option=OPTION,
+    old=("umtotalsum", "unifiedmemorytotals"),
+)
+def um_total_sum(query: Query) -> Columns:
+    """Bytes migrated and page faults in total, and the range of addresses."""
+    found = pages(query)
+    addresses = [address for address in found if address is not None]
+    return [
+        (Column("Total HtoD Migration Size", Unit.MB), [sum(p.to_device for p in found.values())]),
+        (Column("Total DtoH Migration Size", Unit.MB), [sum(p.to_host for p in found.values())]),
+        (Column("Total CPU Page Faults", Unit.COUNT), [sum(p.cpu_faults for p in found.values())]),
+        (Column("Total GPU PageFaults", Unit.COUNT), [sum(p.gpu_faults for p in found.values())]),
+        (Column("Minimum Virtual Address"), [_address(min(addresses, default=None))]),
+        (Column("Maximum Virtual Address"), [_address(max(addresses, default=None))]),
+    ]
+
+
+@report(
+    "um_cpu_page_faults_sum",
+    "Unified Memory CPU Page Faults Summary",
+    data="CUDA Unified Memory CPU page faults",
+    option="--trace=cuda --cuda-um-cpu-page-faults=true",
+    old=("umcpupagefaults",),
+)
+def um_cpu_page_faults_sum(query: Query) -> Columns:
+    """CPU page faults on unified memory by the instruction that caused them."""
+    rows = query.raw_counted("CUDA_UM_CPU_PAGE_FAULT_EVENTS", "CpuInstruction")
+    if not rows:
+        raise NoDataError("no CPU page faults on unified memory")
+    counts = Counter(query.string(row["CpuInstruction"]) for row in rows)
+    listed = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [
+        (Column("CPU Page Faults", Unit.COUNT), [count for _, count in listed]),
+        (Column("CPU Instruction Address"), [name for name, _ in listed]),
+    ]

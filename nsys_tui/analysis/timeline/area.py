@@ -1,0 +1,234 @@
+"""Aggregates of an area: what happened in a span of time on some lanes, by category and by name.
+
+Time is clipped to the span and events count where they start, as everywhere in a window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.timeline.events import codes_of, naming
+from nsys_tui.model import intervals
+from nsys_tui.model.categories import Category
+from nsys_tui.model.events import Operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.timeline.tracks import Track
+    from nsys_tui.model.events import EventSet, Int64
+    from nsys_tui.model.lanes import Lane
+
+GPU: Final = (Category.COMPUTE, Category.COMM, Category.MEMORY, Category.GRAPH)
+HOST: Final = (Category.SYNC, Category.API, Category.OSRT, Category.NVTX)
+TOP: Final = 200
+
+
+@dataclass(frozen=True)
+class CategoryRow:
+    """One category in the area."""
+
+    name: str
+    """``compute`` …, and ``idle`` for the time in which a device did nothing."""
+    busy: int
+    """Union of the events' time per device or per thread, summed over them, ns."""
+    of: int
+    """What the share is of: span times devices; 0 for categories of the host."""
+    events: int
+    """Events that start in the area; gaps for ``idle``."""
+
+
+@dataclass(frozen=True)
+class NameRow:
+    """One name in the area."""
+
+    category: Category
+    name: str
+    total: int
+    """Sum of the clipped durations, ns."""
+    events: int
+    """Events that start in the area."""
+    straddling: int
+    """Events that started before it and reach into it."""
+
+
+@dataclass(frozen=True)
+class Area:
+    """Aggregates of an area."""
+
+    span: tuple[int, int]
+    devices: int
+    """Devices whose lanes are in the area."""
+    categories: tuple[CategoryRow, ...]
+    names: tuple[NameRow, ...]
+    """Work of the GPU first, then the host's; longest total first."""
+    more_names: int
+    """Names left out after the first ``TOP`` of them."""
+
+
+def area(tracks: Sequence[Track], span: tuple[int, int], style: str) -> Area:
+    """Counts an area.
+
+    Args:
+        tracks: its lanes; the row of a device stands for all its streams, and events that are in
+            two of the lanes count once.
+        span: [start, end) in ns.
+        style: name style.
+    """
+    work = _device_lanes(tracks)
+    rows = _gpu_rows(tracks, work, span) + _host_rows(tracks, span)
+    names = _names(tracks, work, span, style)
+    return Area(span, len(work), tuple(rows), tuple(names[:TOP]), max(0, len(names) - TOP))
+
+
+def _device_lanes(tracks: Iterable[Track]) -> dict[int, list[Lane]]:
+    """Lanes of GPU work by device, each once."""
+    found: dict[int, dict[int, Lane]] = {}
+    for track in tracks:
+        if track.part != "operations" or track.device is None:
+            continue
+        lanes = track.summary.lanes if track.summary is not None else (track.lane,)
+        own = found.setdefault(track.device, {})
+        own.update({id(lane): lane for lane in lanes if lane is not None})
+    return {device: list(lanes.values()) for device, lanes in sorted(found.items())}
+
+
+def _clipped(lane: Lane, span: tuple[int, int]) -> tuple[NDArray[np.intp], Int64, Int64]:
+    """Positions of the events in the span, and their starts and ends cut to it."""
+    spots = lane.overlapping(*span)
+    return spots, np.maximum(lane.starts[spots], span[0]), np.minimum(lane.ends[spots], span[1])
+
+
+def _union(parts: Iterable[tuple[Int64, Int64]]) -> intervals.Intervals:
+    pairs = list(parts)
+    if not pairs:
+        return intervals.empty()
+    starts, ends = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    return intervals.union(starts, ends)
+
+
+def _length(found: intervals.Intervals) -> int:
+    return int((found[1] - found[0]).sum())
+
+
+def _gpu_rows(
+    tracks: Iterable[Track], work: dict[int, list[Lane]], span: tuple[int, int]
+) -> list[CategoryRow]:
+    ops = next((t.events for t in tracks if isinstance(t.events, Operations)), None)
+    if ops is None:
+        return []
+    whole = (span[1] - span[0]) * len(work)
+    busy, count = dict.fromkeys(GPU, 0), dict.fromkeys(GPU, 0)
+    idle = gaps = 0
+    for lanes in work.values():
+        parts = [(_clipped(lane, span), lane) for lane in lanes]
+        codes = [lane.categories(spots) for (spots, _, _), lane in parts]
+        for category in GPU:
+            masks = [own == category for own in codes]
+            busy[category] += _length(
+                _union(
+                    (s[mask], e[mask]) for ((_, s, e), _), mask in zip(parts, masks, strict=True)
+                )
+            )
+            count[category] += sum(
+                int(
+                    np.count_nonzero(
+                        (lane.starts[spots[mask]] >= span[0]) & ops.counted[lane.rows(spots[mask])]
+                    )
+                )
+                for ((spots, _, _), lane), mask in zip(parts, masks, strict=True)
+            )
+        free = intervals.gaps(*_union((s, e) for (_, s, e), _ in parts), *span)
+        idle, gaps = idle + _length(free), gaps + len(free[0])
+    rows = [CategoryRow(c.name.lower(), busy[c], whole, count[c]) for c in GPU]
+    shown = [row for row in rows if row.busy or row.events]
+    return [*shown, CategoryRow("idle", idle, whole, gaps)]
+
+
+def _host_rows(tracks: Sequence[Track], span: tuple[int, int]) -> list[CategoryRow]:
+    """Time per thread in which the category went on, summed over the threads."""
+    by_thread: dict[tuple[Category, str], list[tuple[Int64, Int64]]] = {}
+    count = dict.fromkeys(HOST, 0)
+    for track in tracks:
+        lane = track.lane
+        if lane is None or track.part in ("operations", "projected"):
+            continue
+        spots, starts, ends = _clipped(lane, span)
+        codes = lane.categories(spots)
+        for code in np.unique(codes).tolist():
+            mask = codes == code
+            category = Category(code)
+            thread = track.key.partition("/")[0]
+            by_thread.setdefault((category, thread), []).append((starts[mask], ends[mask]))
+            count[category] += int((lane.starts[spots[mask]] >= span[0]).sum())
+    rows = []
+    for category in HOST:
+        parts = [pairs for (own, _), pairs in by_thread.items() if own is category]
+        if parts:
+            busy = sum(_length(_union(pairs)) for pairs in parts)
+            rows.append(CategoryRow(category.name.lower(), busy, 0, count[category]))
+    return rows
+
+
+def _names(
+    tracks: Sequence[Track], work: dict[int, list[Lane]], span: tuple[int, int], style: str
+) -> list[NameRow]:
+    events: dict[int, tuple[EventSet, dict[int, Lane]]] = {}
+    for track in tracks:
+        if track.events is None or track.part == "projected":
+            continue
+        if track.part == "operations":
+            lanes = work.get(track.device or 0, [])
+        else:
+            lanes = [track.lane] if track.lane is not None else []
+        own = events.setdefault(id(track.events), (track.events, {}))[1]
+        own.update({id(lane): lane for lane in lanes})
+    rows = [
+        row for owner, lanes in events.values() for row in _rows(owner, lanes.values(), span, style)
+    ]
+    return sorted(rows, key=lambda row: (row.category not in GPU, -row.total, row.name))
+
+
+def _rows(
+    events: EventSet, lanes: Iterable[Lane], span: tuple[int, int], style: str
+) -> list[NameRow]:
+    column = codes_of(events)
+    if column is None:
+        return []
+    parts = [(lane, *_clipped(lane, span)) for lane in lanes]
+    if not parts:
+        return []
+    rows = np.concatenate([lane.rows(spots) for lane, spots, _, _ in parts])
+    time = np.concatenate([ends - starts for _, _, starts, ends in parts])
+    begun = np.concatenate([lane.starts[spots] >= span[0] for lane, spots, _, _ in parts])
+    category = np.concatenate([lane.categories(spots) for lane, spots, _, _ in parts])
+    kept = _counted(events, rows)
+    rows, time, begun, category = rows[kept], time[kept], begun[kept], category[kept]
+    codes = column[rows].astype(np.int64)
+    size = int(codes.max(initial=-1)) + 1
+    total, own = np.zeros(size, np.int64), np.zeros(size, np.uint8)
+    example = np.zeros(size, np.int64)
+    np.add.at(total, codes, time)
+    own[codes], example[codes] = category, rows
+    count = np.bincount(codes, minlength=size)
+    started = np.bincount(codes[begun], minlength=size)
+    name = naming(events, style)
+    merged: dict[tuple[int, str], list[int]] = {}
+    for code in np.flatnonzero(count).tolist():
+        sums = merged.setdefault((int(own[code]), name(int(example[code]))), [0, 0, 0])
+        sums[0] += int(total[code])
+        sums[1] += int(started[code])
+        sums[2] += int(count[code] - started[code])
+    return [NameRow(Category(code), text, *sums) for (code, text), sums in merged.items()]
+
+
+def _counted(events: EventSet, rows: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Which events count in sums: not a graph launch whose operations were traced too."""
+    if isinstance(events, Operations):
+        return np.asarray(events.counted[rows])
+    return np.ones(len(rows), bool)

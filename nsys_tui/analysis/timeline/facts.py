@@ -1,0 +1,330 @@
+"""Facts: everything that is known about one event, as pairs of name and text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.analysis.occupancy import LIMITS, blocks_per_sm
+from nsys_tui.analysis.stats.gpu_trace import MEMORY_KINDS
+from nsys_tui.analysis.timeline.events import (
+    SYNC_TYPES,
+    codes_of,
+    key_of,
+    naming,
+)
+from nsys_tui.analysis.timeline.flow import call_of, launched_by
+from nsys_tui.errors import NsysTuiError
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import (
+    ApiCalls,
+    EventSet,
+    HostEvents,
+    Marks,
+    Operations,
+    OsrtCalls,
+    Ranges,
+    Syncs,
+    ThreadEvents,
+)
+from nsys_tui.units import format_bytes, format_count, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from nsys_tui.model.report import Report
+
+    Fact = tuple[str, str]
+
+SPREAD: Final = "p50/p99"
+"""Name of the fact that tells how long others of the same name take."""
+FRAMES: Final = 24
+"""Most frames of a call stack that are listed."""
+NEAR: Final = 65_536
+SAMPLED: Final = 200_000
+"""Namesakes of which quantiles are taken; of more, an even sample stands in."""
+PAYLOADS: Final = ("int32Value", "uint32Value", "int64Value", "uint64Value", "floatValue")
+PAYLOADS_MORE: Final = ("doubleValue", "jsonText", "binaryData")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a detail pane shows of an event."""
+
+    title: str
+    """Its name, and which one of that name it is."""
+    facts: tuple[tuple[str, str], ...]
+    """Name and text; both untrusted."""
+    stack: tuple[str, ...] = ()
+    """Frames of the launching call, leaf first, where call stacks were recorded."""
+    raw: Mapping[str, Any] = field(default_factory=dict)
+    """Every column of its row, as the file has them."""
+    table: str = ""
+
+
+def facts_of(
+    report: Report, events: EventSet, row: int, style: str, moment: Callable[[int], str]
+) -> Facts:
+    """Collects what is known about one event; may read one row of the file.
+
+    Args:
+        report: its report.
+        events: the event set it is in.
+        row: its row there.
+        style: name style.
+        moment: writes a time.
+    """
+    name = naming(events, style)(row)
+    key = key_of(events, row)
+    raw = _raw(report, key.table, key.rowid)
+    number, of, spread = _among_namesakes(events, row)
+    start, end = int(events.start[row]), max(int(events.end[row]), int(events.start[row]))
+    facts: list[Fact] = [("start", moment(start))]
+    if end > start or isinstance(events, (Operations, ThreadEvents, Syncs)):
+        facts.append(("dur", format_duration(end - start)))
+    if spread:
+        facts.append((SPREAD, spread))
+    facts += _own_facts(report, events, row, raw)
+    title = f"{name} #{format_count(number)} of {format_count(of)}" if of > 1 else name
+    return Facts(title, tuple(facts), tuple(_stack(report, events, row)), raw, key.table)
+
+
+def _raw(report: Report, table: str, rowid: int) -> dict[str, Any]:
+    try:
+        return report.row(table, rowid)
+    except NsysTuiError:
+        return {}
+
+
+def _among_namesakes(events: EventSet, row: int) -> tuple[int, int, str]:
+    """Which of how many events of its name it is, and their median and 99th percentile."""
+    codes = codes_of(events)
+    if codes is None:
+        return 1, 1, ""
+    same = np.flatnonzero(codes == codes[row])
+    number = int(np.searchsorted(same, row)) + 1
+    if len(same) < 3 or isinstance(events, Marks):
+        return number, len(same), ""
+    step = -(-len(same) // SAMPLED)
+    part = same[::step]
+    lengths = np.maximum(events.end[part] - events.start[part], 0)
+    half, late = np.percentile(lengths, (50, 99)).tolist()
+    texts = (format_duration(round(value), 3) for value in (half, late))
+    return number, len(same), ("≈ " if step > 1 else "") + " / ".join(texts)
+
+
+def _own_facts(
+    report: Report, events: EventSet, row: int, raw: Mapping[str, Any]
+) -> Iterator[Fact]:
+    if isinstance(events, Operations):
+        yield from _operation(report, events, row, raw)
+    elif isinstance(events, ApiCalls):
+        yield from _api(report, events, row)
+    elif isinstance(events, (Ranges, Marks)):
+        yield from _range(report, events, row, raw)
+    elif isinstance(events, Syncs):
+        yield from _sync(report, events, row)
+    elif isinstance(events, ThreadEvents):
+        yield ("thread", report.thread_name(int(events.threads[events.thread[row]])))
+        if isinstance(events, OsrtCalls):
+            yield ("returned", str(int(events.return_value[row])))
+        if isinstance(events, HostEvents):
+            yield ("table", events.kinds[int(events.kind[row])])
+        yield from _path_facts(report, events, row)
+
+
+def _operation(report: Report, ops: Operations, row: int, raw: Mapping[str, Any]) -> Iterator[Fact]:
+    device, stream = ops.devices[int(ops.device[row])], ops.streams[int(ops.stream[row])]
+    number, _, own = stream.label.removeprefix("str ").partition(" ")
+    yield ("stream", f"{number} ({own})" if own else number)
+    yield ("", device.label)
+    if (correlation := int(ops.correlation[row])) >= 0:
+        yield ("corr", str(correlation))
+    kind = int(ops.kind[row])
+    if kind == OpKind.KERNEL:
+        yield from _launch_shape(ops, row, raw)
+    elif kind in (OpKind.MEMCPY, OpKind.MEMSET):
+        yield from _transfer(ops, row)
+    else:
+        yield ("note", "launched as a whole graph: no figures of its kernels")
+    if node := int(ops.graph_node[row]):
+        yield ("graph node", str(node))
+    yield from _origin(report, ops, row)
+
+
+def _launch_shape(ops: Operations, row: int, raw: Mapping[str, Any]) -> Iterator[Fact]:
+    def triple(name: str) -> str:
+        return ",".join(str(raw.get(f"{name}{axis}", "-")) for axis in "XYZ")
+
+    if not raw:
+        return
+    static, dynamic = (_whole(raw.get(f"{n}SharedMemory")) for n in ("static", "dynamic"))
+    registers = _whole(raw.get("registersPerThread"))
+    yield ("grid", triple("grid"))
+    yield ("block", triple("block"))
+    yield ("regs", str(registers))
+    yield ("smem", format_bytes(static + dynamic))
+    threads = np.prod([max(_whole(raw.get(f"block{axis}")), 1) for axis in "XYZ"], dtype=np.int64)
+    yield ("occ", _occupancy(ops, row, int(threads), registers, static + dynamic))
+    if local := _whole(raw.get("localMemoryPerThread")):
+        yield ("local", f"{format_bytes(local)} a thread")
+
+
+def _whole(value: Any) -> int:
+    return int(value) if isinstance(value, (int, float)) else 0
+
+
+def _occupancy(ops: Operations, row: int, threads: int, registers: int, shared: int) -> str:
+    """``≈25% (registers)``, or ``-`` where the export does not tell the GPU's limits."""
+    gpu = ops.devices[int(ops.device[row])].info
+    ask = (np.array([value], np.int64) for value in (threads, registers, shared))
+    blocks = None if gpu is None else blocks_per_sm(gpu, *ask)
+    if gpu is None or blocks is None or not gpu.max_warps_per_sm:
+        return "- (the export has no GPU limits)"
+    warps = -(-threads // (gpu.threads_per_warp or 32))
+    share = int(blocks.min()) * warps / gpu.max_warps_per_sm
+    return f"≈{100 * share:.0f}% ({LIMITS[int(blocks[:, 0].argmin())]})"
+
+
+def _transfer(ops: Operations, row: int) -> Iterator[Fact]:
+    size = int(ops.bytes[row])
+    duration = int(ops.end[row] - ops.start[row])
+    yield ("bytes", format_bytes(size))
+    if duration > 0:
+        yield ("speed", f"{format_bytes(size * 1_000_000_000 // duration)}/s")
+    source, target = int(ops.src_kind[row]), int(ops.dst_kind[row])
+    ends = [MEMORY_KINDS[kind] for kind in (source, target) if kind < len(MEMORY_KINDS)]
+    if ends:
+        yield ("memory", " -> ".join(ends))
+
+
+def _origin(report: Report, ops: Operations, row: int) -> Iterator[Fact]:
+    """Who launched an operation, how long before, and in which ranges."""
+    if not report.loaded("api"):
+        return
+    call = call_of(report, ops, row)
+    if call is None:
+        yield ("launch", "- (no API call with its correlation id)")
+        return
+    api, start = report.api, int(ops.start[row])
+    thread = report.thread_name(int(api.threads[api.thread[call]]))
+    latency = format_duration(start - int(api.start[call]), 3)
+    yield ("launch", f"{thread} +{latency} (call to start)")
+    yield ("call", naming(api)(call))
+    yield ("queue", format_duration(max(0, start - int(api.end[call])), 3))
+    idle = _idle_before(ops, row)
+    if idle is not None:
+        yield ("stream idle before", format_duration(idle, 3))
+    yield from _path_facts(report, api, call)
+
+
+def _idle_before(ops: Operations, row: int) -> int | None:
+    """Idle time of the operation's stream before it; None for the first of its stream.
+
+    Looks back over ``NEAR`` operations, and over all of them only if none is of the stream.
+    """
+    stream, start = int(ops.stream[row]), int(ops.start[row])
+    for first in (max(0, row - NEAR), 0):
+        earlier = first + np.flatnonzero(ops.stream[first:row] == stream)
+        if len(earlier):
+            return max(0, start - int(ops.end[earlier].max()))
+    return None
+
+
+def _api(report: Report, api: ApiCalls, row: int) -> Iterator[Fact]:
+    yield ("thread", report.thread_name(int(api.threads[api.thread[row]])))
+    if (correlation := int(api.correlation[row])) >= 0:
+        yield ("corr", str(correlation))
+    value = int(api.return_value[row])
+    yield ("returned", "0 (success)" if value == 0 else f"{value} (error)")
+    launched = launched_by(report, row)
+    if launched:
+        events, first = launched[0]
+        latency = format_duration(int(events.start[first]) - int(api.start[row]), 3)
+        more = f" and {len(launched) - 1} more" if len(launched) > 1 else ""
+        yield ("launched", f"{naming(events)(first)} +{latency}{more}")
+    yield from _path_facts(report, api, row)
+
+
+def _range(
+    report: Report, ranges: Ranges | Marks, row: int, raw: Mapping[str, Any]
+) -> Iterator[Fact]:
+    yield ("thread", report.thread_name(int(ranges.threads[ranges.thread[row]])))
+    if domain := ranges.domains[int(ranges.domain[row])].name:
+        yield ("domain", domain)
+    if isinstance(ranges, Ranges) and ranges.open[row]:
+        yield ("open", "never closed: counted to the end of the capture")
+    if isinstance(ranges, Ranges) and (category := int(ranges.nvtx_category[row])):
+        yield ("category", str(category))
+    for column in (*PAYLOADS, *PAYLOADS_MORE):
+        if raw.get(column) is not None:
+            value = raw[column]
+            yield ("payload", value.hex(" ")[:120] if isinstance(value, bytes) else str(value))
+    yield from _path_facts(report, ranges, row)
+
+
+def _sync(report: Report, syncs: Syncs, row: int) -> Iterator[Fact]:
+    yield ("waits for", SYNC_TYPES.get(int(syncs.sync_type[row]), "unknown"))
+    if (stream := int(syncs.stream[row])) >= 0:
+        yield ("stream", str(stream))
+    call = call_of(report, syncs, row)
+    if call is not None:
+        yield ("call", naming(report.api)(call))
+        yield from _path_facts(report, report.api, call)
+
+
+def _path_facts(report: Report, events: ThreadEvents, row: int) -> Iterator[Fact]:
+    if not report.loaded("ranges") or not len(report.ranges):
+        return
+    path = path_at(report, int(events.threads[events.thread[row]]), int(events.start[row]))
+    own = [events.names[events.name[row]]] if isinstance(events, Ranges) else []
+    shown = path[:-1] if own and path[-1:] == own else path
+    if shown:
+        yield ("nvtx", " > ".join(shown))
+    elif not isinstance(events, Ranges):
+        yield ("nvtx", "- (no range open)")
+
+
+def path_at(report: Report, tid: int, time: int) -> list[str]:
+    """Names of the ranges open on a thread at a time, outermost first (definitions: "Path")."""
+    ranges = report.ranges
+    return [ranges.names[ranges.name[row]] for row in path_ranges(report, tid, time)]
+
+
+def path_ranges(report: Report, tid: int, time: int) -> list[int]:
+    """Rows of the ranges open on a thread at a time, outermost first."""
+    ranges = report.ranges
+    code = np.flatnonzero(ranges.threads == tid)
+    begun = slice(0, int(np.searchsorted(ranges.start, time, side="right")))
+    rows = np.flatnonzero((ranges.end[begun] > time) & np.isin(ranges.thread[begun], code))
+    rows = rows[ranges.nests[rows]] if len(rows) else rows
+    order = np.lexsort((ranges.rowid[rows], -ranges.end[rows], ranges.start[rows]))
+    found: list[int] = rows[order].tolist()
+    return found
+
+
+def _stack(report: Report, events: EventSet, row: int) -> list[str]:
+    """Frames of the call behind an event, leaf first; empty without recorded call stacks."""
+    table = "CUDA_CALLCHAINS"
+    chain = -1
+    if isinstance(events, OsrtCalls):
+        table, chain = "OSRT_CALLCHAINS", int(events.callchain[row])
+    elif isinstance(events, (ApiCalls, Operations)) and report.loaded("api"):
+        call = row if isinstance(events, ApiCalls) else call_of(report, events, row)
+        chain = -1 if call is None else _chain_of(report, call)
+    if chain < 0 or table not in report.tables:
+        return []
+    frames = report.chains(table).frames(chain)
+    return [f"{symbol}  {module}" for symbol, module in frames[:FRAMES]]
+
+
+def _chain_of(report: Report, call: int) -> int:
+    """Call chain of an API call, or of the enclosing duplicate that carries it."""
+    api = report.api
+    if int(api.callchain[call]) >= 0:
+        return int(api.callchain[call])
+    twins = np.flatnonzero(api.correlation == api.correlation[call])
+    twins = twins[(api.callchain[twins] >= 0) & (api.thread[twins] == api.thread[call])]
+    return int(api.callchain[twins[0]]) if len(twins) else -1

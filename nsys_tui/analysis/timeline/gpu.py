@@ -1,0 +1,304 @@
+"""Tracks of the GPUs: work by stream, NVTX ranges projected on it, memory in use, metrics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.memory import DeviceMemory, device_memory
+from nsys_tui.analysis.timeline.summary import Summary
+from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track, gpu_key
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.categories import Category
+from nsys_tui.model.lanes import Lane, split
+from nsys_tui.model.target import pid_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nsys_tui.analysis.nvtx.paths import Paths
+    from nsys_tui.model.events import GpuMetrics, Int64, Operations, Ranges
+    from nsys_tui.model.report import Report
+
+ROWS: Final = 1_000_000
+"""Operations whose range is looked up at a time."""
+
+
+def stream_tracks(ops: Operations, *, apart: bool = True) -> list[Track]:
+    """A row for each stream, several where its work overlaps, and an empty one for each device.
+
+    Args:
+        ops: the work.
+        apart: False leaves overlapping work in one row, which then can only be shaded.
+    """
+    tracks = [device_track(ops, place) for place in range(len(ops.devices))]
+    for code, stream in enumerate(ops.streams):
+        mine = np.flatnonzero(ops.stream == code).astype(np.int32)
+        if not len(mine):
+            continue
+        lane = Lane.build(ops.start[mine], ops.end[mine], mine, ops.category, ops.name)
+        lanes = split(lane) if apart else (lane,)
+        device = ops.devices[stream.device]
+        track = Track(
+            key=f"{gpu_key(stream.device)}/{pid_of(stream.globalPid)}:{stream.context}:{stream.id}",
+            label=stream.label,
+            title=f"{device.label} {stream.label}{_of_process(ops, code)}",
+            part="operations",
+            order=(Section.GPU, stream.device, 2, stream.globalPid, stream.context, stream.id),
+            depth=1,
+            parents=(gpu_key(stream.device),),
+            events=ops,
+            device=stream.device,
+            stream=code,
+            process=stream.globalPid,
+        )
+        tracks += sub_tracks(track, lanes)
+    return tracks
+
+
+def _of_process(ops: Operations, code: int) -> str:
+    """The process of a stream, where others work on the same device."""
+    stream = ops.streams[code]
+    owners = {other.globalPid for other in ops.streams if other.device == stream.device}
+    return f" of pid {pid_of(stream.globalPid)}" if len(owners) > 1 else ""
+
+
+def device_tracks(tracks: Iterable[Track]) -> list[Track]:
+    """The rows of the devices, with all streams of each together.
+
+    Args:
+        tracks: as ``stream_tracks`` gives them; their lanes are shared.
+    """
+    tracks = tuple(tracks)
+    found = []
+    for track in tracks:
+        if track.shape is Shape.SUMMARY:
+            own = [t.lane for t in tracks if t.device == track.device and t.lane is not None]
+            found.append(replace(track, summary=Summary.build(own)))
+    return found
+
+
+def device_track(ops: Operations, place: int) -> Track:
+    """The row of a device, still without its streams."""
+    device = ops.devices[place]
+    return Track(
+        key=gpu_key(place),
+        label=device.label,
+        title=f"{device.label} {device.name if device.name != device.label else ''}".strip(),
+        part="operations",
+        order=(Section.GPU, place, 0),
+        shape=Shape.SUMMARY,
+        events=ops,
+        device=place,
+    )
+
+
+def sub_tracks(track: Track, lanes: tuple[Lane, ...]) -> list[Track]:
+    """One track for each of the lanes that hold a track's overlapping events."""
+    found = [replace(track, lane=lanes[0], order=(*track.order, 0))]
+    for number, lane in enumerate(lanes[1:], 1):
+        found.append(
+            replace(
+                track,
+                key=f"{track.key}~{number}",
+                label="",
+                title=f"{track.title} ({number + 1} of {len(lanes)}: overlapping work)",
+                lane=lane,
+                order=(*track.order, number),
+            )
+        )
+    return found
+
+
+def nested_tracks(track: Track, lanes: tuple[Lane, ...], opened: int) -> list[Track]:
+    """One track for each level of nesting, each folded away with the one above.
+
+    Args:
+        track: what they have in common; its own row is the outermost level.
+        lanes: events by level, outermost first.
+        opened: levels that are shown at first.
+    """
+    found = [replace(track, lane=lanes[0], order=(*track.order, 0, 0), folded=opened <= 1)]
+    parents = (*track.parents, track.key)
+    for level, lane in enumerate(lanes[1:], 1):
+        key = f"{track.key}+{level}"
+        found.append(
+            replace(
+                track,
+                key=key,
+                label=f"d{level}",
+                title=f"{track.title} depth {level}",
+                lane=lane,
+                order=(*track.order, level, 0),
+                depth=track.depth + 1,
+                parents=parents,
+                folded=opened <= level + 1,
+            )
+        )
+        parents = (*parents, key)
+    return found
+
+
+def projected_ranges(report: Report, paths: Paths) -> list[tuple[Ranges, Int64]]:
+    """NVTX ranges as the GPU saw them: from the first to the last operation launched inside.
+
+    Returns:
+        For each device the ranges with work there (start and end are those of the work, ``rowid``
+        is the range's own), in start order, and the nesting level of each.
+    """
+    ops, ranges = report.operations, report.ranges
+    inner = _innermost(report, paths)
+    level = _levels(paths.parent)
+    found = []
+    for place in range(len(ops.devices)):
+        mine = np.flatnonzero((ops.device == place) & (inner >= 0))
+        start = np.full(len(ranges), np.iinfo(np.int64).max)
+        end = np.full(len(ranges), np.iinfo(np.int64).min)
+        np.minimum.at(start, inner[mine], ops.start[mine])
+        np.maximum.at(end, inner[mine], ops.end[mine])
+        _spread_upwards(start, end, paths.parent, level)
+        rows = np.flatnonzero(end > np.iinfo(np.int64).min)
+        rows = rows[np.lexsort((-end[rows], start[rows]))]
+        projected = replace(ranges.take(rows), start=start[rows], end=end[rows])
+        found.append((projected, level[rows]))
+    return found
+
+
+def _innermost(report: Report, paths: Paths) -> Int64:
+    """Row of the innermost range around each operation's call, -1 for none."""
+    api, calls = report.api, report.calls
+    inner = np.full(len(calls), -1, np.int64)
+    for first in range(0, len(calls), ROWS):
+        part = calls[first : first + ROWS]
+        for code, tid in enumerate(api.threads.tolist()):
+            known = paths.threads.get(tid)
+            mine = np.flatnonzero((part >= 0) & (api.thread[part] == code)) if known else ()
+            if known and len(mine):
+                inner[first + np.asarray(mine)] = known.innermost_at(api.start[part[mine]])
+    return inner
+
+
+def _levels(parent: Int64) -> Int64:
+    """Nesting level of each range: 0 without a parent."""
+    level = np.zeros(len(parent), np.int64)
+    rows, above = np.flatnonzero(parent >= 0), parent[parent >= 0]
+    while len(rows):
+        level[rows] += 1
+        above = parent[above]
+        rows, above = rows[above >= 0], above[above >= 0]
+    return level
+
+
+def _spread_upwards(start: Int64, end: Int64, parent: Int64, level: Int64) -> None:
+    for depth in range(int(level.max(initial=0)), 0, -1):
+        rows = np.flatnonzero(level == depth)
+        np.minimum.at(start, parent[rows], start[rows])
+        np.maximum.at(end, parent[rows], end[rows])
+
+
+def projected_tracks(report: Report, paths: Paths) -> list[Track]:
+    """A folded group of rows for each device with the ranges whose work it did."""
+    tracks: list[Track] = []
+    for place, (ranges, level) in enumerate(projected_ranges(report, paths)):
+        if not len(ranges):
+            continue
+        device = report.devices[place]
+        track = Track(
+            key=f"{gpu_key(place)}/nvtx",
+            label="nvtx",
+            title=f"{device.label} NVTX ranges projected on the GPU",
+            part="projected",
+            order=(Section.GPU, place, 1),
+            depth=1,
+            parents=(gpu_key(place),),
+            events=ranges,
+            device=place,
+        )
+        lanes: list[Lane] = []
+        for depth in range(int(level.max()) + 1):
+            rows = np.flatnonzero(level == depth).astype(np.int32)
+            lanes += split(
+                Lane.build(ranges.start[rows], ranges.end[rows], rows, Category.NVTX, ranges.name)
+            )
+        tracks += nested_tracks(track, tuple(lanes), 1)
+    return tracks
+
+
+def memory_tracks(report: Report) -> list[Track]:
+    """Memory in use on each device, from its allocations and frees."""
+    if not report.can(Capability.GPU_MEMORY):
+        return []
+    known = {device: place for place, device in enumerate(report.devices)}
+    return [
+        _memory_track(report, found, known.setdefault(found.device, len(known)))
+        for found in device_memory(report)
+    ]
+
+
+def _memory_track(report: Report, found: DeviceMemory, place: int) -> Track:
+    return Track(
+        key=f"{gpu_key(place)}/memory",
+        label="mem",
+        title=f"{found.device.label} memory in use",
+        part="memory_usage",
+        order=(Section.GPU, place, 3),
+        shape=Shape.COUNTER,
+        depth=1,
+        parents=(gpu_key(place),),
+        events=report.memory_usage,
+        counter=Counter(found.times, found.used, "B", float(found.peak[0]), holds=True),
+        device=place,
+    )
+
+
+def metric_tracks(report: Report) -> list[Track]:
+    """One row for each hardware counter of each GPU that was sampled."""
+    metrics = report.gpu_metrics
+    tracks: list[Track] = []
+    for gpu in np.unique(metrics.gpu).tolist():
+        heading = f"metrics:{gpu}"
+        note = f"hardware counters of GPU {gpu}"
+        tracks.append(
+            Track(
+                key=heading,
+                label="metrics",
+                title=note,
+                part="",
+                order=(Section.METRICS, gpu),
+                shape=Shape.HEADING,
+                note=note,
+            )
+        )
+        for code, name in enumerate(metrics.metrics):
+            mine = np.flatnonzero((metrics.gpu == gpu) & (metrics.metric == code))
+            if len(mine):
+                tracks.append(_metric_track(metrics, mine, gpu, code, name, heading))
+    return tracks
+
+
+def _metric_track(
+    metrics: GpuMetrics, rows: Int64, gpu: int, code: int, name: str, heading: str
+) -> Track:
+    values = metrics.value[rows]
+    short, _, unit = name.partition(" [")
+    percent = "%" in unit
+    return Track(
+        key=f"{heading}/{code}",
+        label=short,
+        title=f"GPU {gpu} {name}",
+        part="gpu_metrics",
+        order=(Section.METRICS, gpu, 1, code),
+        shape=Shape.COUNTER,
+        depth=1,
+        parents=(heading,),
+        events=metrics,
+        counter=Counter(
+            metrics.start[rows],
+            values,
+            "%" if percent else unit.rstrip("]"),
+            100.0 if percent else float(values.max()),
+            holds=False,
+        ),
+    )

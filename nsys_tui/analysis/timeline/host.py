@@ -1,0 +1,290 @@
+"""Tracks of the host: NVTX, API calls, waits, OS runtime calls and samples, thread by thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.threads import grouped
+from nsys_tui.analysis.timeline.gpu import nested_tracks, sub_tracks
+from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track
+from nsys_tui.model.categories import Category
+from nsys_tui.model.lanes import Lane, split
+from nsys_tui.model.target import PROCESS_MASK, pid_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.events import ApiCalls, Int64, Ranges, ThreadEvents, UInt8
+    from nsys_tui.model.lanes import Codes
+    from nsys_tui.model.report import Report
+
+OPENED: Final = 3
+"""Levels of the leading thread's ranges that are shown at first."""
+SYNC_WORDS: Final = ("synchronize", "waitevent")
+"""What the names of API calls that wait for the device hold, in lower case."""
+HOST_KINDS: Final = {"MPI": "MPI", "OVERHEAD": "nsys", "SYSCALL": "syscalls"}
+"""Words in the names of tables, and the label of their rows."""
+KIND_TITLES: Final = {"MPI": "MPI calls", "nsys": "overhead of the profiler"}
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What the rows of one kind of host event have in common."""
+
+    part: str
+    label: str
+    title: str
+    rank: int
+    """Place among the rows of a thread."""
+
+
+API = _Kind("api", "api", "CUDA API", 1)
+SYNC = _Kind("syncs", "sync", "waits for the GPU", 2)
+HOST = _Kind("host_events", "", "", 3)
+OSRT = _Kind("osrt", "osrt", "OS runtime", 4)
+NVTX = _Kind("ranges", "nvtx", "NVTX", 5)
+MARKS = _Kind("marks", "marks", "NVTX marks", 6)
+SAMPLES = _Kind("samples", "sample", "CPU samples", 7)
+
+
+def thread_key(tid: int) -> str:
+    """Key of a thread's row."""
+    return f"thread:{tid}"
+
+
+def headings(report: Report, tid: int) -> list[Track]:
+    """The rows of a process and of a thread, below which the thread's own rows stand."""
+    process = tid & PROCESS_MASK if tid >= 0 else -1
+    name = report.process_name(process) if process >= 0 else "unknown process"
+    pid = f"pid {pid_of(process)}" if process >= 0 else "host"
+    note = pid if name in (pid, "unknown process") else f"{pid} {name}"
+    top = Track(
+        key=f"process:{process}",
+        label=f"CPU {pid_of(process)}" if process >= 0 else "CPU",
+        title=note,
+        part="",
+        order=(Section.HOST, process),
+        shape=Shape.HEADING,
+        note=note,
+        process=process,
+    )
+    thread = report.thread_name(tid) if tid >= 0 else "no thread"
+    own = Track(
+        key=thread_key(tid),
+        label=thread,
+        title=f"{thread} of {pid}",
+        part="",
+        order=(Section.HOST, process, tid + 1, 0),
+        shape=Shape.HEADING,
+        depth=1,
+        parents=(top.key,),
+        hoists=True,
+        process=process,
+    )
+    return [top, own]
+
+
+def _track(report: Report, tid: int, kind: _Kind, events: ThreadEvents | None) -> Track:
+    process = tid & PROCESS_MASK if tid >= 0 else -1
+    who = report.thread_name(tid) if tid >= 0 else "no thread"
+    return Track(
+        key=f"{thread_key(tid)}/{kind.part}",
+        label=kind.label,
+        title=f"{who}: {kind.title}",
+        part=kind.part,
+        order=(Section.HOST, process, tid + 1, kind.rank),
+        depth=2,
+        parents=(f"process:{process}", thread_key(tid)),
+        events=events,
+        process=process,
+    )
+
+
+def _by_thread(
+    events: ThreadEvents, rows: NDArray[np.intp] | None = None
+) -> Iterator[tuple[int, NDArray[np.int32]]]:
+    """(globalTid, rows) of each thread that has any, rows ascending."""
+    chosen = np.arange(len(events)) if rows is None else rows
+    codes = events.thread[chosen]
+    if len(events.threads) < np.iinfo(np.int16).max:
+        codes = codes.astype(np.int16)  # small codes are sorted by radix: three times as fast
+    for code, places in enumerate(grouped(codes, len(events.threads))):
+        if len(places):
+            yield int(events.threads[code]), chosen[places].astype(np.int32)
+
+
+def _lane(events: ThreadEvents, rows: NDArray[np.int32], category: Codes | int) -> Lane:
+    return Lane.build(events.start[rows], events.end[rows], rows, category, events.name)
+
+
+def api_tracks(report: Report) -> list[Track]:
+    """CUDA API calls of each thread, with those that wait for the device told apart."""
+    api = report.api
+    category = api_categories(api)
+    tracks: list[Track] = []
+    for tid, rows in _by_thread(api, np.flatnonzero(api.real)):
+        tracks += headings(report, tid)
+        lanes = split(_lane(api, rows, category))
+        tracks += sub_tracks(_track(report, tid, API, api), lanes)
+    return tracks
+
+
+def api_categories(api: ApiCalls) -> UInt8:
+    """SYNC for calls that wait for the device, by name, else API: uint8 [n]."""
+    waits = [any(word in name.lower() for word in SYNC_WORDS) for name in api.names]
+    by_name = np.where(np.array(waits, bool), Category.SYNC, Category.API).astype(np.uint8)
+    return by_name[api.name] if len(api.names) else np.empty(0, np.uint8)
+
+
+def osrt_tracks(report: Report) -> list[Track]:
+    """OS runtime calls of each thread."""
+    osrt = report.osrt
+    tracks: list[Track] = []
+    calls = np.flatnonzero((osrt.event_class != 31) & (osrt.event_class != 32))
+    for tid, rows in _by_thread(osrt, calls):
+        tracks += headings(report, tid)
+        lanes = split(_lane(osrt, rows, Category.OSRT))
+        tracks += sub_tracks(_track(report, tid, OSRT, osrt), lanes)
+    return tracks
+
+
+def host_tracks(report: Report) -> list[Track]:
+    """MPI calls, profiler overhead and system calls of each thread, by kind."""
+    events = report.host_events
+    labels = [_kind_label(table) for table in events.kinds]
+    tracks: list[Track] = []
+    for number, label in enumerate(sorted(set(labels))):
+        codes = [code for code, own in enumerate(labels) if own == label]
+        category = Category.API if label == "MPI" else Category.OSRT
+        for tid, rows in _by_thread(events, np.flatnonzero(np.isin(events.kind, codes))):
+            tracks += headings(report, tid)
+            track = _track(report, tid, HOST, events)
+            track = replace(
+                track,
+                key=f"{track.key}:{label}",
+                label=label,
+                title=f"{track.title}{KIND_TITLES.get(label, label)}",
+                order=(*track.order, number),
+            )
+            tracks += sub_tracks(track, split(_lane(events, rows, category)))
+    return tracks
+
+
+def _kind_label(table: str) -> str:
+    return next((label for word, label in HOST_KINDS.items() if word in table.upper()), table)
+
+
+def range_tracks(report: Report) -> list[Track]:
+    """NVTX ranges by thread, domain and nesting level; the leading thread's stand at the top."""
+    ranges = report.ranges
+    leader = leading_thread(ranges)
+    tracks: list[Track] = []
+    for tid, rows in _by_thread(ranges):
+        mine = list(_by_domain(ranges, rows))
+        if tid != leader:
+            tracks += headings(report, tid)
+        for number, (domain, part) in enumerate(mine):
+            track = _track(report, tid, NVTX, ranges)
+            label = domain or "NVTX"
+            track = replace(
+                track,
+                key=f"{track.key}:{domain}",
+                label=label if tid == leader or domain else "nvtx",
+                title=f"{track.title}{f' domain {domain}' if domain else ''}",
+                order=(*track.order, number),
+            )
+            if tid == leader:
+                track = replace(track, order=(Section.NVTX, number), depth=0, parents=())
+            lanes = split(_lane(ranges, part, Category.NVTX))
+            opened = OPENED if tid == leader and not number else 1
+            tracks += nested_tracks(track, lanes, opened)
+    return tracks
+
+
+def leading_thread(ranges: Ranges) -> int:
+    """The thread with most range time at the outermost level; -1 without ranges."""
+    best, leader = -1, -1
+    for tid, rows in _by_thread(ranges):
+        lane = _lane(ranges, rows, 0)
+        if int(lane.cum[-1]) > best:
+            best, leader = int(lane.cum[-1]), tid
+    return leader
+
+
+def _by_domain(ranges: Ranges, rows: NDArray[np.int32]) -> Iterator[tuple[str, NDArray[np.int32]]]:
+    """(name, rows) of each domain, the default one with an empty name first."""
+    names = [domain.name for domain in ranges.domains]
+    for name in sorted(set(names)):
+        codes = [code for code, own in enumerate(names) if own == name]
+        part = rows[np.isin(ranges.domain[rows], codes)]
+        if len(part):
+            yield name, part
+
+
+def mark_tracks(report: Report) -> list[Track]:
+    """NVTX marks of each thread."""
+    marks = report.marks
+    tracks: list[Track] = []
+    for tid, rows in _by_thread(marks):
+        tracks += headings(report, tid)
+        lane = _lane(marks, rows, Category.NVTX)
+        tracks += sub_tracks(_track(report, tid, MARKS, marks), (lane,))
+    return tracks
+
+
+def sync_tracks(report: Report) -> list[Track]:
+    """Waits for the device, on the thread whose API call waits; apart where that is unknown."""
+    syncs = report.syncs
+    threads = sync_threads(report)
+    codes = np.full(max(len(syncs.sync_type), 1), Category.SYNC, np.uint8)
+    tracks: list[Track] = []
+    for tid in np.unique(threads).tolist():
+        rows = np.flatnonzero(threads == tid).astype(np.int32)
+        tracks += headings(report, tid)
+        lane = Lane.build(syncs.start[rows], syncs.end[rows], rows, codes, syncs.sync_type)
+        track = replace(_track(report, tid, SYNC, None), events=syncs)
+        tracks += sub_tracks(track, split(lane))
+    return tracks
+
+
+def sync_threads(report: Report) -> Int64:
+    """globalTid of each wait, by (process, correlation); -1 where no call is known: int64 [n]."""
+    syncs, api = report.syncs, report.api
+    found = np.full(len(syncs), -1, np.int64)
+    if not len(syncs) or not len(api):
+        return found
+    calls = np.flatnonzero(api.real)
+    owner = api.thread_process[api.thread[calls]]
+    for code, process in enumerate(syncs.processes.tolist()):
+        waits = np.flatnonzero(syncs.process == code)
+        mine = calls[owner == process]
+        ids = api.correlation[mine]
+        order = np.argsort(ids, kind="stable")
+        place = np.searchsorted(ids[order], syncs.correlation[waits])
+        place = np.minimum(place, max(len(ids) - 1, 0))
+        if len(ids):
+            call = mine[order[place]]
+            known = api.correlation[call] == syncs.correlation[waits]
+            found[waits[known]] = api.threads[api.thread[call[known]]]
+    return found
+
+
+def sample_tracks(report: Report) -> list[Track]:
+    """Density of the CPU samples of each thread."""
+    samples = report.samples
+    tracks: list[Track] = []
+    parts = grouped(samples.thread, len(samples.threads))
+    for tid, rows in zip(samples.threads.tolist(), parts, strict=True):
+        if not len(rows):
+            continue
+        tracks += headings(report, tid)
+        track = _track(report, tid, SAMPLES, None)
+        ones = np.ones(len(rows), np.uint8)
+        counter = Counter(samples.start[rows], ones, "samples", 1.0, holds=False)
+        tracks.append(replace(track, shape=Shape.DENSITY, events=samples, counter=counter))
+    return tracks

@@ -1,0 +1,214 @@
+"""The timeline as data: which lanes there are, in which order, under which groups.
+
+A ``Track`` is one row of the timeline before it is drawn. Parts of a report give their tracks
+independently (``timeline_gpu``, ``timeline_host``); ``arrange`` puts whatever is there in order,
+and ``shown_tracks`` applies what the user hid, folded and pinned. Nothing here draws.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.timeline.summary import Summary
+    from nsys_tui.model.events import EventSet, Int64
+    from nsys_tui.model.lanes import Lane
+
+
+class Shape(Enum):
+    """What a track holds and how it is drawn."""
+
+    HEADING = "heading"
+    """A group's own line: a text."""
+    EVENTS = "events"
+    SUMMARY = "summary"
+    """All work of a device in one row, shading only."""
+    COUNTER = "counter"
+    DENSITY = "density"
+    """How many points fall into each cell."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counter:
+    """A value over time."""
+
+    times: Int64
+    """Nanoseconds, never decreasing."""
+    values: NDArray[Any]
+    unit: str
+    """``%``, ``B``, or whatever the metric's name says."""
+    top: float
+    """Full scale."""
+    holds: bool
+    """Whether a value lasts until the next one (memory in use) or stands for a sample alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """One row of the timeline."""
+
+    key: str
+    """Identity, the same after a reload."""
+    label: str
+    """For the margin; untrusted text."""
+    title: str
+    """The whole name, with what it belongs to."""
+    part: str
+    """Kind of event in it: a part of the report, or ``projected``; empty for a heading."""
+    order: tuple[int, ...]
+    """Where it stands among the others."""
+    shape: Shape = Shape.EVENTS
+    depth: int = 0
+    """Indentation."""
+    parents: tuple[str, ...] = ()
+    """Keys of the groups that it is folded away with, outermost first."""
+    events: EventSet | None = None
+    """Whose rows the lane's index means."""
+    lane: Lane | None = None
+    summary: Summary | None = None
+    counter: Counter | None = None
+    note: str = ""
+    """Text in the row of a heading."""
+    folded: bool = False
+    """Whether what is below it is folded away at first."""
+    hoists: bool = False
+    """A heading whose row is lent to its first lane, to save one."""
+    pair: Track | None = None
+    """The lane that shares the row, where two lie in one."""
+    estimate: bool = False
+    """Whether it comes from a sample: shading only."""
+    device: int | None = None
+    """Place in the report's devices."""
+    stream: int | None = None
+    """Place in the report's streams."""
+    process: int | None = None
+    """globalPid."""
+
+
+class Section:
+    """First number of ``Track.order``."""
+
+    NVTX, GPU, HOST, METRICS = range(4)
+
+
+def gpu_key(place: int) -> str:
+    """Key of a device's own row."""
+    return f"gpu:{place}"
+
+
+def arrange(tracks: Iterable[Track]) -> tuple[Track, ...]:
+    """All tracks in order, each key once; headings lend their row to their first lane."""
+    ordered = sorted({track.key: track for track in tracks}.values(), key=lambda t: t.order)
+    placed: list[Track] = []
+    for track in ordered:
+        above = placed[-1] if placed else None
+        if above is not None and above.hoists and above.key in track.parents[-1:]:
+            placed[-1] = _hoisted(above, track)
+        else:
+            placed.append(track)
+    owners = {key for track in placed for key in track.parents}
+    return tuple(t for t in placed if t.shape is not Shape.HEADING or t.key in owners or t.note)
+
+
+def _hoisted(heading: Track, track: Track) -> Track:
+    if track.shape is not Shape.EVENTS or track.part == "ranges":
+        return replace(heading, hoists=False)
+    return replace(
+        track,
+        key=heading.key,
+        label=heading.label,
+        depth=heading.depth,
+        parents=heading.parents,
+        folded=heading.folded,
+    )
+
+
+def groups(tracks: Iterable[Track]) -> frozenset[str]:
+    """Keys of the tracks that others are folded away with."""
+    return frozenset(key for track in tracks for key in track.parents)
+
+
+def folded_keys(tracks: Iterable[Track], toggled: Collection[str]) -> frozenset[str]:
+    """Groups that are folded now: as they begin, turned over where the user did."""
+    return frozenset(t.key for t in tracks if t.folded != (t.key in toggled))
+
+
+def shown_tracks(
+    tracks: Sequence[Track],
+    *,
+    hidden: Collection[str] = (),
+    toggled: Collection[str] = (),
+    pinned: Sequence[str] = (),
+    levels: int | None = None,
+) -> tuple[Track, ...]:
+    """The rows to draw: pinned ones first, then the others without what is hidden or folded.
+
+    Args:
+        tracks: as ``arrange`` gives them.
+        hidden: keys that the user hid; what lies below them goes too.
+        toggled: keys whose fold the user turned over.
+        pinned: keys in the order of pinning.
+        levels: most levels of NVTX nesting per thread; None for all.
+    """
+    folded = folded_keys(tracks, toggled)
+    by_key = {track.key: track for track in tracks}
+    first = [by_key[key] for key in pinned if key in by_key and key not in hidden]
+    rest = [
+        track
+        for track in tracks
+        if track.key not in hidden
+        and track.key not in pinned
+        and not any(key in hidden or key in folded for key in track.parents)
+    ]
+    kept = [*first, *rest]
+    if levels is None:
+        return tuple(kept)
+    return tuple(t for t in kept if t.part != "ranges" or t.order[-2] < levels)
+
+
+def paired(tracks: Sequence[Track]) -> tuple[Track, ...]:
+    """Two streams of a device in each row, as far as they stand one below the other."""
+    rows: list[Track] = []
+    for track in tracks:
+        above = rows[-1] if rows else None
+        if (
+            above is not None
+            and above.pair is None
+            and above.stream is not None
+            and track.stream is not None
+            and above.device == track.device
+        ):
+            label = f"{above.label} + {track.label.removeprefix('str ')}".strip(" +")
+            title = f"{above.title} and {track.title}"
+            rows[-1] = replace(above, label=label, title=title, pair=track)
+        else:
+            rows.append(track)
+    return tuple(rows)
+
+
+def passes(
+    track: Track,
+    devices: Collection[int] = (),
+    streams: Collection[int] = (),
+    processes: Collection[int] = (),
+) -> bool:
+    """Whether a track belongs to some devices, streams and processes; empty ones exclude nothing.
+
+    Args:
+        track: one without device, stream or process belongs to all of them.
+        devices: places in the report's devices.
+        streams: places in its streams.
+        processes: globalPid values.
+    """
+    wanted = (
+        (devices, track.device),
+        (streams, track.stream),
+        (processes, track.process),
+    )
+    return all(not chosen or own is None or own in chosen for chosen, own in wanted)

@@ -1,0 +1,1 @@
+"""The capture screen: ``screen`` puts it together."""

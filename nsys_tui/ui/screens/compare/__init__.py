@@ -1,0 +1,1 @@
+"""The compare screen: ``screen`` puts it together."""

@@ -1,0 +1,148 @@
+"""Columns of the comparison: rows with delta bars, and findings that are solved or new."""
+
+from __future__ import annotations
+
+from math import ceil, copysign, inf
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.compare.stats import Verdict
+from nsys_tui.render.cells import Ink, style
+from nsys_tui.text.compare import count_text
+from nsys_tui.ui.widgets.table.columns import Drawn, numbers, strings
+from nsys_tui.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_tui.analysis.compare.findings import FindingChange
+    from nsys_tui.analysis.compare.rows import Row
+    from nsys_tui.ui.widgets.table.columns import TableColumn
+
+BAR: Final = 7
+VERDICT_INKS: Final = {
+    Verdict.BETTER: style(Ink.BETTER),
+    Verdict.WORSE: style(Ink.WORSE),
+}
+MUTED: Final = style(Ink.MUTED)
+ROOMY: Final = 100
+"""Cells of a row from which the kind of a change and both counts have columns."""
+
+
+def compact(ns: float) -> str:
+    """A duration in at most 7 cells, such as ``690.1ms``; 8 where it is negative."""
+    return format_duration(round(ns)).replace(" ", "")
+
+
+def signed(ns: float) -> str:
+    """A difference: ``+121.0ms``, ``0``."""
+    return f"{'+' if ns > 0 else ''}{compact(ns)}" if round(ns) else "0"
+
+
+def verdict_ink(row: Row) -> int:
+    """Blue for better, orange for worse; the words say the same."""
+    return VERDICT_INKS.get(row.verdict, 0)
+
+
+def change_value(row: Row) -> float:
+    """The relative change in percent; new is infinitely more, gone is all of it less."""
+    if row.kind == "new":
+        return inf
+    return -100.0 if row.kind == "gone" else 100 * (row.change.ratio or 0.0)
+
+
+def change_text(value: float) -> str:
+    """``-53.9``, ``new``."""
+    if value == inf:
+        return "new"
+    return "gone" if value == -100 else f"{value:+.1f}" if round(value, 1) else "0.0"
+
+
+def often(row: Row) -> str:
+    """How often in B, and whether that is as often as in A (``=``), more or less."""
+    if row.kind == "gone":
+        return f"{count_text(row.a_count)}-"
+    grew = row.b_count - row.a_count
+    return f"{count_text(row.b_count)}{'=' if not grew else '+' if grew > 0 else '-'}"
+
+
+def bar(row: Row, most: float) -> str:
+    """``<<<`` for less time, ``>>>`` for more; as long as the difference is large."""
+    if not round(row.delta) or not most:
+        return ""
+    length = ceil(BAR * abs(row.delta) / most)
+    return ("<" if row.delta < 0 else ">") * length
+
+
+def verdict_word(row: Row) -> str:
+    """``better``, ``worse``, ``same``, or ``few`` where a verdict would need more instances."""
+    return "few" if row.verdict is Verdict.UNKNOWN else str(row.verdict)
+
+
+def row_columns(rows: Sequence[Row], width: int) -> tuple[TableColumn, ...]:
+    """Columns of rows with times.
+
+    Args:
+        rows: in the order of the data.
+        width: cells of a line.
+    """
+    most = max((abs(row.delta) for row in rows), default=0.0)
+    deltas = np.array([row.delta for row in rows], np.float64)
+    changes = np.array([change_value(row) for row in rows], np.float64)
+    firsts = np.array([row.a_total for row in rows], np.float64)
+    seconds = np.array([row.b_total for row in rows], np.float64)
+
+    def ink(place: int) -> int:
+        return verdict_ink(rows[place])
+
+    columns: list[TableColumn] = [
+        numbers("delta", 8, deltas, signed, ink=ink),
+        numbers("%", 6, changes, change_text),
+        numbers("A", 7, firsts, compact),
+        numbers("B", 7, seconds, compact),
+        strings("calls", 6, [often(row) for row in rows], right=True),
+        strings("verdict", 7, [verdict_word(row) for row in rows], ink=ink),
+        strings("name", 20, [row.name for row in rows], grow=True),
+        Drawn(
+            header="change",
+            width=BAR,
+            draw=lambda place: bar(rows[place], most),
+            order=lambda: np.abs(deltas),
+            ink=ink,
+        ),
+    ]
+    if width >= ROOMY:
+        columns[5:6] = [
+            strings("verdict", 18, [row.words for row in rows], ink=ink),
+            strings("by", 9, ["steps" if row.by_step else "instances" for row in rows], ink=_muted),
+        ]
+    return tuple(columns)
+
+
+def _muted(_: int) -> int:
+    return MUTED
+
+
+def finding_columns(changes: Sequence[FindingChange]) -> tuple[TableColumn, ...]:
+    """Columns of the findings of both sides."""
+    inks = {"solved": VERDICT_INKS[Verdict.BETTER], "new": VERDICT_INKS[Verdict.WORSE]}
+    saved = np.array([_saved(change) for change in changes], np.float64)
+
+    def ink(place: int) -> int:
+        return inks.get(changes[place].status, 0)
+
+    return (
+        strings("status", 7, [change.status for change in changes], ink=ink),
+        strings("sev", 6, [change.known.severity for change in changes]),
+        numbers("saves", 8, saved, signed),
+        strings("rule", 20, [change.rule for change in changes], extra=True),
+        strings("finding", 30, [change.known.title for change in changes], grow=True),
+    )
+
+
+def _saved(change: FindingChange) -> float:
+    """What could be saved in B; what was saved by solving it counts as less."""
+    if change.b is not None:
+        return float(change.b.saved_ns)
+    return copysign(change.a.saved_ns, -1) if change.a is not None else 0.0

@@ -1,0 +1,76 @@
+"""The summary of a comparison as lines: what is unfair first, then the verdict and the figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.analysis.compare.stats import Verdict
+from nsys_tui.names import cut, visible
+from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.text.compare import amount, delta_text, ratio_text
+from nsys_tui.ui.screens.compare.columns import VERDICT_INKS
+from nsys_tui.ui.screens.overview.panes import wrapped
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.compare.comparison import Comparison
+    from nsys_tui.analysis.compare.rows import Row
+
+Line = list[tuple[str, int]]
+
+MUTED: Final = style(Ink.MUTED)
+BOLD: Final = style(emphasis=Emphasis.BOLD)
+FIRST: Final = ("wall", "busy_share", "exposed_comm", "idle")
+"""Figures that come first, because a short pane shows few."""
+
+
+def summary_lines(found: Comparison, width: int) -> list[Line]:
+    """Everything that is said about the whole.
+
+    Args:
+        found: the comparison.
+        width: cells of a line.
+    """
+    lines: list[Line] = []
+    unfair = [difference.what for difference in found.differences if difference.unfair]
+    if unfair:
+        text = f"not fair, these differ: {', '.join(unfair)}"
+        lines.append([(" ! ", BOLD), (visible(cut(text, max(width - 3, 1))), BOLD)])
+    lines += _verdict(found, width)
+    head = f" {'':17}{'A':>10} {'B':>10} {'delta':>10} {'%':>7}  verdict"
+    lines.append([(head, MUTED)])
+    rows = {row.key: row for row in found.summary}
+    keys = [*FIRST, *(key for key in rows if key not in FIRST)]
+    shown = [rows[key] for key in keys if key in rows and _counts(rows[key])]
+    steps = f" ({len(found.b.steps)} steps)" if found.by_step else ""
+    lines += [_figure(row, steps) for row in shown]
+    for difference in found.differences:
+        sign = "! " if difference.unfair else "- "
+        text = f" {sign}{difference.what}: {difference.a} | {difference.b}"
+        lines.append([(visible(text), 0 if difference.unfair else MUTED)])
+    lines += [[(f" * {visible(note)}", MUTED)] for note in found.notes]
+    return lines
+
+
+def _counts(row: Row) -> bool:
+    return bool(row.a_total or row.b_total) or row.key == "wall"
+
+
+def _verdict(found: Comparison, width: int) -> list[Line]:
+    ink = VERDICT_INKS.get(found.verdict, 0) | BOLD
+    first, *rest = wrapped(f"{found.verdict}: {found.judgement.reason}", width - 2)
+    word, colon, text = first.partition(": ")
+    return [
+        [(f" {word}{colon}", ink), (text, 0)],
+        *([(f"   {line}", 0)] for line in rest),
+    ]
+
+
+def _figure(row: Row, steps: str) -> Line:
+    name = f"{row.name}{steps if row.key == 'wall' else ''}"
+    cells = f"{amount(row, row.a_total):>10} {amount(row, row.b_total):>10} {delta_text(row):>10}"
+    word = "too few" if row.verdict is Verdict.UNKNOWN else str(row.verdict)
+    ratio = "" if row.share else ratio_text(row)
+    return [
+        (f" {cut(name, 17):<17}{cells} {ratio:>7}  ", 0),
+        (word, VERDICT_INKS.get(row.verdict, 0)),
+    ]

@@ -1,0 +1,287 @@
+"""Compare: two reports side by side: verdict, changes by name, both timelines, flame graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from nsys_tui.analysis.compare.stacks import DifferentialStacks, differential_stacks
+from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.export import baselines
+from nsys_tui.text.compare import as_markdown
+from nsys_tui.ui.dialogs.picker import Picker
+from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.evidence import selection_of
+from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.matching import Entry
+from nsys_tui.ui.recent import nearby, recent
+from nsys_tui.ui.screens.compare.core import GROUPS, CompareCore
+from nsys_tui.ui.screens.compare.flame import DifferenceIcicle
+from nsys_tui.ui.widgets.table.actions import TABLE
+from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
+from nsys_tui.units import parse_percent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nsys_tui.ui.session import Session
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("compare.swap", ("b",), "swap A/B", "exchange A and B", 1),
+    Action("compare.group", ("g",), "group", "kernels, NVTX ranges, API, stalls, findings", 2),
+    Action("compare.threshold", ("t",), "threshold", "changes below it count as none", 3),
+    Action("compare.next_change", ("n",), "change", "next row that is better or worse", 4),
+    Action("compare.previous_change", ("N",), "change", "previous row that is better or worse"),
+    Action("compare.choose", ("B",), "other", "choose the report or baseline to compare with", 5),
+    Action("compare.flame", ("v",), "flame", "timelines, or flame graph of the difference", 6),
+    Action("compare.lock", ("L",), "lock", "move both timelines together, or each alone", 7),
+    Action("compare.pan_left", ("a",), "left", "both timelines a quarter window to the left"),
+    Action("compare.pan_right", ("d",), "right", "both timelines a quarter window to the right"),
+    Action("compare.zoom_in", ("w", "+"), "zoom in", "both timelines twice as close"),
+    Action("compare.zoom_out", ("-",), "zoom out", "both half as close; s with the focus there"),
+    Action("compare.step_next", (")",), "step", "both timelines to the next step"),
+    Action("compare.step_previous", ("(",), "step", "both timelines to the previous step"),
+    *TABLE,
+)
+
+
+@dataclass(frozen=True)
+class CompareView:
+    """How the screen looked, for the history."""
+
+    group: str
+    threshold: float
+    swapped: bool
+    other: str
+
+
+class CompareScreen(CompareCore):
+    """Screen 7."""
+
+    ACTIONS = ACTIONS
+    BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
+
+    def action_compare_swap(self) -> None:
+        """Exchanges A and B."""
+        self.is_swapped = not self.is_swapped
+        self._compare()
+
+    def action_compare_group(self) -> None:
+        """The next grouping."""
+        order = [*GROUPS]
+        self.group = order[(order.index(self.group) + 1) % len(order)]
+        self._fill()
+
+    def action_compare_threshold(self) -> None:
+        """Asks for the threshold."""
+
+        def done(text: str | None) -> None:
+            if text:
+                self.threshold = parse_percent(text)
+                self._compare()
+
+        value = f"{100 * self.threshold:g}%"
+        self.app.push_screen(
+            Prompt("Threshold", "smaller changes count as none: 1%", value, parse_percent), done
+        )
+
+    def action_compare_next_change(self) -> None:
+        """The next row that is better or worse."""
+        self._step_change(1)
+
+    def action_compare_previous_change(self) -> None:
+        """The row before that is better or worse."""
+        self._step_change(-1)
+
+    def _step_change(self, step: int) -> None:
+        table = self.table
+        changed = [
+            place
+            for place in range(table.shown)
+            if self._rows and self._rows[table.row_at(place)].verdict in ("better", "worse")
+        ]
+        if not changed:
+            self.app.say(f"no change of {100 * self.threshold:g}% or more in this list")
+            return
+        ahead = [place for place in changed if (place - table.cursor) * step > 0]
+        table.put_cursor(min(ahead, key=lambda p: abs(p - table.cursor)) if ahead else changed[0])
+
+    def action_compare_lock(self) -> None:
+        """Locks both timelines, or lets each move alone."""
+        self.twins.locked = not self.twins.locked
+        self.twins.redraw()
+
+    def action_compare_pan_left(self) -> None:
+        """A quarter window to the left."""
+        self.twins.pan(-1)
+
+    def action_compare_pan_right(self) -> None:
+        """A quarter window to the right."""
+        self.twins.pan(1)
+
+    def action_compare_zoom_in(self) -> None:
+        """Twice as close."""
+        self.twins.zoom(closer=True)
+
+    def action_compare_zoom_out(self) -> None:
+        """Half as close."""
+        self.twins.zoom(closer=False)
+
+    def action_compare_step_next(self) -> None:
+        """The next step of both."""
+        self._move_step(1)
+
+    def action_compare_step_previous(self) -> None:
+        """The step before of both."""
+        self._move_step(-1)
+
+    def _move_step(self, by: int) -> None:
+        result = self.result
+        if result is None or self._step is None:
+            self.app.say("no steps to go to")
+            return
+        last = min(len(result.found.a.steps), len(result.found.b.steps)) - 1
+        self._go_to_step(min(max(self._step + by, 0), last))
+
+    def action_compare_flame(self) -> None:
+        """The flame graph of the difference, or the timelines again."""
+        self.add_class("-lower")
+        self.toggle_class("-flame")
+        pane = self.query_one(DifferenceIcicle)
+        if self.has_class("-flame"):
+            pane.focus()
+            self._fold(pane)
+        elif not self.has_class("-tall"):
+            self.twins.canvases[0].focus()
+        else:
+            self.table.focus()
+
+    def _fold(self, pane: DifferenceIcicle) -> None:
+        result = self.result
+        if result is None or self._flame_for is result:
+            return
+        first, second = result.plans
+        if first is None or second is None:
+            pane.heading("Flame graph of the difference", "a baseline holds no stacks")
+            return
+        pane.heading("Flame graph of the difference", "folding ...")
+
+        def work() -> DifferentialStacks | NoDataError:
+            try:
+                return differential_stacks(first, second)
+            except NoDataError as error:
+                return error
+
+        def done(found: DifferentialStacks | NoDataError) -> None:
+            if isinstance(found, NoDataError):
+                pane.heading("Flame graph of the difference", str(found))
+                return
+            self._flame_for = result
+            per = "per step, " if found.by_step else ""
+            pane.heading("GPU time of B by NVTX path", f"{per}blue: less than A, orange: more")
+            pane.show_difference(found, self.threshold)
+
+        self.compute("flame", work, done)
+
+    def action_compare_choose(self) -> None:
+        """Asks what to compare with."""
+        entries = [
+            Entry(session.name, "open", session)
+            for session in self.app.sessions
+            if session is not self.session
+        ]
+        entries += [Entry(name, "baseline", name) for name in baselines.names()]
+        known = {session.path.absolute() for session in self.app.sessions}
+        paths = dict.fromkeys(path.absolute() for path in (*recent(), *nearby(Path.cwd())))
+        entries += [Entry(str(path), "report", path) for path in paths if path not in known]
+
+        def chosen(value: Session | Path | str | None) -> None:
+            if value:
+                self.choose(value)
+
+        self.app.push_screen(Picker("Compare with", entries, free=True), chosen)
+
+    def action_nav_open(self) -> None:
+        """From one of the timelines to the timeline screen, on the same window."""
+        canvases = self.twins.canvases
+        for side, canvas in enumerate(canvases):
+            half = self.twins.halves[side]
+            if canvas.has_focus and half is not None:
+                picked, window = self.twins.picked[side], self.twins.windows[side]
+                self.app.bring_to_front(half.session)
+                changes: dict[str, Any] = {"window": window}
+                if picked is not None:
+                    names = self.state.display.names
+                    changes["selection"] = selection_of(picked.events, picked.row, names)
+                self.app.show("timeline", **changes)
+
+    def action_nav_escape(self) -> None:
+        """From the lower half back to the table."""
+        self.remove_class("-lower")
+        self.remove_class("-flame")
+        self.table.focus()
+
+    def action_export_view(self) -> None:
+        """Writes the comparison as Markdown."""
+        result = self.result
+        if result is None:
+            return
+        text = as_markdown(result.found)
+
+        def write(name: str) -> None:
+            try:
+                with Path(name).expanduser().open("x", encoding="utf-8") as file:
+                    file.write(text)
+            except OSError as error:
+                raise UsageError(f"cannot write {name}: {error.strerror}") from error
+
+        def done(name: str | None) -> None:
+            if name:
+                self.app.say(f"written: {Path(name).expanduser().absolute()}")
+
+        prompt = Prompt("Export as Markdown", "a file that does not exist yet", "compare.md", write)
+        self.app.push_screen(prompt, done)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What works depends on what there is and what has the focus."""
+        return self._allowed(action) and super().check_action(action, parameters)
+
+    def _allowed(self, action: str) -> bool:
+        tests: dict[str, Callable[[], bool]] = {
+            "compare_swap": lambda: self.pair is not None,
+            "compare_next_change": lambda: not self.table.pattern,
+            "compare_previous_change": lambda: not self.table.pattern,
+            "compare_lock": lambda: self._lower_shown,
+            "compare_pan_left": lambda: self._lower_shown,
+            "compare_pan_right": lambda: self._lower_shown,
+            "compare_zoom_in": lambda: self._lower_shown,
+            "compare_zoom_out": lambda: self._lower_shown,
+            "compare_step_next": lambda: self._lower_shown,
+            "compare_step_previous": lambda: self._lower_shown,
+            "nav_open": lambda: isinstance(self.focused, TimelineCanvas),
+            "nav_escape": self._can_leave,
+            "export_view": lambda: self.result is not None,
+        }
+        test = tests.get(action)
+        return test is None or test()
+
+    def _can_leave(self) -> bool:
+        inside = self.has_class("-lower") or not self.table.has_focus
+        return inside and self.app.error is None and self.maximized is None
+
+    def view(self) -> CompareView:
+        """Grouping, threshold, and what is compared."""
+        return CompareView(self.group, self.threshold, self.is_swapped, self.other_name)
+
+    def restore(self, view: Any) -> None:
+        """Takes them up again."""
+        if not isinstance(view, CompareView):
+            return
+        self.group, self.threshold = view.group, view.threshold
+        if view.other and view.other != self.other_name:
+            self.choose(view.other)
+        self.is_swapped = view.swapped
+        self._fill()
+        self._compare()

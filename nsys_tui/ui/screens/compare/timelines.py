@@ -1,0 +1,263 @@
+"""Both timelines of a comparison, one above the other: locked, what moves one moves the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+
+from nsys_tui.analysis.timeline.summary import Summary
+from nsys_tui.analysis.timeline.tracks import Section, Shape, Track
+from nsys_tui.model.categories import Category
+from nsys_tui.model.lanes import Lane
+from nsys_tui.state import Window
+from nsys_tui.ui.screens.compare.pair import End, end_name
+from nsys_tui.ui.screens.timeline.building import build
+from nsys_tui.ui.screens.timeline.colouring import layers_of
+from nsys_tui.ui.screens.timeline.store import Store
+from nsys_tui.ui.times import moment_text
+from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
+from nsys_tui.ui.widgets.timeline.painter import Picked, Scene, position_of
+from nsys_tui.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from nsys_tui.analysis.compare.measure import Plan
+    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.session import Session
+    from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas as Canvas
+
+ZOOM: Final = 2
+STEP: Final = 4
+"""A pan moves by this part of the window."""
+MARGIN: Final = 20
+"""Free space beside a fitted span, as a part of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Half:
+    """One timeline ready to be drawn."""
+
+    session: Session
+    tracks: tuple[Track, ...]
+    store: Store
+
+
+def prepared(session: Session, plan: Plan) -> Half:
+    """Builds the lanes of a report: its steps, and the GPUs with their streams.
+
+    Args:
+        session: an open report; what the timeline has built already is taken from there.
+        plan: knows the steps.
+    """
+    return session.memo(("compare_lanes", plan.steps.name), lambda: _made(session, plan))
+
+
+def _made(session: Session, plan: Plan) -> Half:
+    report = plan.report
+    tracks, _ = session.memo(("timeline", "operations"), lambda: build(report, "operations"))
+    own = Store()
+    own.add("operations", [*_steps(plan), *tracks], layers_of(tracks))
+    own.add("summaries", _summaries(tracks), {})
+    return Half(session, own.whole, own)
+
+
+def _summaries(tracks: Sequence[Track]) -> list[Track]:
+    """The rows of the devices, with all streams of each together."""
+    return [
+        replace(
+            track,
+            summary=Summary.build(
+                [t.lane for t in tracks if t.device == track.device and t.lane is not None]
+            ),
+        )
+        for track in tracks
+        if track.shape is Shape.SUMMARY and track.summary is None
+    ]
+
+
+def _steps(plan: Plan) -> list[Track]:
+    """The ranges that are the steady steps, on their own thread."""
+    ranges, rows = plan.report.ranges, plan.rows
+    if not len(rows):
+        return []
+    lane = Lane.build(ranges.start[rows], ranges.end[rows], rows, Category.NVTX, ranges.name)
+    return [
+        Track(
+            key="steps",
+            label="step",
+            title=f"steps: {plan.steps.name}",
+            part="ranges",
+            order=(Section.NVTX, 0, 0),
+            events=ranges,
+            lane=lane,
+        )
+    ]
+
+
+class LockedCanvas(TimelineCanvas):
+    """One of the two timelines; the screen moves it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "app.do('compare.zoom_out')", show=False),
+        Binding("up,k", "scroll(-1)", show=False),
+        Binding("down,j", "scroll(1)", show=False),
+    ]
+
+    def action_scroll(self, step: int) -> None:
+        """Scrolls the lanes of both."""
+        if isinstance(self.parent, TwinTimelines):
+            self.parent.scroll_lanes(step)
+
+
+class TwinTimelines(Vertical):
+    """A's timeline above B's."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    TwinTimelines { height: 1fr; }
+    """
+    app: NsysTuiApp
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(LockedCanvas(id="timeline-a"), LockedCanvas(id="timeline-b"), id=id)
+        self.halves: tuple[Half | None, Half | None] = (None, None)
+        self.ends: tuple[End | None, End | None] = (None, None)
+        self.windows = [Window(0, 1), Window(0, 1)]
+        self.picked: list[Picked | None] = [None, None]
+        self.tops = [0, 0]
+        self.locked = True
+        self.what = ""
+
+    @property
+    def canvases(self) -> tuple[Canvas, Canvas]:
+        """Upper and lower."""
+        return self.query_one("#timeline-a", LockedCanvas), self.query_one(
+            "#timeline-b", LockedCanvas
+        )
+
+    def forget(self) -> None:
+        """Another pair: nothing is drawn yet."""
+        self.halves, self.ends, self.picked = (None, None), (None, None), [None, None]
+        self.tops = [0, 0]
+
+    def show_pair(self, ends: tuple[End, End], halves: tuple[Half | None, Half | None]) -> None:
+        """Shows both; an end without events says so."""
+        self.ends, self.halves = ends, halves
+        self.redraw()
+
+    def look_at(
+        self,
+        windows: tuple[Window, Window],
+        what: str,
+        picked: tuple[Picked | None, Picked | None] = (None, None),
+    ) -> None:
+        """Goes to a window on each side, with an event selected where one is given."""
+        self.windows, self.what, self.picked = list(windows), what, list(picked)
+        for side, half in enumerate(self.halves):
+            if half is not None:
+                self.tops[side] = self._top_for(half, picked[side], side)
+        self.redraw()
+
+    def _top_for(self, half: Half, picked: Picked | None, side: int) -> int:
+        """The first row, such that the selected event's lane is in view."""
+        if picked is None:
+            return 0
+        places = (n for n, t in enumerate(half.tracks) if t.events is picked.events)
+        for place in places:
+            if position_of(half.tracks[place], picked.row) is not None:
+                return max(0, place - self.canvases[side].lanes_shown + 1)
+        return 0
+
+    # Moving -----------------------------------------------------------------------------------
+
+    def _moving(self) -> Iterable[int]:
+        if self.locked:
+            return (0, 1)
+        return (1,) if self.canvases[1].has_focus else (0,)
+
+    def pan(self, direction: int) -> None:
+        """Moves by a quarter of the window."""
+        for side in self._moving():
+            window = self.windows[side]
+            by = direction * max(window.width // STEP, 1)
+            self.windows[side] = Window(window.start + by, window.end + by)
+        self.redraw()
+
+    def zoom(self, closer: bool) -> None:
+        """Halves or doubles the window about its middle."""
+        for side in self._moving():
+            window = self.windows[side]
+            width = window.width // ZOOM if closer else window.width * ZOOM
+            width = max(width, self.canvases[side].columns)
+            start = window.start + (window.width - width) // 2
+            self.windows[side] = Window(start, start + width)
+        self.redraw()
+
+    def scroll_lanes(self, step: int) -> None:
+        """Scrolls the lanes."""
+        for side in self._moving():
+            half = self.halves[side]
+            last = len(half.tracks) - self.canvases[side].lanes_shown if half else 0
+            self.tops[side] = min(max(self.tops[side] + step, 0), max(last, 0))
+        self.redraw()
+
+    def on_timeline_canvas_pointed(self, message: TimelineCanvas.Pointed) -> None:
+        """The wheel scrolls; with Shift it pans, with Ctrl it zooms."""
+        message.stop()
+        if message.what == "zoom":
+            self.zoom(message.step < 0)
+        elif message.what == "pan":
+            self.pan(message.step)
+        elif message.what == "scroll":
+            self.scroll_lanes(message.step)
+
+    # Drawing ----------------------------------------------------------------------------------
+
+    def on_resize(self) -> None:
+        """Everything follows the size."""
+        self.call_after_refresh(self.redraw)
+
+    def redraw(self) -> None:
+        """Hands both scenes to their canvases."""
+        if not self.is_attached:
+            return
+        for side, canvas in enumerate(self.canvases):
+            end, half = self.ends[side], self.halves[side]
+            title = "AB"[side] + (f": {end_name(end)}" if end is not None else "")
+            window = self.windows[side]
+            if half is None:
+                reason = "a baseline holds no events" if end is not None else "reading ..."
+                canvas.show(Scene(message=(reason,)), title, "")
+                continue
+            width = format_duration(window.width, 3)
+            lock = "a/d w/s move both, L unlocks" if self.locked else "unlocked: L locks"
+            canvas.show(self._scene(side, half), f"{title}  {self.what}  {width}", lock)
+
+    def _scene(self, side: int, half: Half) -> Scene:
+        window, state = self.windows[side], self.app.state
+        half.store.name(state.display.names, True)
+
+        def tick(moment: int, step: int) -> str:
+            return moment_text(moment, step, state.display.time, half.session.report, window.start)
+
+        picked = self.picked[side]
+        return Scene(
+            rows=half.tracks,
+            top=self.tops[side],
+            window=window,
+            extent=half.session.extent,
+            cursor=window.start - 1,
+            picked=picked,
+            view=half.store.view,
+            time=tick,
+            serial=(id(half), state.display.names, state.display.time, picked and picked.row),
+        )
+
+
+def around(start: int, width: int) -> Window:
+    """A window with a small margin around a span."""
+    margin = max(width // MARGIN, 1)
+    return Window(start - margin, start + width + margin)

@@ -1,0 +1,1 @@
+"""The events screen: ``screen`` puts it together."""

@@ -1,0 +1,270 @@
+"""Events: everything that happened in the window, as one table in time order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.containers import Container
+
+from nsys_tui.analysis.events_table import EventsTable, events_table
+from nsys_tui.analysis.timeline.events import find
+from nsys_tui.analysis.timeline.facts import Facts, facts_of
+from nsys_tui.ui.evidence import show_on_timeline
+from nsys_tui.ui.keymap import bindings
+from nsys_tui.ui.latest import Latest
+from nsys_tui.ui.scoping import report_scope, same_scope
+from nsys_tui.ui.screens.base import ReportScreen
+from nsys_tui.ui.screens.events.columns import event_columns
+from nsys_tui.ui.screens.kernels.panes import MUTED, labelled
+from nsys_tui.ui.times import moment_text, window_text
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
+from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
+from nsys_tui.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nsys_tui.model.report import Report
+    from nsys_tui.state import Selection, ViewState
+    from nsys_tui.ui.widgets.table.grid import Grid
+
+ACTIONS = (*TABLE, WHOLE)
+
+READING = "reading events ..."
+LABEL_LIMIT = 2_000
+"""Characters of a fact that are wrapped into lines."""
+
+
+@dataclass(frozen=True)
+class EventsView:
+    """How the screen looked, for the history."""
+
+    table: TableView
+
+
+class EventsScreen(ReportScreen):
+    """All events of the window or of the selected area."""
+
+    SCREEN = "events"
+    ACTIONS = ACTIONS
+    BINDINGS: ClassVar = bindings(ACTIONS)
+    AUTO_FOCUS = "#events"
+    DEFAULT_CSS: ClassVar[str] = """
+    EventsScreen #split { layout: vertical; height: 1fr; }
+    EventsScreen #events { height: 1fr; width: 1fr; }
+    EventsScreen #event { height: 7; width: 1fr; }
+    EventsScreen.-medium #event { height: 10; }
+    EventsScreen.-wide #split, EventsScreen.-xwide #split { layout: horizontal; }
+    EventsScreen.-wide #event, EventsScreen.-xwide #event { width: 42; height: 1fr; }
+    EventsScreen.-xwide #event { width: 52; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: EventsTable | None = None
+        self._looking: Latest[Facts] = Latest(self, "event", self._show_facts)
+        self._pending: EventsView | None = None
+
+    def body(self) -> Iterable[Any]:
+        """The table, and all that is known about the event under the cursor."""
+        yield Container(
+            VirtualTable("Events", empty=READING, share_filter=True, id="events"),
+            LinePane("Event", id="event"),
+            id="split",
+        )
+
+    @property
+    def table(self) -> VirtualTable:
+        """The events."""
+        return self.query_one("#events", VirtualTable)
+
+    # What changed -----------------------------------------------------------------------------
+
+    def show_report(self) -> None:
+        """A new report: nothing is known yet."""
+        self.found = self._pending = None
+        self._looking.reset()
+        self.table.empty = READING
+        self.table.show_rows((), 0)
+        self.query_one("#event", LinePane).show([])
+
+    def load_finished(self) -> None:
+        """All kinds of events are there."""
+        self._compute()
+
+    def state_changed(self, old: ViewState, new: ViewState) -> None:
+        """Window, area, filters and names change the rows; a selection moves the cursor."""
+        if self.found is None:
+            return
+        shortest = old.filter.min_duration != new.filter.min_duration
+        fresh = not same_scope(old, new) or _area(old) != _area(new) or shortest
+        if fresh or old.display.names != new.display.names:
+            self._compute()
+            return
+        if old.display.time != new.display.time:
+            self._show(self.found)
+        if old.filter.pattern != new.filter.pattern:
+            self.table.filter_by(new.filter.pattern)
+        if old.selection != new.selection and new.selection is not None:
+            self._go_to(new.selection)
+
+    # The table --------------------------------------------------------------------------------
+
+    def _compute(self) -> None:
+        report, state = self.report, self.state
+        if report is None or not self.session.finished:
+            return
+        scope, area = report_scope(report, state), _area(state)
+        if area is not None and area.span is not None:
+            scope = replace(scope, window=area.span)
+        work = partial(
+            events_table,
+            report,
+            scope,
+            state.display.names,
+            lanes=area.lanes if area is not None else (),
+            min_duration=state.filter.min_duration,
+        )
+        self.table.busy = "listing events"
+        if self.found is None:
+            self.table.empty = "putting events in order ..."
+            self.table.refresh()
+        self.table.redraw_heading()
+        self.compute("table", lambda: _ready(work()), self._show_fresh)
+
+    def _show_fresh(self, found: EventsTable) -> None:
+        self._show(found)
+        if self._pending is not None:
+            view, self._pending = self._pending, None
+            self.restore(view)
+        elif self.state.selection is not None:
+            self._go_to(self.state.selection)
+
+    def _show(self, found: EventsTable) -> None:
+        report = self.report
+        if report is None:
+            return
+        self.found = found
+        self.table.busy = ""
+        self.table.note = self._note(report, found)
+        self.table.empty = "no events here: 0 shows the whole trace"
+        if self.state.window is None and _area(self.state) is None:
+            self.table.empty = "no events in this report"
+        kept = self.table.arrangement
+        self.table.arrangement = replace(kept, pattern=self.state.filter.pattern)
+        columns = event_columns(found, self.state.display)
+        self.table.show_rows(columns, len(found), natural=found.order)
+        if not len(found):
+            self.query_one("#event", LinePane).show([])
+
+    def _note(self, report: Report, found: EventsTable) -> str:
+        notes = []
+        if (area := _area(self.state)) is not None and area.span is not None:
+            text = window_text(area.span, self.state.display.time, report)
+            lanes = f", {len(area.lanes)} lanes" if area.lanes else ""
+            notes.append(f"area {text}{lanes}")
+        if found.hidden:
+            shortest = format_duration(self.state.filter.min_duration)
+            notes.append(f"{found.hidden:,} shorter than {shortest} hidden")
+        return "  ".join(notes)
+
+    def _go_to(self, selection: Selection) -> None:
+        """Puts the cursor on the selected event, if it is listed."""
+        if self.found is None or self.report is None:
+            return
+        hit = find(self.report, selection.kind, selection.key)
+        row = self.found.row_of(*hit) if hit is not None else None
+        position = self.table.position_of(row) if row is not None else None
+        if position is not None:
+            self.table.put_cursor(position)
+
+    # The event --------------------------------------------------------------------------------
+
+    def on_grid_moved(self, message: Grid.Moved) -> None:
+        """Another event: all that is known about it."""
+        if message.row is not None:
+            self._look(message.row)
+
+    def _look(self, row: int) -> None:
+        """Looks at an event; while one look is under way, only the last wish is kept."""
+        if self.found is not None and row < len(self.found):
+            self._looking.ask(partial(self._facts, self.found, row))
+
+    def _facts(self, found: EventsTable, row: int) -> Facts:
+        report = found.report
+        member, place = found.locate(row)
+
+        def moment(ns: int) -> str:
+            return moment_text(ns, 1, self.state.display.time, report, ns)
+
+        return facts_of(report, member.events, place, self.state.display.names, moment)
+
+    def _show_facts(self, facts: Facts) -> None:
+        pane = self.query_one("#event", LinePane)
+        pane.heading(facts.title)
+        pane.show_built(lambda width: fact_lines(facts, width))
+
+    # Actions ----------------------------------------------------------------------------------
+
+    def action_timeline_whole(self) -> None:
+        """The whole trace again, without an area."""
+        changes: dict[str, Any] = {"window": None}
+        if _area(self.state) is not None:
+            changes["selection"] = None
+        self.app.show(self.SCREEN, **changes)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There may be nothing to widen."""
+        if action == "timeline_whole":
+            return self.state.window is not None or _area(self.state) is not None
+        return super().check_action(action, parameters)
+
+    def on_grid_opened(self, message: Grid.Opened) -> None:
+        """Shows the event on the timeline."""
+        if self.found is not None:
+            member, place = self.found.locate(message.row)
+            show_on_timeline(self.app, member.events, place)
+
+    def on_virtual_table_filtered(self, message: VirtualTable.Filtered) -> None:
+        """The filter is shared by all screens."""
+        shared = replace(self.state.filter, pattern=message.pattern)
+        self.app.set_state(replace(self.state, filter=shared))
+
+    def view(self) -> EventsView:
+        """Sort, scroll and cursor."""
+        return EventsView(self.table.view())
+
+    def restore(self, view: Any) -> None:
+        """Takes them up again, at once or when the rows are there."""
+        if not isinstance(view, EventsView):
+            return
+        if self.found is None or self.table.busy:
+            self._pending = view
+        else:
+            self.table.restore(view.table)
+
+
+def _area(state: ViewState) -> Selection | None:
+    """The selected area, if one is selected."""
+    selection = state.selection
+    return selection if selection is not None and selection.kind == "area" else None
+
+
+def _ready(found: EventsTable) -> EventsTable:
+    """Builds what every column needs, while still in the worker."""
+    _ = found.kinds, found.names, found.places
+    return found
+
+
+def fact_lines(facts: Facts, width: int) -> list[list[tuple[str, int]]]:
+    """Facts behind their names; the call stack last."""
+    lines = [
+        line for name, text in facts.facts for line in labelled(name, text[:LABEL_LIMIT], width)
+    ]
+    if facts.stack:
+        lines.append([("call stack", MUTED)])
+        lines += [[(f" {frame}", 0)] for frame in facts.stack]
+    return lines

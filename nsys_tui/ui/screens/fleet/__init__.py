@@ -1,0 +1,1 @@
+"""The fleet screen: ``screen`` puts it together."""

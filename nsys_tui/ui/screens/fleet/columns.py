@@ -1,0 +1,99 @@
+"""Columns of the fleet screen: one row per rank and GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_tui.fleet.steps import fleet_steps, steady
+from nsys_tui.fleet.summary import SPLIT
+from nsys_tui.model.categories import Category
+from nsys_tui.render.cells import category_ink, style
+from nsys_tui.ui.widgets.table.columns import counts, numbers, strings
+from nsys_tui.units import format_duration
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.grouping import Float64
+    from nsys_tui.fleet.fleet import Fleet, Member
+    from nsys_tui.ui.widgets.table.columns import TableColumn
+
+
+@dataclass(frozen=True)
+class RankRow:
+    """One row of the table."""
+
+    member: int
+    """Place in ``Fleet.members``."""
+    device: int | None
+    """Place among its devices; None for a rank without GPU work."""
+
+
+def rank_rows(fleet: Fleet) -> list[RankRow]:
+    """A row per rank and GPU, in rank order; ranks without GPU work have one too."""
+    rows = []
+    for place, member in enumerate(fleet.members):
+        devices = range(len(member.process.devices))
+        rows += [RankRow(place, device) for device in devices] or [RankRow(place, None)]
+    return rows
+
+
+def rank_columns(fleet: Fleet, rows: list[RankRow]) -> tuple[TableColumn, ...]:
+    """Who it is, where its time went, its steps, and its part in collectives."""
+    members = [fleet.members[row.member] for row in rows]
+    late = fleet.collectives.by_rank()
+    places = np.array([row.member for row in rows], np.int64)
+    found = fleet_steps(fleet)
+    wins: dict[int, int] = {}
+    if found is not None:
+        for row in found.slowest[1:].tolist():
+            wins[found.ranks[row]] = wins.get(found.ranks[row], 0) + 1
+
+    def share(header: str, figure: str, category: Category | None = None) -> TableColumn:
+        ink = style(category_ink(category)) if category is not None else 0
+        values = _shares(fleet, rows, figure)
+        return numbers(header, 5, values, "{:.1f}".format, ink=lambda _: ink)
+
+    return (
+        numbers("rank", 5, np.array([m.rank for m in members], np.int64), str),
+        strings("host", 10, [m.report.host or "-" for m in members]),
+        strings("GPU", 5, [_gpu(m, r) for m, r in zip(members, rows, strict=True)]),
+        share("busy%", "busy"),
+        share("comp%", "compute", Category.COMPUTE),
+        share("comm%", "comm", Category.COMM),
+        share("expo%", "exposed_comm", Category.COMM),
+        share("over%", "compute_comm_overlap"),
+        share("mem%", "memory", Category.MEMORY),
+        numbers("step med", 8, np.array([_median_step(m) for m in members]), _duration),
+        counts("slowest", 7, np.array([wins.get(m.rank, 0) for m in members], np.int64)),
+        counts("last", 6, late.last[places]),
+        numbers("held up", 8, late.held_up[places], _duration),
+        numbers("waited", 8, late.waited[places], _duration),
+        strings("rank from", 9, [m.source for m in members], extra=True),
+        strings("report", 12, [m.file for m in members], grow=True),
+    )
+
+
+def _duration(ns: float) -> str:
+    return format_duration(round(ns))
+
+
+def _gpu(member: Member, row: RankRow) -> str:
+    return "-" if row.device is None else member.process.devices[row.device].removeprefix("GPU ")
+
+
+def _shares(fleet: Fleet, rows: list[RankRow], figure: str) -> Float64:
+    place = SPLIT.index(figure)
+    found = np.full(len(rows), np.nan)
+    for number, row in enumerate(rows):
+        member = fleet.members[row.member]
+        base = member.report.base[1] - member.report.base[0]
+        if row.device is not None and base:
+            found[number] = 100 * member.process.splits[row.device, place] / base
+    return found
+
+
+def _median_step(member: Member) -> float:
+    steps = member.process.steps
+    return float(np.median(steady(steps.end - steps.start))) if len(steps.labels) else np.nan

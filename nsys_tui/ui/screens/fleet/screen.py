@@ -1,0 +1,261 @@
+"""Fleet: all open reports as one run of many ranks: who is who, and where time went when."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from nsys_tui.errors import CancelledError
+from nsys_tui.fleet.engine import default_workers
+from nsys_tui.fleet.mapping import Opening
+from nsys_tui.fleet.maps import heat_map, map_names
+from nsys_tui.fleet.run import run_fleet
+from nsys_tui.fleet.summary import Options
+from nsys_tui.names import visible
+from nsys_tui.state import Window
+from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.screens.base import ReportScreen
+from nsys_tui.ui.screens.fleet.columns import RankRow, rank_columns, rank_rows
+from nsys_tui.ui.screens.fleet.heat import HeatPane
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.actions import TABLE
+from nsys_tui.ui.widgets.table.table import VirtualTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nsys_tui.fleet.engine import Result
+    from nsys_tui.fleet.fleet import Fleet
+    from nsys_tui.fleet.maps import HeatMap
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.state import ViewState
+    from nsys_tui.ui.widgets.table.columns import TableColumn
+    from nsys_tui.ui.widgets.table.grid import Grid
+
+    Found = tuple[Fleet, list[RankRow], tuple[TableColumn, ...]]
+
+ACTIONS: tuple[Action, ...] = (
+    Action("fleet.map", ("m",), "map", "next heat map: busy, communication, overlap, memory", 1),
+    Action("fleet.map_back", ("M",), "map", "the heat map before"),
+    *TABLE,
+)
+BINS: Final = 500
+FEW: Final = 3
+"""Up to so many reports are read in this process: starting others takes longer."""
+
+
+class FleetScreen(ReportScreen):
+    """Ranks of all open reports in a table, and a heat map of ranks over time below it."""
+
+    SCREEN = "fleet"
+    ACTIONS = ACTIONS
+    BINDINGS: ClassVar = bindings(ACTIONS)
+    AUTO_FOCUS = "#ranks"
+    WORKERS: ClassVar[int | None] = None
+    """Processes that read reports; one per processor by default."""
+    DEFAULT_CSS: ClassVar[str] = """
+    FleetScreen #ranks { height: 1fr; }
+    FleetScreen #heat { height: 1fr; }
+    FleetScreen #notes { height: 4; display: none; }
+    FleetScreen.-medium #notes, FleetScreen.-tall #notes { display: block; }
+    FleetScreen.-tall #notes { height: 6; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fleet: Fleet | None = None
+        self.map = "busy"
+        self._paths: tuple[Path, ...] = ()
+        """What is shown, or being read."""
+        self._rows: list[RankRow] = []
+        self._cancelled = False
+
+    def body(self) -> Iterable[Any]:
+        """Ranks above, time below."""
+        yield VirtualTable("Ranks", empty="reading reports ...", id="ranks")
+        yield HeatPane(id="heat")
+        yield LinePane("Notes", id="notes")
+
+    @property
+    def table(self) -> VirtualTable:
+        """The rank picker."""
+        return self.query_one("#ranks", VirtualTable)
+
+    @property
+    def heat(self) -> HeatPane:
+        """The heat map."""
+        return self.query_one("#heat", HeatPane)
+
+    # What changed -----------------------------------------------------------------------------
+
+    def on_screen_resume(self) -> None:
+        """What was cancelled is taken up again."""
+        if self._cancelled:
+            self._cancelled, self._paths = False, ()
+        super().on_screen_resume()
+
+    def sync(self) -> None:
+        """Beside what every screen hears of: reports may have been opened meanwhile."""
+        if not self.is_mounted or not self.is_current:
+            return
+        serials = dict(self._serials)
+        super().sync()
+        # What is being read does not depend on the report in front: another one voids nothing.
+        self._serials |= serials
+        paths = tuple(session.path.absolute() for session in self.app.sessions)
+        if paths != self._paths:
+            self._read(paths)
+
+    def state_changed(self, old: ViewState, new: ViewState) -> None:
+        """Times follow the display."""
+        if old.display.time != new.display.time:
+            self.heat.refresh()
+
+    def _read(self, paths: tuple[Path, ...]) -> None:
+        self._paths = paths
+        workers = self.WORKERS or default_workers()
+        workers = workers if len(paths) > FEW else 1
+        config = self.app.config
+        nsys = None if config.nsys.path == "auto" else config.nsys.path
+        options = Options(patterns=config.analysis.communication)
+        opening = Opening(nsys, self.app.use_cache)
+
+        def work(progress: Progress) -> Found | None:
+            def told(path: str, result: Result, done: int, total: int) -> None:
+                del path, result
+                progress("reading reports of the fleet", done, total)
+
+            try:
+                fleet = run_fleet(paths, options, workers=workers, opening=opening, told=told)
+            except CancelledError:
+                return None
+            except Exception:
+                self.app.call_from_thread(self._say_failed)
+                raise
+            rows = rank_rows(fleet)
+            return fleet, rows, rank_columns(fleet, rows)
+
+        self.table.note = f"reading {len(paths)} reports ..." if len(paths) > 1 else "reading ..."
+        self.table.redraw_heading()
+        self.compute_telling("fleet", work, self._show)
+
+    def _say_failed(self) -> None:
+        self.table.note, self.table.empty = "", "could not be read: see the error below"
+        self.table.show_rows((), 0)
+
+    def _show(self, found: Found | None) -> None:
+        if found is None:
+            self._cancelled = True
+            self.table.note = "cancelled: coming back here reads on"
+            self.table.redraw_heading()
+            return
+        fleet, self._rows, columns = found
+        self.fleet = fleet
+        self.table.note = f"{len(fleet.failures)} skipped" if fleet.failures else ""
+        self.table.empty = "no rank in these reports"
+        self.table.show_rows(columns, len(self._rows), row=self._front())
+        lines = [f"skipped: {visible(f.path)}: {f.reason.splitlines()[0]}" for f in fleet.failures]
+        self.query_one("#notes", LinePane).show([[(line, 0)] for line in (*lines, *fleet.notes)])
+        if fleet.failures:
+            self.app.say(f"{len(fleet.failures)} of {len(self._paths)} reports skipped: see notes")
+        self._show_map()
+
+    def _front(self) -> int | None:
+        """The first row of the report in front."""
+        front = str(self.session.path.absolute())
+        members = self.fleet.members if self.fleet else ()
+        return next((n for n, r in enumerate(self._rows) if members[r.member].path == front), None)
+
+    def _show_map(self) -> None:
+        fleet = self.fleet
+        names = map_names(fleet) if fleet else []
+        if fleet is None or not names:
+            self.heat.show(None)
+            self.heat.heading("Heat map: no GPU work in these reports")
+            return
+        name = self.map if self.map in names else names[0]
+
+        def done(shown: HeatMap) -> None:
+            self.heat.show(shown)
+            self._follow(self.table.row)
+
+        self.compute("map", lambda: heat_map(fleet, name, BINS), done)
+
+    # Table and map together -------------------------------------------------------------------
+
+    def on_grid_moved(self, message: Grid.Moved) -> None:
+        """The map follows the table."""
+        self._follow(message.row)
+
+    def _follow(self, row: int | None) -> None:
+        shown = self.heat.shown
+        if row is None or shown is None or row >= len(self._rows):
+            return
+        wanted = self._rows[row]
+        key = (wanted.member, wanted.device)
+        place = next((n for n, r in enumerate(shown.rows) if r == key), None)
+        if place is not None:
+            self.heat.put_row(place)
+
+    def on_heat_pane_moved(self, message: HeatPane.Moved) -> None:
+        """The table follows the map."""
+        row = self._row_of(message.row)
+        position = None if row is None else self.table.position_of(row)
+        if position is not None:
+            self.table.put_cursor(position)
+
+    def _row_of(self, map_row: int) -> int | None:
+        """Row of the table for a row of the map; None for a GPU metric."""
+        shown = self.heat.shown
+        key = shown.rows[map_row] if shown is not None else None
+        if key is None:
+            return None
+        return next((n for n, r in enumerate(self._rows) if (r.member, r.device) == key), None)
+
+    # Going there ------------------------------------------------------------------------------
+
+    def on_grid_opened(self, message: Grid.Opened) -> None:
+        """The rank's report, at the time under the map's cursor if it was moved."""
+        self._open(self._rows[message.row].member, self.heat.window())
+
+    def on_heat_pane_opened(self, message: HeatPane.Opened) -> None:
+        """The rank's report at that time."""
+        row = self._row_of(message.row)
+        if row is None:
+            self.app.say("a GPU metric belongs to no single rank")
+        else:
+            self._open(self._rows[row].member, message.window)
+
+    def _open(self, place: int, window: tuple[int, int] | None) -> None:
+        """Brings a rank's report to the front, on the timeline, restricted to its process."""
+        assert self.fleet is not None
+        member = self.fleet.members[place]
+        self.app.open_path(Path(member.path))
+        changes: dict[str, Any] = {}
+        if window is not None:
+            start, end = window[0] - member.offset, window[1] - member.offset
+            changes["window"] = Window(start, end)
+        if len(member.report.processes) > 1:
+            only = frozenset((member.process.process,))
+            changes["filter"] = replace(self.state.filter, processes=only)
+        screen = "timeline" if self.app.handler("view.timeline") else "overview"
+        self.app.show(screen, **changes)
+        self.app.say(f"rank {member.rank}: F7 goes back to the fleet")
+
+    # Maps -------------------------------------------------------------------------------------
+
+    def action_fleet_map(self) -> None:
+        """The next heat map."""
+        self._turn(1)
+
+    def action_fleet_map_back(self) -> None:
+        """The heat map before."""
+        self._turn(-1)
+
+    def _turn(self, step: int) -> None:
+        names = map_names(self.fleet) if self.fleet else []
+        if names:
+            here = names.index(self.map) if self.map in names else 0
+            self.map = names[(here + step) % len(names)]
+            self._show_map()

@@ -1,0 +1,1 @@
+"""The kernels screen: ``screen`` puts it together."""

@@ -1,0 +1,265 @@
+"""Columns of the kernels screen: groups of GPU work, and the instances of one of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nsys_tui.analysis.kernel_table import (
+    PARTS,
+    GroupBy,
+    operation_names,
+    shape_text,
+    stream_labels,
+)
+from nsys_tui.analysis.launches import launches
+from nsys_tui.model.categories import OpKind
+from nsys_tui.render.cells import category_ink, style
+from nsys_tui.render.spark import sparkline
+from nsys_tui.ui.times import moment_text
+from nsys_tui.ui.widgets.table.columns import (
+    Drawn,
+    Numbers,
+    Texts,
+    Written,
+    numbers,
+    strings,
+    texts,
+)
+from nsys_tui.units import format_bytes, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.kernel_table import KernelTable
+    from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
+    from nsys_tui.model.report import Report
+    from nsys_tui.render.glyphs import Glyphs
+    from nsys_tui.state import Display
+    from nsys_tui.ui.widgets.table.columns import TableColumn
+
+NARROW_WHEN = PARTS // 2
+
+
+def duration(ns: float) -> str:
+    """A duration of at most 8 cells: ``1.143 s``, ``690.1 ms``."""
+    return format_duration(round(ns))
+
+
+def group_columns(
+    table: KernelTable, report: Report, glyphs: Glyphs, wide: bool
+) -> tuple[TableColumn, ...]:
+    """Columns of grouped GPU work.
+
+    Args:
+        table: the groups.
+        report: the report they are of.
+        glyphs: characters of the sparkline.
+        wide: draws ``when`` at full width.
+    """
+
+    def time(header: str, values: NDArray[Any], **options: Any) -> Numbers:
+        return numbers(header, 8, values, duration, **options)
+
+    inks = [style(category_ink(int(code))) for code in table.category]
+    return (
+        numbers("%", 5, 100 * table.share, "{:.1f}".format),
+        time("total", table.total),
+        _calls(table),
+        time("avg", table.mean),
+        time("med", table.median, extra=True),
+        time("p99", table.p99),
+        time("min", table.min, extra=True),
+        time("max", table.max, extra=True),
+        time("stddev", table.std, extra=True),
+        _when(table, glyphs, PARTS if wide else NARROW_WHEN, inks.__getitem__),
+        strings("GPU", 5, [_devices(report, places) for places in table.devices], extra=True),
+        strings("stream", 7, [_streams(report, places) for places in table.streams], extra=True),
+        texts(
+            str(table.by),
+            20,
+            np.arange(len(table)),
+            table.labels,
+            grow=True,
+            kernels=table.by in (GroupBy.NAME, GroupBy.SHAPE),
+            ink=inks.__getitem__,
+        ),
+    )
+
+
+def _calls(table: KernelTable) -> TableColumn:
+    """Operations that start in the window, and how many more reach into it."""
+    straddles = bool(table.straddling.any())
+
+    def pair(row: int) -> tuple[int, int]:
+        return int(table.count[row]), int(table.straddling[row])
+
+    def write(value: Any) -> str:
+        count, more = value if isinstance(value, tuple) else (int(value), 0)
+        return f"{count:,}" + (f" +{more:,}" if more else "")
+
+    header, width = ("calls +straddling", 17) if straddles else ("calls", 7)
+    return Numbers(header=header, width=width, values=lambda: table.count, at=pair, write=write)
+
+
+def _when(table: KernelTable, glyphs: Glyphs, width: int, ink: Callable[[int], int]) -> TableColumn:
+    """Where in the window the time was spent; sorts by the first work."""
+    merged = table.when.reshape(len(table), width, PARTS // width).sum(axis=2)
+
+    def draw(row: int) -> str:
+        return sparkline(merged[row], glyphs)
+
+    def order() -> NDArray[Any]:
+        first: NDArray[Any] = np.argmax(table.when > 0, axis=1)
+        return first
+
+    return Drawn(header="when", width=width, draw=draw, order=order, ink=ink)
+
+
+def _devices(report: Report, places: Sequence[int]) -> str:
+    numbers_ = [str(report.devices[place].number) for place in places]
+    return _few(["?" if number == "None" else number for number in numbers_], 3)
+
+
+def _streams(report: Report, places: Sequence[int]) -> str:
+    return _few([str(i) for i in sorted({report.streams[place].id for place in places})], 2)
+
+
+def _few(parts: Sequence[str], most: int) -> str:
+    """``0,1``; of many the first ones and how many more: ``7,13 +4``."""
+    more = len(parts) - most
+    return ",".join(parts) if more <= 0 else f"{','.join(parts[:most])} +{more}"
+
+
+def instance_columns(
+    report: Report,
+    rows: NDArray[np.intp],
+    display: Display,
+    paths: OperationPaths | None,
+) -> tuple[TableColumn, ...]:
+    """Columns of single operations.
+
+    Args:
+        report: the report; launch latency is shown once its API calls are loaded.
+        rows: rows of its operations.
+        display: how names and times are written.
+        paths: NVTX paths, if they are there already.
+    """
+    ops = report.operations
+
+    def started(ns: int) -> str:
+        return moment_text(ns, 1_000, display.time, report, int(ops.start[rows[0]]))
+
+    names = operation_names(ops, display.names)
+    streams = stream_labels(report)
+    columns: list[TableColumn] = [
+        Numbers(
+            header="start",
+            width=15,
+            values=lambda: ops.start[rows],
+            at=lambda i: int(ops.start[rows[i]]),
+            write=started,
+        ),
+        Numbers(
+            header="duration",
+            width=9,
+            values=lambda: np.maximum(ops.end[rows] - ops.start[rows], 0),
+            at=lambda i: max(int(ops.end[rows[i]] - ops.start[rows[i]]), 0),
+            write=duration,
+        ),
+        _coded("stream", 17, ops.stream, rows, streams),
+        *_launch_columns(report, rows),
+    ]
+    if paths is not None:
+        columns.append(_path_column(paths, rows))
+    columns.append(_coded("name", 12, ops.name, rows, names, grow=True, kernels=True, extra=True))
+    return tuple(columns)
+
+
+def _coded(
+    header: str,
+    width: int,
+    codes: NDArray[np.integer],
+    rows: NDArray[np.intp],
+    labels: Sequence[str],
+    **options: Any,
+) -> Texts:
+    return Texts(
+        header=header,
+        width=width,
+        codes=lambda: codes[rows],
+        at=lambda i: int(codes[rows[i]]),
+        labels=labels,
+        **options,
+    )
+
+
+def _launch_columns(report: Report, rows: NDArray[np.intp]) -> list[TableColumn]:
+    """Launch shape of kernels, bytes of copies, latency where the calls are loaded."""
+    ops = report.operations
+    first = rows[:1]
+    columns: list[TableColumn] = []
+    if len(first) and ops.kind[first[0]] == OpKind.KERNEL:
+        # Drawing must not wait for the file: without the shapes there is no column.
+        if report.loaded("launch_attributes"):
+            columns.append(_shape_column(report, rows))
+    else:
+        columns.append(
+            Numbers(
+                header="bytes",
+                width=9,
+                values=lambda: ops.bytes[rows],
+                at=lambda i: int(ops.bytes[rows[i]]),
+                write=format_bytes,
+            )
+        )
+    if report.loaded("api"):
+        columns.append(
+            Numbers(
+                header="latency",
+                width=9,
+                values=lambda: _latency(report, rows),
+                at=lambda i: float(_latency(report, rows[i : i + 1])[0]),
+                write=duration,
+                extra=True,
+            )
+        )
+    return columns
+
+
+def _latency(report: Report, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    found = launches(report, rows)
+    return np.where(found.called, found.latency.astype(np.float64), np.nan)
+
+
+def _shape_column(report: Report, rows: NDArray[np.intp]) -> TableColumn:
+    def shape(row: int) -> tuple[int, ...]:
+        launch = report.launch_attributes
+        return (*launch.grid[row].tolist(), *launch.block[row].tolist())
+
+    def write(place: int) -> str:
+        return shape_text(shape(int(rows[place])))
+
+    def load() -> tuple[NDArray[np.integer], list[str]]:
+        launch = report.launch_attributes
+        both = np.ascontiguousarray(np.hstack((launch.grid[rows], launch.block[rows])), np.int32)
+        packed = both.view(np.dtype((np.void, both.dtype.itemsize * 6))).reshape(-1)
+        distinct, codes = np.unique(packed, return_inverse=True)
+        shapes = distinct.view(np.int32).reshape(-1, 6).tolist()
+        return codes, [shape_text(tuple(own)) for own in shapes]
+
+    return Written(header="grid x block", width=20, write=write, load=load, extra=True)
+
+
+def _path_column(paths: OperationPaths, rows: NDArray[np.intp]) -> TableColumn:
+    def write(place: int) -> str:
+        return paths.text(int(paths.node[rows[place]]))
+
+    def load() -> tuple[NDArray[np.integer], list[str]]:
+        distinct, codes = np.unique(paths.node[rows], return_inverse=True)
+        return codes, [paths.text(node) for node in distinct.tolist()]
+
+    return Written(header="NVTX path", width=24, write=write, load=load, extra=True, grow=True)

@@ -1,0 +1,167 @@
+"""KernelDetail: what the kernels screen shows about the group of GPU work under the cursor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from nsys_tui.analysis.kernel_facts import KernelFacts, kernel_facts
+from nsys_tui.analysis.nvtx.operation_paths import OperationPaths, operation_paths
+from nsys_tui.model.categories import Category
+from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.render.spark import Histogram, histogram
+from nsys_tui.ui.latest import Latest
+from nsys_tui.ui.screens.base import ReportScreen
+from nsys_tui.ui.screens.kernels import panes
+from nsys_tui.ui.screens.kernels.columns import instance_columns
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.table import VirtualTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.kernel_table import KernelTable
+
+SLOW_FROM = 1_000_000
+"""Operations from which facts take so long that waiting for them is told."""
+
+
+@dataclass(frozen=True, eq=False)
+class Detail:
+    """What is seen at once about one row."""
+
+    found: KernelTable
+    group: int
+    rows: NDArray[np.intp]
+    """Its operations."""
+    longest: int
+    """The longest of them."""
+    durations: Histogram
+
+
+class Told(NamedTuple):
+    """What comes later about a row, because API calls and ranges are looked through."""
+
+    detail: Detail
+    facts: KernelFacts
+    paths: OperationPaths
+
+
+class KernelDetail(ReportScreen):
+    """Durations, instances and facts of a group; the screen itself shows which groups there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: KernelTable | None = None
+        self.detail: Detail | None = None
+        self._looking: Latest[Detail] = Latest(self, "detail", self._show_detail)
+        self._telling: Latest[Told] = Latest(self, "facts", self._show_told)
+        self._known_paths: OperationPaths | None = None
+        self._shown: tuple[KernelTable, int] | None = None
+
+    @property
+    def table(self) -> VirtualTable:
+        """The groups."""
+        return self.query_one("#kernels", VirtualTable)
+
+    @property
+    def instances(self) -> VirtualTable:
+        """The instances of the current group."""
+        return self.query_one("#instances", VirtualTable)
+
+    def forget(self) -> None:
+        """Another report: nothing is known of it."""
+        self.found = self.detail = self._known_paths = self._shown = None
+        self._looking.reset()
+        self._telling.reset()
+
+    def _paths(self) -> OperationPaths:
+        report = self.report
+        assert report is not None
+        return self.session.memo("operation_paths", lambda: operation_paths(report))
+
+    def _look(self, group: int) -> None:
+        """Looks at a group; while one look is under way, only the last wish is kept."""
+        if self.found is not None:
+            width = self.query_one("#histogram", LinePane).size.width
+            work = partial(self._find_detail, self.found, group, panes.bins_for(width))
+            self._looking.ask(work)
+
+    def _find_detail(self, found: KernelTable, group: int, bins: int) -> Detail:
+        assert self.report is not None
+        ops, rows = self.report.operations, found.instances(group)
+        durations = np.maximum(ops.end[rows] - ops.start[rows], 0)
+        longest = int(rows[np.argmax(durations)])
+        return Detail(found, group, rows, longest, histogram(durations, bins))
+
+    def _show_detail(self, detail: Detail) -> None:
+        if detail.found is not self.found:
+            return
+        self.detail = detail
+        pane = self.query_one("#histogram", LinePane)
+        pane.heading(f"Durations of {len(detail.rows):,} (log)")
+        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        pane.show_built(lambda _: panes.histogram_lines(detail.durations, pane.size.height, glyphs))
+        self._show_instances(detail)
+        self._tell(detail)
+
+    def _tell(self, detail: Detail) -> None:
+        """Collects the facts; on a large report they come later than what is seen at once."""
+        if not self.session.finished:
+            self._show_facts(detail, "reading API calls and ranges ...")
+            return
+        if len(detail.found.codes) > SLOW_FROM:
+            self._show_facts(detail, "computing ...")
+        self._telling.ask(partial(self._find_facts, detail))
+
+    def _find_facts(self, detail: Detail) -> Told:
+        assert self.report is not None
+        paths = self._paths()
+        return Told(detail, kernel_facts(self.report, detail.rows, paths), paths)
+
+    def _show_told(self, told: Told) -> None:
+        if told.detail is not self.detail:
+            return
+        self._show_facts(told.detail, told.facts)
+        if self._known_paths is None:
+            self._known_paths = told.paths
+            self._show_instances(told.detail)
+
+    def _clear_detail(self) -> None:
+        for pane in self.query(LinePane):
+            pane.show([])
+        self.instances.title = "Instances"
+        self.instances.show_rows((), 0)
+
+    def _show_facts(self, detail: Detail, facts: KernelFacts | str) -> None:
+        report, found, group = self.report, detail.found, detail.group
+        assert report is not None
+        pane = self.query_one("#facts", LinePane)
+        pane.heading(found.labels[group])
+        if isinstance(facts, str):
+            pane.show([[(facts, panes.MUTED)]])
+            return
+        devices = ", ".join(report.devices[place].label for place in found.devices[group])
+        ids = sorted({report.streams[place].label for place in found.streams[group]})
+        where = f"{devices}  {', '.join(ids[:6])}" + (f" +{len(ids) - 6}" if len(ids) > 6 else "")
+        note = ""
+        if found.straddling[group]:
+            note = f"+{found.straddling[group]:,} straddling: began before this window"
+        if found.category[group] == Category.GRAPH:
+            note = "graphs traced as a whole: no figures of the kernels inside"
+        pane.show_built(lambda width: panes.fact_lines(facts, where, width, note))
+
+    def _show_instances(self, detail: Detail) -> None:
+        """The instances; columns of what is not loaded yet come later."""
+        report = self.report
+        assert report is not None
+        paths = self._known_paths
+        columns = instance_columns(report, detail.rows, self.state.display, paths)
+        self.instances.title = "Instances"
+        same = self._shown == (detail.found, detail.group)
+        row = self.instances.row if same else None
+        self._shown = (detail.found, detail.group)
+        self.instances.show_rows(columns, len(detail.rows), row=row)

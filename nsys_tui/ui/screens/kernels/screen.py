@@ -1,0 +1,299 @@
+"""Kernels: GPU work grouped in a table, with the instances and facts of a row below it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from textual.containers import Horizontal
+
+from nsys_tui.analysis.kernel_table import GroupBy, KernelTable, kernel_table
+from nsys_tui.analysis.timeline.events import find
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.events import Operations
+from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.state import cycled
+from nsys_tui.ui.evidence import show_on_timeline
+from nsys_tui.ui.keymap import bindings
+from nsys_tui.ui.scoping import report_scope, same_scope
+from nsys_tui.ui.screens.kernels.columns import group_columns
+from nsys_tui.ui.screens.kernels.detail import KernelDetail
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.actions import GROUP, INSTANCES, TABLE, WHOLE
+from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from textual import events
+
+    from nsys_tui.state import Selection, ViewState
+    from nsys_tui.ui.widgets.table.grid import Grid
+
+ACTIONS = (*TABLE, GROUP, INSTANCES, WHOLE)
+
+WIDE = 120
+"""Columns from which instances stand beside the histogram."""
+
+
+@dataclass(frozen=True)
+class KernelsView:
+    """How the screen looked, for the history."""
+
+    by: GroupBy
+    table: TableView
+    instances: TableView | None
+    """Set while the instances had the focus."""
+
+
+class KernelsScreen(KernelDetail):
+    """GPU work by name and in other groups."""
+
+    SCREEN = "kernels"
+    ACTIONS = ACTIONS
+    BINDINGS: ClassVar[list[Any]] = [*bindings(ACTIONS)]
+    AUTO_FOCUS = "#kernels"
+    DEFAULT_CSS: ClassVar[str] = """
+    KernelsScreen #kernels { height: 1fr; }
+    KernelsScreen #lower { height: 7; }
+    KernelsScreen #histogram, KernelsScreen #facts { width: 1fr; }
+    KernelsScreen #instances { width: 1fr; display: none; }
+    KernelsScreen.-medium #lower { height: 10; }
+    KernelsScreen.-tall #lower { height: 13; }
+    KernelsScreen.-instances #lower { height: 2fr; }
+    KernelsScreen.-instances #histogram, KernelsScreen.-instances #facts { display: none; }
+    KernelsScreen.-instances #instances { display: block; }
+    KernelsScreen.-wide #instances, KernelsScreen.-xwide #instances { display: block; }
+    KernelsScreen.-wide #histogram, KernelsScreen.-xwide #histogram { display: block; }
+    KernelsScreen.-wide #facts, KernelsScreen.-xwide #facts { display: block; }
+    KernelsScreen.-wide #instances, KernelsScreen.-xwide #instances { width: 5fr; }
+    KernelsScreen.-wide #histogram, KernelsScreen.-xwide #histogram { width: 4fr; }
+    KernelsScreen.-wide #facts, KernelsScreen.-xwide #facts { width: 5fr; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by = GroupBy.NAME
+        self._pending: KernelsView | None = None
+        self._wide = False
+
+    def body(self) -> Iterable[Any]:
+        """The table above, what belongs to its current row below."""
+        yield VirtualTable("Kernels", empty="reading GPU work ...", share_filter=True, id="kernels")
+        yield Horizontal(
+            LinePane("Durations", id="histogram"),
+            VirtualTable("Instances", id="instances"),
+            LinePane("Facts", id="facts"),
+            id="lower",
+        )
+
+    # What changed -----------------------------------------------------------------------------
+
+    def show_report(self) -> None:
+        """A new report: nothing is known yet."""
+        self._pending = None
+        self.forget()
+        self.table.empty = "reading GPU work ..."
+        self.table.show_rows((), 0)
+        self._clear_detail()
+
+    def part_loaded(self, part: str) -> None:
+        """The table needs the operations alone."""
+        if part == "operations":
+            self._compute()
+
+    def load_finished(self) -> None:
+        """Facts need API calls and ranges too."""
+        if self.detail is not None:
+            self._tell(self.detail)
+
+    def state_changed(self, old: ViewState, new: ViewState) -> None:
+        """Window, scope and names change the rows; a selection moves the cursor."""
+        if self.found is None:
+            return
+        if not same_scope(old, new) or old.display.names != new.display.names:
+            self._compute()
+        elif old.display.time != new.display.time and self.detail is not None:
+            self._show_instances(self.detail)
+        if old.filter.pattern != new.filter.pattern:
+            self.table.filter_by(new.filter.pattern)
+        if old.selection != new.selection and new.selection is not None:
+            self._go_to(new.selection)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """The sparkline column has two widths."""
+        wide = event.size.width >= WIDE
+        if wide != self._wide:
+            self._wide = wide
+            if self.found is not None:
+                self._show(self.found)
+        elif self.detail is not None and self.table.row is not None:
+            self._look(self.table.row)
+
+    # The table --------------------------------------------------------------------------------
+
+    def _compute(self) -> None:
+        report, state, by = self.report, self.state, self.by
+        if report is None or not self.session.exact:
+            return
+        scope, names = report_scope(report, state), state.display.names
+        self.table.busy = "grouping"
+        if self.found is None:
+            self.table.empty = "grouping GPU work ..."
+            self.table.refresh()
+        self.table.redraw_heading()
+
+        def work() -> KernelTable:
+            paths = self._paths() if by is GroupBy.RANGE else None
+            return kernel_table(report, by, scope, style=names, paths=paths)
+
+        self.compute("table", work, self._show_fresh)
+
+    def _show_fresh(self, found: KernelTable) -> None:
+        first = self.found is None
+        self._show(found)
+        if self._pending is not None:
+            view, self._pending = self._pending, None
+            self.restore(view)
+        elif first and self.state.selection is not None:
+            self._go_to(self.state.selection)
+
+    def _show(self, found: KernelTable) -> None:
+        """Fills the table; the cursor stays on the group of the same name."""
+        report = self.report
+        if report is None:
+            return
+        place = self.table.row
+        here = self.found.labels[place] if self.found and place is not None else None
+        self.found = found
+        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        columns = group_columns(found, report, glyphs, self._wide)
+        self.table.busy = ""
+        self.table.note = f"group: {found.by}"
+        self.table.empty = self._why_empty()
+        arrangement = self.table.arrangement
+        headers = {str(by) for by in GroupBy}
+        if arrangement.sort in headers:
+            arrangement = replace(arrangement, sort=str(found.by))
+        if not arrangement.sort:
+            arrangement = replace(arrangement, sort="total", descending=True)
+        self.table.arrangement = replace(arrangement, pattern=self.state.filter.pattern)
+        row = found.labels.index(here) if here in found.labels else None
+        self.table.show_rows(columns, len(found), row=row)
+        if not len(found):
+            self._clear_detail()
+
+    def _why_empty(self) -> str:
+        report = self.report
+        if report is None:
+            return ""
+        if len(report.operations):
+            return "no GPU work in this window: 0 shows the whole trace"
+        return report.lacks(Capability.KERNELS) or "no GPU work in this report"
+
+    def _go_to(self, selection: Selection) -> None:
+        """Puts the cursor on the group of a kernel name or of a selected operation."""
+        if self.found is None or self.report is None:
+            return
+        group: int | None = None
+        if selection.kind == "kernel_name" and selection.key:
+            labels = self.found.labels
+            name = str(selection.key[0])
+            group = labels.index(name) if name in labels else None
+        elif (hit := find(self.report, selection.kind, selection.key)) is not None:
+            events, row = hit
+            group = self._group_of(row) if isinstance(events, Operations) else None
+        if group is not None:
+            position = self.table.position_of(group)
+            if position is not None:
+                self.table.put_cursor(position)
+
+    def _group_of(self, row: int) -> int | None:
+        assert self.found is not None
+        rows = self.found.rows
+        place = row if isinstance(rows, slice) else int(np.searchsorted(rows, row))
+        if not isinstance(rows, slice) and (place >= len(rows) or rows[place] != row):
+            return None
+        return int(self.found.codes[place])
+
+    # The row ----------------------------------------------------------------------------------
+
+    def on_grid_moved(self, message: Grid.Moved) -> None:
+        """Another row: its instances and facts."""
+        if message.grid is self.table and message.row is not None:
+            self._look(message.row)
+
+    # Actions ----------------------------------------------------------------------------------
+
+    def action_table_group(self) -> None:
+        """Groups by the next criterion."""
+        self.by = cycled(self.by)
+        if self.by is GroupBy.RANGE and not self.session.finished:
+            self.by = cycled(self.by)
+        self._compute()
+
+    def action_table_instances(self) -> None:
+        """Goes to the instances of the row, or back."""
+        if self.instances.has_focus:
+            self.action_nav_escape()
+        elif self.found is not None and len(self.found):
+            self.add_class("-instances")
+            self.call_after_refresh(self.instances.focus)
+
+    def action_nav_escape(self) -> None:
+        """Leaves the instances."""
+        self.remove_class("-instances")
+        self.table.focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Escape is the screen's only while the instances are open."""
+        if action == "nav_escape":
+            open_now = self.instances.has_focus or self.has_class("-instances")
+            return open_now and self.app.error is None and self.maximized is None
+        if action == "timeline_whole":
+            return self.state.window is not None
+        return super().check_action(action, parameters)
+
+    def action_timeline_whole(self) -> None:
+        """The whole trace again."""
+        self.app.show(self.SCREEN, window=None)
+
+    def on_grid_opened(self, message: Grid.Opened) -> None:
+        """Shows the longest instance of a row, or the chosen one, on the timeline."""
+        report, found = self.report, self.found
+        if report is None or found is None:
+            return
+        detail = self.detail
+        if message.grid is self.instances and detail is not None:
+            row = int(detail.rows[message.row])
+        elif detail is not None and (detail.found, detail.group) == (found, message.row):
+            row = detail.longest
+        else:
+            rows = found.instances(message.row)
+            length = report.operations.end[rows] - report.operations.start[rows]
+            row = int(rows[np.argmax(length)])
+        show_on_timeline(self.app, report.operations, row)
+
+    def on_virtual_table_filtered(self, message: VirtualTable.Filtered) -> None:
+        """The filter is shared by all screens."""
+        shared = replace(self.state.filter, pattern=message.pattern)
+        self.app.set_state(replace(self.state, filter=shared))
+
+    def view(self) -> KernelsView:
+        """Grouping, sort, scroll and cursor."""
+        inner = self.instances.view() if self.instances.has_focus else None
+        return KernelsView(self.by, self.table.view(), inner)
+
+    def restore(self, view: Any) -> None:
+        """Takes them up again, at once or when the rows are there."""
+        if not isinstance(view, KernelsView):
+            return
+        if self.found is None or self.by is not view.by:
+            self.by, self._pending = view.by, view
+            self._compute()
+            return
+        self.table.restore(view.table)
+        if view.instances is not None:
+            self.action_table_instances()
+            self.instances.restore(view.instances)

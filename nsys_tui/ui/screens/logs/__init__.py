@@ -1,0 +1,1 @@
+"""The logs screen: ``screen`` puts it together."""

@@ -1,0 +1,68 @@
+"""A ``Table`` of the text outputs as columns of the virtual table, whatever its units."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.names import cell_len, visible
+from nsys_tui.ui.widgets.table.columns import numbers, strings
+from nsys_tui.units import format_bytes, format_count, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.table import Values
+    from nsys_tui.ui.widgets.table.columns import TableColumn
+
+WIDEST: Final = 44
+"""Cells of a text column at most; the last one takes what is left."""
+_MEASURED: Final = 2_000
+"""Rows that decide about a width."""
+
+_WRITE: Final[dict[Unit, Callable[[Any], str]]] = {
+    Unit.NS: lambda value: format_duration(round(value)),
+    Unit.BYTES: lambda value: format_bytes(round(value)),
+    Unit.COUNT: lambda value: format_count(round(value)),
+    Unit.PERCENT: lambda value: f"{value:.1f}%",
+}
+
+
+def columns_of(table: Table) -> tuple[TableColumn, ...]:
+    """Columns for a ``VirtualTable`` of the same rows."""
+    last = len(table.columns) - 1
+    return tuple(
+        _column(column, values, grow=place == last)
+        for place, (column, values) in enumerate(zip(table.columns, table.data, strict=True))
+    )
+
+
+def _column(column: Column, values: Values, *, grow: bool) -> TableColumn:
+    if column.is_text:
+        texts = ["-" if value is None else visible(str(value)) for value in values]
+        width = min(WIDEST, _widest(column.header, texts[:_MEASURED]))
+        return strings(column.header, width, texts, grow=grow)
+    write = _WRITE.get(column.unit, lambda value: f"{value:,.{column.decimals}f}")
+    array = _numbers(values)
+    shown = [write(value) for value in array[:_MEASURED].tolist() if value == value]
+    return numbers(column.header, _widest(column.header, shown), array, write)
+
+
+def _numbers(values: Values) -> NDArray[Any]:
+    """The values as an array; exact integers where all are known and small enough."""
+    if isinstance(values, np.ndarray):
+        return values
+    listed = list(values)
+    if any(value is None for value in listed):
+        return np.array([np.nan if value is None else float(value) for value in listed], float)
+    whole = all(isinstance(value, int) and abs(value) < 2**62 for value in listed)
+    return np.array(listed, np.int64 if whole else np.float64)
+
+
+def _widest(header: str, texts: list[str]) -> int:
+    # One cell more for the mark of the sorted column.
+    return max([cell_len(header) + 1, *map(cell_len, texts)])

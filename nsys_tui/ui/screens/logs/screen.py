@@ -1,0 +1,213 @@
+"""Logs: what NCCL, trainer and MPI logs say, and which collective was which kernel."""
+
+from __future__ import annotations
+
+import textwrap
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from textual.containers import Horizontal, Vertical
+
+from nsys_tui.errors import NsysTuiError
+from nsys_tui.names import visible
+from nsys_tui.render.cells import Ink, style
+from nsys_tui.ui.dialogs.picker import Picker
+from nsys_tui.ui.evidence import show_on_timeline
+from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.messages import Failed
+from nsys_tui.ui.screens.base import ReportScreen
+from nsys_tui.ui.screens.logs.columns import columns_of
+from nsys_tui.ui.screens.logs.files import entries, expand
+from nsys_tui.ui.screens.logs.found import (
+    JOINED,
+    find_collectives,
+    open_logs,
+    section_table,
+    sections,
+)
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.actions import TABLE
+from nsys_tui.ui.widgets.table.table import VirtualTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nsys_tui.analysis.nccl.result import Collectives
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.model.table import Table
+    from nsys_tui.ui.screens.logs.found import Opened
+    from nsys_tui.ui.widgets.table.grid import Grid
+
+ACTIONS = (
+    Action("report.open", ("o",), "open logs", "open NCCL, trainer or MPI logs", 1),
+    *TABLE,
+)
+
+MUTED: Final = style(Ink.MUTED)
+NOTHING: Final = (
+    "no log is open: o opens NCCL, trainer or MPI logs; what NCCL has to write:",
+    "NCCL_DEBUG=INFO  NCCL_DEBUG_SUBSYS=INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV",
+    "NCCL_DEBUG_FILE=nccl.%h.%p.log, one file per process",
+)
+
+
+class LogsScreen(ReportScreen):
+    """Sections at the left, the table of the chosen one at the right, its notes below."""
+
+    SCREEN = "logs"
+    ACTIONS = ACTIONS
+    BINDINGS: ClassVar = bindings(ACTIONS)
+    AUTO_FOCUS = "#sections"
+    DEFAULT_CSS: ClassVar[str] = """
+    LogsScreen #sections { width: 17; height: 1fr; }
+    LogsScreen #right { width: 1fr; height: 1fr; }
+    LogsScreen #table { height: 1fr; }
+    LogsScreen #notes { height: 5; }
+    LogsScreen.-tall #notes { height: 9; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: Opened | None = None
+        self.joined: Collectives | None = None
+        self.section = ""
+        self._tables: dict[str, Table] = {}
+
+    def body(self) -> Iterable[Any]:
+        """Sections, table and notes."""
+        yield Horizontal(
+            LinePane("Logs", id="sections", always_cursor=True),
+            Vertical(
+                VirtualTable("", empty="", id="table"),
+                LinePane("Notes", id="notes"),
+                id="right",
+            ),
+        )
+
+    @property
+    def table(self) -> VirtualTable:
+        """The table of the section."""
+        return self.query_one("#table", VirtualTable)
+
+    # What changed -----------------------------------------------------------------------------
+
+    def show_report(self) -> None:
+        """Another report: the logs stay, their join is made anew."""
+        self.joined = None
+        self._refill()
+
+    def load_finished(self) -> None:
+        """Kernels, calls and ranges are there: the join can be made."""
+        self._join()
+
+    def _join(self) -> None:
+        report, opened = self.report, self.opened
+        if report is None or not self.session.finished:
+            return
+        self._busy("joining with the report")
+        self.compute("join", partial(find_collectives, report, opened), self._take_joined)
+
+    def _take_joined(self, joined: Collectives) -> None:
+        self.joined = joined
+        self._refill()
+
+    # Sections ---------------------------------------------------------------------------------
+
+    def _busy(self, what: str) -> None:
+        self.table.busy = what
+        self.table.redraw_heading()
+
+    def _refill(self) -> None:
+        """Lists the sections there are now; the chosen one stays chosen if it is still there."""
+        self._busy("")
+        self._tables.clear()
+        names = sections(self.opened, self.joined)
+        pane = self.query_one("#sections", LinePane)
+        if self.section in names:
+            pane.cursor = names.index(self.section)
+        pane.show([[(f" {name}", 0)] for name in names], names)
+        if not names:
+            self.section = ""
+            self.table.title, self.table.empty = "Logs", NOTHING[0].partition(";")[0]
+            self.table.show_rows((), 0)
+            self._show_notes(NOTHING)
+        else:
+            self._choose(names[min(pane.cursor, len(names) - 1)])
+
+    def on_line_pane_moved(self, message: LinePane.Moved) -> None:
+        """Shows the section under the cursor."""
+        name = message.choice
+        if message.pane.id == "sections" and isinstance(name, str) and name != self.section:
+            self._choose(name)
+
+    def on_line_pane_chosen(self, message: LinePane.Chosen) -> None:
+        """Enter on a section goes into its table."""
+        if message.pane.id == "sections":
+            self.table.focus()
+
+    def _choose(self, name: str) -> None:
+        self.section = name
+        if name in self._tables:
+            self._show(name, self._tables[name])
+            return
+        work = partial(section_table, name, self.opened, self.joined)
+        self.compute("section", work, partial(self._show, name))
+
+    def _show(self, name: str, table: Table | None) -> None:
+        if name != self.section or table is None:
+            return
+        self._tables[name] = table
+        self.table.title, self.table.empty = table.title, "none"
+        self.table.show_rows(columns_of(table), len(table))
+        joined = self.joined.notes if self.joined is not None and name in JOINED else ()
+        self._show_notes(dict.fromkeys((*table.notes, *joined)))
+
+    def _show_notes(self, notes: Iterable[str]) -> None:
+        texts = [visible(note) for note in notes]
+
+        def build(width: int) -> list[list[tuple[str, int]]]:
+            return [
+                [(line, MUTED)] for text in texts for line in textwrap.wrap(text, max(10, width))
+            ]
+
+        self.query_one("#notes", LinePane).show_built(build)
+
+    # Files ------------------------------------------------------------------------------------
+
+    def action_report_open(self) -> None:
+        """Asks for logs: one file, a folder, or a pattern for one per rank."""
+        folders = [Path.cwd(), self.session.path.parent]
+        title = "Open logs: choose, or type a file, folder or pattern"
+        self.app.push_screen(Picker(title, entries(folders), free=True), self._picked)
+
+    def _picked(self, text: str | None) -> None:
+        if text:
+            try:
+                self.open(expand(text))
+            except NsysTuiError as error:
+                self.app.post_message(Failed(error))
+
+    def open(self, paths: list[Path]) -> None:
+        """Reads logs in a worker and shows them."""
+        self._busy(f"reading {len(paths)} log{'s' * (len(paths) > 1)}")
+
+        def work(progress: Progress) -> Opened:
+            return open_logs(paths, progress)
+
+        self.compute_telling("read", work, self._take_logs)
+
+    def _take_logs(self, opened: Opened) -> None:
+        self.opened, self.section = opened, "files"
+        self.joined = None
+        self._refill()
+        self._join()
+
+    # Rows -------------------------------------------------------------------------------------
+
+    def on_grid_opened(self, message: Grid.Opened) -> None:
+        """Shows the kernel of a collective on the timeline: that of the rank that came last."""
+        report, joined = self.report, self.joined
+        if self.section != "which kernel" or report is None or joined is None:
+            return
+        show_on_timeline(self.app, report.operations, joined.kernel_row(message.row))

@@ -1,0 +1,1 @@
+"""The NVTX screen: ``screen`` puts it together."""

@@ -1,0 +1,168 @@
+"""Columns of the NVTX screen: the tree, ranges by name, kernels and instances below a range."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nsys_tui.analysis.kernel_table import PARTS
+from nsys_tui.analysis.nvtx.table import share_of_span
+from nsys_tui.model.categories import Category
+from nsys_tui.render.cells import category_ink, style
+from nsys_tui.render.spark import sparkline
+from nsys_tui.ui.times import moment_text
+from nsys_tui.ui.widgets.table.columns import (
+    Drawn,
+    Numbers,
+    Texts,
+    counts,
+    numbers,
+    texts,
+)
+from nsys_tui.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.kernel_table import KernelTable
+    from nsys_tui.analysis.nvtx.table import NvtxTable
+    from nsys_tui.model.events import Int64
+    from nsys_tui.model.report import Report
+    from nsys_tui.render.glyphs import Glyphs
+    from nsys_tui.state import Display
+    from nsys_tui.ui.widgets.table.columns import TableColumn
+
+NARROW_WHEN, WIDE_WHEN = 8, 12
+"""Cells of the sparkline; both divide ``PARTS``."""
+
+
+def duration(ns: float) -> str:
+    """A duration of at most 8 cells."""
+    return format_duration(round(ns))
+
+
+def percent(share: float) -> str:
+    """A share of at most 6 cells."""
+    return f"{100 * share:.1f}%"
+
+
+def tree_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableColumn, ...]:
+    """Name and figures of each node."""
+    tree = table.tree
+    name = texts("range", 26, np.arange(len(table.labels)), table.labels, grow=True)
+    return (
+        name,
+        *_figures(tree.count, tree.host, tree.host_self, tree.gpu, tree.gpu_busy, tree.span),
+        _when(table.when, glyphs, WIDE_WHEN if wide else NARROW_WHEN),
+        *((counts("open", 5, tree.open, extra=True),) if tree.open.any() else ()),
+    )
+
+
+def flat_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableColumn, ...]:
+    """Name and figures of each name, whatever its path."""
+    flat = table.flat
+    labels = [table.names[code] for code in flat.label.tolist()]
+    when = np.array([table.when[nodes].sum(axis=0) for nodes in flat.nodes]).reshape(-1, PARTS)
+    name = texts("range", 26, np.arange(len(labels)), labels, grow=True)
+    return (
+        name,
+        *_figures(flat.count, flat.host, flat.host_self, flat.gpu, flat.gpu_busy, flat.span),
+        _when(when, glyphs, WIDE_WHEN if wide else NARROW_WHEN),
+    )
+
+
+def _figures(
+    count: Int64, host: Int64, own: Int64, gpu: Int64, busy: Int64, span: Int64
+) -> tuple[TableColumn, ...]:
+    share = share_of_span(busy, span)
+    return (
+        counts("count", 7, count),
+        numbers("total", 8, host, duration),
+        numbers("self", 8, own, duration),
+        numbers("GPU", 8, gpu, duration, extra=True),
+        numbers("GPU time", 8, busy, duration, extra=True),
+        numbers("GPU busy", 8, share, percent),
+        numbers("idle", 6, 1 - share, percent),
+    )
+
+
+def _when(when: Int64, glyphs: Glyphs, width: int) -> TableColumn:
+    merged = when.reshape(len(when), width, PARTS // width).sum(axis=2)
+
+    def draw(row: int) -> str:
+        return sparkline(merged[row], glyphs)
+
+    def order() -> NDArray[Any]:
+        first: NDArray[Any] = np.argmax(when > 0, axis=1)
+        return first
+
+    ink = style(category_ink(Category.NVTX))
+    return Drawn(header="when", width=width, draw=draw, order=order, ink=lambda _: ink)
+
+
+def kernel_columns(table: KernelTable) -> tuple[TableColumn, ...]:
+    """GPU work under a range, by name."""
+    inks = [style(category_ink(int(code))) for code in table.category]
+    return (
+        numbers("%", 5, 100 * table.share, "{:.1f}".format),
+        numbers("total", 8, table.total, duration),
+        counts("calls", 7, table.count),
+        texts("name", 14, np.arange(len(table)), table.labels, grow=True, ink=inks.__getitem__),
+        numbers("avg", 8, table.mean, duration, extra=True),
+        numbers("p99", 8, table.p99, duration, extra=True),
+    )
+
+
+def range_columns(
+    report: Report, rows: NDArray[np.intp], display: Display, threads: Sequence[str]
+) -> tuple[TableColumn, ...]:
+    """Single ranges.
+
+    Args:
+        report: the report.
+        rows: rows of its ranges.
+        display: how times are written.
+        threads: name of each thread code of the ranges.
+    """
+    ranges = report.ranges
+
+    def started(ns: int) -> str:
+        return moment_text(ns, 1_000, display.time, report, int(ranges.start[rows[0]]))
+
+    def lasted(ns: int) -> str:
+        return duration(ns)
+
+    return (
+        Numbers(
+            header="start",
+            width=15,
+            values=lambda: ranges.start[rows],
+            at=lambda i: int(ranges.start[rows[i]]),
+            write=started,
+        ),
+        Numbers(
+            header="duration",
+            width=9,
+            values=lambda: ranges.duration[rows],
+            at=lambda i: max(int(ranges.end[rows[i]] - ranges.start[rows[i]]), 0),
+            write=lasted,
+        ),
+        Texts(
+            header="thread",
+            width=16,
+            codes=lambda: ranges.thread[rows],
+            at=lambda i: int(ranges.thread[rows[i]]),
+            labels=threads,
+        ),
+        Texts(
+            header="name",
+            width=16,
+            codes=lambda: ranges.name[rows],
+            at=lambda i: int(ranges.name[rows[i]]),
+            labels=ranges.names,
+            grow=True,
+        ),
+    )

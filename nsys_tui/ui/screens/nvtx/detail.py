@@ -1,0 +1,203 @@
+"""RangeDetail: what the NVTX screen shows about the range under the cursor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_tui.analysis.iterations.finding import Iterations, find_iterations
+from nsys_tui.analysis.kernel_table import KernelTable, kernel_table
+from nsys_tui.analysis.nvtx.steps import StepTimes, step_times
+from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.ui.evidence import show_on_timeline
+from nsys_tui.ui.latest import Latest
+from nsys_tui.ui.screens.base import ReportScreen
+from nsys_tui.ui.screens.nvtx import columns, panes
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.table import VirtualTable
+from nsys_tui.ui.widgets.tree.tree import VirtualTree
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.nvtx.table import NvtxTable
+    from nsys_tui.model.events import Int64
+    from nsys_tui.model.report import Report
+    from nsys_tui.ui.widgets.table.grid import Grid
+
+
+@dataclass(frozen=True, eq=False)
+class Detail:
+    """What is shown about one line."""
+
+    table: NvtxTable
+    row: int
+    instances: NDArray[np.intp]
+    kernels: KernelTable
+    steps: StepTimes
+    found: Iterations
+
+
+class RangeDetail(ReportScreen):
+    """Kernels, iterations and instances of a range; the screen itself shows which ranges exist."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: NvtxTable | None = None
+        self.detail: Detail | None = None
+        self.step: int | None = None
+        """The chosen iteration."""
+        self._looking: Latest[Detail] = Latest(self, "detail", self._show_detail)
+
+    @property
+    def by_path(self) -> VirtualTree:
+        """The ranges by path."""
+        return self.query_one("#tree", VirtualTree)
+
+    @property
+    def by_name(self) -> VirtualTable:
+        """The ranges by name."""
+        return self.query_one("#flat", VirtualTable)
+
+    @property
+    def instances(self) -> VirtualTable:
+        """The instances of the current range."""
+        return self.query_one("#instances", VirtualTable)
+
+    @property
+    def under(self) -> VirtualTable:
+        """The kernels below the current range."""
+        return self.query_one("#under", VirtualTable)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether ranges are listed by name."""
+        return self.has_class("-flat")
+
+    @property
+    def main(self) -> VirtualTree | VirtualTable:
+        """Tree or list, whichever is seen."""
+        return self.by_name if self.is_flat else self.by_path
+
+    def _look(self, row: int) -> None:
+        """Looks at a line; while one look is under way, only the last wish is kept."""
+        if self.found is not None:
+            self._looking.ask(partial(self._find_detail, self.found, row, self._nodes_of_row(row)))
+
+    def _nodes_of_row(self, row: int) -> tuple[Int64, Int64]:
+        """Nodes whose instances, and nodes whose operations, belong to a line."""
+        assert self.found is not None
+        if not self.is_flat:
+            node = np.array([row], np.int64)
+            return node, node
+        flat = self.found.flat
+        every = np.flatnonzero(self.found.trie.label == flat.label[row])
+        return every, flat.nodes[row]
+
+    def _find_detail(self, found: NvtxTable, row: int, nodes: tuple[Int64, Int64]) -> Detail:
+        report = found.report
+        steps = self.session.memo("iterations", lambda: find_iterations(report))
+        rows = found.instances(nodes[0])
+        closed = rows[~report.ranges.open[rows]]
+        kernels = kernel_table(
+            report,
+            scope=found.scope,
+            style=self.state.display.names,
+            among=found.operations(nodes[1]),
+        )
+        return Detail(found, row, rows, kernels, step_times(report, steps, closed), steps)
+
+    def _show_detail(self, detail: Detail) -> None:
+        report = self.report
+        if report is None or detail.table is not self.found:
+            return
+        self.detail = detail
+        if self.step is not None and self.step >= len(detail.steps):
+            self.step = None
+        self._show_steps(detail)
+        kept = self.under.arrangement
+        if not kept.sort:
+            self.under.arrangement = replace(kept, sort="total", descending=True)
+        self.under.empty = "no GPU work was launched in it"
+        self.under.show_rows(columns.kernel_columns(detail.kernels), len(detail.kernels))
+        threads = [thread_text(report, int(tid)) for tid in report.ranges.threads]
+        cells = columns.range_columns(report, detail.instances, self.state.display, threads)
+        self.instances.empty = "no range of its own"
+        self.instances.show_rows(cells, len(detail.instances))
+
+    def _show_steps(self, detail: Detail) -> None:
+        pane = self.query_one("#steps", LinePane)
+        left, right = panes.step_heading(detail.steps, detail.found)
+        pane.heading(f"{self._title_of(detail.row)}  {left}", right)
+        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        pane.show_built(
+            lambda width: panes.step_lines(detail.steps, self.step, width, pane.size.height, glyphs)
+        )
+
+    def _title_of(self, row: int) -> str:
+        found = self.found
+        if found is None:
+            return ""
+        if self.is_flat:
+            return found.names[int(found.flat.label[row])]
+        path = [found.labels[row]]
+        above = int(found.trie.parent[row])
+        return f"{found.labels[above]} / {path[0]}" if above > 0 else path[0]
+
+    def _clear_detail(self) -> None:
+        self.detail = None
+        self.query_one("#steps", LinePane).show([])
+        self.under.empty = self.instances.empty = ""
+        self.under.show_rows((), 0)
+        self.instances.show_rows((), 0)
+
+    def action_timeline_iteration_next(self) -> None:
+        """Chooses the next iteration."""
+        self._choose_step(1)
+
+    def action_timeline_iteration_previous(self) -> None:
+        """Chooses the previous iteration."""
+        self._choose_step(-1)
+
+    def _choose_step(self, by: int) -> None:
+        if self.detail is None or not len(self.detail.steps):
+            return
+        last = len(self.detail.steps) - 1
+        start = -1 if by > 0 else last + 1
+        self.step = min(max((start if self.step is None else self.step) + by, 0), last)
+        self._show_steps(self.detail)
+
+    def on_grid_opened(self, message: Grid.Opened) -> None:
+        """Shows a range or a kernel on the timeline."""
+        report, detail = self.report, self.detail
+        if report is None or detail is None:
+            return
+        if message.grid is self.under:
+            rows = detail.kernels.instances(message.row)
+            ops = report.operations
+            row = int(rows[np.argmax(ops.end[rows] - ops.start[rows])])
+            show_on_timeline(self.app, ops, row)
+        elif message.grid is self.instances:
+            show_on_timeline(self.app, report.ranges, int(detail.instances[message.row]))
+        elif message.row == detail.row:
+            self._open_range(detail)
+
+    def _open_range(self, detail: Detail) -> None:
+        """The instance in the chosen iteration, else the longest one."""
+        ranges = detail.instances
+        assert self.report is not None
+        if self.step is not None and detail.steps.rows[self.step] >= 0:
+            show_on_timeline(self.app, self.report.ranges, int(detail.steps.rows[self.step]))
+        elif len(ranges):
+            length = self.report.ranges.duration[ranges]
+            show_on_timeline(self.app, self.report.ranges, int(ranges[np.argmax(length)]))
+        else:
+            self.app.say("no range of its own: nothing to show on the timeline")
+
+
+def thread_text(report: Report, global_tid: int) -> str:
+    """Name of a thread, ``-`` for none."""
+    return report.thread_name(global_tid) if global_tid != -1 else "-"

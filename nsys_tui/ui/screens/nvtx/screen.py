@@ -1,0 +1,334 @@
+"""NVTX: the tree of ranges with GPU work projected on it, kernels and iterations of a range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from textual.containers import Horizontal
+
+from nsys_tui.analysis.nvtx.operation_paths import operation_paths
+from nsys_tui.analysis.nvtx.similar import similar_paths
+from nsys_tui.analysis.nvtx.table import NvtxTable, nvtx_table
+from nsys_tui.analysis.timeline.events import find
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.events import Ranges
+from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.scoping import report_scope, same_scope
+from nsys_tui.ui.screens.nvtx import columns
+from nsys_tui.ui.screens.nvtx.detail import RangeDetail
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.actions import TABLE, TREE, WHOLE
+from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
+from nsys_tui.ui.widgets.tree.tree import TreeView, VirtualTree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+    from textual import events
+
+    from nsys_tui.state import Selection, ViewState
+    from nsys_tui.ui.widgets.table.grid import Grid
+
+ACTIONS = (
+    *TREE,
+    *TABLE,
+    Action("tree.flat", ("i",), "flat", "ranges by name, whatever their path; again the tree", 6),
+    Action(
+        "tree.similar", ("g",), "similar", "one line for names that differ in numbers, or not", 7
+    ),
+    Action("table.instances", ("I",), "instances", "the instances of a range", 8),
+    Action("timeline.iteration_next", (")",), "iteration", "next iteration"),
+    Action("timeline.iteration_previous", ("(",), "iteration", "previous iteration"),
+    WHOLE,
+)
+
+WIDE = 120
+"""Columns from which kernels stand beside the tree."""
+READING = "reading NVTX ranges ..."
+
+
+@dataclass(frozen=True)
+class NvtxView:
+    """How the screen looked, for the history."""
+
+    merge: bool
+    tree: TreeView
+    flat: TableView | None
+    """Set while ranges were listed by name."""
+    step: int | None
+
+
+class NvtxScreen(RangeDetail):
+    """NVTX ranges as a tree or by name."""
+
+    SCREEN = "nvtx"
+    ACTIONS = ACTIONS
+    BINDINGS: ClassVar[list[Any]] = [*bindings(ACTIONS)]
+    AUTO_FOCUS = "#tree"
+    DEFAULT_CSS: ClassVar[str] = """
+    NvtxScreen #upper { height: 1fr; }
+    NvtxScreen #tree, NvtxScreen #flat { width: 1fr; }
+    NvtxScreen #flat, NvtxScreen #under { display: none; }
+    NvtxScreen #under { width: 40; }
+    NvtxScreen #lower { height: 7; }
+    NvtxScreen #steps { width: 1fr; }
+    NvtxScreen #instances { width: 1fr; display: none; }
+    NvtxScreen.-medium #lower { height: 10; }
+    NvtxScreen.-tall #lower { height: 13; }
+    NvtxScreen.-flat #tree { display: none; }
+    NvtxScreen.-flat #flat { display: block; }
+    NvtxScreen.-wide #under, NvtxScreen.-xwide #under { display: block; }
+    NvtxScreen.-instances #lower { height: 1fr; }
+    NvtxScreen.-instances #steps { display: none; }
+    NvtxScreen.-instances #instances { display: block; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.merge = True
+        self._pending: NvtxView | None = None
+        self._wide = False
+        self._shown_merge: bool | None = None
+
+    def body(self) -> Iterable[Any]:
+        """Tree and kernels above, iterations or instances below."""
+        yield Horizontal(
+            VirtualTree("NVTX tree", empty=READING, share_filter=True, id="tree"),
+            VirtualTable("NVTX by name", empty=READING, share_filter=True, id="flat"),
+            VirtualTable("Kernels under it", id="under"),
+            id="upper",
+        )
+        yield Horizontal(
+            LinePane("per iteration", id="steps"),
+            VirtualTable("Instances", id="instances"),
+            id="lower",
+        )
+
+    # What changed -----------------------------------------------------------------------------
+
+    def show_report(self) -> None:
+        """A new report: nothing is known yet."""
+        self.found = self.detail = self._pending = self.step = None
+        self._shown_merge = None
+        self._looking.reset()
+        self.by_path.empty = self.by_name.empty = READING
+        self.by_name.show_rows((), 0)
+        self._clear_detail()
+
+    def load_finished(self) -> None:
+        """Everything that the tree needs is there."""
+        self._compute()
+
+    def state_changed(self, old: ViewState, new: ViewState) -> None:
+        """Window and scope change the figures; a selection moves the cursor."""
+        if self.found is None:
+            return
+        if not same_scope(old, new):
+            self._compute()
+        elif old.display != new.display and self.detail is not None:
+            self._look(self.detail.row)
+        if old.filter.pattern != new.filter.pattern:
+            self.by_path.filter_by(new.filter.pattern)
+            self.by_name.filter_by(new.filter.pattern)
+        if old.selection != new.selection and new.selection is not None:
+            self._go_to(new.selection)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """The sparkline column has two widths."""
+        wide = event.size.width >= WIDE
+        if wide != self._wide:
+            self._wide = wide
+            if self.found is not None:
+                self._show(self.found)
+
+    # Tree and list ----------------------------------------------------------------------------
+
+    def _compute(self) -> None:
+        report, merge, flat = self.report, self.merge, self.is_flat
+        if report is None or not self.session.finished:
+            return
+        scope = report_scope(report, self.state)
+        memo = self.session.memo
+
+        def make() -> NvtxTable:
+            raw = memo("operation_paths", lambda: operation_paths(report))
+            similar = memo(("similar_paths", merge), lambda: similar_paths(raw.paths, merge=merge))
+            return nvtx_table(report, raw, similar, scope)
+
+        def work() -> NvtxTable:
+            whole = scope.window is None
+            table = memo(("nvtx_table", merge, scope), make) if whole else make()
+            if flat:
+                _ = table.flat
+            return table
+
+        if self.found is None:
+            self.by_path.empty = self.by_name.empty = "projecting GPU work on the ranges ..."
+            self.main.refresh()
+        self.main.note = "computing ..."
+        self.main.redraw_heading()
+        self.compute("table", work, self._show_fresh)
+
+    def _show_fresh(self, found: NvtxTable) -> None:
+        first = self.found is None
+        self._show(found)
+        if self._pending is not None:
+            view, self._pending = self._pending, None
+            self.restore(view)
+        elif first and self.state.selection is not None:
+            self._go_to(self.state.selection)
+
+    def _show(self, found: NvtxTable) -> None:
+        """Fills tree or list; folds and cursor stay where the nodes are the same."""
+        self.found = found
+        report = found.report
+        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        pattern = self.state.filter.pattern
+        why = "no NVTX range in this window: 0 shows the whole trace"
+        why = why if len(report.ranges) else report.lacks(Capability.NVTX) or "no NVTX ranges"
+        self.by_path.empty = self.by_name.empty = why
+        self.by_path.note = self.by_name.note = ""
+        if self.is_flat:
+            self._show_flat(found)
+        else:
+            same = self._shown_merge == self.merge
+            self._shown_merge = self.merge
+            self.by_path.title = "NVTX tree (gpu-projected)"
+            if not self.by_path.sort:
+                self.by_path.sort, self.by_path.descending = "total", True
+            self.by_path.filter = pattern
+            self.by_path.show_tree(
+                found.trie,
+                found.labels,
+                columns.tree_columns(found, glyphs, self._wide),
+                dull=found.dull,
+                weight=found.tree.host,
+                present=found.present if len(report.ranges) else np.zeros(len(found.trie), bool),
+                keep_folds=same,
+            )
+        if not self.main.shown:
+            self._clear_detail()
+
+    def _show_flat(self, found: NvtxTable) -> None:
+        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        kept = self.by_name.arrangement
+        if not kept.sort:
+            kept = replace(kept, sort="total", descending=True)
+        self.by_name.arrangement = replace(kept, pattern=self.state.filter.pattern)
+        row = self.by_name.row
+        size = len(found.flat) if len(found.report.ranges) else 0
+        self.by_name.show_rows(columns.flat_columns(found, glyphs, self._wide), size, row=row)
+
+    def _go_to(self, selection: Selection) -> None:
+        """Puts the cursor on a range name or on the path of a selected range."""
+        found = self.found
+        if found is None or self.is_flat:
+            return
+        if selection.kind == "range_name" and selection.key:
+            nodes = nodes_of(found, str(selection.key[0]))
+            if len(nodes):
+                self.by_path.reveal(int(nodes[np.argmax(found.tree.host[nodes])]))
+        elif (hit := find(found.report, selection.kind, selection.key)) is not None:
+            events, row = hit
+            if isinstance(events, Ranges) and found.tree.range_node[row] > 0:
+                self.by_path.reveal(int(found.tree.range_node[row]))
+
+    # The line ---------------------------------------------------------------------------------
+
+    def on_grid_moved(self, message: Grid.Moved) -> None:
+        """Another line: its kernels, instances and iterations."""
+        if message.grid is self.main and message.row is not None and message.row >= 0:
+            self._look(message.row)
+
+    # Actions ----------------------------------------------------------------------------------
+
+    def action_tree_flat(self) -> None:
+        """Ranges by name, or the tree again."""
+        self.toggle_class("-flat")
+        self._compute()
+        self.main.focus()
+
+    def action_tree_similar(self) -> None:
+        """One line for similar names, or one each."""
+        self.merge = not self.merge
+        self._compute()
+
+    def action_table_instances(self) -> None:
+        """Goes to the instances of the range, or back."""
+        if self.instances.has_focus:
+            self.action_nav_escape()
+        elif self.detail is not None:
+            self.add_class("-instances")
+            self.call_after_refresh(self.instances.focus)
+
+    def action_timeline_whole(self) -> None:
+        """The whole trace again."""
+        self.app.show(self.SCREEN, window=None)
+
+    def action_nav_escape(self) -> None:
+        """Leaves the instances, the chosen iteration, or the list by name."""
+        if self.has_class("-instances"):
+            self.remove_class("-instances")
+            self.main.focus()
+        elif self.step is not None:
+            self.step = None
+            if self.detail is not None:
+                self._show_steps(self.detail)
+        else:
+            self.action_tree_flat()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Escape is the screen's only while there is a mode to leave."""
+        if action == "nav_escape":
+            mode = self.has_class("-instances") or self.step is not None or self.is_flat
+            return mode and self.app.error is None and self.maximized is None
+        if action == "timeline_whole":
+            return self.state.window is not None
+        return super().check_action(action, parameters)
+
+    def on_virtual_tree_filtered(self, message: VirtualTree.Filtered) -> None:
+        """The filter is shared by all screens."""
+        self._share_filter(message.pattern)
+
+    def on_virtual_table_filtered(self, message: VirtualTable.Filtered) -> None:
+        """The filter is shared by all screens."""
+        self._share_filter(message.pattern)
+
+    def _share_filter(self, pattern: str) -> None:
+        shared = replace(self.state.filter, pattern=pattern)
+        self.app.set_state(replace(self.state, filter=shared))
+
+    def view(self) -> NvtxView:
+        """Folds, sort, scroll and cursor."""
+        flat = self.by_name.view() if self.is_flat else None
+        return NvtxView(self.merge, self.by_path.view(), flat, self.step)
+
+    def restore(self, view: Any) -> None:
+        """Takes them up again, at once or when the lines are there."""
+        if not isinstance(view, NvtxView):
+            return
+        flat = view.flat is not None
+        if self.found is None or view.merge != self.merge or flat != self.is_flat:
+            self.merge, self._pending = view.merge, view
+            self.set_class(flat, "-flat")
+            self._compute()
+            return
+        self.step = view.step
+        if view.flat is not None:
+            self.by_name.restore(view.flat)
+        elif self.by_path.shown:
+            self.by_path.restore(view.tree)
+
+
+def nodes_of(found: NvtxTable, name: str) -> NDArray[np.intp]:
+    """Nodes of a range name as the overview writes it: digits as ``#``, without domain."""
+    codes = [
+        code
+        for code, label in enumerate(found.trie.labels)
+        if label == name or label.endswith(f":{name}")
+    ]
+    return np.flatnonzero(np.isin(found.trie.label, codes))

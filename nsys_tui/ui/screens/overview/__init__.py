@@ -1,0 +1,1 @@
+"""The overview screen: ``screen`` puts it together."""

@@ -1,0 +1,138 @@
+"""What the overview shows, computed off the screen's thread: rows of the trace, partial figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.breakdown import device_splits
+from nsys_tui.analysis.estimate import kernel_runs
+from nsys_tui.analysis.overview import Headline, Overview, headline, missing, top_kernels
+from nsys_tui.analysis.window import Scope
+from nsys_tui.model.categories import Category
+from nsys_tui.model.lanes import Lane
+from nsys_tui.render.dominant import Layers
+from nsys_tui.render.raster import LaneView
+from nsys_tui.ui.widgets.trace import TraceRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nsys_tui.analysis.breakdown import DeviceSplit
+    from nsys_tui.analysis.overview import TopName
+    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.model.events import Operations, Ranges
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
+    from nsys_tui.names import NameStyle
+
+MOST: Final = 50
+"""Kernels and ranges listed."""
+
+IDLE_THRESHOLD: Final = 10_000
+"""Idle gaps from 10 us on are drawn."""
+
+
+def gpu_rows(ops: Operations) -> list[TraceRow]:
+    """One row per GPU with all its work, ready to draw at any width."""
+    return [_gpu_row(ops, place) for place in range(len(ops.devices))]
+
+
+def _gpu_row(ops: Operations, place: int) -> TraceRow:
+    mine = np.flatnonzero(ops.device == place).astype(np.int32)
+    lane = Lane.build(ops.start[mine], ops.end[mine], mine, ops.category)
+    view = LaneView(lane, layers=Layers.build(lane), summary=True, idle=IDLE_THRESHOLD)
+    return TraceRow(ops.devices[place].label.replace("GPU ", "GPU"), view)
+
+
+def findings(report: Report, progress: Progress) -> list[Finding]:
+    """What the expert rules find."""
+    from nsys_tui.analysis.rules.findings import find
+
+    return find(report, None, progress)
+
+
+def estimated_rows(sample: Operations) -> list[TraceRow]:
+    """One row per GPU, shaded by the share of the time that the sample lets expect."""
+    rows = []
+    for place, device in enumerate(sample.devices):
+        lane = kernel_runs(sample, place).lane()
+        view = LaneView(lane, layers=Layers.build(lane), summary=True)
+        rows.append(TraceRow(device.label.replace("GPU ", "GPU"), view))
+    return rows
+
+
+def nvtx_rows(ranges: Ranges) -> list[TraceRow]:
+    """The outermost ranges of the thread that has most time in them; nothing without ranges."""
+    best: TraceRow | None = None
+    most = 0
+    nests = ranges.nests
+    for thread in np.unique(ranges.thread):
+        mine = np.flatnonzero((ranges.thread == thread) & nests)
+        if not len(mine):
+            continue
+        start, end = ranges.start[mine], np.maximum(ranges.end[mine], ranges.start[mine])
+        outer = mine[np.append(True, start[1:] >= np.maximum.accumulate(end)[:-1])]
+        lane = Lane.build(ranges.start[outer], ranges.end[outer], outer, Category.NVTX, ranges.name)
+        busy = int(lane.cum[-1])
+        if busy > most:
+            most, best = busy, TraceRow("nvtx", LaneView(lane, label=_namer(ranges)))
+    return [best] if best is not None else []
+
+
+def _namer(ranges: Ranges) -> Callable[[int], str]:
+    return lambda row: ranges.names[ranges.name[row]]
+
+
+def gpu_figures(report: Report, names: NameStyle) -> Overview:
+    """The part of the overview that needs the operations only."""
+    splits = tuple(device_splits(report))
+    kernels = top_kernels(report, None, names)
+    return _partly(report, headline(report, Scope(), splits), splits, kernels)
+
+
+def estimates(report: Report, sample: Operations, names: NameStyle) -> Overview:
+    """Busy shares and top kernels as a sample lets expect them; lengths only serve as shares."""
+    span = sample.bounds() or (0, 1)
+    shares = [kernel_runs(sample, place).shares for place in range(len(sample.devices))]
+    base = span[1] - span[0]
+    busy, compute, comm = (round(base * sum(parts)) for parts in zip(*shares, strict=True))
+    head = Headline(
+        device_count=len(shares),
+        base_ns=base,
+        session_ns=None,
+        busy_ns=busy,
+        idle_ns=base * len(shares) - busy,
+        compute_ns=compute,
+        comm_ns=comm,
+        memory_ns=0,
+        graph_ns=0,
+        exposed_comm_ns=0,
+        exposed_memory_ns=0,
+        kernel_count=0,
+        max_gap_ns=0,
+    )
+    return _partly(report, head, (), top_kernels(report.with_sample(sample), None, names), span)
+
+
+def _partly(
+    report: Report,
+    head: Headline,
+    splits: tuple[DeviceSplit, ...],
+    kernels: list[TopName],
+    base: tuple[int, int] | None = None,
+) -> Overview:
+    return Overview(
+        metadata=report.metadata,
+        scope=Scope(),
+        base=base or Scope().base(report),
+        headline=head,
+        devices=splits,
+        breakdown={},
+        kernels=tuple(kernels[:MOST]),
+        ranges=(),
+        open_range_count=0,
+        missing=tuple(missing(report)),
+        notes=report.metadata.notes,
+    )

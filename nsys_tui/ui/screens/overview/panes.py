@@ -1,0 +1,252 @@
+"""The overview's panes as lines of text: from one analysis result to runs of (text, style code)."""
+
+from __future__ import annotations
+
+import textwrap
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.categories import Category
+from nsys_tui.names import cell_len, cut, pad, visible
+from nsys_tui.render.cells import Emphasis, Ink, category_ink, style
+from nsys_tui.render.glyphs import FILLS
+from nsys_tui.units import format_count, format_duration, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from nsys_tui.analysis.breakdown import DeviceSplit
+    from nsys_tui.analysis.overview import Headline, Overview, TopName
+    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.model.target import Metadata
+    from nsys_tui.render.glyphs import Glyphs
+
+Line = list[tuple[str, int]]
+
+MUTED: Final = style(Ink.MUTED)
+BOLD: Final = style(emphasis=Emphasis.BOLD)
+NAME_BAR: Final = 8
+SERIOUS: Final = ("error", "warning")
+
+
+class Chosen(NamedTuple):
+    """What a line of the overview stands for."""
+
+    kind: str
+    """``kernel`` or ``range``."""
+    name: str
+
+
+def duration(ns: int) -> str:
+    """A duration in at most 6 cells: ``1.14s``, ``690ms``."""
+    return format_duration(ns, 3).replace(" ", "")
+
+
+def bar(share: float, width: int, category: Category | None, glyphs: Glyphs) -> Line:
+    """A share as a bar: filled with the category's sign, the rest with the sign of idle."""
+    filled = min(width, round(share * width))
+    filled = max(filled, 1) if share > 0 else 0
+    ink = style(category_ink(category)) if category is not None else 0
+    glyph = FILLS[category] if category is not None and not glyphs.solid else glyphs.bar
+    return [(glyph * filled, ink), (glyphs.idle * (width - filled), style(Ink.IDLE))]
+
+
+def time_split(found: Overview, width: int, glyphs: Glyphs, *, sampled: bool = False) -> list[Line]:
+    """Busy time by category over all GPUs, then each GPU for itself.
+
+    Args:
+        found: the figures.
+        width: cells per line.
+        glyphs: the characters of this terminal.
+        sampled: the shares are estimates of kernel time; the rest is not known yet.
+    """
+    head = found.headline
+    if not head.device_count:
+        return [[("no GPU work in this report", MUTED)], *_why_nothing(found, width)]
+    whole, mark = head.device_count * head.base_ns, "≈" if sampled else ""
+    room = max(6, width - 19)
+
+    def row(label: str, ns: int, category: Category | None) -> Line:
+        share = ns / whole if whole else 0.0
+        figure = mark + format_share(ns, whole)
+        return [(f"{label:<9}{figure:>7}  ", 0), *bar(share, room, category, glyphs)]
+
+    lines = [row("GPU busy", head.busy_ns, Category.COMPUTE)]
+    lines.append(row("compute", head.compute_ns, Category.COMPUTE))
+    if head.comm_ns:
+        lines.append(row("comm", head.comm_ns, Category.COMM))
+        if not sampled:
+            lines.append(_exposed(head, whole))
+    if sampled:
+        return [*lines, [("kernels only, from a sample …", MUTED)]]
+    lines.append(row("memory", head.memory_ns, Category.MEMORY))
+    if head.graph_ns:
+        lines.append(row("graphs", head.graph_ns, Category.GRAPH))
+    idle = format_share(head.idle_ns, whole)
+    lines.append([(f"{'idle':<9}{idle:>7}  max gap {format_duration(head.max_gap_ns, 3)}", 0)])
+    share = head.session_share(head.busy_ns)
+    if share is not None:
+        figure, session = format_share(share, 1), duration(head.session_ns or 0)
+        text = f"{'session':<9}{figure:>7}  of {session} busy"
+        lines.append([(text, MUTED)])
+    return [*lines, *per_gpu(found.devices)]
+
+
+def _exposed(head: Headline, whole: int) -> Line:
+    hidden = 1 - head.exposed_comm_ns / head.comm_ns
+    exposed = format_share(head.exposed_comm_ns, whole)
+    return [(f"  exposed{exposed:>7}  {100 * hidden:.0f}% is hidden", 0)]
+
+
+def _why_nothing(found: Overview, width: int) -> list[Line]:
+    reasons = [entry.reason for entry in found.missing if entry.kind == "kernels"]
+    return [[(part, MUTED)] for reason in reasons for part in wrapped(reason, width)]
+
+
+def per_gpu(devices: Sequence[DeviceSplit]) -> list[Line]:
+    """One line per GPU under a heading; shares of the same base as the headline."""
+    if len(devices) < 2:
+        return []
+    lines: list[Line] = [[("", 0)], [("per GPU    busy  comp  comm   mem", BOLD)]]
+    for split in devices:
+        parts = (split.busy_ns, split.compute_ns, split.comm_ns, split.memory_ns)
+        figures = "".join(f"{_percent(ns, split.base_ns):>6}" for ns in parts)
+        lines.append([(f"{split.device.label:<9}{figures}", 0)])
+    return lines
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}" if whole else "-"
+
+
+def top_list(found: Overview, kind: str, glyphs: Glyphs) -> tuple[list[Line], list[Chosen | None]]:
+    """Kernels or ranges with their shares, or why there are none; and what each line stands for."""
+    names = found.kernels if kind == "kernel" else found.ranges
+    if names:
+        what = "kernel" if kind == "kernel" else "range (host time)"
+        return top_names(names, kind, what, glyphs)
+    lacking = {"kernel": Capability.KERNELS, "range": Capability.NVTX}[kind]
+    reasons = [entry.reason for entry in found.missing if entry.kind == lacking]
+    text = reasons[0] if reasons else f"no {lacking} in this report"
+    return [[(f" {text}", MUTED)]], [None]
+
+
+def top_names(
+    names: Sequence[TopName], kind: str, what: str, glyphs: Glyphs, *, sampled: bool = False
+) -> tuple[list[Line], list[Chosen | None]]:
+    """A heading and one line per name with a bar, and what each line stands for.
+
+    Args:
+        names: largest first.
+        kind: what a line stands for.
+        what: head of the column of names.
+        glyphs: the characters of this terminal.
+        sampled: shares and means are estimates, totals and counts unknown.
+    """
+    lines: list[Line] = [[(f" {'%time':>15}  total      n    avg  {what}", MUTED)]]
+    choices: list[Chosen | None] = [None]
+    top = names[0].share if names else 1.0
+    for entry in names:
+        mean = "-" if entry.mean_ns is None else duration(round(entry.mean_ns))
+        scaled = round(NAME_BAR * entry.share / top) if top else 0
+        share, total, count = format_share(entry.share, 1), duration(entry.total_ns), entry.count
+        figures = f" {share:>6} {total:>6} {format_count(count):>6} {mean:>6}  "
+        if sampled:
+            figures = f" {'≈' + share:>6} {'-':>6} {'-':>6} {'≈' + mean:>6}  "
+        lines.append(
+            [
+                (f" {glyphs.bar * scaled:<{NAME_BAR}}", style(Ink.COUNTER)),
+                (figures, 0),
+                (visible(entry.name), 0),
+            ]
+        )
+        choices.append(Chosen(kind, entry.name))
+    return lines, choices
+
+
+def finding_lines(
+    findings: Sequence[Finding], width: int, place: Callable[[Finding], str]
+) -> list[Line]:
+    """One line per finding: severity, where, what and, with room, what to do about it.
+
+    Args:
+        findings: gravest first.
+        width: cells per line.
+        place: says where a finding shows best.
+    """
+    lines: list[Line] = []
+    wide = width >= 100
+    for entry in findings:
+        sign = "!" if entry.severity.letter == "H" else " "
+        where = pad(cut(place(entry), 16), 17) if wide else ""
+        what = width - 4 - cell_len(where) - (36 if wide else 4)
+        title = pad(cut(visible(entry.title), what), what)
+        advice = f" {visible(entry.advice)}" if wide else ""
+        weight = BOLD if sign == "!" else 0
+        line = [(f"{sign}{entry.severity.letter} ", weight), (where, MUTED), (title, 0)]
+        lines.append([*line, (f" [{entry.screen}]", MUTED), (cut(advice, 32), 0)])
+    return lines
+
+
+def finding_detail(entry: Finding, width: int) -> list[Line]:
+    """A finding in full: what is wrong, and what to do."""
+    return [[(part, 0)] for text in (entry.title, entry.advice) for part in wrapped(text, width)]
+
+
+def report_facts(found: Overview, width: int, gpus: str) -> list[Line]:
+    """What was captured, where and with what; what nsys said; what is missing and why."""
+    meta = found.metadata
+    lines: list[Line] = []
+    for label, text in _facts(meta, found, gpus):
+        first, *rest = wrapped(text, width - 10) or [""]
+        lines.append([(f"{label:<10}", MUTED), (first, 0)])
+        lines += [[(" " * 10 + part, 0)] for part in rest]
+    for message in sorted(meta.diagnostics, key=lambda m: m.severity.lower() not in SERIOUS):
+        sign = "!" if message.severity.lower() in SERIOUS else " "
+        lines += _listed(f"{sign} {message.severity}: ", message.text, width)
+    for entry in found.missing:
+        lines += _listed("- ", entry.reason, width)
+    for note in found.notes:
+        lines += _listed("* ", note, width)
+    return lines
+
+
+def _facts(meta: Metadata, found: Overview, gpus: str) -> list[tuple[str, str]]:
+    lo, hi = found.base
+    session = format_duration(meta.session_duration_ns) if meta.session_duration_ns else "unknown"
+    work = f", GPU work {format_duration(hi - lo)}" if hi > lo else ""
+    versions = [f"nsys {meta.product_version}" if meta.product_version else "nsys unknown"]
+    versions += [f"driver {meta.driver}"] if meta.driver else []
+    places = [part for part in (meta.host, meta.os, meta.cpu) if part]
+    facts = [
+        ("command", " ".join(meta.command)),
+        ("host", ", ".join(places)),
+        ("GPUs", gpus),
+        ("captured", _utc(meta.session_start_utc_ns)),
+        ("duration", session + work),
+        ("with", ", ".join(versions)),
+    ]
+    return [(label, text or "not recorded") for label, text in facts]
+
+
+def _utc(ns: int | None) -> str:
+    if ns is None:
+        return ""
+    try:
+        return datetime.fromtimestamp(ns // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, OSError, ValueError):
+        return f"{ns} ns after 1970 (out of range)"
+
+
+def _listed(bullet: str, text: str, width: int) -> list[Line]:
+    return [
+        [("  " * bool(number) + part, 0)]
+        for number, part in enumerate(wrapped(bullet + text, width - 2))
+    ]
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """An untrusted text as lines of at most ``width`` cells; its own line breaks are blanks."""
+    shown = visible(" ".join(text.split()))
+    return textwrap.wrap(shown, max(width, 10), break_on_hyphens=False)

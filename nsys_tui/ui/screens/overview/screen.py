@@ -1,0 +1,305 @@
+"""Overview: what was captured, where the time went, and what costs most."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.containers import Horizontal
+
+from nsys_tui.analysis.overview import Overview, overview
+from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.timeline.tracks import gpu_key
+from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.state import Cursor, Selection, Window
+from nsys_tui.ui.keymap import SCREENS, Action, bindings
+from nsys_tui.ui.screens.base import ReportScreen
+from nsys_tui.ui.screens.overview import data, panes
+from nsys_tui.ui.times import moment_text
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.trace import TracePane, TraceRow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from textual import events
+
+    from nsys_tui.render.glyphs import Glyphs
+    from nsys_tui.state import ViewState
+    from nsys_tui.ui.session import Session
+
+ACTIONS: tuple[Action, ...] = ()
+
+MEDIUM, TALL = 30, 40
+"""Rows from which more of the trace is shown."""
+
+WIDE = 120
+"""Columns from which kernels and ranges stand side by side."""
+
+
+class OverviewScreen(ReportScreen):
+    """The first screen."""
+
+    SCREEN = "overview"
+    ACTIONS = ACTIONS
+    BINDINGS: ClassVar = bindings(ACTIONS)
+    AUTO_FOCUS = "#kernels"
+    DEFAULT_CSS: ClassVar[str] = """
+    OverviewScreen #upper { height: 8; }
+    OverviewScreen #split { width: 38; }
+    OverviewScreen #report, OverviewScreen #findings { width: 1fr; }
+    OverviewScreen #findings, OverviewScreen #facts { display: none; }
+    OverviewScreen.-findings #findings, OverviewScreen.-findings #facts { display: block; }
+    OverviewScreen.-findings #report { display: none; }
+    OverviewScreen #facts { height: 3; }
+    OverviewScreen #facts.-detail { height: 5; }
+    OverviewScreen.-medium #facts { height: 5; }
+    OverviewScreen.-tall #facts { height: 6; }
+    OverviewScreen #tops { height: 1fr; }
+    OverviewScreen #kernels { width: 1fr; }
+    OverviewScreen #ranges { width: 1fr; display: none; }
+    OverviewScreen #trace { height: 5; }
+    OverviewScreen.-medium #upper { height: 11; }
+    OverviewScreen.-tall #upper { height: 16; }
+    OverviewScreen.-wide #split { width: 44; }
+    OverviewScreen.-wide #ranges, OverviewScreen.-xwide #ranges { display: block; }
+    OverviewScreen.-xwide #split { width: 48; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: Overview | None = None
+        self._detail: Finding | None = None
+        """The finding that the strip at the bottom tells in full."""
+        self._asked: Session | None = None
+        """The session whose findings are computed or shown."""
+        self._gpu_rows: list[TraceRow] = []
+        self._nvtx_rows: list[TraceRow] = []
+
+    def body(self) -> Iterable[Any]:
+        """Panes in reading order."""
+        yield Horizontal(
+            LinePane("Time split", id="split"),
+            LinePane("Findings", "enter: go", id="findings"),
+            LinePane("Report", id="report"),
+            id="upper",
+        )
+        yield Horizontal(
+            LinePane("Top kernels", "enter: details", id="kernels"),
+            LinePane("Top NVTX ranges", "enter: details", id="ranges"),
+            id="tops",
+        )
+        yield TracePane(id="trace")
+        yield LinePane("Report", id="facts")
+
+    def show_report(self) -> None:
+        """A new report: nothing is known yet but its metadata."""
+        self.found = self._asked = None
+        self.set_class(False, "-findings")
+        self._gpu_rows, self._nvtx_rows = [], []
+        self._draw_trace()
+        for pane in self.query(LinePane):
+            pane.show_built(lambda _: [[("reading …", panes.MUTED)]])
+
+    def part_loaded(self, part: str) -> None:
+        """Draws what the part allows: first estimates, then the GPU figures, at last everything."""
+        report, sample = self.report, self.session.sample
+        if report is None:
+            return
+        names = self.state.display.names
+        if part == "sample" and sample is not None:
+            self.compute("trace", lambda: data.estimated_rows(sample), self._show_trace)
+            self.compute(
+                "overview", lambda: data.estimates(report, sample, names), self._show_estimates
+            )
+        elif part == "operations":
+            self.compute("trace", lambda: data.gpu_rows(report.operations), self._show_trace)
+            if sample is not None:
+                self.compute(
+                    "overview", lambda: data.gpu_figures(report, names), self._show_overview
+                )
+        elif part == "ranges":
+            self.compute("nvtx", lambda: data.nvtx_rows(report.ranges), self._show_ranges)
+
+    def load_finished(self) -> None:
+        """All figures can be computed; then what is wrong can be found."""
+        self._compute()
+
+    def state_changed(self, old: ViewState, new: ViewState) -> None:
+        """Names and times follow the display."""
+        if old.display.names != new.display.names and self.session.finished:
+            self._compute()
+        if old.display.time != new.display.time:
+            self.query_one(TracePane).refresh()
+
+    def _compute(self) -> None:
+        report, names = self.report, self.state.display.names
+        if report is not None:
+            memo = self.session.memo
+            self.compute(
+                "overview",
+                lambda: memo(
+                    ("overview", names), lambda: overview(report, style=names, top=data.MOST)
+                ),
+                self._show_overview,
+            )
+
+    def _show_trace(self, rows: list[TraceRow]) -> None:
+        self._gpu_rows = rows
+        self._draw_trace()
+
+    def _show_ranges(self, rows: list[TraceRow]) -> None:
+        self._nvtx_rows = rows
+        self._draw_trace()
+
+    def _draw_trace(self) -> None:
+        """GPUs always, as many as there is room for; ranges where the screen is tall."""
+        height, pane = self.size.height, self.query_one(TracePane)
+        most = 2 if height < MEDIUM else 4 if height < TALL else 8
+        ranges = self._nvtx_rows if height >= TALL or not self._gpu_rows else []
+        rows = [*self._gpu_rows[:most], *ranges]
+        hidden = len(self._gpu_rows) - most
+        rest = f" ({hidden} more GPUs: timeline)" if hidden > 0 else ""
+        estimated = self.session.report is not None and not self.session.exact
+        mark = "≈ from a sample, " if estimated and self._gpu_rows else ""
+        pane.heading(f"Whole trace{rest}", f"{mark}<- -> choose, enter: timeline")
+        pane.show(rows, self.session.extent)
+        pane.styles.height = len(rows) + 3
+
+    def _show_estimates(self, found: Overview) -> None:
+        glyphs, pane = self._glyphs(), self.query_one("#kernels", LinePane)
+        pane.heading("Top kernels", "≈ from a sample")
+        pane.show(*panes.top_names(found.kernels, "kernel", "kernel", glyphs, sampled=True))
+        self.query_one("#split", LinePane).show_built(
+            lambda width: panes.time_split(found, width, glyphs, sampled=True)
+        )
+        self._show_facts(found)
+
+    def _show_facts(self, found: Overview) -> None:
+        gpus = self.session.gpus
+        for name in ("#report", "#facts"):
+            self.query_one(name, LinePane).show_built(
+                lambda width: panes.report_facts(found, width, gpus)
+            )
+
+    def _glyphs(self) -> Glyphs:
+        return glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+
+    def _show_overview(self, found: Overview) -> None:
+        self.found = found
+        glyphs = self._glyphs()
+        self.query_one("#split", LinePane).show_built(
+            lambda width: panes.time_split(found, width, glyphs)
+        )
+        self._show_facts(found)
+        self._show_tops()
+        self._draw_trace()
+        self.refresh_keys()
+        self._compute_findings()
+
+    def _compute_findings(self) -> None:
+        """Not before the figures are there: both at once would make the user wait for both."""
+        report, memo = self.report, self.session.memo
+        if report is None or not self.session.finished or self._asked == self.session:
+            return
+        self._asked = self.session
+        self.compute_telling(
+            "findings",
+            lambda progress: memo("findings", lambda: data.findings(report, progress)),
+            self._show_findings,
+        )
+
+    def _show_findings(self, found: list[Finding]) -> None:
+        self.set_class(bool(found), "-findings")
+        pane, extent = self.query_one("#findings", LinePane), self.session.extent
+        pane.heading(f"Findings ({len(found)})", "enter: go")
+
+        def place(entry: Finding) -> str:
+            gpu = self._gpu_label(entry.place)
+            time = self.state.display.time
+            step = max(1, (extent[1] - extent[0]) // 1000)
+            moment = moment_text(entry.window[0], step, time, self.report) if entry.window else ""
+            return f"{gpu} {moment}".strip() or "report"
+
+        pane.show_built(lambda width: panes.finding_lines(found, width, place), found)
+
+    def on_line_pane_moved(self, message: LinePane.Moved) -> None:
+        """The strip at the bottom gives the whole text of the finding under the cursor."""
+        strip, entry = self.query_one("#facts", LinePane), message.choice
+        if entry is self._detail or not (isinstance(entry, Finding) or self._detail):
+            return
+        self._detail = entry if isinstance(entry, Finding) else None
+        is_finding = isinstance(entry, Finding)
+        strip.set_class(is_finding, "-detail")
+        if isinstance(entry, Finding):
+            strip.heading("Finding", entry.command.replace("REPORT", self.session.name))
+            strip.show_built(lambda width: panes.finding_detail(entry, width))
+        elif self.found is not None:
+            strip.heading("Report")
+            self._show_facts(self.found)
+
+    def _gpu_label(self, place: int | None) -> str:
+        report = self.report
+        if place is None or report is None or place >= len(report.devices):
+            return ""
+        return report.devices[place].label
+
+    def _show_tops(self) -> None:
+        """Kernels and ranges side by side, or one below the other where there is no room."""
+        if (found := self.found) is None:
+            return
+        glyphs = self._glyphs()
+        kernels = panes.top_list(found, "kernel", glyphs)
+        ranges = panes.top_list(found, "range", glyphs)
+        if not self.session.finished:
+            ranges = [[(" reading …", panes.MUTED)]], [None]
+        wide = self.size.width >= WIDE
+        left = self.query_one("#kernels", LinePane)
+        self.query_one("#ranges", LinePane).show(*ranges)
+        if wide:
+            left.heading("Top kernels", "enter: details")
+            left.show(*kernels)
+        else:
+            left.heading("Top kernels and NVTX ranges", "enter: details")
+            left.show(kernels[0] + ranges[0], kernels[1] + ranges[1])
+
+    def on_resize(self, event: events.Resize) -> None:  # noqa: ARG002
+        """One list or two, by the width; rows of the trace by the height."""
+        self._show_tops()
+        self._draw_trace()
+
+    def on_line_pane_chosen(self, message: LinePane.Chosen) -> None:
+        """A kernel or range was chosen: its own screen, on it."""
+        choice = message.choice
+        if isinstance(choice, Finding):
+            self._go_to(choice)
+        if isinstance(choice, panes.Chosen):
+            kind = f"{choice.kind}_name"
+            screen = "kernels" if choice.kind == "kernel" else "nvtx"
+            self._go(screen, selection=Selection(kind, (choice.name,), label=choice.name))
+
+    def _go_to(self, finding: Finding) -> None:
+        """The evidence: its screen with its window, or the timeline where that is not there."""
+        number = int(finding.screen) if finding.screen.isdigit() else 2
+        names = [spec.name for spec in SCREENS if spec.number == number]
+        label = finding.title
+        if finding.window is None:
+            self._go(names[0] if names else "timeline")
+            return
+        start, end = finding.window
+        margin = max((end - start) // 5, 1)
+        selection = Selection("finding", (finding.rule, start, end), Window(start, end), (), label)
+        changes: dict[str, Any] = {
+            "window": Window(start - margin, end + margin),
+            "selection": selection,
+        }
+        if finding.place is not None:
+            changes["cursor"] = Cursor(start, gpu_key(finding.place))
+        self._go(names[0] if names else "timeline", **changes)
+
+    def on_trace_pane_opened(self, message: TracePane.Opened) -> None:
+        """The timeline, around the cursor."""
+        self._go("timeline", window=message.window)
+
+    def _go(self, screen: str, **changes: Any) -> None:
+        if self.app.handler(f"view.{screen}") is not None:
+            self.app.show(screen, **changes)

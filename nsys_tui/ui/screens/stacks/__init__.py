@@ -1,0 +1,1 @@
+"""The stacks screen: ``screen`` puts it together."""

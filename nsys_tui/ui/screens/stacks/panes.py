@@ -1,0 +1,203 @@
+"""What the stacks screen shows: folding by the options, facts of a frame, its neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nsys_tui.analysis.stacks import views as stack_views
+from nsys_tui.analysis.stacks.folding import (
+    Stacks,
+    StackSource,
+    call_stacks,
+    cpu_stacks,
+    gpu_stacks,
+)
+from nsys_tui.analysis.window import Scope
+from nsys_tui.model.tree import ROOT, WeightedTree
+from nsys_tui.render.cells import Ink, style
+from nsys_tui.ui.widgets.table.columns import counts, numbers, texts
+from nsys_tui.units import format_count, format_duration, format_share
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.stacks.views import View
+    from nsys_tui.model.events import EventSet
+    from nsys_tui.model.report import Report
+    from nsys_tui.state import Window
+    from nsys_tui.ui.widgets.icicle import IciclePane
+    from nsys_tui.ui.widgets.lines import Line
+    from nsys_tui.ui.widgets.table.columns import TableColumn
+
+MUTED = style(Ink.MUTED)
+SMALL_SHARE = 0.005
+
+
+class Order(StrEnum):
+    """How siblings are laid out, or whether one frame is in the middle."""
+
+    HEAVY = "left-heavy"
+    TIME = "time"
+    SANDWICH = "sandwich"
+
+
+SOURCES = {
+    StackSource.GPU: "GPU time by NVTX path",
+    StackSource.CPU: "CPU samples",
+    StackSource.CUDA: "CUDA API by backtrace",
+    StackSource.OSRT: "OS runtime by backtrace",
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything that decides what is folded and how it is shown."""
+
+    source: StackSource = StackSource.GPU
+    order: Order = Order.HEAVY
+    across: bool = False
+    recursion: bool = False
+    small: bool = False
+    thread: int | None = None
+    frame: str = ""
+    """Frame in the middle of a sandwich."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What the screen shows now."""
+
+    stacks: Stacks
+    views: tuple[View, ...]
+    """From the folded tree to the one on the screen."""
+    tree: WeightedTree
+    order: Any
+    callers: WeightedTree | None = None
+
+    def folded_nodes(self, node: int) -> NDArray[np.intp]:
+        """Nodes of the folded tree that a node on the screen stands for."""
+        nodes = np.array([node])
+        for view in reversed(self.views):
+            nodes = np.flatnonzero(np.isin(view.of_node, nodes))
+        return nodes
+
+
+def fold(report: Report, options: Options, window: Window | None, names: str) -> Stacks:
+    """Folds the chosen source over a window."""
+    scope = Scope(window=window)
+    if options.source is StackSource.GPU:
+        return gpu_stacks(report, scope, names=names, across_threads=options.across)
+    if options.source is StackSource.CPU:
+        return cpu_stacks(report, scope, thread=options.thread)
+    return call_stacks(report, options.source, scope)
+
+
+def event_set(report: Report, source: StackSource) -> tuple[EventSet, str, str]:
+    """The events that a source folds, and their selection kind and table."""
+    if source is StackSource.GPU:
+        return report.operations, "operation", "operations"
+    if source is StackSource.CPU:
+        return report.samples, "sample", "COMPOSITE_EVENTS"
+    if source is StackSource.CUDA:
+        return report.api, "api", "CUPTI_ACTIVITY_KIND_RUNTIME"
+    return report.osrt, "osrt", "OSRT_API"
+
+
+def arranged(report: Report, stacks: Stacks, options: Options) -> Shown:
+    """Applies the view options to folded stacks."""
+    views: list[View] = []
+    tree = stacks.tree
+    for wanted, change in (
+        (options.recursion, stack_views.collapse_recursion),
+        (options.small, lambda t: stack_views.hide_small(t, SMALL_SHARE)),
+    ):
+        if wanted:
+            views.append(change(tree))
+            tree = views[-1].tree
+    order = None
+    if options.order is Order.TIME:
+        events, _, _ = event_set(report, options.source)
+        node = stacks.node
+        for view in views:
+            node = view.of_node[node]
+        order = stack_views.first_seen(tree, node, events.start[stacks.rows])
+    if options.order is Order.SANDWICH and options.frame in tree.trie.labels:
+        label = tree.trie.labels.index(options.frame)
+        below = stack_views.callees(tree, label).tree
+        return Shown(stacks, tuple(views), below, None, stack_views.callers(tree, label).tree)
+    return Shown(stacks, tuple(views), tree, order)
+
+
+def amount(tree: WeightedTree, value: int) -> str:
+    """A weight in the tree's unit."""
+    return format_duration(value) if tree.unit == "ns" else f"{format_count(value)} samples"
+
+
+def several(count: int, noun: str) -> str:
+    """``1 event``, ``2 events``."""
+    return f"{format_count(count)} {noun}{'s' * (count != 1)}"
+
+
+def frame_facts(shown: Shown, pane: IciclePane, found: str) -> list[Line]:
+    """Lines of the pane under the icicle."""
+    tree, node = shown.tree, pane.selected
+    trie, weight = tree.trie, tree.weight
+    whole, mine, own = int(weight[ROOT]), int(weight[node]), int(tree.self_weight[node])
+    name = trie.labels[trie.label[node]] if node else f"all ({amount(tree, whole)})"
+    events = "sample" if tree.unit == "samples" else "event"
+    parent = int(trie.parent[node])
+    of_parent = f", {format_share(mine, int(weight[parent]))} of its caller" if node else ""
+    lines: list[Line] = [
+        [(name, 0)],
+        [
+            (
+                f"total {amount(tree, mine)}, {format_share(mine, whole)}{of_parent}   "
+                f"self {amount(tree, own)}   {several(int(tree.count[node]), events)}",
+                0,
+            )
+        ],
+        [
+            (
+                f"depth {int(trie.depth[node])}, {several(len(trie.children_of(node)), 'callee')}, "
+                f"{several(int((trie.label == trie.label[node]).sum()), 'place')} of this frame",
+                MUTED,
+            )
+        ],
+    ]
+    if found:
+        lines.append([(found, 0)])
+    return lines + [[(note, MUTED)] for note in shown.stacks.notes]
+
+
+def neighbours(tree: WeightedTree, node: int) -> list[Line]:
+    """The children of a node, heaviest first, with their share of it."""
+    if node >= len(tree.trie):
+        return []
+    children = tree.trie.children_of(node)
+    children = children[np.argsort(-tree.weight[children], kind="stable")][:200]
+    whole = int(tree.weight[node])
+    return [
+        [
+            (f"{format_share(int(tree.weight[c]), whole):>6} ", 0),
+            (tree.trie.labels[tree.trie.label[c]], 0),
+        ]
+        for c in children.tolist()
+    ]
+
+
+def tree_columns(stacks: WeightedTree) -> tuple[TableColumn, ...]:
+    """Frame, total, share, self and count of each node."""
+    trie, weight = stacks.trie, stacks.weight
+    whole = max(int(weight[ROOT]), 1)
+    written = format_duration if stacks.unit == "ns" else format_count
+    return (
+        texts("frame", 30, trie.label, trie.labels, grow=True),
+        numbers("total", 10, weight, written),
+        numbers("%", 6, weight, lambda value: format_share(value, whole)),
+        numbers("self", 10, stacks.self_weight, written),
+        counts("count", 9, stacks.count),
+    )

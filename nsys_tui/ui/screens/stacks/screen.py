@@ -1,0 +1,419 @@
+"""Stacks: GPU time by NVTX path, CPU samples or backtraces as an icicle or a tree."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from textual.containers import Horizontal, Vertical
+
+from nsys_tui.analysis.stacks import views as stack_views
+from nsys_tui.analysis.stacks.folding import StackSource
+from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.export.folded import folded_frame
+from nsys_tui.model.tree import ROOT
+from nsys_tui.state import Selection, Window, cycled
+from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.screens.base import ReportScreen
+from nsys_tui.ui.screens.stacks.panes import (
+    MUTED,
+    SOURCES,
+    Options,
+    Order,
+    Shown,
+    arranged,
+    event_set,
+    fold,
+    frame_facts,
+    neighbours,
+    tree_columns,
+)
+from nsys_tui.ui.widgets.icicle import IciclePane
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.tree.tree import VirtualTree
+from nsys_tui.units import format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.state import ViewState
+    from nsys_tui.ui.widgets.lines import Line
+
+ACTIONS: tuple[Action, ...] = (
+    Action("stacks.move_left", ("h", "left"), "left", "frame at the left on the same level"),
+    Action("stacks.move_down", ("j", "down"), "move", "heaviest frame below", 11),
+    Action("stacks.move_up", ("k", "up"), "up", "frame above"),
+    Action("stacks.move_right", ("l", "right"), "right", "frame at the right on the same level"),
+    Action("stacks.order", ("v",), "view", "left-heavy, time order, sandwich of this frame", 12),
+    Action("stacks.source", ("s",), "source", "GPU time, CPU samples, API or OS backtraces", 13),
+    Action("stacks.thread", ("t",), "thread", "next thread (CPU samples) or all"),
+    Action("stacks.across", ("a",), "across", "credit backward work across threads, marked ~"),
+    Action("stacks.same", ("#",), "same", "next place of the same frame", 46),
+    Action("stacks.recursion", ("r",), "recursion", "collapse a frame that calls itself"),
+    Action("stacks.hide_small", ("u",), "small", "hide small frames behind a counted one"),
+    Action("stacks.tree", ("i",), "tree", "icicle, or the same stacks as a tree", 14),
+    Action("tree.toggle", ("space",), "fold", "fold or unfold in the tree"),
+    Action("tree.expand_subtree", ("E",), "subtree", "unfold the whole subtree"),
+    Action("table.sort", ("S",), "sort", "sort the tree by this column; again reverses"),
+    Action("table.column_previous", ("<",), "column", "column to the left"),
+    Action("table.column_next", (">",), "column", "column to the right"),
+    Action("stacks.timeline", ("g",), "timeline", "longest instance on the timeline", 47),
+)
+
+NARROW = 76
+
+
+class StacksScreen(ReportScreen):
+    """Screen 6."""
+
+    SCREEN = "stacks"
+    ACTIONS = ACTIONS
+    BINDINGS: ClassVar = bindings(ACTIONS)
+    AUTO_FOCUS = "#icicle"
+    DEFAULT_CSS: ClassVar[str] = """
+    StacksScreen #main { width: 1fr; }
+    StacksScreen #callers { height: 8; display: none; }
+    StacksScreen.-sandwich #callers { display: block; }
+    StacksScreen #icicle { height: 1fr; }
+    StacksScreen #frame { height: 6; }
+    StacksScreen #tree { height: 1fr; display: none; }
+    StacksScreen.-tree #tree { display: block; }
+    StacksScreen.-tree #icicle { display: none; }
+    StacksScreen #side { width: 50; display: none; }
+    StacksScreen.-xwide #side { display: block; }
+    StacksScreen #above, StacksScreen #below { height: 1fr; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.options = Options()
+        self.shown: Shown | None = None
+        self._pattern = ""
+        self._hits: NDArray[np.intp] = np.empty(0, np.intp)
+
+    def body(self) -> Iterable[Any]:
+        """The icicle over the facts of the selected frame; callers and callees at the side."""
+        icicle, above = IciclePane(id="icicle"), IciclePane(id="callers")
+        above.heading("Callers")
+        yield Horizontal(
+            Vertical(
+                above,
+                icicle,
+                VirtualTree("Stacks", id="tree"),
+                LinePane("Frame", id="frame"),
+                id="main",
+            ),
+            Vertical(LinePane("Callers", id="above"), LinePane("Callees", id="below"), id="side"),
+        )
+
+    def show_report(self) -> None:
+        """Another report: nothing is folded yet."""
+        self.shown, self.options = None, Options()
+        self._say("reading …")
+
+    def load_finished(self) -> None:
+        """Everything a fold needs is there."""
+        self._fold()
+
+    def state_changed(self, old: ViewState, new: ViewState) -> None:
+        """The window and the name style decide what is folded."""
+        if (old.window, old.display.names) != (new.window, new.display.names):
+            self._fold()
+
+    def view(self) -> Options:
+        """For going back."""
+        return self.options
+
+    def restore(self, view: Any) -> None:
+        """Takes up the options again."""
+        if isinstance(view, Options) and view != self.options:
+            self.options = view
+            self._fold()
+
+    def _fold(self) -> None:
+        report, options = self.report, self.options
+        if report is None or not self.session.finished:
+            return
+        window, names = self.state.window, str(self.state.display.names)
+        self._heading("folding …")
+        memo = self.session.memo
+
+        def work() -> Shown | NoDataError:
+            try:
+                key = ("stacks", options.source, options.across, options.thread, window, names)
+                return arranged(
+                    report, memo(key, lambda: fold(report, options, window, names)), options
+                )
+            except NoDataError as error:
+                return error
+
+        self.compute("stacks", work, self._show)
+
+    def _show(self, found: Shown | NoDataError) -> None:
+        pane = self.query_one("#icicle", IciclePane)
+        self.set_class(isinstance(found, Shown) and found.callers is not None, "-sandwich")
+        if isinstance(found, NoDataError):
+            self.shown = None
+            pane.stacks = pane.icicle = None
+            pane.refresh()
+            reason = str(found).partition(": ")[2] or str(found)
+            self._say(*wrap(reason, NARROW), "s: another source")
+            return
+        self.shown = found
+        if found.callers is not None:
+            self.query_one("#callers", IciclePane).show(found.callers)
+        pane.show(found.tree, found.order)
+        if self.has_class("-tree"):
+            self._fill_tree()
+        children = found.tree.trie.children_of(ROOT)
+        pane.select(int(children[0]) if found.callers is not None and len(children) else ROOT)
+        self._search_again()
+        self._heading()
+
+    def _fill_tree(self) -> None:
+        """The icicle's stacks as a tree; a hidden tree has no width to lay columns out in."""
+        pane, tree = self.query_one("#icicle", IciclePane), self.query_one("#tree", VirtualTree)
+        stacks = pane.stacks
+        if stacks is None or not tree.size.width:
+            return
+        labels = stacks.trie.labels
+        if not tree.sort:
+            tree.sort, tree.descending = "total", True
+        texts = [labels[code] for code in stacks.trie.label]
+        tree.show_tree(stacks.trie, texts, tree_columns(stacks), weight=stacks.weight)
+        if pane.selected != ROOT:
+            tree.reveal(pane.selected)
+
+    def action_stacks_tree(self) -> None:
+        """Shows the stacks as a tree, at the selected frame, or as an icicle again."""
+        pane, tree = self.query_one("#icicle", IciclePane), self.query_one("#tree", VirtualTree)
+        shown = not self.has_class("-tree")
+        self.set_class(shown, "-tree")
+        if shown:
+            tree.focus()
+            self.call_after_refresh(self._fill_tree)
+        else:
+            if tree.node:
+                pane.select(tree.node)
+            pane.focus()
+
+    def _heading(self, extra: str = "") -> None:
+        options = self.options
+        orders = " ".join(f"[{o}]" if o is options.order else str(o) for o in Order)
+        flags = [
+            *(["~across threads"] if options.across else []),
+            *(["recursion collapsed"] if options.recursion else []),
+            *(["small hidden"] if options.small else []),
+        ]
+        thread = ""
+        if options.thread is not None and self.report is not None:
+            thread = f"  {self.report.thread_name(options.thread)}"
+        left = f"{SOURCES[options.source]}{thread}  v: {orders}"
+        pane = self.query_one("#icicle", IciclePane)
+        zoom = "zoomed: esc out" if pane.root != ROOT else ""
+        pane.heading(left, extra or ", ".join([*flags, *([zoom] if zoom else [])]))
+
+    def _say(self, *lines: str) -> None:
+        self._heading()
+        self.query_one("#frame", LinePane).show([[(line, MUTED)] for line in lines])
+        for name in ("#above", "#below"):
+            self.query_one(name, LinePane).show([])
+
+    def on_icicle_pane_moved(self, message: IciclePane.Moved) -> None:
+        """Facts of the selected frame."""
+        message.stop()
+        if self.shown is None:
+            return
+        pane = self.query_one("#icicle", IciclePane)
+        self.query_one("#frame", LinePane).show(frame_facts(self.shown, pane, self._found_text()))
+        self._heading()
+        if self.query_one("#side").display:
+            self._show_neighbours(pane.selected)
+
+    def _show_neighbours(self, node: int) -> None:
+        assert self.shown is not None
+        tree = self.shown.tree
+        label = int(tree.trie.label[node])
+
+        def work() -> tuple[list[Line], list[Line]]:
+            if node == ROOT:
+                return [], neighbours(tree, ROOT)
+            above, below = stack_views.callers(tree, label), stack_views.callees(tree, label)
+            return neighbours(above.tree, 1), neighbours(below.tree, 1)
+
+        def done(found: tuple[list[Line], list[Line]]) -> None:
+            for name, lines in zip(("#above", "#below"), found, strict=True):
+                self.query_one(name, LinePane).show(lines or [[("none", MUTED)]])
+
+        self.compute("neighbours", work, done)
+
+    def _change(self, **changes: Any) -> None:
+        self.options = replace(self.options, **changes)
+        self._fold()
+
+    def action_stacks_order(self) -> None:
+        """Left-heavy, time order, or the selected frame between its callers and callees."""
+        order = cycled(self.options.order)
+        pane = self.query_one("#icicle", IciclePane)
+        frame = ""
+        if order is Order.SANDWICH and pane.stacks is not None:
+            trie = pane.stacks.trie
+            frame = trie.labels[trie.label[pane.selected]]
+            if not frame:
+                self.app.say("sandwich: select a frame first")
+                order = cycled(order)
+        self._change(order=order, frame=frame)
+
+    def action_stacks_source(self) -> None:
+        """The next source."""
+        self._change(source=cycled(self.options.source), thread=None, frame="", order=Order.HEAVY)
+
+    def action_stacks_thread(self) -> None:
+        """The next sampled thread, then all again."""
+        if self.report is None or self.options.source is not StackSource.CPU:
+            self.app.say("threads are told apart for CPU samples: s changes the source")
+            return
+        samples = self.report.samples
+        counts = np.bincount(samples.thread, minlength=len(samples.threads))
+        busiest = samples.threads[np.argsort(-counts, kind="stable")].tolist()
+        choices = [None, *busiest]
+        self._change(thread=choices[(choices.index(self.options.thread) + 1) % len(choices)])
+
+    def action_stacks_across(self) -> None:
+        """Credits work to other threads, or only to its own."""
+        self._change(across=not self.options.across)
+
+    def action_stacks_recursion(self) -> None:
+        """Collapses recursion or shows it."""
+        self._change(recursion=not self.options.recursion)
+
+    def action_stacks_hide_small(self) -> None:
+        """Hides small frames or shows them."""
+        self._change(small=not self.options.small)
+
+    def action_stacks_same(self) -> None:
+        """The next place of the same frame, by weight."""
+        pane = self.query_one("#icicle", IciclePane)
+        if pane.stacks is not None:
+            trie = pane.stacks.trie
+            same = np.flatnonzero(trie.label == trie.label[pane.selected])
+            self._go_to(same[np.argsort(-pane.stacks.weight[same], kind="stable")])
+
+    def _go_to(self, nodes: NDArray[np.intp], step: int = 1) -> None:
+        pane = self.query_one("#icicle", IciclePane)
+        if not len(nodes):
+            return
+        here = np.flatnonzero(nodes == pane.selected)
+        place = (int(here[0]) + step) % len(nodes) if len(here) else 0
+        pane.select(int(nodes[place]))
+
+    def action_find_open(self) -> None:
+        """Asks for a regular expression over frames."""
+
+        def check(text: str) -> None:
+            try:
+                re.compile(text)
+            except re.error as error:
+                raise UsageError(f"not a regular expression: {error}") from error
+
+        def done(text: str | None) -> None:
+            if text is not None:
+                self._pattern = text
+                self._search_again()
+                self._go_to(self._hits, 0)
+
+        self.app.push_screen(
+            Prompt("Find frames", "regular expression; empty clears", self._pattern, check), done
+        )
+
+    def _search_again(self) -> None:
+        pane = self.query_one("#icicle", IciclePane)
+        if pane.stacks is None:
+            return
+        if not self._pattern:
+            self._hits = np.empty(0, np.intp)
+            pane.mark(None)
+            pane.post_message(IciclePane.Moved(pane.selected))
+            return
+        test = re.compile(self._pattern)
+        trie = pane.stacks.trie
+        fits = np.array([bool(text) and test.search(text) is not None for text in trie.labels])
+        matches = fits[trie.label]
+        hits = np.flatnonzero(matches)
+        self._hits = hits[np.argsort(-pane.stacks.weight[hits], kind="stable")]
+        pane.mark(matches)
+        pane.post_message(IciclePane.Moved(pane.selected))
+
+    def _found_text(self) -> str:
+        pane = self.query_one("#icicle", IciclePane)
+        if not self._pattern or pane.stacks is None or pane.matches is None:
+            return ""
+        weight = stack_views.matched_weight(pane.stacks, pane.matches)
+        share = format_share(weight, int(pane.stacks.weight[ROOT]))
+        return f"/{self._pattern}: {len(self._hits)} frames, {share} of the whole"
+
+    def action_find_next(self) -> None:
+        """Next match by weight."""
+        self._go_to(self._hits)
+
+    def action_find_previous(self) -> None:
+        """Previous match by weight."""
+        self._go_to(self._hits, -1)
+
+    def action_nav_escape(self) -> None:
+        """Out of the search, then out of the zoom, then back."""
+        from nsys_tui.ui.commands import nav_escape
+
+        if self._pattern:
+            self._pattern = ""
+            self._search_again()
+        elif not self.query_one("#icicle", IciclePane).zoom_out():
+            nav_escape(self.app)
+        self._heading()
+
+    def action_copy_cell(self) -> None:
+        """Copies the frame's name."""
+        pane = self.query_one("#icicle", IciclePane)
+        if pane.stacks is not None:
+            trie = pane.stacks.trie
+            self.app.copy(trie.labels[trie.label[pane.selected]] or "all", "1 frame")
+
+    def action_copy_row(self) -> None:
+        """Copies the stack to the selected frame as folded text."""
+        pane = self.query_one("#icicle", IciclePane)
+        if pane.stacks is not None:
+            path = ";".join(folded_frame(f) for f in pane.stacks.trie.path(pane.selected)) or "all"
+            self.app.copy(f"{path} {int(pane.stacks.weight[pane.selected])}", "1 folded stack")
+
+    def action_stacks_timeline(self) -> None:
+        """Shows the longest event of the selected frame on the timeline."""
+        if self.shown is None or self.report is None:
+            return
+        pane = self.query_one("#icicle", IciclePane)
+        nodes = self.shown.folded_nodes(pane.selected)
+        if self.shown.callers is not None or not len(nodes):
+            self.app.say("leave the sandwich first: v")
+            return
+        events, kind, table = event_set(self.report, self.options.source)
+        longest = [row for node in nodes if (row := self.shown.stacks.longest(events, int(node)))]
+        rows = [row for row in longest if row is not None]
+        if not rows or self.app.handler("view.timeline") is None:
+            return
+        row = max(rows, key=lambda r: int(events.duration[r]))
+        start, end = int(events.start[row]), int(events.end[row])
+        margin = max((end - start) * 2, 1000)
+        trie = pane.stacks.trie if pane.stacks is not None else None
+        label = trie.labels[trie.label[pane.selected]] if trie is not None else ""
+        self.app.show(
+            "timeline",
+            window=Window(start - margin, end + margin),
+            selection=Selection(
+                kind, (table, int(events.rowid[row])), Window(start, end), label=label
+            ),
+        )

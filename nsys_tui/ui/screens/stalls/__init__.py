@@ -1,0 +1,1 @@
+"""The stalls screen: ``screen`` puts it together."""

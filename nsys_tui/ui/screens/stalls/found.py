@@ -1,0 +1,116 @@
+"""What the stalls screen shows, gathered in a worker: rows, groups and sums for one wish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.breakdown import device_splits
+from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS
+from nsys_tui.analysis.stalls.rows import group_codes, stall_groups
+from nsys_tui.analysis.stalls.table import StallTable, stall_table
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.ui.screens.stalls.panes import Sums, sums_of
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.stalls.gaps import Stalls
+    from nsys_tui.analysis.stalls.rows import StallGroup
+    from nsys_tui.model.events import Int64
+    from nsys_tui.model.report import Report
+
+WAYS: Final = ("", "cause", "thread", "range", "pair", "device")
+"""What ``g`` goes through; empty for the gaps one by one."""
+TITLES: Final = {"pair": "operations around", "range": "NVTX range", "device": "GPU"}
+
+Key = tuple[int, int] | str
+"""What a row is known by when others take its place: device and start of a gap, or a group."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What to show."""
+
+    threshold: int = THRESHOLD_NS
+    by: str = ""
+    """How to group, one of ``WAYS``."""
+    inside: str = ""
+    """Key of the group whose gaps are listed."""
+
+    @property
+    def title(self) -> str:
+        """What groups have in common, in words."""
+        return TITLES.get(self.by, self.by)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What the screen shows."""
+
+    wish: Wish
+    result: Stalls
+    rows: StallTable
+    """Gaps and runs; with ``inside``, those of the group."""
+    groups: tuple[StallGroup, ...]
+    """Rows where idle time is grouped."""
+    members: Int64
+    """Place in ``groups`` of each of ``rows``, -1 for none; empty without groups."""
+    sums: Sums
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the table lists groups."""
+        return bool(self.wish.by) and not self.wish.inside
+
+    def gap_at(self, row: int | None) -> int | None:
+        """The place among ``rows`` that a row of the table stands for: the longest gap."""
+        if row is None or not self.grouped:
+            return row
+        places = np.flatnonzero(self.members == row)
+        return int(places[0]) if len(places) else None
+
+    def key_of(self, row: int) -> Key:
+        """What a row of the table is known by."""
+        if self.grouped:
+            return self.groups[row].key
+        return int(self.rows.place[row]), int(self.rows.start[row])
+
+    def row_of(self, key: Key | None) -> int | None:
+        """The row of the table that is known by a key, None where there is none."""
+        if isinstance(key, str) and self.grouped:
+            keys = [group.key for group in self.groups]
+            return keys.index(key) if key in keys else None
+        if isinstance(key, tuple) and not self.grouped:
+            here = np.flatnonzero((self.rows.place == key[0]) & (self.rows.start == key[1]))
+            return int(here[0]) if len(here) else None
+        return None
+
+
+def gather(report: Report, result: Stalls, wish: Wish) -> Found:
+    """Rows, groups and sums of some stalls.
+
+    Args:
+        report: the report.
+        result: its stalls from the threshold of the wish on.
+        wish: how to group them, or whose gaps to list.
+    """
+    rows, groups, members = stall_table(report, result), [], np.empty(0, np.int64)
+    if wish.by:
+        groups = stall_groups(report, result, wish.by)
+        keys, codes = group_codes(report, result, wish.by)
+        known = {group.key: place for place, group in enumerate(groups)}
+        places = np.array([*(known.get(key, -1) for key in keys), -1], np.int64)
+        members = places[codes[rows.numbers]]
+        if wish.inside:
+            chosen = np.flatnonzero(members == known.get(wish.inside, -2))
+            rows, members = rows.take(chosen), members[chosen]
+    return Found(wish, result, rows, tuple(groups), members, _sums(report, result))
+
+
+def _sums(report: Report, result: Stalls) -> Sums:
+    lo, hi = result.scope.base(report)
+    exposed = sum(split.exposed_comm_ns for split in device_splits(report, result.scope))
+    reason = report.lacks(Capability.API)
+    notes = [f"no causes: {reason}"] if reason else []
+    return sums_of(result, stall_groups(report, result), hi - lo, exposed, notes)

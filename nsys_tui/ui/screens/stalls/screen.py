@@ -1,0 +1,380 @@
+"""Stalls: when each GPU stood idle and why, with the scene of the gap under the cursor below."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.containers import Horizontal, Vertical
+
+from nsys_tui.analysis.stalls.gaps import stalls
+from nsys_tui.analysis.stalls.hostwork import HostWork
+from nsys_tui.analysis.timeline.tracks import gpu_key
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.state import Cursor, Selection, Window
+from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.evidence import window_around
+from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.latest import Latest
+from nsys_tui.ui.scoping import report_scope, same_scope
+from nsys_tui.ui.screens.base import ReportScreen
+from nsys_tui.ui.screens.stalls.columns import gap_columns, group_columns, plain_duration
+from nsys_tui.ui.screens.stalls.found import WAYS, Found, Wish, gather
+from nsys_tui.ui.screens.stalls.panes import cause_lines, sum_lines
+from nsys_tui.ui.screens.stalls.scene import Drawn, look, scene_lines
+from nsys_tui.ui.screens.stalls.stacks import show_stacks
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.actions import GROUP, INSTANCES, TABLE, WHOLE
+from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
+from nsys_tui.units import format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from textual import events
+
+    from nsys_tui.analysis.stalls.gaps import Stalls
+    from nsys_tui.analysis.stalls.rows import StallRow
+    from nsys_tui.analysis.window import Scope
+    from nsys_tui.model.report import Report
+    from nsys_tui.render.glyphs import Glyphs
+    from nsys_tui.state import ViewState
+    from nsys_tui.ui.screens.stalls.found import Key
+    from nsys_tui.ui.widgets.table.grid import Grid
+
+ACTIONS = (
+    Action("stalls.threshold", ("t",), "threshold", "shortest gap that is listed, with units", 2),
+    GROUP,
+    *TABLE,
+    INSTANCES,
+    Action("stalls.longer", ("+",), "longer", "raise the threshold: 10, 20, 50, 100 us, ..."),
+    Action("stalls.shorter", ("-",), "shorter", "lower the threshold"),
+    Action("view.stacks", ("6",), "stacks", "what the host ran in the gap, as stacks", 5),
+    WHOLE,
+)
+
+SHORTEST, LONGEST = 100, 10_000_000_000
+"""Thresholds that ``+`` and ``-`` reach, ns."""
+
+
+@dataclass(frozen=True)
+class StallsView:
+    """How the screen looked, for the history."""
+
+    wish: Wish
+    table: TableView
+
+
+class StallsScreen(ReportScreen):
+    """Screen 5."""
+
+    SCREEN = "stalls"
+    ACTIONS = ACTIONS
+    BINDINGS: ClassVar = bindings(ACTIONS)
+    AUTO_FOCUS = "#stalls"
+    DEFAULT_CSS: ClassVar[str] = """
+    StallsScreen #upper { height: 1fr; }
+    StallsScreen #main { width: 1fr; }
+    StallsScreen #stalls { height: 1fr; }
+    StallsScreen #sums { height: 2; }
+    StallsScreen #causes { width: 58; display: none; }
+    StallsScreen #scene { height: 8; }
+    StallsScreen.-medium #scene { height: 12; }
+    StallsScreen.-tall #scene { height: 18; }
+    StallsScreen.-xwide #causes { display: block; }
+    StallsScreen.-xwide #sums { display: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wish = Wish()
+        self.found: Found | None = None
+        self.drawn: Drawn | None = None
+        self._pending: StallsView | None = None
+        self._key: Key | None = None
+        self._last: tuple[tuple[Scope, int], Stalls] | None = None
+        self._finding: Latest[Found] = Latest(self, "stalls", self._show)
+        self._looking: Latest[Drawn] = Latest(self, "scene", self._show_scene)
+
+    def body(self) -> Iterable[Any]:
+        """Table and causes above, the scene of the current row below."""
+        sums = LinePane(id="sums", framed=False)
+        sums.can_focus = False
+        table = VirtualTable("Idle gaps", empty="reading ...", id="stalls")
+        yield Horizontal(
+            Vertical(table, sums, id="main"), LinePane("Idle by cause", id="causes"), id="upper"
+        )
+        yield LinePane("Scene", id="scene")
+
+    @property
+    def table(self) -> VirtualTable:
+        """Gaps or groups."""
+        return self.query_one("#stalls", VirtualTable)
+
+    @property
+    def scene_pane(self) -> LinePane:
+        """What happened around the gap."""
+        return self.query_one("#scene", LinePane)
+
+    # What changed -----------------------------------------------------------------------------
+
+    def show_report(self) -> None:
+        """A new report: nothing is known yet."""
+        self.found = self.drawn = self._pending = self._last = self._key = None
+        self._finding.reset()
+        self._looking.reset()
+        self.table.empty = "reading ..."
+        self.table.show_rows((), 0)
+        for pane in self.query(LinePane):
+            pane.show([])
+
+    def load_finished(self) -> None:
+        """Causes need everything that the host did."""
+        self._find()
+
+    def state_changed(self, old: ViewState, new: ViewState) -> None:
+        """Window and scope change the rows, the time format their text."""
+        if not same_scope(old, new):
+            self._find()
+        elif old.display.time != new.display.time and self.found is not None:
+            self._fill(self.found)
+            self._draw_scene()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Columns follow the width."""
+        super().on_resize(event)
+        if self.found is not None:
+            self.call_after_refresh(self._refill)
+
+    def _refill(self) -> None:
+        if self.found is not None:
+            self._fill(self.found)
+
+    # Finding ----------------------------------------------------------------------------------
+
+    def _find(self) -> None:
+        report = self.report
+        if report is None or not self.session.finished:
+            return
+        scope = report_scope(report, self.state)
+        self.table.busy = "finding gaps" if self.found is not None else ""
+        self.table.empty = "finding gaps ..."
+        self.table.redraw_heading()
+        self._finding.ask(partial(self._work, report, scope, self.wish))
+
+    def _work(self, report: Report, scope: Scope, wish: Wish) -> Found:
+        return gather(report, self._stalls(report, scope, wish.threshold), wish)
+
+    def _stalls(self, report: Report, scope: Scope, threshold: int) -> Stalls:
+        """Gaps and causes; grouping them differently does not find them again."""
+        key = (scope, threshold)
+        if self._last is None or self._last[0] != key:
+            work = self.session.memo("host_work", lambda: HostWork(report))
+            self._last = (key, stalls(report, scope, threshold_ns=threshold, work=work))
+        return self._last[1]
+
+    def _show(self, found: Found) -> None:
+        self.found = found
+        self._fill(found)
+        self._show_sums(found)
+        if self._pending is not None:
+            view, self._pending = self._pending, None
+            self.table.restore(view.table)
+        if not self.table.shown:
+            self.drawn = None
+            self._draw_scene()
+        self.refresh_keys()
+
+    def _fill(self, found: Found) -> None:
+        """Fills the table; the cursor stays on the same gap or group."""
+        report, table, sums = self.report, self.table, found.sums
+        if report is None:
+            return
+        width = table.size.width
+        table.busy, table.empty = "", self._why_empty(report)
+        threshold = plain_duration(found.wish.threshold)
+        between = f"between work {format_duration(sums.inner_ns)} ({sums.inner_share})"
+        if found.grouped:
+            title = found.wish.title
+            table.title, table.note = f"Idle by {title}", between
+            whole = found.result.idle_ns if found.wish.by == "device" else sums.inner_ns
+            columns = group_columns(found.groups, title, whole, width)
+            size = len(found.groups)
+        else:
+            inside = f"{found.wish.title} = {found.wish.inside}"
+            note = inside if found.wish.inside else between
+            table.title, table.note = "Idle gaps", f">= {threshold}  {note}"
+            columns = gap_columns(found.rows, report, self.state.display.time, width)
+            size = len(found.rows)
+        table.show_rows(columns, size, row=found.row_of(self._key))
+
+    def _why_empty(self, report: Report) -> str:
+        if not len(report.operations):
+            return report.lacks(Capability.KERNELS) or "no GPU work in this report"
+        if self.found is not None and not self.found.result.totals:
+            return "no GPU work in this selection of GPUs, streams and processes"
+        return "no idle gap from the threshold on: - lowers it, 0 shows the whole trace"
+
+    def _show_sums(self, found: Found) -> None:
+        sums, threshold, glyphs = found.sums, found.wish.threshold, self._glyphs()
+        self.query_one("#sums", LinePane).show_built(
+            lambda width: sum_lines(sums, threshold, width)
+        )
+        causes, count = self.query_one("#causes", LinePane), sums.device_count
+        causes.heading("Idle by cause", f"{count} GPUs" if count > 1 else "")
+        causes.show_built(lambda width: cause_lines(sums, threshold, width, glyphs))
+        self.query_one("#sums").styles.height = 2 + len(sums.notes)
+
+    def _glyphs(self) -> Glyphs:
+        return glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+
+    # The row ----------------------------------------------------------------------------------
+
+    @property
+    def stall(self) -> StallRow | None:
+        """The gap under the cursor, or the longest one of the group under it."""
+        found, report = self.found, self.report
+        place = found.gap_at(self.table.row) if found is not None else None
+        if place is None or found is None or report is None:
+            return None
+        return found.rows.row(report, place)
+
+    def on_grid_moved(self, message: Grid.Moved) -> None:
+        """Another row: its scene."""
+        if message.row is None or self.found is None or self.report is None:
+            return
+        self._key = self.found.key_of(message.row)
+        stall = self.stall
+        if stall is None:
+            self.drawn = None
+            self._draw_scene()
+        else:
+            self._looking.ask(partial(look, self.report, stall))
+
+    def _show_scene(self, drawn: Drawn) -> None:
+        self.drawn = drawn
+        self._draw_scene()
+
+    def _draw_scene(self) -> None:
+        pane, drawn, report = self.scene_pane, self.drawn, self.report
+        if drawn is None or report is None:
+            pane.heading("Scene")
+            pane.show([])
+            return
+        row, time, glyphs = drawn.row, self.state.display.time, self._glyphs()
+        what = "Launch-bound run" if row.kind == "run" else "Gap"
+        device = report.devices[row.place].label
+        pane.heading(
+            f"{what} of {format_duration(row.end - row.start)} on {device}: {row.label}",
+            report.thread_name(row.thread) if row.thread >= 0 else "",
+        )
+        pane.show_built(
+            lambda width: scene_lines(drawn, report, time, glyphs, width, pane.size.height)
+        )
+        pane.scroll_to(y=0, animate=False)
+
+    # Actions ----------------------------------------------------------------------------------
+
+    def change(self, **changes: Any) -> None:
+        """Shows something else of the same stalls."""
+        self.wish = replace(self.wish, **changes)
+        self._find()
+
+    def action_stalls_threshold(self) -> None:
+        """Asks for the shortest gap to list."""
+
+        def done(text: str | None) -> None:
+            if text is not None:
+                self.change(threshold=max(0, parse_duration(text, "us")))
+
+        now = plain_duration(self.wish.threshold).replace(" ", "")
+        prompt = Prompt(
+            "List gaps from", "such as 500ns, 10us or 2ms", now, lambda t: parse_duration(t, "us")
+        )
+        self.app.push_screen(prompt, done)
+
+    def action_stalls_longer(self) -> None:
+        """The next longer threshold."""
+        self.change(threshold=step_of(self.wish.threshold, up=True))
+
+    def action_stalls_shorter(self) -> None:
+        """The next shorter threshold."""
+        self.change(threshold=step_of(self.wish.threshold, up=False))
+
+    def action_table_group(self) -> None:
+        """Groups by the next criterion, after the last one not at all."""
+        self.change(by=WAYS[(WAYS.index(self.wish.by) + 1) % len(WAYS)], inside="")
+
+    def action_table_instances(self) -> None:
+        """The gaps of the group under the cursor, or back to the groups."""
+        found = self.found
+        if self.wish.inside:
+            self.action_nav_escape()
+        elif found is not None and found.gap_at(row := self.table.row) is not None:
+            assert row is not None
+            self.change(inside=found.groups[row].key)
+
+    def action_nav_escape(self) -> None:
+        """Back from the gaps of a group to the groups."""
+        self._key = self.wish.inside
+        self.change(inside="")
+
+    def action_timeline_whole(self) -> None:
+        """The whole trace again."""
+        self.app.show(self.SCREEN, window=None)
+
+    def action_view_stacks(self) -> None:
+        """Stacks of what the host ran in the gap."""
+        show_stacks(self.app, self.stall)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Escape is the screen's only inside a group; keys that would do nothing are off."""
+        if action == "nav_escape":
+            return bool(self.wish.inside) and self.app.error is None and self.maximized is None
+        if action == "timeline_whole":
+            return self.state.window is not None
+        if action == "table_instances":
+            return bool(self.wish.by)
+        return super().check_action(action, parameters)
+
+    def on_grid_opened(self, message: Grid.Opened) -> None:
+        """The timeline, around the gap."""
+        stall, app = self.stall, self.app
+        if stall is None or message.grid is not self.table:
+            return
+        if app.handler("view.timeline") is None:
+            app.say("this build has no timeline")
+            return
+        span = Window(stall.start, stall.end)
+        key = (stall.place, stall.start, stall.end)
+        app.show(
+            "timeline",
+            window=window_around(span, self.session.extent),
+            cursor=Cursor(stall.start, gpu_key(stall.place)),
+            selection=Selection("gap", key, span, label=stall.label),
+        )
+
+    def view(self) -> StallsView:
+        """Grouping, threshold, sort, scroll and cursor."""
+        return StallsView(self.wish, self.table.view())
+
+    def restore(self, view: Any) -> None:
+        """Takes them up again, at once or when the rows are there."""
+        if not isinstance(view, StallsView):
+            return
+        if self.found is None or self._finding.busy or self.wish != view.wish:
+            self.wish, self._pending = view.wish, view
+            self._find()
+        else:
+            self.table.restore(view.table)
+
+
+def step_of(threshold: int, *, up: bool) -> int:
+    """The next of 100 ns, 200 ns, 500 ns, 1 us, ... above or below a threshold."""
+    steps = [factor * 10**power for power in range(2, 11) for factor in (1, 2, 5)]
+    steps = [step for step in steps if SHORTEST <= step <= LONGEST]
+    if up:
+        return next((step for step in steps if step > threshold), LONGEST)
+    return next((step for step in reversed(steps) if step < threshold), SHORTEST)

@@ -1,0 +1,47 @@
+"""From a gap to the stacks of what the host ran meanwhile: which source can tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_tui.analysis.stacks.folding import StackSource
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.state import Window
+from nsys_tui.ui.screens.stacks.panes import Options
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.stalls.rows import StallRow
+    from nsys_tui.model.report import Report
+    from nsys_tui.ui.app import NsysTuiApp
+
+
+def show_stacks(app: NsysTuiApp, stall: StallRow | None) -> None:
+    """Goes to the stacks of a gap; where nothing was sampled in it, of the window as it is."""
+    report = app.session.report
+    options = host_stacks(report, stall) if report is not None and stall is not None else None
+    if options is None or stall is None:
+        if report is not None and stall is not None:
+            app.say(report.lacks(Capability.SAMPLES) or "no CPU sample and no backtrace in the gap")
+        app.show("stacks")
+        return
+    app.show("stacks", window=Window(stall.start, stall.end))
+    if (front := app.front) is not None:
+        front.call_after_refresh(front.restore, options)
+
+
+def host_stacks(report: Report, stall: StallRow) -> Options | None:
+    """What to fold: samples of the launching thread, of any thread, or calls with backtraces."""
+    samples = report.samples
+    lo, hi = np.searchsorted(samples.start, (stall.start, stall.end))
+    if hi > lo:
+        own = samples.threads == stall.thread
+        if len(own) and own[samples.thread[lo:hi]].any():
+            return Options(source=StackSource.CPU, thread=stall.thread)
+        return Options(source=StackSource.CPU)
+    if report.can(Capability.OSRT_BACKTRACES):
+        return Options(source=StackSource.OSRT)
+    if report.can(Capability.CUDA_BACKTRACES):
+        return Options(source=StackSource.CUDA)
+    return None

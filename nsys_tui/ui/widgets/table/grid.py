@@ -1,0 +1,383 @@
+"""Grid: what tables and trees share: header, cursor, scrolling, drawing of the rows in view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from rich.segment import Segment
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from nsys_tui.names import cell_len, cut, normalise_kernel, pad, visible
+from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.ui.widgets.frame import Framed
+from nsys_tui.ui.widgets.table.layout import Slot, first_for, order_of, slots
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual import events
+
+    from nsys_tui.render.glyphs import Glyphs
+    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.widgets.table.columns import TableColumn
+
+HEADER: Final = style(Ink.MUTED)
+HEADER_HERE: Final = style(emphasis=Emphasis.BOLD | Emphasis.UNDERLINE)
+CURSOR: Final = style(emphasis=Emphasis.REVERSE | Emphasis.BOLD)
+RESTING: Final = style(emphasis=Emphasis.BOLD)
+EMPHASIS_SHIFT: Final = 16
+MATCH: Final = int(Emphasis.UNDERLINE) << EMPHASIS_SHIFT
+FAR: Final = 1 << 62
+SHORTEST_ENDS: Final = 12
+LONGEST_TEXT: Final = 4_000
+"""Characters of a name that are looked at: a kernel name may have 100 000."""
+
+
+class Grid(ScrollView, Framed, can_focus=True):
+    """Rows under a header line that stays; subclasses say what a position holds.
+
+    Args:
+        title: what the frame's upper edge says first.
+        empty: what stands in the place of rows where there are none.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", show=False),
+        Binding("down,j", "move(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
+        Binding("home", f"move(-{FAR})", show=False),
+        Binding("end,G", f"move({FAR})", show=False),
+    ]
+    DEFAULT_CSS: ClassVar[str] = """
+    Grid { overflow-x: hidden; overflow-y: auto; }
+    """
+    PINNED: ClassVar[bool] = False
+    """Whether the first column stays when the others scroll."""
+    app: NsysTuiApp
+
+    class Opened(Message):
+        """Enter or a double click on a row."""
+
+        def __init__(self, grid: Grid, row: int) -> None:
+            super().__init__()
+            self.grid = grid
+            self.row = row
+
+        @property
+        def control(self) -> Grid:
+            """The table or tree."""
+            return self.grid
+
+    class Moved(Message):
+        """The cursor is on another row; only the last of several waiting ones is delivered."""
+
+        def __init__(self, grid: Grid, row: int | None) -> None:
+            super().__init__()
+            self.grid = grid
+            self.row = row
+
+        @property
+        def control(self) -> Grid:
+            """The table or tree."""
+            return self.grid
+
+        def can_replace(self, message: Message) -> bool:
+            """A later one of the same grid makes this one pointless."""
+            return isinstance(message, Grid.Moved) and message.grid is self.grid
+
+    def __init__(self, title: str = "", *, empty: str = "", id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.title = title
+        self.note = ""
+        self.empty = empty
+        self.columns: Sequence[TableColumn] = ()
+        self.cursor = 0
+        """Position of the cursor among the rows shown."""
+        self.column = 0
+        """Place of the current column."""
+        self._first = 0
+        self._laid_out: tuple[tuple[Sequence[TableColumn], int, int], list[Slot]] | None = None
+        self._told: int | None = None
+
+    # What a subclass says ---------------------------------------------------------------------
+
+    @property
+    def shown(self) -> int:
+        """Rows shown."""
+        raise NotImplementedError
+
+    def row_at(self, position: int) -> int:
+        """The row at a position."""
+        raise NotImplementedError
+
+    def cell(self, row: int, column: TableColumn) -> tuple[str, int]:
+        """Text and style code of a cell."""
+        return column.text(row), column.ink(row)
+
+    def is_match(self, row: int) -> bool:
+        """Whether a search found the row."""
+        del row
+        return False
+
+    def sort_mark(self, column: TableColumn) -> str:
+        """``v`` or ``^`` behind the header of the sorted column."""
+        del column
+        return ""
+
+    def sort_by(self, place: int) -> None:
+        """Sorts by a column."""
+
+    # Where the cursor is ----------------------------------------------------------------------
+
+    @property
+    def row(self) -> int | None:
+        """The row under the cursor, None in an empty table."""
+        return self.row_at(self.cursor) if self.cursor < self.shown else None
+
+    @property
+    def page_rows(self) -> int:
+        """Rows that fit below the header."""
+        return max(1, self.size.height - 1)
+
+    @property
+    def glyphs(self) -> Glyphs:
+        """Characters of this terminal."""
+        return glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+
+    def resized(self) -> None:
+        """The number of rows changed: scroll range, cursor and heading follow."""
+        self.virtual_size = Size(0, self.shown + 1)
+        self.cursor = min(max(self.cursor, 0), max(self.shown - 1, 0))
+        self.follow()
+        self.refresh()
+        self.redraw_heading()
+        self._tell()
+
+    def put_cursor(self, position: int) -> None:
+        """Moves the cursor and keeps it in view."""
+        old = self.cursor
+        self.cursor = min(max(position, 0), max(self.shown - 1, 0))
+        before = self.scroll_offset.y
+        self.follow()
+        if self.scroll_offset.y == before and old != self.cursor:
+            self._refresh_row(old)
+            self._refresh_row(self.cursor)
+        else:
+            self.refresh()
+        self._tell()
+
+    def follow(self) -> None:
+        """Scrolls as little as needed to see the cursor."""
+        top = self.scroll_offset.y
+        target = min(max(top, self.cursor - self.page_rows + 1), self.cursor)
+        if target != top:
+            self.scroll_to(y=target, animate=False, immediate=True, force=True)
+
+    def _refresh_row(self, position: int) -> None:
+        y = position - self.scroll_offset.y + 1
+        if 0 < y < self.size.height:
+            self.refresh(Region(0, y, self.size.width, 1))
+
+    def _tell(self) -> None:
+        row = self.row
+        if row != self._told:
+            self._told = row
+            self.post_message(self.Moved(self, row))
+
+    def action_move(self, step: int) -> None:
+        """Moves the cursor by rows."""
+        self.put_cursor(self.cursor + step)
+
+    def action_page(self, direction: int) -> None:
+        """Moves the cursor by what is visible."""
+        self.put_cursor(self.cursor + direction * self.page_rows)
+
+    def action_table_column_next(self) -> None:
+        """The next column becomes the current one."""
+        self._step_column(1)
+
+    def action_table_column_previous(self) -> None:
+        """The previous column becomes the current one."""
+        self._step_column(-1)
+
+    def _step_column(self, step: int) -> None:
+        if not self.columns:
+            return
+        order = order_of(self.columns, self.size.width)
+        place = order.index(self.column) if self.column in order else 0
+        self.choose_column(order[min(max(place + step, 0), len(order) - 1)])
+
+    def choose_column(self, place: int) -> None:
+        """Makes a column the current one and scrolls to it."""
+        self.column = place
+        width = self.size.width
+        self._first = first_for(self.columns, width, place, self._first, self.PINNED)
+        self.refresh()
+        self.redraw_heading()
+
+    def action_nav_open(self) -> None:
+        """Tells the screen which row was opened."""
+        if self.row is not None:
+            self.post_message(self.Opened(self, self.row))
+
+    def action_table_sort(self) -> None:
+        """Sorts by the current column; again: the other way round."""
+        if self.column < len(self.columns):
+            self.sort_by(self.column)
+
+    def action_copy_cell(self) -> None:
+        """Copies the cell under the cursor."""
+        if self.row is not None and self.columns:
+            text = self.cell(self.row, self.columns[self.column])[0]
+            self.app.copy(text.strip(), f"1 cell: {self.columns[self.column].header}")
+
+    def action_copy_row(self) -> None:
+        """Copies the row under the cursor as tab-separated text."""
+        if self.row is not None:
+            cells = [self.cell(self.row, column)[0].strip() for column in self.columns]
+            self.app.copy("\t".join(cells), "1 row")
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on the header sorts, on a row moves the cursor; a double click opens."""
+        spot = event.get_content_offset(self)
+        if spot is None:
+            return
+        if spot.y == 0:
+            self._click_header(spot.x)
+            return
+        position = self.scroll_offset.y + spot.y - 1
+        if position >= self.shown:
+            return
+        self.put_cursor(position)
+        if event.chain > 1:
+            self.action_nav_open()
+
+    def _click_header(self, x: int) -> None:
+        for slot in self._slots():
+            if slot.x <= x < slot.x + slot.width:
+                self.column = slot.column
+                self.sort_by(slot.column)
+                self.refresh()
+
+    def on_resize(self) -> None:
+        """The scroll position may have become impossible, the current column hidden."""
+        if self.columns:
+            self._first = 0
+            self.column = min(self.column, len(self.columns) - 1)
+            self.choose_column(self.column)
+        self.follow()
+
+    # Drawing ----------------------------------------------------------------------------------
+
+    def redraw_heading(self) -> None:
+        """Title, counts and notes on the frame's upper edge."""
+        self.heading(*self.heading_parts())
+
+    def heading_parts(self) -> tuple[str, str]:
+        """Left and right part of the heading."""
+        return "  ".join(part for part in (self.title, self.note) if part), self.hidden_text()
+
+    def hidden_text(self) -> str:
+        """How many columns are out of sight, and the key that brings them."""
+        hidden = len(self.columns) - len(self._slots())
+        return f"+{hidden} column{'s' * (hidden > 1)} < >" if hidden > 0 else ""
+
+    def empty_text(self) -> str:
+        """Why there is nothing to see."""
+        return self.empty
+
+    def _slots(self) -> list[Slot]:
+        key = (self.columns, self.size.width, self._first)
+        if self._laid_out is None or self._laid_out[0] != key:
+            self._laid_out = (key, slots(*key, self.PINNED))
+        return self._laid_out[1]
+
+    def render_line(self, y: int) -> Strip:
+        """The header, or one row."""
+        width, inks = self.size.width, self.app.inks
+        runs = self._header() if y == 0 else self._line(self.scroll_offset.y + y - 1)
+        segments, used = [], 0
+        for text, code in runs:
+            segments.append(Segment(text, inks[code]))
+            used += cell_len(text)
+        if used < width:
+            segments.append(Segment(" " * (width - used), inks[runs[-1][1] if runs else 0]))
+        return Strip(segments, max(used, width)).crop(0, width)
+
+    def _header(self) -> list[tuple[str, int]]:
+        runs: list[tuple[str, int]] = []
+        x = 0
+        for slot in self._slots():
+            column = self.columns[slot.column]
+            mark = self.sort_mark(column)
+            if mark and cell_len(column.header) + 2 <= slot.width:
+                mark = f" {mark}"
+            header = column.header[: max(0, slot.width - len(mark))] + mark
+            here = slot.column == self.column and self.has_focus
+            lead = slot.width - cell_len(header) if column.right else 0
+            runs.append((" " * (slot.x - x + lead), HEADER))
+            runs.append((header, HEADER_HERE if here else HEADER))
+            runs.append((" " * (slot.width - lead - cell_len(header)), HEADER))
+            x = slot.x + slot.width
+        return runs
+
+    def _line(self, position: int) -> list[tuple[str, int]]:
+        if position >= self.shown:
+            text = self.empty_text() if position == 0 else ""
+            return [(f" {visible(text, self.app.ascii)}", HEADER)] if text else []
+        row = self.row_at(position)
+        here = position == self.cursor
+        focused = here and self.has_focus
+        over = CURSOR if focused else RESTING if here else 0
+        match = MATCH if self.is_match(row) else 0
+        runs: list[tuple[str, int]] = [(">" if here else " ", over)]
+        x = 1
+        for slot in self._slots():
+            column = self.columns[slot.column]
+            text, code = self.cell(row, column)
+            if focused:
+                code = over | (MATCH if slot.column == self.column else 0)
+            else:
+                code |= over | (match if column.is_text else 0)
+            if slot.x > x:
+                runs.append((" " * (slot.x - x), over))
+            runs.append((shown_cell(text, slot.width, column, self.app.ascii), code))
+            x = slot.x + slot.width
+        return _joined(runs, over)
+
+
+def shown_cell(text: str, width: int, column: TableColumn, ascii_only: bool) -> str:
+    """A cell of exactly ``width`` cells: safe to show, aligned, shortened where it must be."""
+    text = visible(text[:LONGEST_TEXT], ascii_only)
+    if column.right:
+        return pad(text, width) if cell_len(text) > width else text.rjust(width)
+    if column.kernels and cell_len(text) > width:
+        text = both_ends(normalise_kernel(text), width)
+    return pad(text, width)
+
+
+def both_ends(text: str, width: int) -> str:
+    """Beginning and end of a text: what tells long kernel names apart often stands at their end."""
+    if cell_len(text) <= width or width < SHORTEST_ENDS:
+        return text
+    tail = text[-(width * 2 // 5) :]
+    return f"{cut(text, width - 1 - cell_len(tail))}~{tail}"
+
+
+def _joined(runs: list[tuple[str, int]], over: int) -> list[tuple[str, int]]:
+    """Neighbours of one style as one run: fewer bytes to the terminal."""
+    joined: list[tuple[str, int]] = []
+    for text, code in runs:
+        if joined and joined[-1][1] == code:
+            joined[-1] = (joined[-1][0] + text, code)
+        else:
+            joined.append((text, code))
+    if joined and joined[-1][1] != over:
+        joined.append(("", over))
+    return joined

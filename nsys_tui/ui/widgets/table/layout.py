@@ -1,0 +1,90 @@
+"""Where the columns of a table stand: what fits, in which order, and what is scrolled away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_tui.ui.widgets.table.columns import TableColumn
+
+MARGIN: Final = 1
+"""Cells at the left for the sign of the cursor."""
+WIDE_GAP, GAP = 2, 1
+ROOM_TO_GROW: Final = 40
+"""Cells that columns with names shall gain before the gaps do."""
+
+
+class Slot(NamedTuple):
+    """One column on the screen."""
+
+    column: int
+    """Place among the columns of the table."""
+    x: int
+    width: int
+
+
+def order_of(columns: Sequence[TableColumn], width: int) -> list[int]:
+    """Columns in the order in which they stand: the extra ones last where not all have room."""
+    everything = list(range(len(columns)))
+    if _needed([column.width for column in columns], GAP) <= width:
+        return everything
+    return sorted(everything, key=lambda place: columns[place].extra)
+
+
+def slots(
+    columns: Sequence[TableColumn], width: int, first: int = 0, pinned: bool = False
+) -> list[Slot]:
+    """The columns that are seen.
+
+    Args:
+        columns: all of them.
+        width: cells of a row.
+        first: how many columns of ``order_of`` are scrolled out at the left.
+        pinned: whether the first column always stays.
+    """
+    order = order_of(columns, width)
+    order = [*order[:1], *order[1:][first:]] if pinned else order[first:]
+    taken: list[int] = []
+    for place in order:
+        widths = [columns[other].width for other in (*taken, place)]
+        if taken and _needed(widths, GAP) > width:
+            break
+        taken.append(place)
+    widths = [columns[place].width for place in taken]
+    gap = WIDE_GAP if _needed(widths, WIDE_GAP) + ROOM_TO_GROW <= width else GAP
+    spare = max(0, width - _needed(widths, gap))
+    growing = [place for place in taken if columns[place].grow]
+    found, x = [], MARGIN
+    for place, own in zip(taken, widths, strict=True):
+        cells = own
+        if columns[place].grow:
+            share = spare // len(growing)
+            cells += spare - share * (len(growing) - 1) if place == growing[-1] else share
+        cells = min(cells, max(1, width - x))
+        found.append(Slot(place, x, cells))
+        x += cells + gap
+    return found
+
+
+def first_for(
+    columns: Sequence[TableColumn], width: int, column: int, first: int, pinned: bool = False
+) -> int:
+    """How many columns to scroll out so that one of them is seen, moving as little as possible."""
+    order = order_of(columns, width)
+    if column not in order:
+        return 0
+    place = order.index(column)
+    if pinned:
+        if place == 0:
+            return first
+        place -= 1
+    first = min(first, place)
+    while column not in [slot.column for slot in slots(columns, width, first, pinned)]:
+        first += 1
+    return first
+
+
+def _needed(widths: Sequence[int], gap: int) -> int:
+    return MARGIN + sum(widths) + gap * max(0, len(widths) - 1)

@@ -1,0 +1,1 @@
+"""The widgets of the timeline: canvas, minimap and the line below them."""

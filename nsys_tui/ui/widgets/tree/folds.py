@@ -1,0 +1,325 @@
+"""FoldingGrid: the lines of a columnar tree with folds, sorted siblings and hidden rests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+
+from nsys_tui.analysis.timeline.search import matcher
+from nsys_tui.analysis.tree_order import TreeOrder, tree_order
+from nsys_tui.model.tree import ROOT, TrieBuilder
+from nsys_tui.ui.widgets.table.grid import HEADER, Grid
+from nsys_tui.ui.widgets.table.rows import Pick, sorted_rows
+from nsys_tui.ui.widgets.tree.rows import (
+    ancestors,
+    first_folds,
+    owner_of,
+    rest_of,
+    tree_lines,
+    with_ancestors,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual import events
+
+    from nsys_tui.model.events import Bool, Int64
+    from nsys_tui.model.tree import Trie
+    from nsys_tui.ui.widgets.table.columns import TableColumn
+
+LEAF: Final = "-"
+INDENT: Final = 2
+NAME_ROOM: Final = 16
+"""Cells that indentation leaves to the name, however deep it is."""
+FIRST_LINES: Final = 20
+"""Nodes are opened at first as long as no more lines than these are seen."""
+
+
+class FoldingGrid(Grid):
+    """A columnar tree; its first column holds the names and stays in sight."""
+
+    PINNED: ClassVar[bool] = True
+
+    def __init__(self, title: str = "", *, empty: str = "", id: str | None = None) -> None:  # noqa: A002
+        super().__init__(title, empty=empty, id=id)
+        self.trie: Trie = TrieBuilder().trie()
+        self.sort = ""
+        self.descending = False
+        self.filter = ""
+        self.picks: tuple[Pick, ...] = ()
+        """Filters by the value of a column."""
+        self.pattern = ""
+        self.bare = False
+        """Whether uninteresting nodes are hidden."""
+        self._labels: Sequence[str] = ()
+        self._order: TreeOrder = tree_order(self.trie)
+        self._expanded = self._dull = self._matches = self._keep = np.zeros(1, bool)
+        self._present = np.ones(1, bool)
+        self._unfiltered: Bool | None = None
+        """Folds as they were before a filter."""
+        self._opened: set[int] = set()
+        self._lines = np.empty(0, np.int64)
+
+    # Lines ------------------------------------------------------------------------------------
+
+    @property
+    def shown(self) -> int:
+        """Lines that are seen somewhere."""
+        return len(self._lines)
+
+    def row_at(self, position: int) -> int:
+        """A node, or the negative number of a line that stands for hidden ones."""
+        return int(self._lines[position])
+
+    @property
+    def node(self) -> int | None:
+        """The node under the cursor; None on a line that stands for hidden ones."""
+        row = self.row
+        return row if row is not None and row >= 0 else None
+
+    def position_of(self, line: int) -> int | None:
+        """Where a line is seen."""
+        places = np.flatnonzero(self._lines == line)
+        return int(places[0]) if len(places) else None
+
+    def show_tree(
+        self,
+        trie: Trie,
+        labels: Sequence[str],
+        columns: Sequence[TableColumn],
+        *,
+        dull: Bool | None = None,
+        present: Bool | None = None,
+        weight: Int64 | None = None,
+        keep_folds: bool = False,
+    ) -> None:
+        """Replaces the content; sort, search and filter stay.
+
+        Args:
+            trie: the tree; node 0 is not shown.
+            labels: text of each node.
+            columns: the first one is drawn with folds before it.
+            dull: uninteresting nodes; nodes below them are so too.
+            present: nodes that are shown at all; all by default.
+            weight: the heaviest nodes are opened at first, while all lines fit.
+            keep_folds: the nodes are those shown before: folds and cursor stay.
+        """
+        here = self.columns[self.column].header if self.column < len(self.columns) else self.sort
+        same = keep_folds and len(self._expanded) == len(trie)
+        line = self.row if same else None
+        self.trie, self._labels, self.columns = trie, labels, columns
+        headers = [column.header for column in columns]
+        self.column = headers.index(here) if here in headers else 0
+        self._dull = np.zeros(len(trie), bool) if dull is None else dull
+        self._present = np.ones(len(trie), bool) if present is None else present
+        if not same:
+            self._expanded = first_folds(trie, FIRST_LINES, self._present, weight)
+            self._unfiltered = None
+            self._opened = set()
+        self._told = None
+        self._sort_nodes()
+        self._match()
+        self.rebuild(line)
+        self.choose_column(self.column)
+
+    def _sort_nodes(self) -> None:
+        column = next((c for c in self.columns if c.header == self.sort), None)
+        keys = column.keys() if column is not None else None
+        rank = None
+        if keys is not None:
+            rank = np.empty(len(self.trie), np.int64)
+            rank[sorted_rows(keys, None, self.descending)] = np.arange(len(self.trie))
+        self._order = tree_order(self.trie, rank)
+
+    def rebuild(self, line: int | None = None) -> None:
+        """Makes the lines anew; the cursor goes to ``line``, or stays on its own."""
+        wanted = self.row if line is None and self.cursor < self.shown else line
+        hidden = np.zeros(len(self.trie), bool)
+        if self.bare:
+            hidden = self._dull.copy()
+            for owner in self._opened:
+                hidden[self.trie.children_of(owner)] = False
+        self._lines = tree_lines(self.trie, self._order, self._expanded, hidden, self._keep)
+        position = self.position_of(wanted) if wanted is not None else None
+        if position is not None:
+            self.cursor = position
+        self.resized()
+
+    def cell(self, row: int, column: TableColumn) -> tuple[str, int]:
+        """The name with its folds, or a figure; hidden ones have only a name."""
+        first = column is self.columns[0]
+        if row < 0:
+            return (self._rest_line(owner_of(row)), HEADER) if first else ("", 0)
+        if not first:
+            return column.text(row), column.ink(row)
+        return self._indent(row) + self._sign(row) + column.text(row), column.ink(row)
+
+    def _indent(self, node: int, deeper: int = 0) -> str:
+        depth = int(self.trie.depth[node]) - 1 + deeper
+        room = max(0, self._slots()[0].width - NAME_ROOM)
+        return " " * min(INDENT * depth, room)
+
+    def _sign(self, node: int) -> str:
+        if not self._has_children(node):
+            return f"{LEAF} "
+        return f"{self.glyphs.opened if self._expanded[node] else self.glyphs.closed} "
+
+    def _has_children(self, node: int) -> bool:
+        return bool(self._present[self.trie.children_of(node)].any())
+
+    def _rest_line(self, owner: int) -> str:
+        children = self.trie.children_of(owner)
+        hidden = int(np.count_nonzero(self._dull[children] & self._keep[children]))
+        return f"{self._indent(owner, 1)}... {hidden:,} uninteresting"
+
+    def is_match(self, row: int) -> bool:
+        """Whether the search found the node."""
+        return bool(self.pattern) and row >= 0 and bool(self._matches[row])
+
+    # Folds ------------------------------------------------------------------------------------
+
+    def action_tree_toggle(self) -> None:
+        """Opens or closes a node, or shows what a line stands for."""
+        row = self.row
+        if row is None:
+            return
+        if row < 0:
+            self._open_rest(owner_of(row))
+        elif self._has_children(row):
+            self._expanded[row] = not self._expanded[row]
+            self.rebuild()
+
+    def _open_rest(self, owner: int) -> None:
+        self._opened.add(owner)
+        first = next(n for n in self.trie.children_of(owner).tolist() if self._dull[n])
+        self.rebuild(first)
+
+    def action_tree_expand_subtree(self) -> None:
+        """Opens everything below a node; closes it where all is open."""
+        node = self.node
+        if node is None:
+            return
+        below = self._order.inside(node, np.arange(len(self.trie)))
+        inner = below & (np.bincount(self.trie.parent[1:], minlength=len(self.trie)) > 0)
+        self._expanded[below] = not bool(self._expanded[inner].all())
+        self.rebuild()
+
+    def show_all(self, opened: bool) -> None:
+        """Opens or closes every line."""
+        self._expanded[:] = opened
+        self.rebuild()
+
+    def action_tree_in(self) -> None:
+        """Opens a node; where it is open, goes to its first child."""
+        row = self.row
+        if row is None or row < 0 or not self._expanded[row]:
+            if row is not None and (row < 0 or self._has_children(row)):
+                self.action_tree_toggle()
+            return
+        self.put_cursor(self.cursor + 1)
+
+    def action_tree_out(self) -> None:
+        """Closes a node; where it is closed, goes to its parent."""
+        row = self.row
+        if row is None:
+            return
+        if row >= 0 and self._expanded[row] and self._has_children(row):
+            self.action_tree_toggle()
+            return
+        above = owner_of(row) if row < 0 else int(self.trie.parent[row])
+        position = self.position_of(above) if above > ROOT else None
+        if position is not None:
+            self.put_cursor(position)
+
+    def action_tree_uninteresting(self) -> None:
+        """Hides uninteresting nodes behind counted lines, or shows them again."""
+        self.bare = not self.bare
+        self._opened.clear()
+        row = self.row
+        if self.bare and row is not None and row >= 0 and self._dull[row]:
+            row = self._nearest_kept(row)
+        self.rebuild(row)
+
+    def _nearest_kept(self, node: int) -> int:
+        above = [node, *ancestors(self.trie, node)]
+        kept = [line for line in above if not self._dull[line]]
+        return kept[0] if kept else rest_of(ROOT)
+
+    def reveal(self, node: int) -> None:
+        """Opens what is above a node and puts the cursor on it."""
+        self._expanded[ancestors(self.trie, node)] = True
+        if self.bare and self._dull[node]:
+            self._opened |= {ROOT, *ancestors(self.trie, node)}
+        self.rebuild(node)
+
+    # Sort -------------------------------------------------------------------------------------
+
+    def sort_by(self, place: int) -> None:
+        """Sorts siblings by a column; the cursor stays on its node."""
+        column = self.columns[place]
+        if not column.sortable:
+            self.app.say(f"{column.header} has no order")
+            return
+        if column.header == self.sort:
+            self.descending = not self.descending
+        else:
+            self.sort, self.descending = column.header, column.descending_first
+        self._sort_nodes()
+        self.rebuild()
+
+    def sort_mark(self, column: TableColumn) -> str:
+        """The direction behind the header of the sorted column."""
+        if column.header != self.sort:
+            return ""
+        return "v" if self.descending else "^"
+
+    # Filter ---------------------------------------------------------------------------------
+
+    def _match(self) -> None:
+        """Finds what search and filters mean in the present tree; a filter opens what it keeps."""
+        self._matches = self._found(self.pattern)
+        chosen = self._found(self.filter) if self.filter else self._present.copy()
+        for pick in self.picks:
+            column = next((c for c in self.columns if c.header == pick.header), None)
+            if column is not None:
+                chosen &= column.within(pick.tally.low, pick.tally.high)
+        chosen[ROOT] = False
+        if self.filtered:
+            self._keep = self._present & with_ancestors(self.trie, chosen)
+            if self._unfiltered is None:
+                self._unfiltered = self._expanded
+            self._expanded = self._unfiltered | with_ancestors(self.trie, chosen)
+        else:
+            self._keep = self._present
+            if self._unfiltered is not None:
+                self._expanded, self._unfiltered = self._unfiltered, None
+
+    @property
+    def filtered(self) -> bool:
+        """Whether only some nodes are shown."""
+        return bool(self.filter or self.picks)
+
+    def _found(self, pattern: str) -> Bool:
+        found = np.zeros(len(self.trie), bool)
+        if pattern.strip() and self._labels:
+            test = matcher(pattern)
+            passed = {label: test(label) for label in set(self._labels)}
+            found[:] = [passed[label] for label in self._labels]
+            found &= self._present
+            found[ROOT] = False
+        return found
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a fold mark opens or closes."""
+        spot = event.get_content_offset(self)
+        if spot is None or spot.y == 0 or event.chain > 1:
+            return
+        position = self.scroll_offset.y + spot.y - 1
+        if position >= self.shown or (row := self.row_at(position)) < 0:
+            return
+        start = self._slots()[0].x + len(self._indent(row))
+        if start <= spot.x < start + INDENT:
+            self.put_cursor(position)
+            self.action_tree_toggle()
