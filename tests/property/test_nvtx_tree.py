@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     import pytest
 
 RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 20), st.integers(0, 2)), max_size=8)
-WORK = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 40), st.integers(0, 9)), max_size=8)
+WORK = st.lists(
+    st.tuples(st.integers(0, 50), st.integers(0, 40), st.integers(0, 9), st.integers(0, 1)),
+    max_size=8,
+)
 
 
 def nested(ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
@@ -34,7 +37,7 @@ def nested(ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
 def test_tree_equals_sums_by_hand(
     tmp_path_factory: pytest.TempPathFactory,
     ranges: list[tuple[int, int, int]],
-    work: list[tuple[int, int, int]],
+    work: list[tuple[int, int, int, int]],
     window: tuple[int, int] | None,
 ) -> None:
     synth = Synth(tmp_path_factory.mktemp("tree") / "r.sqlite").process(1000)
@@ -42,10 +45,10 @@ def test_tree_equals_sums_by_hand(
     for start, end, name in spans:
         synth.nvtx("abc"[name], start, end)
     operations = []
-    for number, (call, start, length) in enumerate(work):
+    for number, (call, start, length, device) in enumerate(work):
         synth.api("cudaLaunchKernel_v7000", call, call + 1, corr=number + 1)
-        synth.kernel("k", start, start + length, corr=number + 1)
-        operations.append((call, start, start + length))
+        synth.kernel("k", start, start + length, corr=number + 1, device=device)
+        operations.append((call, start, start + length, device))
     if not spans and not work:
         return
     lo, hi = window or (-(10**6), 10**6)
@@ -63,6 +66,7 @@ def test_tree_equals_sums_by_hand(
             int(tree.gpu[node]),
             int(tree.gpu_count[node]),
             int(tree.gpu_busy[node]),
+            int(tree.gpus[node]),
             int(tree.span[node]),
         )
         for node in range(1, len(tree.trie))
@@ -73,17 +77,17 @@ def test_tree_equals_sums_by_hand(
         (*path_at(s, before=i), "abc"[n]) if i else ("abc"[n],) for i, (s, _, n) in enumerate(spans)
     ]
     under = [
-        (path_at(call) or ("[no NVTX range]",), max(s, lo), min(e, hi))
-        for call, s, e in operations
+        (path_at(call) or ("[no NVTX range]",), max(s, lo), min(e, hi), device)
+        for call, s, e, device in operations
         if (s < hi and e > lo) or lo <= s < hi
     ]
     paths = {prefix for path in own for prefix in [path]} | {
-        path[: size + 1] for path, _, _ in under for size in range(len(path))
+        path[: size + 1] for path, *_ in under for size in range(len(path))
     }
     for path in paths:
         mine = [span for span, p in zip(spans, own, strict=True) if p == path]
-        inside = [(s, max(s, e)) for p, s, e in under if p[: len(path)] == path]
-        ticks = {t for s, e in inside for t in range(s, e)}
+        inside = [(s, max(s, e), d) for p, s, e, d in under if p[: len(path)] == path]
+        ticks = {(t, device) for s, e, device in inside for t in range(s, e)}
         self_time = sum(
             1 for s, e, _ in mine for t in range(max(s, lo), min(e, hi)) if path_at(t) == path
         )
@@ -91,10 +95,11 @@ def test_tree_equals_sums_by_hand(
             sum(lo <= s < hi for s, _, _ in mine),
             sum(max(0, min(e, hi) - max(s, lo)) for s, e, _ in mine),
             self_time,
-            sum(e - s for s, e in inside),
+            sum(e - s for s, e, _ in inside),
             len(inside),
             len(ticks),
-            max(e for _, e in inside) - min(s for s, _ in inside) if inside else 0,
+            len({device for *_, device in inside}),
+            max(e for _, e, _ in inside) - min(s for s, *_ in inside) if inside else 0,
         )
         if row[0] or row[1] or row[4]:
             expected[path] = row

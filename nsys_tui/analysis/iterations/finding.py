@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
@@ -154,17 +154,33 @@ def _by_coverage(report: Report, scope: Scope) -> Iterations | None:
     if span is None:
         return None
     needed = COVERED * (span[1] - span[0])
+    repeated = [found for found in _candidates(ranges, scope) if len(found.rows) >= FEWEST]
     kept = [
         candidate
-        for candidate in _candidates(ranges, scope)
+        for candidate in _outermost(ranges, repeated)
         if len(candidate.rows) >= FEWEST and candidate.apart and candidate.covered >= needed
     ]
     return max(kept, key=_Candidate.rank).iterations(ranges, Rule.OUTERMOST) if kept else None
 
 
+def _outermost(ranges: Ranges, repeated: list[_Candidate]) -> Iterator[_Candidate]:
+    """Repeated names with those of their ranges that lie in no other repeated range."""
+    for thread in {candidate.thread for candidate in repeated}:
+        own = [candidate for candidate in repeated if candidate.thread == thread]
+        rows = np.concatenate([candidate.rows for candidate in own])
+        of = np.repeat(np.arange(len(own)), [len(candidate.rows) for candidate in own])
+        order = np.lexsort((rows, -ranges.end[rows], ranges.start[rows]))
+        rows, of, end = rows[order], of[order], ranges.end[rows[order]]
+        top = np.append(True, np.maximum.accumulate(end)[:-1] < end[1:])
+        for place, candidate in enumerate(own):
+            chosen = rows[top & (of == place)]
+            if len(chosen):
+                yield _Candidate.of(ranges, candidate.name, chosen)
+
+
 @dataclass(frozen=True, eq=False)
 class _Candidate:
-    """All ranges of one normalised name on one thread, in start order."""
+    """Ranges of one normalised name on one thread, in start order."""
 
     name: str
     first: str
@@ -173,6 +189,19 @@ class _Candidate:
     covered: int
     apart: bool
     """Whether they do not overlap."""
+
+    @classmethod
+    def of(cls, ranges: Ranges, name: str, rows: NDArray[np.intp]) -> Self:
+        """The candidate of some rows of one thread in start order."""
+        start, end = ranges.start[rows], ranges.end[rows]
+        return cls(
+            name,
+            ranges.names[ranges.name[rows[0]]],
+            int(ranges.threads[ranges.thread[rows[0]]]),
+            rows,
+            intervals.total(start, end),
+            bool((start[1:] >= end[:-1]).all()),
+        )
 
     def rank(self) -> tuple[int, int]:
         return self.covered, -self.thread
@@ -201,16 +230,7 @@ def _candidates(ranges: Ranges, scope: Scope) -> Iterator[_Candidate]:
     order = np.argsort(key, kind="stable")
     labels = list(names)
     for part in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
-        own = rows[part]
-        start, end = ranges.start[own], ranges.end[own]
-        yield _Candidate(
-            labels[int(key[part[0]]) % len(names)],
-            ranges.names[ranges.name[own[0]]],
-            int(ranges.threads[ranges.thread[own[0]]]),
-            own,
-            intervals.total(start, end),
-            bool((start[1:] >= end[:-1]).all()),
-        )
+        yield _Candidate.of(ranges, labels[int(key[part[0]]) % len(names)], rows[part])
 
 
 def _by_pattern(report: Report, scope: Scope) -> Iterations | None:

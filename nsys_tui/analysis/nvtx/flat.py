@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nsys_tui.analysis.grouping import grouped_union
+from nsys_tui.analysis.nvtx.tree import busy_share
 from nsys_tui.analysis.tree_order import tree_order
 from nsys_tui.analysis.window import clipped
-from nsys_tui.model import intervals
 from nsys_tui.model.tree import ROOT
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from nsys_tui.analysis.nvtx.tree import NvtxTree
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Bool, Int64, Operations
@@ -32,12 +35,20 @@ class NvtxFlat:
     gpu: Int64
     gpu_count: Int64
     gpu_busy: Int64
+    """Union of the operations' time on each GPU, summed over the GPUs."""
+    gpus: Int64
+    """Number of GPUs that the operations ran on."""
     span: Int64
     nodes: tuple[Int64, ...]
     """Nodes of each name that have none of the same name above them."""
 
     def __len__(self) -> int:
         return len(self.label)
+
+    @property
+    def busy_share(self) -> NDArray[np.float64]:
+        """Busy part of the span, mean of the GPUs that worked; 0 to 1, 0 without operations."""
+        return busy_share(self.gpu_busy, self.gpus, self.span)
 
 
 def outermost(trie: Trie) -> Bool:
@@ -76,7 +87,7 @@ def nvtx_flat(tree: NvtxTree, ops: Operations, scope: Scope) -> NvtxFlat:
         np.add.at(total, row[chosen], values[chosen])
         return total
 
-    busy, span = _unions(tree, ops, scope, nodes)
+    busy, gpus, span = _unions(tree, ops, scope, nodes)
     return NvtxFlat(
         label=labels.astype(np.int64),
         count=summed(tree.count, every),
@@ -85,6 +96,7 @@ def nvtx_flat(tree: NvtxTree, ops: Operations, scope: Scope) -> NvtxFlat:
         gpu=summed(tree.gpu, order),
         gpu_count=summed(tree.gpu_count, order),
         gpu_busy=busy,
+        gpus=gpus,
         span=span,
         nodes=tuple(nodes),
     )
@@ -92,16 +104,18 @@ def nvtx_flat(tree: NvtxTree, ops: Operations, scope: Scope) -> NvtxFlat:
 
 def _unions(
     tree: NvtxTree, ops: Operations, scope: Scope, nodes: list[Int64]
-) -> tuple[Int64, Int64]:
-    """Union and span of the operations under each name."""
+) -> tuple[Int64, Int64, Int64]:
+    """Busy time, GPUs and span of the operations under each name."""
     layout = tree_order(tree.trie)
     place = layout.position[tree.operation_node]
     order = np.argsort(place, kind="stable")
     place = place[order]
-    busy, span = np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
+    busy, gpus, span = (np.zeros(len(nodes), np.int64) for _ in range(3))
     for number, own in enumerate(nodes):
         if len(own) == 1:
-            busy[number], span[number] = tree.gpu_busy[own[0]], tree.span[own[0]]
+            top = own[0]
+            busy[number], gpus[number] = tree.gpu_busy[top], tree.gpus[top]
+            span[number] = tree.span[top]
             continue
         lows = np.searchsorted(place, layout.position[own])
         highs = np.searchsorted(place, layout.position[own] + layout.size[own])
@@ -109,6 +123,8 @@ def _unions(
         rows = tree.operation_rows[np.sort(np.concatenate(pieces))]
         if len(rows):
             start, end = clipped(ops, rows, scope.window)
-            busy[number] = intervals.total(start, end)
+            codes, device = np.unique(ops.device[rows], return_inverse=True)
+            busy[number] = int(grouped_union(device, start, end, len(codes)).sum())
+            gpus[number] = len(codes)
             span[number] = int(end.max()) - int(start.min())
-    return busy, span
+    return busy, gpus, span

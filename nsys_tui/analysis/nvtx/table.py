@@ -79,11 +79,6 @@ class NvtxTable:
         found: Bool = self.trie.summed(some.astype(np.int64)) > 0
         return found
 
-    @cached_property
-    def busy_share(self) -> NDArray[np.float64]:
-        """GPU busy as a part of the span of the range's operations; 0 without operations."""
-        return share_of_span(self.tree.gpu_busy, self.tree.span)
-
     def instances(self, nodes: Int64) -> NDArray[np.intp]:
         """Ranges at some nodes that touch the window, in start order."""
         ranges = self.report.ranges
@@ -98,11 +93,6 @@ class NvtxTable:
         for node in nodes.tolist():
             inside |= self.order.inside(node, self.tree.operation_node)
         return self.tree.operation_rows[inside]
-
-
-def share_of_span(busy: Int64, span: Int64) -> NDArray[np.float64]:
-    """Busy time as a part of a span, 0 to 1."""
-    return np.divide(busy, span, out=np.zeros(len(busy)), where=span > 0)
 
 
 def nvtx_table(

@@ -40,7 +40,9 @@ class NvtxTree:
     gpu_self: Int64
     """Operations whose innermost range it is."""
     gpu_busy: Int64
-    """Length of the union of the subtree's operations."""
+    """Length of the union of the subtree's operations on each GPU, summed over the GPUs."""
+    gpus: Int64
+    """Number of GPUs that the subtree's operations ran on."""
     gpu_start: Int64
     """First start of the subtree's operations; equal to ``gpu_end`` where there are none."""
     gpu_end: Int64
@@ -56,9 +58,19 @@ class NvtxTree:
         """From the first start to the last end of the subtree's operations."""
         return self.gpu_end - self.gpu_start
 
+    @property
+    def busy_share(self) -> NDArray[np.float64]:
+        """Busy part of the span, mean of the GPUs that worked; 0 to 1, 0 without operations."""
+        return busy_share(self.gpu_busy, self.gpus, self.span)
+
     def instances(self, node: int) -> NDArray[np.intp]:
         """Rows of ``Report.ranges`` at a node, in start order."""
         return np.flatnonzero(self.range_node == node)
+
+
+def busy_share(busy: Int64, gpus: Int64, span: Int64) -> NDArray[np.float64]:
+    """Busy time of some GPUs as a part of (GPUs x span), 0 to 1; 0 where there is no span."""
+    return np.asarray(busy / np.maximum(gpus * span, 1), np.float64)
 
 
 def nvtx_tree(
@@ -93,7 +105,7 @@ def nvtx_tree(
     host = _host(report, scope, paths, len(trie))
     start, end = clipped(ops, operations, scope.window)
     gpu_self = _sum(node, end - start, len(trie))
-    first, last, busy = _unions(trie, node, start, end)
+    first, last, busy, gpus = _unions(trie, node, ops.device[operations], start, end)
     return NvtxTree(
         trie,
         *host,
@@ -101,6 +113,7 @@ def nvtx_tree(
         gpu_count=trie.summed(_sum(node, np.ones_like(node), len(trie))),
         gpu_self=gpu_self,
         gpu_busy=busy,
+        gpus=gpus,
         gpu_start=first,
         gpu_end=last,
         range_node=paths.node,
@@ -148,21 +161,28 @@ def _self_in(paths: Paths, window: tuple[int, int]) -> Int64:
     return own
 
 
-def _unions(trie: Trie, node: Int64, start: Int64, end: Int64) -> tuple[Int64, Int64, Int64]:
-    """First start, last end and union of the operations in the subtree of every node."""
-    size = len(trie)
+def _unions(
+    trie: Trie, node: Int64, device: NDArray[np.integer], start: Int64, end: Int64
+) -> tuple[Int64, Int64, Int64, Int64]:
+    """Of the operations in every node's subtree: first start, last end, busy time and its GPUs."""
+    size, devices = len(trie), int(device.max(initial=0)) + 1
     first, last = np.full(size, np.iinfo(np.int64).max), np.full(size, np.iinfo(np.int64).min)
-    busy = np.zeros(size, np.int64)
+    busy, gpus = np.zeros(size, np.int64), np.zeros(size, np.int64)
     at = node.copy()
     for depth in range(len(trie.levels) - 1, -1, -1):
         here = np.flatnonzero(trie.depth[at] == depth)
         if len(here):
-            groups, lengths, lows, highs = _union_by_group(at[here], start[here], end[here])
-            busy[groups], first[groups], last[groups] = lengths, lows, highs
+            group = at[here] * devices + device[here]
+            groups, lengths, lows, highs = _union_by_group(group, start[here], end[here])
+            nodes = groups // devices
+            np.add.at(busy, nodes, lengths)
+            np.add.at(gpus, nodes, 1)
+            np.minimum.at(first, nodes, lows)
+            np.maximum.at(last, nodes, highs)
             at[here] = np.maximum(trie.parent[at[here]], 0)
     empty = last < first
     first[empty] = last[empty] = 0
-    return first, last, busy
+    return first, last, busy, gpus
 
 
 def _union_by_group(group: Int64, start: Int64, end: Int64) -> tuple[Int64, Int64, Int64, Int64]:

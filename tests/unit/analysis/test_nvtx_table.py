@@ -89,7 +89,7 @@ def test_busy_is_a_share_of_the_span(report: Report) -> None:
     top = table.labels.index("step 0..5 (6 similar)")
     # First kernel 11..31, last one at 560+45+6 .. +20.
     span = (560 + 45 + 6 + 20 - 11) * US
-    assert table.busy_share[top] == pytest.approx(240 * US / span)
+    assert table.tree.busy_share[top] == pytest.approx(240 * US / span)
     assert table.when[top].sum() == 660 * US
 
 
@@ -166,3 +166,22 @@ def test_ranges_outside_of_iterations_are_listed_one_by_one(tmp_path: Path) -> N
     steps = step_times(report, found, loads)
     assert not steps.by_iteration
     assert steps.time.tolist() == [5 * US, 10 * US]
+
+
+def test_busy_is_told_per_gpu(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(1)
+    for outer, begin in (("a", 0), ("b", 100)):
+        synth.nvtx(outer, begin, begin + 90).nvtx("step", begin + 10, begin + 80)
+        for device, call in ((0, begin + 20), (1, begin + 30)):
+            synth.launch("gemm", (call, call + 5), (begin + 40, begin + 80), device=device)
+    table = table_of(open_report(synth.write(), use_cache=False), merge=False)
+    flat, tree = table.flat, table.tree
+    row = flat.label.tolist().index(table.names.index("step"))
+    # Two GPUs busy for 40 ns in each of two instances, over a span of 40..180.
+    assert (int(flat.gpu_busy[row]), int(flat.gpus[row])) == (160, 2)
+    assert flat.busy_share[row] == pytest.approx(160 / (2 * 140))
+    apart = np.flatnonzero(tree.gpu_count == 2)
+    assert len(apart) == 4
+    assert set(tree.gpu_busy[apart].tolist()) == {80}
+    assert set(tree.gpus[apart].tolist()) == {2}
+    assert set(tree.busy_share[apart].tolist()) == {1.0}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nsys_tui.analysis.kernel_table import PARTS
-from nsys_tui.analysis.nvtx.table import share_of_span
 from nsys_tui.model.categories import Category
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.render.spark import sparkline
@@ -55,7 +54,7 @@ def tree_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableCol
     name = texts("range", 26, np.arange(len(table.labels)), table.labels, grow=True)
     return (
         name,
-        *_figures(tree.count, tree.host, tree.host_self, tree.gpu, tree.gpu_busy, tree.span),
+        *_figures(tree.count, tree.host, tree.host_self, tree.gpu, tree.gpu_busy, tree.busy_share),
         _when(table.when, glyphs, WIDE_WHEN if wide else NARROW_WHEN),
         *((counts("open", 5, tree.open, extra=True),) if tree.open.any() else ()),
     )
@@ -69,15 +68,14 @@ def flat_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableCol
     name = texts("range", 26, np.arange(len(labels)), labels, grow=True)
     return (
         name,
-        *_figures(flat.count, flat.host, flat.host_self, flat.gpu, flat.gpu_busy, flat.span),
+        *_figures(flat.count, flat.host, flat.host_self, flat.gpu, flat.gpu_busy, flat.busy_share),
         _when(when, glyphs, WIDE_WHEN if wide else NARROW_WHEN),
     )
 
 
 def _figures(
-    count: Int64, host: Int64, own: Int64, gpu: Int64, busy: Int64, span: Int64
+    count: Int64, host: Int64, own: Int64, gpu: Int64, busy: Int64, share: NDArray[np.float64]
 ) -> tuple[TableColumn, ...]:
-    share = share_of_span(busy, span)
     return (
         counts("count", 7, count),
         numbers("total", 8, host, duration),
