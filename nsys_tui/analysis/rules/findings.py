@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.rules import gpu as rules_gpu
-from nsys_tui.analysis.rules import host as rules_host
-from nsys_tui.analysis.rules import nsys as rules_nsys
-from nsys_tui.analysis.rules import register as rules
-from nsys_tui.analysis.rules import report as rules_report
-from nsys_tui.analysis.rules import utilisation as rules_util
+from nsys_tui.analysis.rules import gpu, host, nsys, quality, register, utilisation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,10 +15,10 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
 
-FAMILIES: Final = (rules_nsys, rules_util, rules_report, rules_gpu, rules_host)
+FAMILIES: Final = (nsys, utilisation, quality, gpu, host)
 """Importing a family registers its rules."""
 
-RULES: Final = dict(sorted(rules.RULES.items(), key=lambda item: not item[1].of_nsys))
+RULES: Final = dict(sorted(register.RULES.items(), key=lambda item: not item[1].of_nsys))
 """All rules by name, those of nsys first."""
 
 
@@ -40,7 +35,7 @@ def find(
     Returns:
         Findings, the gravest first; of equal severity the one that could save most.
     """
-    case = rules.Case(report, scope)
+    case = register.Case(report, scope)
     found: list[Finding] = []
     for done, rule in enumerate(RULES.values()):
         found += rule.run(case).findings

@@ -1,6 +1,6 @@
 """The register of expert rules: name, parameters, advice, and how to look.
 
-A rule is a small function in a family file (``rules_*.py``), registered by the decorator; what it
+A rule is a small function in a family file of this folder, registered by the decorator; what it
 gives is a table and findings. ``findings.py`` runs them all and ranks what they found.
 """
 

@@ -1,7 +1,4 @@
-"""The door to the statistical reports: find one by name, new or old, and compute it.
-
-Importing this module registers every family.
-"""
+"""The door to the statistical reports: find one by name, new or old, and compute it."""
 
 from __future__ import annotations
 
@@ -9,21 +6,21 @@ import difflib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis import wddm  # noqa: F401 - importing a family registers its reports
 from nsys_tui.analysis.stats import (
-    api,  # noqa: F401 - importing a family registers its reports
-    directives,  # noqa: F401 - importing a family registers its reports
-    gpu_trace,  # noqa: F401 - importing a family registers its reports
-    graphics,  # noqa: F401 - importing a family registers its reports
-    kern_exec,  # noqa: F401 - importing a family registers its reports
-    kernels,  # noqa: F401 - importing a family registers its reports
-    memops,  # noqa: F401 - importing a family registers its reports
-    mpi,  # noqa: F401 - importing a family registers its reports
-    network,  # noqa: F401 - importing a family registers its reports
-    nvtx,  # noqa: F401 - importing a family registers its reports
-    nvtx_gpu,  # noqa: F401 - importing a family registers its reports
-    osrt,  # noqa: F401 - importing a family registers its reports
-    um,  # noqa: F401 - importing a family registers its reports
+    api,
+    directives,
+    gpu_trace,
+    graphics,
+    kern_exec,
+    kernels,
+    memops,
+    mpi,
+    network,
+    nvtx,
+    nvtx_gpu,
+    osrt,
+    um,
+    wddm,
 )
 from nsys_tui.analysis.stats.query import Query
 from nsys_tui.analysis.stats.registry import REPORTS, StatReport
@@ -32,6 +29,24 @@ from nsys_tui.model.table import Table
 
 if TYPE_CHECKING:
     from nsys_tui.model.report import Report
+
+FAMILIES: Final = (
+    api,
+    directives,
+    gpu_trace,
+    graphics,
+    kern_exec,
+    kernels,
+    memops,
+    mpi,
+    network,
+    nvtx,
+    nvtx_gpu,
+    osrt,
+    um,
+    wddm,
+)
+"""Importing a family registers its reports."""
 
 DEFAULT: Final = (
     "nvtx_sum",
