@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model.target import pid_of
+from nsys_tui.state import TimeFormat, Window
+from nsys_tui.ui.times import window_text
 
 if TYPE_CHECKING:
     from nsys_tui.model.report import Report
@@ -35,3 +37,15 @@ def same_scope(old: ViewState, new: ViewState) -> bool:
         new.filter.streams,
         new.filter.processes,
     )
+
+
+def scope_text(report: Report, scope: Scope, style: TimeFormat = TimeFormat.AUTO) -> str:
+    """What a scope lets through, ``2.1-2.2 s, GPU 0, process 4411``; empty for everything."""
+    said = []
+    if scope.window is not None:
+        said.append(window_text(Window(*scope.window), style, report))
+    if scope.devices is not None:
+        said += [report.devices[place].label for place in scope.device_rows(report)]
+    said += [f"process {pid}" for pid in sorted(scope.processes or ())]
+    said += [f"stream {stream}" for stream in sorted(scope.streams or ())]
+    return ", ".join(said)

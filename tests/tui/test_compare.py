@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -7,7 +8,12 @@ from training import Run
 from tui.frames import FANCY, rows, running, settled, text
 
 from nsys_tui import cli
-from nsys_tui.state import Selection
+from nsys_tui.analysis.compare.comparison import compare
+from nsys_tui.analysis.compare.measure import measure, plan
+from nsys_tui.analysis.window import Scope
+from nsys_tui.capture.record import Record, ReportFile, State, Store, new_id
+from nsys_tui.reader import open_report
+from nsys_tui.state import Filter, Mark, Selection, Window
 from nsys_tui.ui.screens.compare.screen import CompareScreen
 
 if TYPE_CHECKING:
@@ -188,7 +194,7 @@ async def test_one_report_asks_for_another_and_takes_a_baseline(runs: dict[str, 
     assert cli.main(["baseline", "save", "main", str(runs["before"]), "--no-cache"]) == 0
     async with running(runs["after"]) as pilot:
         await press(pilot, "7")
-        assert "B chooses what to compare with" in text(pilot)
+        assert "B: compare with another report" in text(pilot)
         await press(pilot, "B", *"main", "enter")
         assert "A: baseline main   B: after.sqlite" in rows(pilot)[2]
         assert rows(pilot)[3].startswith("| better: wall per step -")
@@ -250,3 +256,92 @@ async def test_colours_are_blue_and_orange_and_words_stand_beside(runs: dict[str
                     found.add((word, segment.style.color.name.upper()))
         expected = {(word, theme.colour(word).upper()) for word in ("better", "worse")}
         assert expected <= found
+
+
+async def test_the_window_and_filter_of_each_report_count_and_are_said(
+    runs: dict[str, Path],
+) -> None:
+    window = Window(2_100_000, 16_900_000)
+    sides = [
+        measure(plan(open_report(runs[name]), Scope(window=part), findings=False))
+        for name, part in (("before", None), ("after", (window.start, window.end)))
+    ]
+    wall = compare(*sides).row("wall")
+    assert wall is not None
+    async with running(runs["before"], runs["after"]) as pilot:
+        app: Any = pilot.app
+        first, second = app.sessions
+        await press(pilot, "7")
+        everything = screen(pilot).result
+        second.state = replace(second.state, window=window)
+        app.sync()
+        await settled(pilot)
+        assert rows(pilot)[3].startswith("| only A: everything  B: 0.00210-0.01690 s")
+        result = screen(pilot).result
+        assert result is not None
+        assert result.found.row("wall") == wall
+        # The window holds fewer steps than the whole, but enough of them.
+        assert 5 <= len(result.found.b.steps) < len(result.found.a.steps)
+        await press(pilot, "0")
+        assert second.state.window is None
+        assert screen(pilot).result.found.summary == everything.found.summary  # type: ignore[union-attr]
+        assert "only A" not in text(pilot)
+        first.state = replace(first.state, filter=Filter(devices=frozenset((0,))))
+        app.sync()
+        await settled(pilot)
+        assert "only A: GPU 0  B: everything" in rows(pilot)[3]
+
+
+async def test_two_iterations_of_one_report(runs: dict[str, Path]) -> None:
+    async with running(runs["before"], size=(160, 45)) as pilot:
+        await press(pilot, "7", "i")
+        body = text(pilot)
+        assert "Part A (before)" in body
+        assert "iteration 0: step 0 (warm-up)" in body
+        await press(pilot, *"iteration", "space", "3", "enter")
+        assert "Part B (after)" in text(pilot)
+        await press(pilot, *"iteration", "space", "5", "enter")
+        body = text(pilot)
+        assert "only A: iteration 3: step 3  B: iteration 5: step 5" in body
+        pair = screen(pilot).pair
+        assert pair is not None
+        starts = [plan.window[0] for plan in screen(pilot).result.plans]  # type: ignore[union-attr, index]
+        step = 4 * (300 + 120 + 80 + 25) * 1000 + 20_000
+        assert starts[1] - starts[0] == pytest.approx(2 * step, rel=0.01)
+        # Both timelines stand on their own iteration.
+        windows = screen(pilot).twins.windows
+        assert [w.start < start < w.end for w, start in zip(windows, starts, strict=True)]
+        await press(pilot, "b")
+        assert "only A: iteration 5: step 5  B: iteration 3: step 3" in text(pilot)
+        await press(pilot, "0")
+        assert "B: compare with another report" in text(pilot)
+
+
+async def test_bookmarks_windows_and_halves_are_parts(runs: dict[str, Path]) -> None:
+    async with running(runs["before"]) as pilot:
+        app: Any = pilot.app
+        marks = {"a": Mark("a", 5_000_000, "timeline", window=Window(4_000_000, 6_000_000))}
+        app.session.state = replace(
+            app.session.state, marks=marks, window=Window(1_000_000, 9_000_000)
+        )
+        await press(pilot, "7", "B", *"two", "space", "iter", "enter")
+        body = text(pilot)
+        for part in ("shown: 0.001000-0.009000 s", "bookmark a: 0.004000-0.006000 s",
+                     "from start to a:", "from a to end:", "first half:"):  # fmt: skip
+            assert part in body
+        await press(pilot, *"first", "enter", *"12ms/20ms", "enter")
+        assert "B: 0.012000-0.020000 s" in rows(pilot)[3]
+        await press(pilot, "i", *"nonsense", "enter")
+        assert "not a time window" in text(pilot)
+
+
+async def test_reports_that_captures_brought_home_can_be_chosen(runs: dict[str, Path]) -> None:
+    store = Store()
+    home = ReportFile("/far/x.nsys-rep", 1, local=str(runs["after"]))
+    made = {"program": ["python", "train.py"]}
+    store.save(Record(new_id(), made, State.DONE, reports=(home,)))
+    async with running(runs["before"]) as pilot:
+        await press(pilot, "7", "B", *"train.py")
+        assert "after.sqlite" in line_of(pilot, "capture")
+        await press(pilot, "enter")
+        assert "A: before.sqlite   B: after.sqlite" in rows(pilot)[2]

@@ -251,6 +251,8 @@ def _judgeable(a: Spread, b: Spread) -> bool:
 def _why_not_steps(a: Side, b: Side) -> str:
     if min(a.steps_found, b.steps_found) >= FEWEST:
         return f"steps found {a.steps.rule} in A and {b.steps.rule} in B"
+    if not (a.steps_found or b.steps_found):
+        return "no steps in either"
     counts = f"{a.steps_found} in A, {b.steps_found} in B, {FEWEST} needed"
     return f"too few steady steps ({counts})"
 

@@ -32,12 +32,12 @@ ROOMY: Final = 100
 
 def compact(ns: float) -> str:
     """A duration in at most 7 cells, such as ``690.1ms``; 8 where it is negative."""
-    return format_duration(round(ns)).replace(" ", "")
+    return format_duration(round(ns)).replace(" ", "") if round(ns) else "0"
 
 
 def signed(ns: float) -> str:
     """A difference: ``+121.0ms``, ``0``."""
-    return f"{'+' if ns > 0 else ''}{compact(ns)}" if round(ns) else "0"
+    return f"{'+' if round(ns) > 0 else ''}{compact(ns)}"
 
 
 def verdict_ink(row: Row) -> int:

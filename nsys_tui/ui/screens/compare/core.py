@@ -16,11 +16,12 @@ from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.compare.columns import finding_columns, row_columns
 from nsys_tui.ui.screens.compare.flame import DifferenceIcicle
 from nsys_tui.ui.screens.compare.pair import (
-    End,
     Pair,
+    Part,
     Result,
     end_name,
     gather,
+    shown_part,
     with_findings,
 )
 from nsys_tui.ui.screens.compare.panes import summary_lines
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from textual import events
 
     from nsys_tui.analysis.compare.rows import Row
+    from nsys_tui.export.baselines import Baseline
     from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.widgets.table.grid import Grid
 
@@ -47,7 +49,7 @@ GROUPS: Final = {
     "findings": ("Findings", ()),
 }
 """What the table shows, in the order of ``g``: title, and groups of the comparison."""
-CHOOSE: Final = "B chooses what to compare with: an open report, another one, or a baseline"
+CHOOSE: Final = "B: compare with another report or a baseline  i: two parts of this one"
 
 
 class CompareCore(ReportScreen):
@@ -73,7 +75,9 @@ class CompareCore(ReportScreen):
         super().__init__()
         self.group = "kernels"
         self.threshold = THRESHOLD
-        self.other: End | None = None
+        self.other: Session | Baseline | None = None
+        self.parts: tuple[Part, Part] | None = None
+        """Two parts of one report, which are compared while it is in front."""
         self.is_swapped = False
         self.result: Result | None = None
         self._asked: tuple[Pair, str, float] | None = None
@@ -103,7 +107,19 @@ class CompareCore(ReportScreen):
 
     @property
     def pair(self) -> Pair | None:
-        """What is compared: the report in front and the one chosen, the one opened first as A."""
+        """What is compared, as its window and filter show it.
+
+        Two parts of the report in front, or that report and the one chosen, of which the one
+        opened first is A.
+        """
+        pair = self._parts_pair() or self._reports_pair()
+        return pair.swapped if pair is not None and self.is_swapped else pair
+
+    def _parts_pair(self) -> Pair | None:
+        parts = self.parts
+        return Pair(*parts) if parts is not None and parts[0].session is self.session else None
+
+    def _reports_pair(self) -> Pair | None:
         front, sessions = self.session, self.app.sessions
         other = self.other
         if isinstance(other, Session):
@@ -113,10 +129,10 @@ class CompareCore(ReportScreen):
             other = others[0] if len(sessions) == 2 else None
         if other is None:
             return None
-        pair = Pair(other, front)
-        if isinstance(other, Session) and sessions.index(front) < sessions.index(other):
-            pair = pair.swapped
-        return pair.swapped if self.is_swapped else pair
+        if not isinstance(other, Session):
+            return Pair(other, shown_part(front))
+        pair = Pair(shown_part(other), shown_part(front))
+        return pair.swapped if sessions.index(front) < sessions.index(other) else pair
 
     def sync(self) -> None:
         """Also another report than the one in front may have become ready."""
@@ -134,12 +150,19 @@ class CompareCore(ReportScreen):
         if selection is None or selection.kind != "compare" or selection is self._taken:
             return
         self._taken = selection
+        self.parts = None
         earlier = self.other = self._opened(Path(str(selection.key[0])))
         front, sessions = self.session, self.app.sessions
         self.is_swapped = sessions.index(front) < sessions.index(earlier)
 
+    def choose_parts(self, a: Part, b: Part) -> None:
+        """Compares two parts of the report in front."""
+        self.parts = a, b
+        self._chosen()
+
     def choose(self, value: Session | Path | str) -> None:
         """Compares with an open report, a baseline by its name, or the report at a path."""
+        self.parts = None
         if isinstance(value, str) and value in baselines.names():
             try:
                 self.other = baselines.load(value)
@@ -150,6 +173,9 @@ class CompareCore(ReportScreen):
             self.other = value
         else:
             self.other = self._opened(Path(value).expanduser())
+        self._chosen()
+
+    def _chosen(self) -> None:
         self.is_swapped = False
         self._asked = None
         self._forget()
@@ -229,7 +255,7 @@ class CompareCore(ReportScreen):
         pane = self.query_one("#summary", LinePane)
         names = f"A: {end_name(pair.a)}   B: {end_name(pair.b)}"
         pane.heading(f"Compare  {names}", f"aligned on: {aligned}")
-        pane.show_built(lambda width: summary_lines(found, width))
+        pane.show_built(lambda width: summary_lines(found, width, pair.titles))
         self._fill()
         self.refresh_keys()
 
@@ -287,7 +313,7 @@ class CompareCore(ReportScreen):
         def work() -> list[Half | None]:
             ends = (pair.a, pair.b)
             return [
-                prepared(end, plan) if isinstance(end, Session) and plan is not None else None
+                prepared(end, plan) if isinstance(end, Part) and plan is not None else None
                 for end, plan in zip(ends, plans, strict=True)
             ]
 
@@ -298,10 +324,12 @@ class CompareCore(ReportScreen):
         self.compute("lanes", work, done)
 
     def _windows(self, step: int | None) -> tuple[tuple[int, int] | None, ...]:
-        """The step of each side; None where there are no steps."""
+        """The step of each side, else its window; None where there is neither."""
         result = self.result
-        if result is None or step is None:
+        if result is None:
             return None, None
+        if step is None:
+            return tuple(plan.window if plan is not None else None for plan in result.plans)
         sides = (result.found.a.steps, result.found.b.steps)
         return tuple((int(s.start[step]), int(s.end[step])) for s in sides)
 
@@ -314,7 +342,7 @@ class CompareCore(ReportScreen):
         what = self._step_name(step)
         starts, lengths = [], []
         for span, pick, half in zip(spans, picked, self.twins.halves, strict=True):
-            if span is None and pick is not None:
+            if step is None and pick is not None:
                 begin, end = int(pick.events.start[pick.row]), int(pick.events.end[pick.row])
                 what = "around one instance"
                 span = begin - 4 * (end - begin), end + 4 * (end - begin)

@@ -1,26 +1,72 @@
-"""What is compared on the screen: two open reports or a baseline and a report, and the result."""
+"""What is compared on the screen: two parts of open reports, or a baseline and one, and the result.
+
+A part is what the session's window and filter let through, unless it was chosen by itself.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
 from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare
 from nsys_tui.analysis.compare.measure import Plan, measure, plan
 from nsys_tui.analysis.compare.side import Found
+from nsys_tui.analysis.window import Scope
 from nsys_tui.export.baselines import Baseline
-from nsys_tui.ui.session import Session
+from nsys_tui.ui.scoping import report_scope, scope_text
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.compare.side import Side
-    from nsys_tui.analysis.rules.finding import Finding
+    from collections.abc import Callable, Hashable
 
-End: TypeAlias = Session | Baseline
+    from nsys_tui.analysis.compare.side import Side
+    from nsys_tui.model.report import Report
+    from nsys_tui.ui.session import Session
+
+T = TypeVar("T")
+
+KEPT: Final = 8
+"""Figures of so many parts are kept with a report: windows come and go."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is looked at of an open report."""
+
+    session: Session
+    scope: Scope = field(default_factory=Scope)
+    title: str = field(default="", compare=False)
+    """What the part is called; empty for the whole."""
+    single: bool = False
+    """One iteration, in which no steps are looked for."""
+
+    @property
+    def name(self) -> str:
+        """The report, and which part of it."""
+        return f"{self.session.name} {self.title}" if self.title else self.session.name
+
+    @property
+    def report(self) -> Report:
+        """The loaded report."""
+        assert self.session.report is not None
+        return self.session.report
+
+
+End: TypeAlias = Part | Baseline
 """One end of a comparison."""
+
+
+def shown_part(session: Session) -> Part:
+    """What the other screens show of a report: its window, with its filter."""
+    report = session.report
+    if report is None or not session.finished:
+        return Part(session)
+    scope = report_scope(report, session.state)
+    return Part(session, scope, scope_text(report, scope, session.state.display.time))
 
 
 @dataclass(frozen=True)
@@ -33,14 +79,18 @@ class Pair:
     @property
     def ready(self) -> bool:
         """Whether everything is loaded."""
-        return all(end.finished for end in self.sessions) and all(
-            session.report is not None for session in self.sessions
-        )
+        return all(s.finished and s.report is not None for s in self.sessions)
 
     @property
     def sessions(self) -> list[Session]:
-        """The ends that are open reports."""
-        return [end for end in (self.a, self.b) if isinstance(end, Session)]
+        """The open reports that are looked at."""
+        return [end.session for end in (self.a, self.b) if isinstance(end, Part)]
+
+    @property
+    def titles(self) -> list[str]:
+        """What is looked at of A and B, where that is not everything of both."""
+        titles = [end.title if isinstance(end, Part) else "" for end in (self.a, self.b)]
+        return [title or "everything" for title in titles] if any(titles) else []
 
     @property
     def swapped(self) -> Pair:
@@ -50,7 +100,7 @@ class Pair:
 
 def end_name(end: End) -> str:
     """What an end is called."""
-    return end.name if isinstance(end, Session) else f"baseline {end.name}"
+    return end.session.name if isinstance(end, Part) else f"baseline {end.name}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +131,7 @@ def gather(pair: Pair, names: str, threshold: float) -> Result:
         names: how kernels are named, and so which are one.
         threshold: smaller relative changes count as none.
     """
-    plans = [_plan(end, names) if isinstance(end, Session) else None for end in (pair.a, pair.b)]
+    plans = [_plan(end, names) if isinstance(end, Part) else None for end in (pair.a, pair.b)]
     first, second = plans
     if first is not None and second is not None:
         first, second = aligned(first, second)
@@ -90,10 +140,12 @@ def gather(pair: Pair, names: str, threshold: float) -> Result:
     return Result(pair, compare(a, b, threshold=threshold), (first, second))
 
 
-def _plan(session: Session, names: str) -> Plan:
-    report = session.report
-    assert report is not None
-    return session.memo(("compare_plan", names), lambda: plan(report, style=names, findings=False))
+def _plan(part: Part, names: str) -> Plan:
+    def make() -> Plan:
+        by_step = not part.single
+        return plan(part.report, part.scope, style=names, findings=False, by_step=by_step)
+
+    return _kept(part.session, ("plan", part.scope, part.single, names), make)
 
 
 def _side(end: End, made: Plan | None) -> Side:
@@ -101,15 +153,17 @@ def _side(end: End, made: Plan | None) -> Side:
         gone = "" if end.there else ", its report is gone"
         return replace(end.side, label=f"baseline {end.name}: {end.side.label}{gone}")
     assert made is not None
-    key = ("compare_side", made.by_step, made.style)
-    identity = end.report_id or str(end.path.absolute())
-    return end.memo(key, lambda: measure(made, end.name, f"{identity} {made.scope} {made.style}"))
+    session = end.session
+    identity = f"{session.report_id or session.path.absolute()} {made.scope} {made.style}"
+    key = ("side", end.scope, end.single, made.by_step, made.style)
+    side = _kept(session, key, lambda: measure(made, end.name, identity))
+    return replace(side, label=end.name)
 
 
 def with_findings(result: Result) -> Result:
     """The same with the findings of the expert rules, which take longer than all the rest."""
     sides = [
-        replace(side, findings=_findings(end)) if isinstance(end, Session) else side
+        replace(side, findings=_findings(end)) if isinstance(end, Part) else side
         for end, side in zip(
             (result.pair.a, result.pair.b), (result.found.a, result.found.b), strict=True
         )
@@ -118,10 +172,24 @@ def with_findings(result: Result) -> Result:
     return replace(result, found=found)
 
 
-def _findings(session: Session) -> tuple[Found, ...]:
+def _findings(part: Part) -> tuple[Found, ...]:
     from nsys_tui.analysis.rules.findings import find
 
-    report = session.report
-    assert report is not None
-    found: list[Finding] = session.memo("findings", lambda: find(report))
+    if part.scope == Scope():
+        found = part.session.memo("findings", lambda: find(part.report))
+    else:
+        key = ("findings", part.scope)
+        found = _kept(part.session, key, lambda: find(part.report, part.scope))
     return tuple(Found(f.rule, str(f.severity), f.title, f.saved_ns) for f in found)
+
+
+def _kept(session: Session, key: Hashable, make: Callable[[], T]) -> T:
+    """A value kept with the session until ``KEPT`` later ones have come."""
+    store: OrderedDict[Hashable, Any] = session.memo("compare", OrderedDict)
+    if key not in store:
+        store[key] = make()
+        while len(store) > KEPT:
+            store.popitem(last=False)
+    store.move_to_end(key)
+    found: T = store[key]
+    return found

@@ -12,6 +12,8 @@ from nsys_tui.ui.screens.compare.columns import VERDICT_INKS
 from nsys_tui.ui.screens.overview.panes import wrapped
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nsys_tui.analysis.compare.comparison import Comparison
     from nsys_tui.analysis.compare.rows import Row
 
@@ -23,18 +25,21 @@ FIRST: Final = ("wall", "busy_share", "exposed_comm", "idle")
 """Figures that come first, because a short pane shows few."""
 
 
-def summary_lines(found: Comparison, width: int) -> list[Line]:
+def summary_lines(found: Comparison, width: int, titles: Sequence[str] = ()) -> list[Line]:
     """Everything that is said about the whole.
 
     Args:
         found: the comparison.
         width: cells of a line.
+        titles: what is looked at of A and B; none where it is everything.
     """
     lines: list[Line] = []
     unfair = [difference.what for difference in found.differences if difference.unfair]
     if unfair:
         text = f"not fair, these differ: {', '.join(unfair)}"
         lines.append([(" ! ", BOLD), (visible(cut(text, max(width - 3, 1))), BOLD)])
+    if titles:
+        lines.append(_only(titles, width))
     lines += _verdict(found, width)
     head = f" {'':17}{'A':>10} {'B':>10} {'delta':>10} {'%':>7}  verdict"
     lines.append([(head, MUTED)])
@@ -49,6 +54,13 @@ def summary_lines(found: Comparison, width: int) -> list[Line]:
         lines.append([(visible(text), 0 if difference.unfair else MUTED)])
     lines += [[(f" * {visible(note)}", MUTED)] for note in found.notes]
     return lines
+
+
+def _only(titles: Sequence[str], width: int) -> Line:
+    """Which parts of A and B are compared."""
+    room = max((width - len(" only A:   B: ")) // 2, 1)
+    a, b = (visible(cut(title, room)) for title in titles)
+    return [(" only A: ", MUTED), (a, 0), ("  B: ", MUTED), (b, 0)]
 
 
 def _counts(row: Row) -> bool:

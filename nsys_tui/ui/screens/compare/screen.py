@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from nsys_tui.analysis.compare.stacks import DifferentialStacks, differential_stacks
 from nsys_tui.errors import NoDataError, UsageError
-from nsys_tui.export import baselines
 from nsys_tui.text.compare import as_markdown
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import selection_of
 from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.matching import Entry
-from nsys_tui.ui.recent import nearby, recent
+from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.compare.core import GROUPS, CompareCore
 from nsys_tui.ui.screens.compare.flame import DifferenceIcicle
-from nsys_tui.ui.widgets.table.actions import TABLE
+from nsys_tui.ui.screens.compare.pair import Part
+from nsys_tui.ui.screens.compare.parts import PARTS, others, parts, typed_part
+from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
 from nsys_tui.units import parse_percent
 
@@ -35,6 +36,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("compare.next_change", ("n",), "change", "next row that is better or worse", 4),
     Action("compare.previous_change", ("N",), "change", "previous row that is better or worse"),
     Action("compare.choose", ("B",), "other", "choose the report or baseline to compare with", 5),
+    Action("compare.parts", ("i",), "parts", "two iterations, windows or marks of this report", 8),
     Action("compare.flame", ("v",), "flame", "timelines, or flame graph of the difference", 6),
     Action("compare.lock", ("L",), "lock", "move both timelines together, or each alone", 7),
     Action("compare.pan_left", ("a",), "left", "both timelines a quarter window to the left"),
@@ -44,6 +46,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("compare.step_next", (")",), "step", "both timelines to the next step"),
     Action("compare.step_previous", ("(",), "step", "both timelines to the previous step"),
     *TABLE,
+    WHOLE,
 )
 
 
@@ -55,6 +58,7 @@ class CompareView:
     threshold: float
     swapped: bool
     other: str
+    parts: tuple[Part, Part] | None = None
 
 
 class CompareScreen(CompareCore):
@@ -187,21 +191,65 @@ class CompareScreen(CompareCore):
 
     def action_compare_choose(self) -> None:
         """Asks what to compare with."""
-        entries = [
-            Entry(session.name, "open", session)
-            for session in self.app.sessions
-            if session is not self.session
-        ]
-        entries += [Entry(name, "baseline", name) for name in baselines.names()]
-        known = {session.path.absolute() for session in self.app.sessions}
-        paths = dict.fromkeys(path.absolute() for path in (*recent(), *nearby(Path.cwd())))
-        entries += [Entry(str(path), "report", path) for path in paths if path not in known]
 
         def chosen(value: Session | Path | str | None) -> None:
-            if value:
+            if value == PARTS:
+                self.action_compare_parts()
+            elif value:
                 self.choose(value)
 
-        self.app.push_screen(Picker("Compare with", entries, free=True), chosen)
+        def ask(entries: list[Entry]) -> None:
+            self.app.push_screen(Picker("Compare with", entries, free=True), chosen)
+
+        front, sessions = self.session, tuple(self.app.sessions)
+        self.compute("others", lambda: others(front, sessions), ask)
+
+    def action_compare_parts(self) -> None:
+        """Asks for two parts of the report in front."""
+        session = self.session
+
+        def ask(found: list[Part]) -> None:
+            entries = [
+                Entry(part.title, "step" if part.single else "window", part) for part in found
+            ]
+            self._ask_part("A (before)", entries, lambda a: second(entries, a))
+
+        def second(entries: list[Entry], a: Part) -> None:
+            rest = [entry for entry in entries if entry.value != a]
+            self._ask_part("B (after)", rest, lambda b: self.choose_parts(a, b))
+
+        self.compute("parts", lambda: parts(session), ask)
+
+    def _ask_part(self, which: str, entries: list[Entry], then: Callable[[Part], None]) -> None:
+        def chosen(value: Part | str | None) -> None:
+            if not value:
+                return
+            try:
+                then(value if isinstance(value, Part) else typed_part(self.session, value))
+            except UsageError as error:
+                self.app.post_message(Failed(error))
+
+        title = f"Part {which}: choose, or type a window such as 1.2s/1.5s"
+        self.app.push_screen(Picker(title, entries, free=True), chosen)
+
+    def action_timeline_whole(self) -> None:
+        """The whole of both reports instead of their windows."""
+        if self.parts is not None:
+            self.parts = None
+            self._chosen()
+            return
+        pair = self.pair
+        for session in pair.sessions if pair is not None else ():
+            if session is not self.session:
+                session.state = replace(session.state, window=None)
+        self.app.show(self.SCREEN, window=None)
+
+    @property
+    def _is_part(self) -> bool:
+        pair = self.pair
+        return pair is not None and (
+            self.parts is not None or any(s.state.window is not None for s in pair.sessions)
+        )
 
     def action_nav_open(self) -> None:
         """From one of the timelines to the timeline screen, on the same window."""
@@ -251,6 +299,8 @@ class CompareScreen(CompareCore):
     def _allowed(self, action: str) -> bool:
         tests: dict[str, Callable[[], bool]] = {
             "compare_swap": lambda: self.pair is not None,
+            "compare_parts": lambda: self.session.finished,
+            "timeline_whole": lambda: self._is_part,
             "compare_next_change": lambda: not self.table.pattern,
             "compare_previous_change": lambda: not self.table.pattern,
             "compare_lock": lambda: self._lower_shown,
@@ -273,7 +323,7 @@ class CompareScreen(CompareCore):
 
     def view(self) -> CompareView:
         """Grouping, threshold, and what is compared."""
-        return CompareView(self.group, self.threshold, self.is_swapped, self.other_name)
+        return CompareView(self.group, self.threshold, self.is_swapped, self.other_name, self.parts)
 
     def restore(self, view: Any) -> None:
         """Takes them up again."""
@@ -282,6 +332,6 @@ class CompareScreen(CompareCore):
         self.group, self.threshold = view.group, view.threshold
         if view.other and view.other != self.other_name:
             self.choose(view.other)
-        self.is_swapped = view.swapped
+        self.parts, self.is_swapped = view.parts, view.swapped
         self._fill()
         self._compare()

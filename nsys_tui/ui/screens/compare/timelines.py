@@ -9,11 +9,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from nsys_tui.analysis.timeline.summary import Summary
-from nsys_tui.analysis.timeline.tracks import Section, Shape, Track
+from nsys_tui.analysis.timeline.tracks import Section, Shape, Track, passes
 from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Lane
 from nsys_tui.state import Window
-from nsys_tui.ui.screens.compare.pair import End, end_name
+from nsys_tui.ui.screens.compare.pair import End, Part, end_name
 from nsys_tui.ui.screens.timeline.building import build
 from nsys_tui.ui.screens.timeline.colouring import layers_of
 from nsys_tui.ui.screens.timeline.store import Store
@@ -46,22 +46,23 @@ class Half:
     store: Store
 
 
-def prepared(session: Session, plan: Plan) -> Half:
+def prepared(part: Part, plan: Plan) -> Half:
     """Builds the lanes of a report: its steps, and the GPUs with their streams.
 
     Args:
-        session: an open report; what the timeline has built already is taken from there.
+        part: what is looked at; what the timeline has built already is taken from its session.
         plan: knows the steps.
     """
-    return session.memo(("compare_lanes", plan.steps.name), lambda: _made(session, plan))
-
-
-def _made(session: Session, plan: Plan) -> Half:
-    report = plan.report
+    session, report, kept = part.session, part.report, part.session.state.filter
     tracks, _ = session.memo(("timeline", "operations"), lambda: build(report, "operations"))
+    summaries = session.memo("compare_summaries", lambda: _summaries(tracks))
+
+    def shown(every: Sequence[Track]) -> list[Track]:
+        return [t for t in every if passes(t, kept.devices, kept.streams, kept.processes)]
+
     own = Store()
-    own.add("operations", [*_steps(plan), *tracks], layers_of(tracks))
-    own.add("summaries", _summaries(tracks), {})
+    own.add("operations", [*_steps(plan), *shown(tracks)], layers_of(tracks))
+    own.add("summaries", shown(summaries), {})
     return Half(session, own.whole, own)
 
 
