@@ -108,6 +108,9 @@ def run_app(
         from nsys_tui.commands.options import log_to
 
         log_to(arguments.log)
+    from nsys_tui.ui import garbage
+
+    garbage.hold()
     from nsys_tui.ui.app import NsysTuiApp
 
     def opener(path: Path, progress: Progress) -> Report:

@@ -18,9 +18,10 @@ from textual.binding import Binding
 from nsys_tui.config import Config
 from nsys_tui.names import visible
 from nsys_tui.state import ViewState, here, jumped
-from nsys_tui.ui import clipboard, keymap, presets
+from nsys_tui.ui import clipboard, garbage, keymap, presets
 from nsys_tui.ui.asciify import Asciify
 from nsys_tui.ui.commands import COMMANDS
+from nsys_tui.ui.escape import hasten_escape
 from nsys_tui.ui.loader import load, unexpected
 from nsys_tui.ui.marks import save_marks
 from nsys_tui.ui.recent import remember
@@ -35,6 +36,7 @@ from nsys_tui.ui.working import Work, counted
 if TYPE_CHECKING:
     from textual.driver import Driver
     from textual.filter import LineFilter
+    from textual.timer import Timer
 
     from nsys_tui.errors import NsysTuiError
     from nsys_tui.model.progress import Progress
@@ -89,6 +91,8 @@ class NsysTuiApp(App[int], inherit_bindings=False):
         self.keymap = presets.effective(self.config.keys)
         self.chords = presets.chords(self.keymap)
         self._chord_prefix = ""
+        self._pause: Timer | None = None
+        """Runs while the user presses no key."""
         self.set_keymap(presets.textual_keymap(self.keymap))
         self.first_theme = choose_theme(self.config.display.theme, self.terminal)
         self.first_ascii = self.terminal.ascii
@@ -111,6 +115,11 @@ class NsysTuiApp(App[int], inherit_bindings=False):
         self.switch_mode(self._start)
         self.begin_load(self.session)
         self.run_worker(self._tell_unfinished, thread=True, group="captures", exit_on_error=False)
+
+    def on_ready(self) -> None:
+        """The first frame is out: garbage is collected from now on, best while the user pauses."""
+        if not self.is_headless:
+            self._pause = garbage.settle(self)
 
     def _tell_unfinished(self) -> None:
         """Captures that an earlier run left behind can be taken up again."""
@@ -150,7 +159,9 @@ class NsysTuiApp(App[int], inherit_bindings=False):
 
     def get_driver_class(self) -> type[Driver]:
         """The platform's driver, sending only the cells that changed."""
-        return thrifty(super().get_driver_class())
+        driver = super().get_driver_class()
+        hasten_escape(driver)
+        return thrifty(driver)
 
     def on_resize(self) -> None:
         """After a resize the terminal may show anything."""
@@ -272,6 +283,8 @@ class NsysTuiApp(App[int], inherit_bindings=False):
 
     async def on_event(self, event: events.Event) -> None:
         """Catches the two keys of a chord before the bindings see them."""
+        if self._pause is not None and isinstance(event, events.Key):
+            self._pause.reset()
         if self.chords and isinstance(event, events.Key) and await self._chord(event):
             return
         await super().on_event(event)

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import inspect
+import os
+import selectors
+import time
+from typing import TYPE_CHECKING
+
+from textual import constants
+from textual.drivers import linux_driver
+
+from nsys_tui.ui.escape import WAIT, KeySelector, hasten_escape
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_after_input_the_selector_comes_back_for_a_lone_escape() -> None:
+    near, far = os.pipe()
+    keys = KeySelector()
+    keys.register(near, selectors.EVENT_READ)
+    os.write(far, b"\x1b")
+    assert len(keys.select(60)) == 1
+    os.read(near, 9)
+    began = time.monotonic()
+    assert keys.select(60) == []
+    assert time.monotonic() - began < 30
+    began = time.monotonic()
+    assert keys.select(0.2) == []  # nothing came since: as seldom as asked
+    assert time.monotonic() - began >= 0.15
+    keys.close()
+    os.close(near)
+    os.close(far)
+
+
+def test_the_driver_waits_with_that_selector(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ESCDELAY", raising=False)
+    monkeypatch.setitem(vars(constants), "ESCAPE_DELAY", 0.1)
+    monkeypatch.setitem(vars(linux_driver), "selectors", selectors)
+    hasten_escape(linux_driver.LinuxDriver)
+    assert linux_driver.selectors.SelectSelector is KeySelector
+    assert constants.ESCAPE_DELAY == WAIT
+    used = inspect.getsource(linux_driver.LinuxDriver.run_input_thread)
+    assert "selectors.SelectSelector()" in used
+
+
+def test_the_users_own_delay_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESCDELAY", "250")
+    monkeypatch.setitem(vars(constants), "ESCAPE_DELAY", 0.25)
+    monkeypatch.setitem(vars(linux_driver), "selectors", selectors)
+    hasten_escape(linux_driver.LinuxDriver)
+    assert constants.ESCAPE_DELAY == 0.25
