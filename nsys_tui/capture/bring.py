@@ -60,7 +60,10 @@ async def export_one(job: Job, report: ReportFile, number: int) -> str:
     outcome = await Follower(job, name).run()
     answers = await job.link.ask("files", job.values(name) | {"PATHS": output})
     if outcome.status != 0 or last(answers, "file") is None:
-        job.remark("warning", "nsys could not export the report there", "it is exported on opening")
+        job.remark(
+            "warning", "nsys could not export the report there",
+            "an nsys here does it on opening; --export=sqlite has nsys write it with the report",
+        )  # fmt: skip
         raise FetchError("no export")
     return output
 

@@ -19,6 +19,7 @@ from nsys_tui.capture.failures import ConnectionLostError
 from nsys_tui.capture.supervisor import Answer, Request, is_hello, parse_answer
 
 STDERR_KEPT: Final = 20_000
+LAST_WORDS_S: Final = 5.0
 LINE_LIMIT: Final = 1 << 20
 Wrap = Callable[[str], str]
 
@@ -108,6 +109,7 @@ class Stream:
         self._process = process
         self._request = request
         self._stderr = bytearray()
+        self._stderr_ended = asyncio.Event()
         self.banner = 0
         """Bytes that the login shell printed before our first line."""
 
@@ -126,6 +128,7 @@ class Stream:
         while block := await self._process.stderr.read(4096):
             self._stderr += block
             del self._stderr[:-STDERR_KEPT]
+        self._stderr_ended.set()
 
     async def answers(self) -> AsyncIterator[Answer]:
         """Answers up to ``end``.
@@ -163,8 +166,9 @@ class Stream:
 
     async def _lost(self) -> ConnectionLostError:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(self._process.wait()), 2)
-        await asyncio.sleep(0)
+            await asyncio.wait_for(asyncio.shield(self._process.wait()), LAST_WORDS_S)
+        with contextlib.suppress(TimeoutError):  # a master connection may hold it open
+            await asyncio.wait_for(self._stderr_ended.wait(), LAST_WORDS_S / 5)
         text = quoting.printable(self._stderr.decode("utf-8", "replace").replace("\r", ""), 4000)
         error = ConnectionLostError("the connection ended", text)
         error.status = self._process.returncode

@@ -6,9 +6,11 @@ is kept beside it.
 
 from __future__ import annotations
 
+import asyncio
 import posixpath
 import re
-from typing import TYPE_CHECKING
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture.failures import CaptureError, LostError, NoReportError
 from nsys_tui.capture.fetch import RemoteFile, read_file_answer
@@ -17,12 +19,12 @@ from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import ReportFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from nsys_tui.capture.follow import Outcome
     from nsys_tui.capture.job import Job
 
 _RANK = re.compile(r"\.(\d+)\.nsys-rep$")
+LATE_TRIES: Final = 10
+LATE_S: Final = 0.5
 _ENDED = {
     71: "the preamble failed",
     72: "the working directory vanished",
@@ -42,18 +44,9 @@ async def collect(job: Job, outcome: Outcome, parser: OutputParser) -> None:
     job.update(program_exit=outcome.status)
     if outcome.slurm is not None and outcome.slurm.over and outcome.slurm.state != "COMPLETED":
         job.remark("warning", f"Slurm: {outcome.slurm.words()}")
-    named = await _look(job, [*parser.generated, *parser.raw])
-    found = [file for file in named if file.path.endswith((*REPORT_ENDINGS, ".sqlite"))]
-    raw = [file for file in named if file.path.endswith(RAW_ENDING)]
-    if not any(file.path.endswith(REPORT_ENDINGS) for file in found):
-        lying = await _scan(job)
-        mine = [file for file in lying if file.path.startswith(job.record.job_dir + "/")]
-        found += [file for file in mine if file.path.endswith(REPORT_ENDINGS) and file.size]
-        raw += [file for file in lying if file.path.endswith(RAW_ENDING) and file not in raw]
-        if found:
-            job.remark("warning", "nsys did not name a report; this one lay in the job's folder")
+    found, raw = await _results(job, outcome, parser)
     sqlites = {file.path.removesuffix(".sqlite") for file in found if file.path.endswith(".sqlite")}
-    reports = [file for file in found if file.path.endswith(REPORT_ENDINGS) and file.size]
+    reports = [file for file in found if _is_report(file)]
     job.update(
         reports=tuple(_report(file, sqlites) for file in reports),
         raw=tuple(ReportFile(file.path, file.size, file.mtime) for file in raw),
@@ -65,6 +58,58 @@ async def collect(job: Job, outcome: Outcome, parser: OutputParser) -> None:
     _missing_ranks(job, [file.path for file in reports])
 
 
+async def _results(
+    job: Job, outcome: Outcome, parser: OutputParser
+) -> tuple[list[RemoteFile], list[RemoteFile]]:
+    """Reports with exports, and raw files; a report may show up a little after its announcement."""
+    failed = any(note.severity == "error" for note in parser.notes)
+    coming = not failed and outcome.word == "exit" and (parser.generated or outcome.status == 0)
+    for left in reversed(range(LATE_TRIES if coming else 1)):
+        found, raw, missing = await _look(job, parser)
+        if any(_is_report(file) for file in found) and not (missing and left):
+            break
+        if left:
+            await asyncio.sleep(LATE_S)
+    for path in missing:
+        job.remark("warning", f"named by nsys and not there: {printable(path)}")
+    reports = sum(map(_is_report, found))
+    if reports < job.plan.processes:
+        lying = await _scan(job)
+        new = [file for file in lying if _is_report(file) and _is_ours(job, file.path)]
+        found += [file for file in new if file.path not in {known.path for known in found}]
+        raw += [file for file in lying if file.path.endswith(RAW_ENDING) and file not in raw]
+        if len(found) > reports == 0:
+            job.remark("warning", "nsys did not name its report; this is the one it wrote")
+    return found, raw
+
+
+def _is_report(file: RemoteFile) -> bool:
+    return file.path.endswith(REPORT_ENDINGS) and file.size > 0
+
+
+def _is_ours(job: Job, path: str) -> bool:
+    """Whether a report lies where this capture was to write one."""
+    folder, name = posixpath.split(path)
+    place, pattern = output_pattern(job.plan.output)
+    there = posixpath.normpath(posixpath.join(job.record.cwd, place))
+    named = bool(pattern) and folder == there and fnmatchcase(name, pattern + ".*")
+    return named or path.startswith(job.record.job_dir + "/")
+
+
+def output_pattern(output: str) -> tuple[str, str]:
+    """Folder and shell pattern (without ending) of the names that an ``--output`` may become.
+
+    Both are empty when there is no name, or when the folder's name is only known to nsys.
+    """
+    folder, name = posixpath.split(output)
+    if not name or "%" in folder:
+        return "", ""
+    stem = next((name.removesuffix(e) for e in REPORT_ENDINGS if name.endswith(e)), name)
+    parts = re.split(r"%q\{\w*\}|%[hpn]", stem)
+    escaped = [re.sub(r"([\[\]*?\\])", r"[\1]", part.replace("%%", "%")) for part in parts]
+    return folder, "*".join(escaped)
+
+
 def _report(file: RemoteFile, sqlites: set[str]) -> ReportFile:
     """A report; an export that nsys made by itself is remembered by a name to be fetched."""
     stem = posixpath.splitext(file.path)[0]
@@ -72,19 +117,31 @@ def _report(file: RemoteFile, sqlites: set[str]) -> ReportFile:
     return ReportFile(file.path, file.size, file.mtime, export=made)
 
 
-async def _look(job: Job, paths: Iterable[str]) -> list[RemoteFile]:
-    wanted = [path for path in paths if "\n" not in path]
+async def _look(
+    job: Job, parser: OutputParser
+) -> tuple[list[RemoteFile], list[RemoteFile], list[str]]:
+    """What nsys named: files that are there, raw ones, and names of reports that are not."""
+    wanted = [posixpath.join(job.record.cwd, name) for name in (*parser.generated, *parser.raw)]
+    wanted = [posixpath.normpath(path) for path in wanted if "\n" not in path]
+    if "sqlite" in str(job.plan.options.get("export", "")):
+        stems = [posixpath.splitext(path) for path in wanted]
+        wanted += [f"{stem}.sqlite" for stem, ending in stems if ending in REPORT_ENDINGS]
     if not wanted:
-        return []
-    answers = await job.ask("files", PATHS="\n".join(wanted))
-    for answer in answers:
-        if answer.key == "missing" and not answer.value.endswith(RAW_ENDING):
-            job.remark("warning", f"named by nsys and not there: {printable(answer.value)}")
-    return [file for file in map(read_file_answer, answers) if file is not None]
+        return [], [], []
+    answers = await job.ask("files", PATHS="\n".join(dict.fromkeys(wanted)))
+    files = [file for file in map(read_file_answer, answers) if file is not None]
+    gone = [answer.value for answer in answers if answer.key == "missing"]
+    gone += [file.path for file in files if not file.size]
+    return (
+        [file for file in files if file.path.endswith((*REPORT_ENDINGS, ".sqlite"))],
+        [file for file in files if file.path.endswith(RAW_ENDING)],
+        [path for path in gone if path.endswith(REPORT_ENDINGS)],
+    )
 
 
 async def _scan(job: Job) -> list[RemoteFile]:
-    answers = await job.ask("scan")
+    folder, pattern = output_pattern(job.plan.output)
+    answers = await job.ask("scan", OUT_DIR=folder, OUT_NAME=pattern)
     files = [file for file in map(read_file_answer, answers) if file is not None]
     return [RemoteFile(posixpath.normpath(file.path), file.size, file.mtime) for file in files]
 

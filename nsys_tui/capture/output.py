@@ -21,11 +21,13 @@ KNOWN_ENDINGS: Final = (*REPORT_ENDINGS, RAW_ENDING, ".sqlite")
 _LINE_LIMIT: Final = 8192
 _BLOCK_LINES: Final = 40
 
-_FRAME = re.compile(r"\[(\d+)/(\d+)\] +\[[= ]*(\d{1,3})%[= ]*\] ?(.*)")
+_FRAME = re.compile(r"\[(\d+)/(\d+)\] *\[[^\]%]*?(\d{1,3})%[^\]]*\] ?(.*)")
 _GENERATING = re.compile(r"Generating '([^']+\.qdstrm)'")
 _SAVED = re.compile(r"(?:Saved report file to|Report file moved to) \"([^\"]+)\"")
 _OLD_IMPORT = re.compile(r"^(Processing events\.\.\.|Creating final output files|Processing \[)")
 _COLLECTING = re.compile(r"^(Collecting data|Capture range started)")
+_GENERATED = re.compile(r"\bGenerated:(.*)$")
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,9 @@ class OutputParser:
         collecting: nsys said that it collects.
         importing: nsys said that it makes the report.
         step: (k, n, percent) of the last progress frame, or ``None``.
-        generated: absolute paths that nsys named as its results, in order, without repeats.
-        raw: paths of ``.qdstrm`` files that nsys named.
+        generated: paths that nsys named as its results, in order, without repeats; a relative one
+            counts from the job's working directory.
+        raw: paths of ``.qdstrm`` files that nsys named, likewise.
         notes: remarks, without repeats.
         import_failed: the importer reported an error.
     """
@@ -131,7 +134,7 @@ class OutputParser:
         return self._update(newest, partial=True)
 
     def _line(self, line: str) -> LogUpdate:
-        frames = [frame for frame in line.split("\r") if frame] or [""]
+        frames = [frame for frame in _COLOUR.sub("", line).split("\r") if frame] or [""]
         for frame in frames:
             self._read_frame(frame)
         self._read(frames[-1])
@@ -139,7 +142,7 @@ class OutputParser:
 
     def _update(self, text: str, *, partial: bool) -> LogUpdate:
         replaces, self._frame_shown = self._frame_shown, partial
-        return LogUpdate(printable(text, _LINE_LIMIT), replaces)
+        return LogUpdate(printable(_COLOUR.sub("", text), _LINE_LIMIT), replaces)
 
     def _read_frame(self, text: str) -> None:
         if match := _FRAME.search(text):
@@ -147,12 +150,13 @@ class OutputParser:
             self.step = (int(match[1]), int(match[2]), min(100, int(match[3])))
 
     def _read(self, line: str) -> None:
-        if line.rstrip().endswith("Generated:"):
+        if match := _GENERATED.search(line):
             self._block = _BLOCK_LINES
+            self._result(match[1])
         elif self._block:
             self._block -= 1
-            if line[:1] in " \t":
-                self._result(line.strip())
+            if line[:1] in " \t" or line.startswith("/"):
+                self._result(line)
         self.collecting = self.collecting or bool(_COLLECTING.match(line))
         if match := _GENERATING.search(line):
             self.importing = True
@@ -166,8 +170,9 @@ class OutputParser:
             if note not in self.notes and pattern.search(line):
                 self.notes.append(note)
 
-    def _result(self, path: str) -> None:
-        if not path.startswith("/") or not path.endswith(KNOWN_ENDINGS):
+    def _result(self, said: str) -> None:
+        path = said.strip().strip("'\"")
+        if not path.endswith(KNOWN_ENDINGS):
             return
         path = posixpath.normpath(path)
         if path.endswith(RAW_ENDING):
@@ -176,5 +181,5 @@ class OutputParser:
             self.generated.append(path)
 
     def _raw(self, path: str) -> None:
-        if path.startswith("/") and path not in self.raw:
+        if path not in self.raw:
             self.raw.append(posixpath.normpath(path))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 OK = "ok"
 LITTLE_DISK = 2 * 10**9
+WHOLE_HELP = 25
+"""Fewer options than any nsys has are no list to refuse an option by."""
 _LOOKED = "PATH after the preamble, /usr/local/cuda*/bin, /opt/nvidia/nsight-systems*"
 _LAUNCHER_TOOLS = {"srun": ("srun", "squeue", "scancel"), "sbatch": ("sbatch", "squeue", "scancel")}
 
@@ -70,7 +72,7 @@ class Preflight:
         paranoid = self.get("paranoid")
         return Facts(
             nsys_version=parse_version(self.get("version")),
-            known_options=options if {"trace", "output"} <= options else None,
+            known_options=options if len(options) >= WHOLE_HELP else None,
             paranoid=int(paranoid) if paranoid.lstrip("-").isdigit() else None,
             root=self.get("uid") == "0",
             gpu_admin_only={"0": False, "1": True}.get(self.get("gpu_admin_only")),

@@ -72,15 +72,20 @@ def run_script(plan: Plan, capture: str, job_dir: str, cwd: str, argv: Sequence[
 
 
 def export_script(plan: Plan, nsys: str, report: str, output: str) -> str:
-    """``run.sh`` of an export job: SQLite with what NCCL payloads need, to a new name."""
-    command = [
-        nsys, "export", "--type=sqlite", "--include-json=true", "--include-blobs=true",
-        f"--output={output}", report,
-    ]  # fmt: skip
+    """``run.sh`` of an export job: SQLite with what NCCL payloads need, to a new name.
+
+    An nsys that refuses one of these options is asked again with the two that all releases have.
+    """
+    payloads = ["--include-json=true", "--include-blobs=true"]
+    full = [nsys, "export", "--type=sqlite", *payloads, f"--output={output}", report]
+    plain = [nsys, "export", "-t", "sqlite", "-o", output, report]
+    made = quoting.word(output)
     return (
         "#!/bin/sh\n"
         + environment(plan.env, plan.target.settings.preamble)
-        + f"exec {quoting.words(command)}\n"
+        + f"{quoting.words(full)} && [ -s {made} ] && exit 0\n"
+        + f"rm -f {made}\n"
+        + f"exec {quoting.words(plain)}\n"
     )
 
 

@@ -159,6 +159,7 @@ class SshConnector:
                 else f"run `ssh {self._host}` once, compare the fingerprint and accept it",
             )
         if "Permission denied" in text or "Too many authentication failures" in text:
+            said = next((line for line in lines if "Permission denied" in line), said)
             return AuthenticationError(f"{name}: permission denied", said, self._way_in(said))
         if "Could not resolve hostname" in text:
             return UnreachableError(

@@ -29,6 +29,7 @@ _VALUES: Final[Mapping[str, str]] = {
     "FORCE": "no", "ANYWAY": "no", "RUN": "", "WRAP": "", "OWNER": "", "SECRETS": "",
     "FUNCTIONS": "", "BATCH": "", "BATCH_ARGS": "", "LOG_LIMIT": "64000000", "OFF": "0",
     "POLL": "25", "SIG": "", "PATHS": "", "FIND": "", "SUM": "no",
+    "OUT_DIR": "", "OUT_NAME": "",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ nt_flat() { tr '\n\r' '  ' | cut -c1-500; }
 nt_has() { command -v "$1" > /dev/null 2>&1; }
 nt_limit() {
   nt_seconds=$1; shift
-  if nt_has timeout; then timeout "$nt_seconds" "$@"; else "$@"; fi
+  if timeout 1 true 2> /dev/null; then timeout "$nt_seconds" "$@"; else "$@"; fi
 }
 nt_nap() { sleep 0.2 2> /dev/null || sleep 1; }
 nt_size() { wc -c < "$1" 2> /dev/null | tr -d ' '; }
@@ -284,6 +284,13 @@ nt_scan() { # reports that nobody named: in the job's folder, and new ones in cw
   for nt_path in "$D"/*.nsys-rep "$D"/*.qdrep "$D"/*.qdstrm; do
     [ ! -f "$nt_path" ] || nt_file "$nt_path"
   done
+  if [ -n "$OUT_NAME" ]; then
+    case $OUT_DIR in /*) ;; *) OUT_DIR=$CWD_ABS/$OUT_DIR ;; esac
+    find "$OUT_DIR/." ! -name . -prune -type f -newer "$D/run.sh" \( -name "$OUT_NAME.nsys-rep" \
+      -o -name "$OUT_NAME.[0-9]*.nsys-rep" -o -name "$OUT_NAME.qdrep" \) 2> /dev/null | while IFS= read -r nt_path; do
+      nt_file "$nt_path"
+    done
+  fi
   for nt_dir in "$CWD_ABS" "${NSYS_TMPDIR:-}" "${TMPDIR:-/tmp}" /var/tmp; do
     [ -n "$nt_dir" ] && [ -d "$nt_dir" ] || continue
     find "$nt_dir/." ! -name . -prune -type f -newer "$D/run.sh" \

@@ -96,7 +96,7 @@ def test_a_program_cannot_name_other_files() -> None:
         b"Generated:\n    /etc/passwd\n    relative.nsys-rep\n    /x/../../root/a.nsys-rep\n"
         b"outside\n    /late.nsys-rep\n"
     )
-    assert parser.generated == ["/root/a.nsys-rep", "/late.nsys-rep"]
+    assert parser.generated == ["relative.nsys-rep", "/root/a.nsys-rep", "/late.nsys-rep"]
     assert parsed(b"    /no/block.nsys-rep\n").generated == []
 
 

@@ -181,6 +181,14 @@ async def test_an_answer_that_is_cut_is_a_lost_connection(tmp_path: Path) -> Non
     assert caught.value.stderr == "why\n"
 
 
+async def test_last_words_that_come_after_the_end_are_waited_for() -> None:
+    late = "exec >&-; (sleep 0.3; echo Permission denied >&2) & exit 255"
+    with pytest.raises(ConnectionLostError) as caught:
+        await Channel(["sh", "-c", late]).ask(request("hello"), 10)
+    assert caught.value.status == 255
+    assert caught.value.stderr == "Permission denied\n"
+
+
 async def test_a_silent_shell_runs_into_the_time_limit() -> None:
     began = time.monotonic()
     with pytest.raises(ConnectionLostError, match="no answer within"):
