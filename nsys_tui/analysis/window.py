@@ -116,6 +116,11 @@ def starting(events: EventSet, rows: Rows, window: tuple[int, int] | None) -> Bo
     return (start >= window[0]) & (start < window[1])
 
 
+def row_count(events: EventSet, rows: Rows) -> int:
+    """Number of ``rows``, without touching an event."""
+    return len(range(*rows.indices(len(events)))) if isinstance(rows, slice) else len(rows)
+
+
 def row_numbers(events: EventSet, rows: Rows) -> NDArray[np.intp]:
     """``rows`` as an array of row numbers."""
     return np.arange(len(events))[rows] if isinstance(rows, slice) else rows

@@ -9,10 +9,13 @@ session start and may be negative.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from nsys_tui.model.categories import OpKind
 
 if TYPE_CHECKING:
     from nsys_tui.model.target import Device, Stream
@@ -119,7 +122,13 @@ class Operations(EventSet):
 
     def of_kind(self, kind: int) -> NDArray[np.intp]:
         """Row numbers of the operations of one ``OpKind``."""
-        return np.flatnonzero(self.kind == kind)
+        rows = None if kind == OpKind.KERNEL else self.others
+        return np.flatnonzero(self.kind == kind) if rows is None else rows[self.kind[rows] == kind]
+
+    @cached_property
+    def others(self) -> NDArray[np.intp]:
+        """Row numbers of all that are no kernels: mostly few, and asked for again and again."""
+        return np.flatnonzero(self.kind != OpKind.KERNEL)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from nsys_tui.analysis.grouping import regroup
 from nsys_tui.analysis.stats.registry import Columns, report
 from nsys_tui.analysis.stats.summary import NAME, Summary, summarise, time_columns
 from nsys_tui.analysis.stats.thread_columns import pids, thread_facts, tids
+from nsys_tui.analysis.window import row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name
@@ -64,7 +65,7 @@ def cuda_api_trace(query: Query) -> Columns:
     """Every CUDA call by its start; Result is the returned error code, 0 for success."""
     api = query.report.api
     rows = query.events(api)
-    if not len(api.start[rows]):
+    if not row_count(api, rows):
         raise NoDataError("no CUDA calls")
     names = np.array([api_name(name, nsys_compatible=True) for name in api.names], object)
     threads = api.threads[api.thread[rows]]

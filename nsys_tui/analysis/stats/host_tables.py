@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui.analysis.grouping import combine, regroup
 from nsys_tui.analysis.stats.summary import summarise, time_columns
-from nsys_tui.analysis.window import EVERYTHING
+from nsys_tui.analysis.window import EVERYTHING, row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.events import EventSet
 
@@ -43,9 +43,9 @@ def host_summary(
     events = query.report.host_events
     wanted = np.isin(events.kinds, list(tables)) if events.kinds else np.zeros(1, bool)
     rows = query.events(events, wanted[events.kind])
-    if not len(events.start[rows]):
+    if not row_count(events, rows):
         raise NoDataError("no rows")
-    kind = events.kind[rows] if source else np.zeros(len(events.start[rows]), np.uint8)
+    kind = events.kind[rows] if source else np.zeros(row_count(events, rows), np.uint8)
     codes, name, of_kind = combine(events.name[rows], kind, max(len(events.kinds), 1))
     summary = summarise(query, events, rows, codes, len(name))
     labels: Columns = [(label, [events.names[place] for place in name.tolist()])]

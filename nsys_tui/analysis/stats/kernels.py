@@ -10,7 +10,7 @@ from nsys_tui.analysis.grouping import combine, encode_rows, grouped_union, regr
 from nsys_tui.analysis.stats.enclosing import innermost, label_codes
 from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
 from nsys_tui.analysis.stats.summary import NAME, summarise, time_columns
-from nsys_tui.analysis.window import clipped
+from nsys_tui.analysis.window import clipped, row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.table import Column, Unit
@@ -89,7 +89,7 @@ def kernel_rows(query: Query) -> Rows:
         NoDataError: there are none.
     """
     rows = query.operations(OpKind.KERNEL)
-    if not len(query.report.operations.start[rows]):
+    if not row_count(query.report.operations, rows):
         raise NoDataError("no kernels")
     return rows
 

@@ -27,6 +27,7 @@ from nsys_tui.analysis.stats.summary import (
     summarise,
     time_columns,
 )
+from nsys_tui.analysis.window import row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.table import Column, Unit
@@ -48,7 +49,7 @@ CATEGORY = Column("Category")
 
 def _operations(query: Query, *kinds: int) -> Rows:
     rows = query.operations(*kinds)
-    if not len(query.report.operations.start[rows]):
+    if not row_count(query.report.operations, rows):
         raise NoDataError("no operations of that kind")
     return rows
 
@@ -170,7 +171,7 @@ def cuda_api_gpu_sum(query: Query) -> Columns:
     rows = query.operations(OpKind.KERNEL, OpKind.MEMCPY, OpKind.MEMSET)
     work, _, labels = _gpu_summary(query, rows)
     calls, names = api_summary(query)
-    if not len(names) and not len(query.report.operations.start[rows]):
+    if not len(names) and not row_count(query.report.operations, rows):
         raise NoDataError("neither CUDA calls nor GPU work")
     (category, kinds), (operation, texts) = labels
     combined: Columns = [

@@ -12,6 +12,7 @@ from nsys_tui.analysis.stats.enclosing import STYLES, closed_ranges, label_codes
 from nsys_tui.analysis.stats.registry import Columns, report
 from nsys_tui.analysis.stats.summary import RANGE, summarise, time_columns
 from nsys_tui.analysis.stats.thread_columns import pids, tids
+from nsys_tui.analysis.window import row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.table import Column, Unit
 
@@ -30,7 +31,7 @@ NAMES: Final = np.array([STYLES.get(style, "") for style in range(256)], object)
 def _summary(query: Query, styles: tuple[int, ...], *, with_style: bool) -> Columns:
     ranges = query.report.ranges
     rows = query.events(ranges, np.isin(ranges.style, styles) & ~ranges.open)
-    if not len(ranges.start[rows]):
+    if not row_count(ranges, rows):
         raise NoDataError("no closed NVTX ranges of that kind")
     chosen = ranges.take(rows)
     label, texts = label_codes(chosen)
@@ -139,7 +140,7 @@ def nvtx_pushpop_trace(query: Query) -> Columns:
     """Every push/pop range by its start, with its place in the nesting of its thread."""
     every = query.report.ranges
     rows = query.events(every, np.isin(every.style, PUSH_POP))
-    if not len(every.start[rows]):
+    if not row_count(every, rows):
         raise NoDataError("no push/pop ranges")
     ranges = closed_ranges(query.report, rows)
     nested = nesting(ranges)

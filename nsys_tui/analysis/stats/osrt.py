@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from nsys_tui.analysis.stats.host_tables import host_summary
 from nsys_tui.analysis.stats.registry import Columns, report
 from nsys_tui.analysis.stats.summary import NAME, summarise, time_columns
+from nsys_tui.analysis.window import row_count
 from nsys_tui.errors import NoDataError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def osrt_sum(query: Query) -> Columns:
     """OS runtime library calls by function, nested calls included, and their durations."""
     osrt = query.report.osrt
     rows = query.events(osrt, osrt.event_class == _CALL)
-    if not len(osrt.start[rows]):
+    if not row_count(osrt, rows):
         raise NoDataError("no OS runtime calls")
     summary = summarise(query, osrt, rows, osrt.name[rows], len(osrt.names))
     return time_columns(summary, "Num Calls", [(NAME, list(osrt.names))])

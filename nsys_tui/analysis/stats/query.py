@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nsys_tui.analysis.window import EVERYTHING, Scope, row_numbers, starting
+from nsys_tui.model.categories import OpKind
 from nsys_tui.model.target import PROCESS_MASK, pid_of
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Query:
         """Rows of ``report.operations`` of the given ``OpKind`` (default: all)."""
         ops = self.report.operations
         rows = self.scope.operations(ops)
+        if rows is EVERYTHING and kinds and OpKind.KERNEL not in kinds:
+            rows = ops.others
         if self.thread is not None:
             own = ops.processes == (self.thread & PROCESS_MASK)
             rows = masked(rows, own[ops.process[rows]] if len(own) else np.zeros(0, bool))
