@@ -298,11 +298,19 @@ class NsysTuiApp(App[int], inherit_bindings=False):
         if action is not None and self.handler(action) is not None:
             await self.action_do(action)
             return True
-        starts = [a for (first, _), a in self.chords.items() if first == event.key]
-        if any(self.handler(a) is not None for a in starts):
+        ways = [
+            (f"{keymap.shown_key(first)}{keymap.shown_key(second)}", a)
+            for (first, second), a in self.chords.items()
+            if first == event.key and self.handler(a) is not None
+        ]
+        if ways:
             self._chord_prefix = event.key
-            return True
-        return False
+            self.say("   ".join(f"{keys} {self._label(a)}" for keys, a in ways))
+        return bool(ways)
+
+    def _label(self, action_id: str) -> str:
+        own = self.front.ACTIONS if self.front is not None else ()
+        return next((a.label for a in (*own, *keymap.GLOBAL) if a.id == action_id), action_id)
 
     # Loading ----------------------------------------------------------------------------------
 

@@ -245,6 +245,10 @@ def _clashes(
             owner = owners.setdefault(name, action.id)
             if owner != action.id and (owner, action.id) not in SHADOWED:
                 yield f"{place}: {shown_key(key)} means both {owner} and {action.id}"
+    for chord, action_id in owners.items():
+        first, blank, _ = chord.partition(" ")
+        if blank and first in owners:
+            yield f"{place}: {shown_key(first)} means {owners[first]} and begins {action_id}"
 
 
 SHADOWED: Final[frozenset[tuple[str, str]]] = frozenset(

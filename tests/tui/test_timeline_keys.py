@@ -14,6 +14,7 @@ from tui.timeline_pilot import running, settled, text
 
 from nsys_tui.analysis.window import Scope
 from nsys_tui.cli import main
+from nsys_tui.config import Config, KeysConfig
 from nsys_tui.export.perfetto import event_count, trace
 from nsys_tui.reader import open_report
 from nsys_tui.state import Window
@@ -410,10 +411,68 @@ async def test_the_pointer_selects_drags_an_area_and_scrolls(handmade: Path) -> 
         await settled(pilot)
         assert app.state.selection.kind == "area"
         assert app.state.selection.span == Window(150 * US, 250 * US)
-        before = app.front.row_number
-        await pilot._post_mouse_events([MouseScrollDown], offset=Offset(40, row))
+
+
+async def test_the_wheel_scrolls_lanes_and_moves_the_cursor_only_out_of_their_way(
+    demo: Path,
+) -> None:
+    async with running(demo) as pilot:
+        body = await press(pilot, "2")
+        front = app_of(pilot).front
+        begin, shown = front.row.key, front.canvas.lanes_shown
+        await pilot._post_mouse_events([MouseScrollDown], offset=Offset(40, 8))
         await settled(pilot)
-        assert app.front.row_number == before + 1
+        lines = text(pilot).splitlines()
+        assert lines[4:8] == body.splitlines()[7:11]
+        assert front.row.key == begin
+        for _ in range(3):
+            await pilot._post_mouse_events([MouseScrollDown], offset=Offset(40, 8))
+            await settled(pilot)
+        assert front.row_number == front._top == 12, "the cursor's row would be out of view"
+        for _ in range(40):
+            await pilot._post_mouse_events([MouseScrollDown], offset=Offset(40, 8))
+        await settled(pilot)
+        assert front._top == len(front.rows) - shown
+
+
+async def test_labels_fold_at_a_double_click_and_the_axis_moves_only_the_moment(
+    handmade: Path,
+) -> None:
+    async with running(handmade) as pilot:
+        lines = (await press(pilot, "2", ".")).splitlines()
+        front = app_of(pilot).front
+        row = next(n for n, line in enumerate(lines) if "GPU 0  " in line)
+        selected, lane = app_of(pilot).state.selection, front.row.key
+        await pilot.click(offset=(13 + 40, 3))
+        await settled(pilot)
+        assert front.cursor_time == 400 * US
+        assert (front.row.key, app_of(pilot).state.selection) == (lane, selected)
+        await pilot.click(offset=(5, row), times=2)
+        await settled(pilot)
+        assert "str 7" not in text(pilot)
+        await pilot.click(offset=(5, row), times=2)
+        await settled(pilot)
+        assert "str 7" in text(pilot)
+
+
+async def test_a_double_click_opens_what_is_known(handmade: Path) -> None:
+    async with running(handmade) as pilot:
+        lines = (await press(pilot, "2")).splitlines()
+        row = next(n for n, line in enumerate(lines) if "str 7" in line)
+        await pilot.click(offset=(13 + 12, row), times=2)
+        await settled(pilot)
+        assert "row of CUPTI_ACTIVITY_KIND_KERNEL" in text(pilot)
+
+
+async def test_a_drag_on_the_axis_is_an_area_of_all_lanes(handmade: Path) -> None:
+    async with running(handmade) as pilot:
+        await press(pilot, "2")
+        await pilot.mouse_down(offset=Offset(13 + 10, 3))
+        await pilot._post_mouse_events([MouseMove], offset=Offset(13 + 19, 3), button=1)
+        await pilot.mouse_up(offset=Offset(13 + 19, 3))
+        await settled(pilot)
+        chosen = app_of(pilot).state.selection
+        assert (chosen.kind, chosen.lanes, chosen.span) == ("area", (), Window(100 * US, 200 * US))
 
 
 async def test_the_wheel_zooms_at_the_pointer_and_pans_and_the_minimap_drags(
@@ -530,3 +589,28 @@ def test_the_events_of_a_trace_are_counted_beforehand(demo: Path) -> None:
         scope = Scope(window)
         events = json.loads("".join(trace(report, scope)))["traceEvents"]
         assert event_count(report, scope) == sum(event["ph"] != "M" for event in events) > 100
+
+
+async def test_vim_keys(demo: Path) -> None:
+    config = Config(keys=KeysConfig(preset="vim"))
+    async with running(demo, config=config) as pilot:
+        await press(pilot, "2")
+        front = app_of(pilot).front
+        await press(pilot, "G")
+        assert front.row_number == len(front.rows) - 1
+        assert "gg first lane" in await press(pilot, "g")
+        await press(pilot, "g")
+        assert front.row_number == 0
+        await press(pilot, "ctrl+d")
+        assert front.row_number == front.canvas.lanes_shown // 2
+        await press(pilot, "g", "g", "z", "a")
+        assert front.rows[0].key in front._folded
+        await press(pilot, "z", "i", "z", "i")
+        narrow = app_of(pilot).state.window
+        assert narrow.width == pytest.approx((front.extent[1] - front.extent[0]) // 4, rel=0.01)
+        await press(pilot, "z", "o")
+        assert app_of(pilot).state.window.width == pytest.approx(2 * narrow.width, rel=0.01)
+        column = cursor_column(pilot)
+        await press(pilot, "l", "l", "h")
+        assert cursor_column(pilot) == column + 1
+        assert "Go to a time" in await press(pilot, "g", ":")

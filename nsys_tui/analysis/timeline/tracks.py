@@ -184,7 +184,7 @@ def paired(tracks: Sequence[Track]) -> tuple[Track, ...]:
             and track.stream is not None
             and above.device == track.device
         ):
-            label = f"{above.label} + {track.label.removeprefix('str ')}".strip(" +")
+            label = f"{above.label}+{track.label.removeprefix('str ')}".strip("+")
             title = f"{above.title} and {track.title}"
             rows[-1] = replace(above, label=label, title=title, pair=track)
         else:

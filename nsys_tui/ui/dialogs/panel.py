@@ -116,13 +116,9 @@ class DisplayPanel(ModalScreen[None]):
     ]
     DEFAULT_CSS: ClassVar[str] = """
     DisplayPanel { background: transparent; align: right top; }
-    DisplayPanel LinePane { width: 42; height: 18; margin-top: 2; }
+    DisplayPanel LinePane { width: 42; height: 14; margin-top: 2; }
     """
     app: NsysTuiApp
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._changed: set[str] = set()
 
     def compose(self) -> ComposeResult:
         """One pane."""
@@ -136,11 +132,11 @@ class DisplayPanel(ModalScreen[None]):
         lines: list[list[tuple[str, int]]] = []
         for setting in SETTINGS:
             value = setting.show(setting.get(self.app))
-            here = setting.key in self._changed
+            here = setting.get(self.app) != self._begun(setting)
             source = "here" if here else self.app.config.source(setting.key)
             lines.append([(f" {setting.label:<15}", 0), (f"{value:<13}", KEY), (source, MUTED)])
         choices: list[object] = [*SETTINGS, None, None]
-        lines += [[("", 0)], [(" <- -> change  r reset  w write to config", MUTED)]]
+        lines += [[("", 0)], [(" <- -> change  r reset  w to config", MUTED)]]
         self.query_one(LinePane).show(lines, choices)
 
     def _chosen(self) -> Setting | None:
@@ -158,8 +154,11 @@ class DisplayPanel(ModalScreen[None]):
 
     def action_reset(self) -> None:
         """Goes back to what config and flags say."""
-        if (setting := self._chosen()) is None:
-            return
+        if (setting := self._chosen()) is not None:
+            self._put(setting, self._begun(setting))
+
+    def _begun(self, setting: Setting) -> Any:
+        """What config and flags say."""
         start = initial_state(self.app.config.display)
         name = setting.key.removeprefix("display.")
         values = {
@@ -167,17 +166,13 @@ class DisplayPanel(ModalScreen[None]):
             "theme": self.app.first_theme,
             "ascii": self.app.first_ascii,
         }
-        self._put(setting, values.get(name, getattr(start.display, name, None)))
-        self._changed.discard(setting.key)
-        self._draw()
+        return values.get(name, getattr(start.display, name, None))
 
     def _put(self, setting: Setting, value: Any) -> None:
         try:
             setting.put(self.app, value)
         except NsysTuiError as error:
             self.app.say(str(error))
-        else:
-            self._changed.add(setting.key)
         self._draw()
 
     def action_write(self) -> None:
@@ -195,4 +190,18 @@ class DisplayPanel(ModalScreen[None]):
         except (NsysTuiError, OSError) as error:
             self.app.say(f"not written: {error}")
         else:
+            self._keep(setting, stored)
             self.app.say(f"{setting.key} written to {self.app.config.path}")
+
+    def _keep(self, setting: Setting, stored: bool | int | str) -> None:
+        """From now on the value is what the file says."""
+        app, config = self.app, self.app.config
+        if setting.key == "display.theme":
+            app.first_theme = app.palette.name
+        if setting.key == "display.ascii":
+            app.first_ascii = app.ascii
+        written: dict[str, Any] = {setting.key.removeprefix("display."): stored}
+        display = replace(config.display, **written)
+        sources = {**config.sources, setting.key: "file"}
+        app.config = replace(config, display=display, sources=sources)
+        self._draw()

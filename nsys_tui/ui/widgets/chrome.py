@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.content import Content
 from textual.widget import Widget
@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 
 MESSAGE_SECONDS = 4.0
 """How long a message stands in the footer."""
+
+
+LONG: Final = 0
+"""Stands for the whole name of a screen; other numbers are letters of its short one."""
+TAB_FORMS: Final = (
+    (LONG, LONG, " ", "  "),
+    (LONG, LONG, "", "  "),
+    (LONG, LONG, "", " "),
+    (LONG, 4, "", " "),
+    (4, 4, "", " "),
+    (4, 3, "", " "),
+)
+"""Letters of the current tab and of the others, blanks inside the brackets, blanks between."""
 
 
 class Line(Widget):
@@ -59,26 +72,15 @@ class TabLine(Line):
         self.targets: list[tuple[int, int, str]] = []
 
     def render(self) -> VisualType:
-        """``[1 Overview] 2 Time 3 Kern``; at 120 columns and more the long names."""
+        """``[1 Overview] 2 Time 3 Kern``; with room, all names in full."""
         current = str(self._shown[0]) if self._shown else ""
-        wide = self.size.width >= 120
         text, self.targets = Content(""), []
-        for spec in SCREENS:
-            key = tab_key(spec).upper()
-            if not key and spec.name != current:
-                continue
-            number = f"{key} " if key else ""
-            is_current = spec.name == current
-            label = f"{number}{spec.long if is_current or wide else spec.short}"
-            if wide:
-                label = f"[ {label} ]" if is_current else f"  {label}  "
-                label += "  "
-            else:
-                label = f"[{label}]" if is_current else label
+        labels, gap = tab_labels(current, self.size.width)
+        for name, label in labels:
             start = len(text.plain)
-            text = text.append(Content.styled(label, "bold" if is_current else ""))
-            self.targets.append((start, start + len(label), spec.name))
-            text = text.append("" if wide else " ")
+            text = text.append(Content.styled(label, "bold" if name == current else ""))
+            self.targets.append((start, start + len(label), name))
+            text = text.append(gap)
         return text
 
     def on_click(self, event: events.Click) -> None:
@@ -86,6 +88,29 @@ class TabLine(Line):
         for start, end, name in self.targets:
             if start <= event.x < end:
                 self.app.run_worker(self.app.run_action(f"app.do('view.{name}')"), exclusive=False)
+
+
+def tab_labels(current: str, width: int) -> tuple[list[tuple[str, str]], str]:
+    """Name and label of every tab, and the gap between two: the widest form that fits.
+
+    Args:
+        current: name of the screen in front; it has a tab even without a key.
+        width: cells of the line.
+    """
+    tabs = [(spec, tab_key(spec).upper()) for spec in SCREENS]
+    tabs = [(spec, key) for spec, key in tabs if key or spec.name == current]
+    for own, other, pad, gap in TAB_FORMS:
+        labels = []
+        for spec, key in tabs:
+            mine = spec.name == current
+            form = own if mine else other
+            text = spec.long if form == LONG else spec.short[:form]
+            label = f"{pad}{key} {text}{pad}" if key else f"{pad}{text}{pad}"
+            label = f"[{label}]" if mine else f" {label} " if pad else label
+            labels.append((spec.name, label))
+        if sum(len(label) for _, label in labels) + len(gap) * (len(labels) - 1) <= width:
+            break
+    return labels, gap
 
 
 class KeyLine(Line):

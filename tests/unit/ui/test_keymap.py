@@ -30,6 +30,12 @@ def test_a_clash_is_found() -> None:
     assert keymap.clashes({"x": shadow}) == ["x: q means both x.quit and app.quit"]
 
 
+def test_a_key_that_begins_a_chord_means_nothing_else_in_that_place() -> None:
+    own = (Action("x.one", ("z",), "", "help"), Action("x.two", ("Z",), "", "help"))
+    chord = {"x.two": ("z i",)}
+    assert keymap.clashes({"x": own}, chord) == ["x: z means x.one and begins x.two"]
+
+
 def test_every_action_has_help_and_a_unique_id() -> None:
     assert all(action.help and action.label for action in EVERY)
     for name, actions in SCREENS.items():

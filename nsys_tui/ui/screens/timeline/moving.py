@@ -111,6 +111,22 @@ class Moving(TimelineCore):
         """A screenful down."""
         self.step_lane(self.canvas.lanes_shown - 1)
 
+    def action_timeline_half_up(self) -> None:
+        """Half a screenful up."""
+        self.step_lane(-(self.canvas.lanes_shown // 2))
+
+    def action_timeline_half_down(self) -> None:
+        """Half a screenful down."""
+        self.step_lane(self.canvas.lanes_shown // 2)
+
+    def action_timeline_lane_first(self) -> None:
+        """To the top."""
+        self.step_lane(-len(self.rows))
+
+    def action_timeline_lane_last(self) -> None:
+        """To the bottom."""
+        self.step_lane(len(self.rows))
+
     def action_timeline_whole(self) -> None:
         """The whole trace."""
         if self.state.window is not None:

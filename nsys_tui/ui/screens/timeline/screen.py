@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_tui.state import Window
 from nsys_tui.ui.commands import COMMANDS
 from nsys_tui.ui.screens.timeline.arranging import Arranging
 from nsys_tui.ui.screens.timeline.exporting import Exporting
 from nsys_tui.ui.screens.timeline.marking import Marking
-from nsys_tui.ui.screens.timeline.moving import Moving
+from nsys_tui.ui.screens.timeline.pointing import Pointing
 from nsys_tui.ui.screens.timeline.searching import Searching
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
-    from nsys_tui.ui.widgets.timeline.minimap import Minimap
 
 SHORT_WORK = 10
 """GPU work that takes less than this part of the trace is named with the key that fits it."""
 
 
-class TimelineScreen(Marking, Searching, Moving, Arranging, Exporting):
+class TimelineScreen(Pointing, Marking, Searching, Arranging, Exporting):
     """The second screen."""
 
     def action_timeline_events(self) -> None:
@@ -78,62 +76,3 @@ class TimelineScreen(Marking, Searching, Moving, Arranging, Exporting):
     def on_timeline_canvas_snapped(self, message: TimelineCanvas.Snapped) -> None:
         """Tab on the lanes."""
         self.snap(message.forward)
-
-    def on_minimap_dragged(self, message: Minimap.Dragged) -> None:
-        """The window follows the pointer on the minimap."""
-        window = self.window
-        start = message.moment - window.width // 2
-        if self.state.window is not None:
-            self.move(Window(start, start + window.width), message.moment)
-
-    def on_timeline_canvas_pointed(self, message: TimelineCanvas.Pointed) -> None:
-        """The pointer on the lanes."""
-        what = message.what
-        if what == "scroll":
-            self.step_lane(message.step)
-        elif what == "pan":
-            self.pan(0.25 * message.step)
-        elif what == "zoom":
-            about = self.canvas.view.time(max(message.column, 0))
-            self.zoom(2.0 if message.step > 0 else 0.5, about)
-        elif what == "open":
-            self.action_nav_open()
-        elif what == "press":
-            self._press(message)
-        elif what == "drag":
-            self._drag(message)
-        else:
-            self._drop()
-
-    def _press(self, message: TimelineCanvas.Pointed) -> None:
-        """Moves the cursor; on a label only the row; a second press on it folds."""
-        lane = self._lane_key if message.row is None else self.rows[message.row].key
-        if message.column < 0:
-            self.point(lane=lane)
-            return
-        view = self.canvas.view
-        self.picked = None
-        self.point(view.time(min(message.column, view.width - 1)), lane, selection=None)
-        self._pressed = (self.cursor_time, lane)
-
-    _pressed: tuple[int, str] | None = None
-
-    def _drag(self, message: TimelineCanvas.Pointed) -> None:
-        if self._pressed is None:
-            return
-        view = self.canvas.view
-        time = view.time(min(max(message.column, 0), view.width - 1))
-        lane = self._lane_key if message.row is None else self.rows[message.row].key
-        if self.area_from is None and (time, lane) != self._pressed:
-            self.area_from = self._pressed
-        if self.area_from is not None:
-            self.point(time, lane)
-
-    def _drop(self) -> None:
-        self._pressed = None
-        if self.area_from is not None:
-            self.action_timeline_area()
-            return
-        picked, track = self.current(), self.row
-        if picked is not None and track is not None:
-            self.select(picked.events, picked.row, self.cursor_time, track.key)

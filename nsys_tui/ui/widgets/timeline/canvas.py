@@ -55,7 +55,7 @@ class TimelineCanvas(Widget, can_focus=True):
         """The pointer did something on the lanes.
 
         Attributes:
-            what: ``click``, ``open``, ``drag``, ``drop``, ``scroll``, ``pan`` or ``zoom``.
+            what: ``press``, ``open``, ``drag``, ``drop``, ``scroll``, ``pan`` or ``zoom``.
             row: number of the row among all, or None on the axis.
             column: cell of the lane; negative on the labels.
             step: direction of a wheel.
@@ -260,6 +260,16 @@ class TimelineCanvas(Widget, can_focus=True):
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """The same, the other way."""
         self._wheel(event, 1)
+
+    def on_mouse_scroll_left(self, event: events.MouseScrollLeft) -> None:
+        """A wheel that tilts pans."""
+        event.stop()
+        self.post_message(self.Pointed("pan", *self._spot(event), -1))
+
+    def on_mouse_scroll_right(self, event: events.MouseScrollRight) -> None:
+        """The same, the other way."""
+        event.stop()
+        self.post_message(self.Pointed("pan", *self._spot(event), 1))
 
     def _wheel(self, event: events.MouseEvent, step: int) -> None:
         event.stop()
