@@ -118,6 +118,8 @@ class Stalls:
     """Each stands for all its gaps, which are not in ``gaps``."""
     run_idle: tuple[int, ...]
     """Idle ns of each run inside the window."""
+    run_range: tuple[int, ...]
+    """Name code of the innermost NVTX range in which each run begins, -1 for none."""
     totals: tuple[IdleTotals, ...]
     """One for each device in scope."""
     work: HostWork
@@ -168,9 +170,24 @@ def stalls(
         gaps=_together(found),
         runs=tuple(runs),
         run_idle=tuple(run_idle),
+        run_range=_run_ranges(report, work, runs),
         totals=tuple(totals),
         work=work,
     )
+
+
+def _run_ranges(report: Report, work: HostWork, runs: list[LaunchBoundRun]) -> tuple[int, ...]:
+    """Codes of the ranges in which the calls of the first operations of some runs begin."""
+    calls = report.calls[np.array([run.first_row for run in runs], np.int64)]
+    found = np.full(len(runs), -1, np.int64)
+    called = np.flatnonzero(calls >= 0)
+    if len(called):
+        thread = report.api.threads[report.api.thread[calls[called]]]
+        for global_tid in np.unique(thread).tolist():
+            mine = called[thread == global_tid]
+            begun = report.api.start[calls[mine]]
+            found[mine] = work.thread(global_tid).innermost.longest(begun, begun + 1)
+    return tuple(found.tolist())
 
 
 def _device_stalls(

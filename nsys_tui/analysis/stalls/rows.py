@@ -14,7 +14,6 @@ from nsys_tui.analysis.stalls.gaps import Edge
 from nsys_tui.names import api_name, normalise_nvtx
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.launches import LaunchBoundRun
     from nsys_tui.analysis.stalls.gaps import Stalls
     from nsys_tui.model.events import Int32, Int64
     from nsys_tui.model.report import Report
@@ -87,10 +86,7 @@ def stall_rows(report: Report, result: Stalls, limit: int | None = None) -> list
     gaps = result.gaps
     chosen = np.arange(len(gaps)) if limit is None else np.arange(min(limit, len(gaps)))
     rows = [_gap_row(report, result, gap, base_ns) for gap in chosen.tolist()]
-    rows += [
-        _run_row(report, result, run, idle, base_ns)
-        for run, idle in zip(result.runs, result.run_idle, strict=True)
-    ]
+    rows += [_run_row(report, result, run, base_ns) for run in range(len(result.runs))]
     rows.sort(key=lambda row: (row.kind in ("head", "tail"), -row.idle_ns, row.start, row.place))
     return rows if limit is None else rows[:limit]
 
@@ -111,8 +107,7 @@ def stall_row(report: Report, result: Stalls, number: int) -> StallRow:
     lo, hi = result.scope.base(report)
     if number < len(result.gaps):
         return _gap_row(report, result, number, hi - lo)
-    run = number - len(result.gaps)
-    return _run_row(report, result, result.runs[run], result.run_idle[run], hi - lo)
+    return _run_row(report, result, number - len(result.gaps), hi - lo)
 
 
 def _gap_row(report: Report, result: Stalls, gap: int, base_ns: int) -> StallRow:
@@ -144,19 +139,11 @@ def _gap_row(report: Report, result: Stalls, gap: int, base_ns: int) -> StallRow
     )
 
 
-def _run_row(
-    report: Report, result: Stalls, run: LaunchBoundRun, idle: int, base_ns: int
-) -> StallRow:
+def _run_row(report: Report, result: Stalls, number: int, base_ns: int) -> StallRow:
     ops, api = report.operations, report.api
+    run, idle = result.runs[number], result.run_idle[number]
     name = ops.names[ops.name[run.first_row]].short
     call = int(report.calls[run.first_row])
-    thread = int(api.threads[api.thread[call]]) if call >= 0 else -1
-    inside = ""
-    if call >= 0:
-        times = api.start[call : call + 1]
-        inside = result.work.name(
-            int(result.work.thread(thread).innermost.longest(times, times + 1)[0])
-        )
     return StallRow(
         place=run.place,
         start=run.start,
@@ -172,8 +159,8 @@ def _run_row(
         previous="",
         next=name,
         next_row=run.first_row,
-        range=inside,
-        thread=thread,
+        range=result.work.name(result.run_range[number]),
+        thread=int(api.threads[api.thread[call]]) if call >= 0 else -1,
         call=api_name(api.names[api.name[call]]) if call >= 0 else "",
     )
 
@@ -221,10 +208,7 @@ def group_codes(report: Report, result: Stalls, by: str) -> tuple[list[str], Int
 
 
 def _run_rows(report: Report, result: Stalls) -> list[StallRow]:
-    return [
-        _run_row(report, result, run, idle, 0)
-        for run, idle in zip(result.runs, result.run_idle, strict=True)
-    ]
+    return [_run_row(report, result, run, 0) for run in range(len(result.runs))]
 
 
 def _run_key(report: Report, row: StallRow, by: str) -> str:

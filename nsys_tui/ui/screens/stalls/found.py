@@ -17,6 +17,7 @@ from nsys_tui.ui.screens.stalls.panes import Sums, sums_of
 if TYPE_CHECKING:
     from nsys_tui.analysis.stalls.gaps import Stalls
     from nsys_tui.analysis.stalls.rows import StallGroup
+    from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 
@@ -87,13 +88,19 @@ class Found:
         return None
 
 
-def gather(report: Report, result: Stalls, wish: Wish) -> Found:
+def exposed_communication(report: Report, scope: Scope) -> int:
+    """Communication of all GPUs that nothing hides, ns; the same at every threshold."""
+    return sum(split.exposed_comm_ns for split in device_splits(report, scope))
+
+
+def gather(report: Report, result: Stalls, wish: Wish, exposed_ns: int) -> Found:
     """Rows, groups and sums of some stalls.
 
     Args:
         report: the report.
         result: its stalls from the threshold of the wish on.
         wish: how to group them, or whose gaps to list.
+        exposed_ns: ``exposed_communication`` in the same scope.
     """
     rows, groups, members = stall_table(report, result), [], np.empty(0, np.int64)
     if wish.by:
@@ -105,12 +112,11 @@ def gather(report: Report, result: Stalls, wish: Wish) -> Found:
         if wish.inside:
             chosen = np.flatnonzero(members == known.get(wish.inside, -2))
             rows, members = rows.take(chosen), members[chosen]
-    return Found(wish, result, rows, tuple(groups), members, _sums(report, result))
+    return Found(wish, result, rows, tuple(groups), members, _sums(report, result, exposed_ns))
 
 
-def _sums(report: Report, result: Stalls) -> Sums:
+def _sums(report: Report, result: Stalls, exposed_ns: int) -> Sums:
     lo, hi = result.scope.base(report)
-    exposed = sum(split.exposed_comm_ns for split in device_splits(report, result.scope))
     reason = report.lacks(Capability.API)
     notes = [f"no causes: {reason}"] if reason else []
-    return sums_of(result, stall_groups(report, result), hi - lo, exposed, notes)
+    return sums_of(result, stall_groups(report, result), hi - lo, exposed_ns, notes)

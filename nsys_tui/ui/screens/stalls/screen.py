@@ -21,7 +21,7 @@ from nsys_tui.ui.latest import Latest
 from nsys_tui.ui.scoping import report_scope, same_scope
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.stalls.columns import gap_columns, group_columns, plain_duration
-from nsys_tui.ui.screens.stalls.found import WAYS, Found, Wish, gather
+from nsys_tui.ui.screens.stalls.found import WAYS, Found, Wish, exposed_communication, gather
 from nsys_tui.ui.screens.stalls.panes import cause_lines, sum_lines
 from nsys_tui.ui.screens.stalls.scene import Drawn, look, scene_lines
 from nsys_tui.ui.screens.stalls.stacks import show_stacks
@@ -95,6 +95,7 @@ class StallsScreen(ReportScreen):
         self._pending: StallsView | None = None
         self._key: Key | None = None
         self._last: tuple[tuple[Scope, int], Stalls] | None = None
+        self._exposed: tuple[Scope, int] | None = None
         self._finding: Latest[Found] = Latest(self, "stalls", self._show)
         self._looking: Latest[Drawn] = Latest(self, "scene", self._show_scene)
 
@@ -122,7 +123,7 @@ class StallsScreen(ReportScreen):
 
     def show_report(self) -> None:
         """A new report: nothing is known yet."""
-        self.found = self.drawn = self._pending = self._last = self._key = None
+        self.found = self.drawn = self._pending = self._last = self._exposed = self._key = None
         self._finding.reset()
         self._looking.reset()
         self.table.empty = "reading ..."
@@ -165,7 +166,10 @@ class StallsScreen(ReportScreen):
         self._finding.ask(partial(self._work, report, scope, self.wish))
 
     def _work(self, report: Report, scope: Scope, wish: Wish) -> Found:
-        return gather(report, self._stalls(report, scope, wish.threshold), wish)
+        if self._exposed is None or self._exposed[0] != scope:
+            self._exposed = (scope, exposed_communication(report, scope))
+        found = self._stalls(report, scope, wish.threshold)
+        return gather(report, found, wish, self._exposed[1])
 
     def _stalls(self, report: Report, scope: Scope, threshold: int) -> Stalls:
         """Gaps and causes; grouping them differently does not find them again."""
