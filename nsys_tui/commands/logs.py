@@ -50,6 +50,8 @@ _SECTIONS = (
     "environment",
     "warnings",
     "calls",
+    "api",
+    "api-calls",
 )
 _TRAINERS = (
     "nemo",
@@ -212,17 +214,21 @@ def _narrate(result: LogResult, *, with_notes: bool) -> None:
 def _print_json(
     result: LogResult, hangs: HangReport, bounds: Sequence[int], *, calls: bool
 ) -> None:
+    from nsys_tui.logs.api_tables import api_rows
     from nsys_tui.logs.payload import as_json, call_rows
 
     text = json.dumps(as_json(result, hangs, bounds), indent=1)
     if not calls:
         print(text)
         return
-    # The call list may hold millions of rows: it is written row by row, not built in memory.
-    sys.stdout.write(text.removesuffix("\n}") + ',\n "calls": [')
-    for number, row in enumerate(call_rows(result)):
-        sys.stdout.write(("," if number else "") + "\n  " + json.dumps(row))
-    sys.stdout.write("\n ]\n}\n")
+    # The call lists may hold millions of rows: they are written row by row, not built in memory.
+    sys.stdout.write(text.removesuffix("\n}"))
+    for name, rows in (("calls", call_rows(result)), ("api_calls", api_rows(result))):
+        sys.stdout.write(f',\n "{name}": [')
+        for number, row in enumerate(rows):
+            sys.stdout.write(("," if number else "") + "\n  " + json.dumps(row))
+        sys.stdout.write("\n ]")
+    sys.stdout.write("\n}\n")
 
 
 def _print_tables(

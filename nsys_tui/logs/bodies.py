@@ -60,8 +60,10 @@ class Bodies:
     """Distinct heads."""
     head: NDArray[np.intp]
     """Index into ``heads`` of each call."""
-    leftovers: list[tuple[int, bytes]]
-    """(line in the block, text) around bodies that is not NCCL's: perhaps a trainer's."""
+    before: list[tuple[int, bytes]]
+    """(line in the block, text) before headers that is not NCCL's: perhaps a trainer's."""
+    behind: list[tuple[int, bytes]]
+    """The same behind bodies."""
 
 
 def find_bodies(
@@ -69,8 +71,8 @@ def find_bodies(
 ) -> Bodies:
     """Decodes every whole COLL body of a block.
 
-    The text between one ``: opCount`` and the next (the tail of a body and the head of the next
-    call) repeats, so only the counter and the two buffers are looked at for each call.
+    What stands before a message and the end of a body repeat, so each is decoded once; only the
+    counter and the two buffers are looked at for each call.
 
     Args:
         data: whole lines.
@@ -78,33 +80,44 @@ def find_bodies(
         heads: parser of what stands before a message.
         texts: texts seen so far; extended.
     """
-    parts = data.split(ANCHOR)
-    starts = np.cumsum([len(part) for part in parts[:-1]], dtype=np.int64)
-    starts += len(ANCHOR) * np.arange(len(starts))
+    first, *parts = data.split(ANCHOR)
+    starts = np.cumsum([len(first), *map(len, parts)], dtype=np.int64)[: len(parts)]
+    starts += len(ANCHOR) * np.arange(len(parts))
     line = np.searchsorted(line_starts, starts, side="right") - 1
 
-    rests: Codes[bytes] = Codes()
-    rest: list[int] = []
+    tail_texts: Codes[bytes] = Codes()
+    head_texts: Codes[bytes] = Codes()
+    tail: list[int] = []
     op_counts: list[bytes] = []
     in_place: list[bool] = []
-    for part in parts[1:]:
-        fields = part.split(b" ", 5)
+    told: dict[int, int] = {}
+    codes = [head_texts[first[first.rfind(b"\n") + 1 :]]]
+    for part in parts:
+        body, ended, after = part.partition(b"\n")
+        fields = body.split(b" ", 5)
         if len(fields) == 6 and fields[1] == b"sendbuff" and fields[3] == b"recvbuff":
-            rest.append(rests[fields[5]])
+            text = fields[5]
+            if b" task " in text and (rccl := RCCL_SUFFIX.search(text)):
+                told[len(tail)] = int(rccl[1])
+                text = text[: rccl.start()]
+            tail.append(tail_texts[text])
             op_counts.append(fields[0])
             in_place.append(fields[2] == fields[4])
         else:
-            rest.append(UNKNOWN)
+            tail.append(UNKNOWN)
             op_counts.append(b"0")
             in_place.append(False)
+        codes.append(head_texts[after[after.rfind(b"\n") + 1 :] if ended else body])
 
-    between = _between(rests)
+    tails = [_tail(text) for text in tail_texts]
+    global_rank = np.full(len(parts), UNKNOWN, dtype=np.int32)
+    global_rank[list(told)] = list(told.values())
+    fits = np.array([one.match is not None for one in tails] + [False], dtype=np.bool_)
+    at = np.array(tail, dtype=np.intp)
     op_count, whole = _hex(op_counts)
-    at = np.array(rest, dtype=np.intp)
-    whole &= between.whole(at, line, len(line_starts))
-    head_texts: Codes[bytes] = Codes()
-    codes = np.array(_heads_of(parts, rest, between, head_texts), dtype=np.intp)
-    used, head = np.unique(codes[whole], return_inverse=True)
+    whole &= fits[at]
+    at = at[whole]
+    used, head = np.unique(np.array(codes[:-1], dtype=np.intp)[whole], return_inverse=True)
     known = list(head_texts)
     parsed = [heads(known[code]) for code in used.tolist()]
     shared = np.zeros(len(line), dtype=np.bool_)
@@ -116,16 +129,17 @@ def find_bodies(
         "op_count": op_count[whole],
         "in_place": np.array(in_place, dtype=np.bool_)[whole],
         **_take(_head_table(parsed, texts), head),
-        **_take(_tail_table(between.tails, texts), between.tail[at[whole]]),
-        "global_rank": between.global_rank[at[whole]],
+        **_take(_tail_table(tails, texts), at),
+        "global_rank": global_rank[whole],
     }
     columns["torn"] |= shared[whole]
-    leftovers = _glued_before(parsed, head, columns["line"])
-    for row in np.flatnonzero(between.odd[between.tail[at[whole]]]).tolist():
-        suffix = between.tails[between.tail[at[whole][row]]].suffix
+    behind = []
+    odd = np.array([bool(one.suffix) for one in tails], dtype=np.bool_)
+    for row in np.flatnonzero(odd[at]).tolist():
+        suffix = tails[at[row]].suffix
         columns["torn"][row] |= HEADER.search(suffix) is not None
-        leftovers.append((int(columns["line"][row]), suffix))
-    return Bodies(columns, parsed, head, leftovers)
+        behind.append((int(columns["line"][row]), suffix))
+    return Bodies(columns, parsed, head, _before(parsed, head, columns["line"]), behind)
 
 
 class _Tail(NamedTuple):
@@ -133,87 +147,12 @@ class _Tail(NamedTuple):
 
     match: re.Match[bytes] | None
     suffix: bytes
-    """Text behind the body that is not RCCL's."""
+    """Text behind the body."""
 
 
-@dataclass(slots=True)
-class _Between:
-    """What stands between the buffers of one body and the next ``: opCount``, by distinct text."""
-
-    tails: list[_Tail]
-    """Distinct ends of lines."""
-    tail: NDArray[np.intp]
-    newlines: NDArray[np.int64]
-    global_rank: NDArray[np.int32]
-    heads: list[bytes]
-    """Last line of each text: what stands before the next anchor."""
-
-    @property
-    def odd(self) -> NDArray[np.bool_]:
-        """Which tails have text behind them."""
-        return np.array([bool(one.suffix) for one in self.tails], dtype=np.bool_)
-
-    def whole(self, at: NDArray[np.intp], line: NDArray[np.int64], lines: int) -> NDArray[np.bool_]:
-        """Which anchors start a whole body: its tail fits and no line ends before it.
-
-        Args:
-            at: text of each anchor, ``UNKNOWN`` where the words before it did not fit.
-            line: line of each anchor.
-            lines: lines of the block.
-        """
-        if not self.tails:
-            return np.zeros(len(at), dtype=np.bool_)
-        fits = np.array([one.match is not None for one in self.tails], dtype=np.bool_)
-        newlines = self.newlines[at]
-        # Lines that begin before the next anchor; the last part runs to the end of the block.
-        until = np.append(line[1:], lines)
-        ends_early = newlines != until - line
-        ends_early[-1:] = newlines[-1:] < until[-1:] - line[-1:] - 1
-        return np.asarray(fits[self.tail[at]] & (at >= 0) & ~ends_early, dtype=np.bool_)
-
-
-def _between(texts: Codes[bytes]) -> _Between:
-    tails: Codes[bytes] = Codes()
-    tail: list[int] = []
-    newlines: list[int] = []
-    ranks: list[int] = []
-    heads: list[bytes] = []
-    for text in texts:
-        end, newline, rest = text.partition(b"\n")
-        rank = UNKNOWN
-        if b" task " in end and (rccl := RCCL_SUFFIX.search(end)):
-            rank = int(rccl[1])
-            end = end[: rccl.start()]
-        tail.append(tails[end])
-        ranks.append(rank)
-        newlines.append(len(newline) + rest.count(b"\n"))
-        heads.append(rest[rest.rfind(b"\n") + 1 :] if newline else text)
-    decoded = [
-        _Tail(match, end[match.end() :].rstrip(b"\r") if match else b"")
-        for end in tails
-        for match in [TAIL.match(end)]
-    ]
-    return _Between(
-        decoded,
-        np.array(tail, dtype=np.intp),
-        np.array(newlines, dtype=np.int64),
-        np.array(ranks, dtype=np.int32),
-        heads,
-    )
-
-
-def _heads_of(
-    parts: list[bytes], rest: list[int], between: _Between, texts: Codes[bytes]
-) -> list[int]:
-    """Code of the text before each anchor in its line."""
-    codes = [texts[parts[0][parts[0].rfind(b"\n") + 1 :]]] if len(parts) > 1 else []
-    known = [texts[head] for head in between.heads]
-    for index, code in enumerate(rest[:-1], start=1):
-        if code >= 0:
-            codes.append(known[code])
-        else:
-            codes.append(texts[parts[index][parts[index].rfind(b"\n") + 1 :]])
-    return codes
+def _tail(text: bytes) -> _Tail:
+    match = TAIL.match(text)
+    return _Tail(match, text[match.end() :].rstrip(b"\r") if match else b"")
 
 
 def _take(table: dict[str, NDArray[Any]], index: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
@@ -264,7 +203,7 @@ def _tail_table(tails: list[_Tail], texts: CallTexts) -> dict[str, NDArray[Any]]
     }
 
 
-def _glued_before(
+def _before(
     heads: list[Head], head: NDArray[np.intp], line: NDArray[np.int64]
 ) -> list[tuple[int, bytes]]:
     _, first = np.unique(head, return_index=True)

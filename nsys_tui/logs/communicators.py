@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -121,9 +121,10 @@ class CommunicatorTable:
         if len(known) == 1:
             result[rows] = known[0]
         else:
-            for row in rows.tolist():
-                place = (int(columns["file"][row]), int(columns["line"][row]))
-                result[row] = self.at(*key, *place)
+            starts = [_position(*self.drafts[i].first) for i in known]
+            at = _position(columns["file"][rows].astype(np.int64), columns["line"][rows])
+            place = np.searchsorted(starts, at, side="right") - 1
+            result[rows] = np.array(known, dtype=np.int32)[np.maximum(place, 0)]
         for instance in known:
             mine = rows[result[rows] == instance]
             draft = self.drafts[instance]
@@ -185,6 +186,14 @@ class CommunicatorTable:
                 )
             )
         return tuple(result), tuple(groups), tuple(gpus)
+
+
+T = TypeVar("T", int, "NDArray[np.int64]")
+
+
+def _position(file: T, line: T) -> T:
+    """One number that orders lines over all files; no file has 2**40 lines."""
+    return (file << 40) + line
 
 
 def _gpu(draft: _Draft, processes: Sequence[Process]) -> Gpu | None:

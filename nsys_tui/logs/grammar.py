@@ -78,8 +78,13 @@ ANSI: Final = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-Z\\-_]")
 STAMP: Final = re.compile(
     rb"(\d{4}-\d\d-\d\d[ T_]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?"
 )
-SRUN_LABEL: Final = re.compile(rb"\s*(\d{1,7}): ?")
-MPIRUN_TAG: Final = re.compile(rb"\[\d+,(\d{1,7})\]<std")
+RANK_LABELS: Final = (
+    re.compile(rb"^\s*(\d{1,7}):(?!\d)"),
+    re.compile(rb"\[\d+,(\d{1,7})\]<std"),
+    re.compile(rb"\[rank(\d{1,7})\]"),
+)
+"""Ranks that launchers put before a line: ``srun -l``, ``mpirun --tag-output`` and torchrun. Its
+``[default0]:`` numbers the processes of one node, so it is no rank."""
 
 LONGEST_HEAD: Final = 4096
 """No more than this is looked at before a message, and no more of a line of another kind."""

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from nsys_tui.logs.grammar import HEADER, LONGEST_HEAD, MPIRUN_TAG, SRUN_LABEL, STAMP
+from nsys_tui.logs.grammar import HEADER, LONGEST_HEAD, RANK_LABELS, STAMP
 
 NO_TIME: Final = -(2**63)
 NO_PROCESS: Final = -1
 _REMEMBERED: Final = 1 << 16
+LATEST_MICROS: Final = 2**62 // 1000
+"""Microseconds since 1970 beyond this are no time."""
 _DIGITS: Final = re.compile(rb"\d+")
 
 
@@ -47,7 +49,7 @@ class Process:
     host: str
     pid: int
     label_rank: int = -1
-    """Rank that a launcher's label (``srun -l``, ``mpirun --tag-output``) puts before its lines."""
+    """Rank that a launcher puts before its lines."""
     clean: bool = False
     """Whether a header of it ever began a line."""
     lines: int = 0
@@ -97,15 +99,11 @@ class Processes:
 
 
 class Heads:
-    """Parses heads of one file and remembers them.
-
-    A time in front makes every head different, so what follows it is remembered on its own.
-    """
+    """Parses heads of one file and remembers them."""
 
     def __init__(self, processes: Processes) -> None:
         self._processes = processes
         self._known: dict[bytes, Head] = {}
-        self._cores: dict[bytes, Head] = {}
 
     def __call__(self, text: bytes) -> Head:
         """The head in ``text``, which ends where the message (or its body) starts."""
@@ -115,26 +113,7 @@ class Heads:
             return head
         if len(self._known) >= _REMEMBERED:
             self._known.clear()
-        if stamp := STAMP.search(text):
-            return self._stamped(text, stamp)
         head = self._known[text] = self._parse(text)
-        return head
-
-    def _stamped(self, text: bytes, stamp: re.Match[bytes]) -> Head:
-        """The head of a line with a time in front, from what follows the time if that is known."""
-        start = text.find(b" ", stamp.end()) + 1
-        core = self._cores.get(text[start:])
-        if core is not None:
-            process, thread, device, level, headers, _, _, rest, _ = core
-            # A bare time is nobody's text; what a trainer may have glued on is longer.
-            before = text[:start] if start > len(stamp[0]) + 3 else b""
-            time_ns = _stamp_ns(stamp)
-            return Head(process, thread, device, level, headers, start, time_ns, rest, before)
-        head = self._parse(text)
-        if head.column == start > 0 and head.headers == 1:
-            if len(self._cores) >= _REMEMBERED:
-                self._cores.clear()
-            self._cores[text[start:]] = head
         return head
 
     def _parse(self, text: bytes) -> Head:
@@ -146,7 +125,8 @@ class Heads:
         process = self._processes.seen[index]
         before = text[: first.start()]
         process.clean |= last is first and not before.strip()
-        if last is first and (label := SRUN_LABEL.match(before) or MPIRUN_TAG.search(before)):
+        labels = (label.search(before) for label in RANK_LABELS)
+        if last is first and (label := next(filter(None, labels), None)):
             process.label_rank = int(label[1])
         return Head(
             index,
@@ -155,21 +135,23 @@ class Heads:
             last["level"].decode(),
             len(found),
             first.start(),
-            int(last["micros"]) * 1000 if last["micros"] else parse_stamp(before),
+            _micros_ns(last["micros"]) if last["micros"] else parse_stamp(before),
             text[last.end() :],
             before,
         )
 
 
+def _micros_ns(digits: bytes) -> int:
+    """Microseconds since 1970 as ns; ``NO_TIME`` where they are too many to be a time."""
+    value = int(digits)
+    return value * 1000 if value <= LATEST_MICROS else NO_TIME
+
+
 def parse_stamp(text: bytes) -> int:
     """Wall-clock time in ``text`` as ns since 1970 or ``NO_TIME``; a printed zone is applied."""
     match = STAMP.search(text)
-    return _stamp_ns(match) if match else NO_TIME
-
-
-def _stamp_ns(match: re.Match[bytes]) -> int:
-    seconds = _seconds(match[1])
-    if seconds is None:
+    seconds = _seconds(match[1]) if match else None
+    if match is None or seconds is None:
         return NO_TIME
     zone = match[3]
     if zone and zone != b"Z":

@@ -85,15 +85,28 @@ class Messages:
     comm_events: list[CommEvent] = field(default_factory=list)
     graph: list[GraphLine] = field(default_factory=list)
     timings: list[Timing] = field(default_factory=list)
-    tuning: Counter[Tuning] = field(default_factory=Counter)
+    tuned: Counter[bytes] = field(default_factory=Counter)
+    """TUNING lines by their text up to the estimated time, which differs on every line."""
     kernels: list[KernelEvent] = field(default_factory=list)
     versions: Counter[str] = field(default_factory=Counter)
     environment: Counter[tuple[str, str]] = field(default_factory=Counter)
     network: Counter[tuple[str, str]] = field(default_factory=Counter)
     """(subject, what was said) -> lines, for networks, adapters, GPU-direct and NVLS."""
     warnings: Counter[str] = field(default_factory=Counter)
-    calls: int = 0
-    """CALL lines."""
+
+    def add_tuning(self, message: bytes) -> None:
+        """Takes in a TUNING line."""
+        self.tuned[message.partition(b" time ")[0]] += 1
+
+    def tuning(self) -> Counter[Tuning]:
+        """Choices of the tuner."""
+        found: Counter[Tuning] = Counter()
+        for message, count in self.tuned.items():
+            if match := _TUNED.match(message.strip().decode("utf-8", "replace")):
+                algorithm, protocol = match[3] or match[5], match[4] or ""
+                channels = match[6] or ""
+                found[Tuning(match[1] or "", int(match[2]), algorithm, protocol, channels)] += count
+        return found
 
     def add(self, head: Head, place: Place, text: str, cut: bool) -> None:
         """Takes in one message.
@@ -107,16 +120,11 @@ class Messages:
         if head.level == "WARN":
             self.warnings[text.strip()] += 1
             return
-        if head.level == "CALL":
-            self.calls += 1
-            return
         text = text.strip()
         first, _, _ = text.partition(" ")
         handler = _HANDLERS.get(first)
         if handler is not None:
             handler(self, place, text.rsplit(" ", 1)[0] if cut else text)
-        elif " Bytes -> " in text:
-            _tuning(self, place, text)
         elif "coll channels" in text:
             _channels(self, place, text)
         elif first.startswith(("NCCL_", "RCCL_")):
@@ -262,13 +270,6 @@ _TUNED: Final = re.compile(
     r"(?:(\w+)(?: \[[^\]]*\])?: )?(\d+) Bytes -> (?:Algo (\w+) proto (\w+)|(\w+))"
     r"(?:.*?channel\{Lo\.\.Hi\}=\{(\d+\.\.\d+)\})?"
 )
-
-
-def _tuning(messages: Messages, _place: Place, text: str) -> None:
-    if match := _TUNED.match(text):
-        algorithm, protocol = match[3] or match[5], match[4] or ""
-        key = Tuning(match[1] or "", int(match[2]), algorithm, protocol, match[6] or "")
-        messages.tuning[key] += 1
 
 
 _SET: Final = re.compile(r"([NR]CCL_\w+) set by environment to (.*?)\.?$")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from nsys_tui.errors import NsysTuiError, UsageError
+from nsys_tui.logs.api import join_api
 from nsys_tui.logs.bodies import CallTexts
 from nsys_tui.logs.calls import NO_STEP, Calls, empty
 from nsys_tui.logs.communicators import CommunicatorTable
@@ -99,7 +100,7 @@ def _assemble(
     trainer: str | None,
     skipped: tuple[tuple[str, str], ...],
 ) -> LogResult:
-    _unify(scans, processes)
+    real = _unify(scans, processes)
     columns = _columns(scans)
     events = [event for scan in scans for event in scan.messages.comm_events]
     table = CommunicatorTable()
@@ -147,6 +148,7 @@ def _assemble(
             network,
         ),
         tuning=_tuning(scans),
+        api=join_api([scan.api for scan in scans], real),
         kernels=_kernels([event for scan in scans for event in scan.messages.kernels]),
         timings=tuple(
             InitTiming(t.place.process, t.rank, t.nranks, tuple(t.parts.items())) for t in timings
@@ -163,11 +165,11 @@ def _assemble(
     )
 
 
-def _unify(scans: list[Scan], processes: Processes) -> None:
-    """Replaces processes that only torn hosts made by the real ones, everywhere."""
+def _unify(scans: list[Scan], processes: Processes) -> list[int]:
+    """Replaces processes that only torn hosts made by the real ones, and says which each is."""
     real = processes.unify()
     if real == list(range(len(real))):
-        return
+        return real
     lookup = np.array([*real, -1], dtype=np.int32)
     for scan in scans:
         for chunk in scan.chunks:
@@ -177,6 +179,7 @@ def _unify(scans: list[Scan], processes: Processes) -> None:
         messages.graph = [_moved(item, lookup) for item in messages.graph]
         messages.timings = [_moved(item, lookup) for item in messages.timings]
         messages.kernels = [_moved(item, lookup) for item in messages.kernels]
+    return real
 
 
 _Placed = TypeVar("_Placed", CommEvent, GraphLine, Timing, KernelEvent)
@@ -285,8 +288,8 @@ def _file(scan: Scan) -> LogFile:
         collective_lines=sum(len(chunk["line"]) for chunk in scan.chunks),
         torn_lines=scan.torn_lines,
         cut_lines=scan.cut_lines,
-        tuning_lines=scan.messages.tuning.total(),
-        call_lines=scan.messages.calls,
+        tuning_lines=scan.messages.tuned.total(),
+        call_lines=len(scan.api.line),
         versions=tuple(version for version, _ in scan.messages.versions.most_common()),
         timed=scan.timed,
     )
@@ -303,7 +306,7 @@ def _tuning(scans: list[Scan]) -> tuple[TuningRow, ...]:
     rows: Counter[tuple[str, str, str, int, str]] = Counter()
     for scan in scans:
         version = _major_minor(scan.messages.versions)
-        for choice, count in scan.messages.tuning.items():
+        for choice, count in scan.messages.tuning().items():
             algorithm = algorithm_name(choice.algorithm, version)
             protocol = protocol_name(choice.protocol)
             rows[choice.op, algorithm, protocol, choice.bytes, choice.channels] += count

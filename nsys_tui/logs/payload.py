@@ -100,7 +100,7 @@ def as_json(
             for row in traffic(result.calls)
         ],
         "rate": _rate(result.calls),
-        "tuning": [asdict(row) for row in result.tuning],
+        "tuning": [dict(vars(row)) for row in result.tuning],
         "topology": {
             "groups": [_topology(one) for one in result.topology.groups],
             "network": [
@@ -109,6 +109,10 @@ def as_json(
             ],
             "unattributed_lines": result.topology.unattributed,
         },
+        "api": [
+            asdict(row) | {"count": known(row.count), "bytes": known(row.bytes)}
+            for row in result.api.per_function()
+        ],
         "init_timings": [asdict(one) | {"parts": dict(one.parts)} for one in result.timings],
         "rccl_kernels": [asdict(row) | {"mean_ns": number(row.mean_ns)} for row in result.kernels],
         "environment": [

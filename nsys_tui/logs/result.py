@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from nsys_tui.logs.api import ApiLog
     from nsys_tui.logs.calls import Calls
     from nsys_tui.logs.mpi import MpiLog
     from nsys_tui.logs.steps import Window
@@ -44,8 +45,8 @@ class LogProcess:
     host: str
     pid: int
     rank: int
-    """Rank in the job: the label of ``srun -l`` or ``mpirun --tag-output``, else RCCL's own, else
-    its rank in its largest communicator; -1 if no line tells."""
+    """Rank in the job: the launcher's label before its lines, else RCCL's own, else its rank in its
+    largest communicator; -1 if no line tells."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,8 @@ class LogResult:
     gpus: tuple[Gpu, ...]
     topology: Topology
     tuning: tuple[TuningRow, ...]
+    api: ApiLog
+    """CALL lines: the same calls as the program made them, and functions that are no collective."""
     kernels: tuple[KernelRow, ...]
     timings: tuple[InitTiming, ...]
     environment: tuple[tuple[str, str, int], ...]

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nsys_tui.logs.api import ApiLines
 from nsys_tui.logs.bodies import CallTexts, find_bodies
 from nsys_tui.logs.grammar import LONGEST_HEAD, MAX_MESSAGE
 from nsys_tui.logs.heads import NO_TIME, Head, Heads, Processes
 from nsys_tui.logs.messages import Messages, Place, wanted
 from nsys_tui.logs.mpi import MpiCall, parse_mpi
+from nsys_tui.logs.stamps import lift
 from nsys_tui.logs.textfile import blocks
 from nsys_tui.logs.trainers import TrainerLines
 
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_LEVELS: Final = (b"NCCL WARN ", b"NCCL CALL ", b"NCCL TRACE ", b"NCCL ABORT ")
+    from nsys_tui.logs.stamps import Lines
+
+_LEVELS: Final = (b"INFO ", b"WARN ", b"CALL ", b"TRACE ", b"ABORT ")
 
 
 @dataclass(slots=True)
@@ -32,6 +36,7 @@ class Scan:
     messages: Messages = field(default_factory=Messages)
     chunks: list[dict[str, NDArray[Any]]] = field(default_factory=list)
     trainer: TrainerLines = field(init=False)
+    api: ApiLines = field(default_factory=ApiLines)
     mpi: list[MpiCall] = field(default_factory=list)
     lines: int = 0
     header_lines: int = 0
@@ -41,6 +46,15 @@ class Scan:
     torn_mpi_lines: int = 0
     timed: bool = False
     mentions_debug_time: bool = False
+
+
+@dataclass(slots=True)
+class _Front:
+    """What several lines of a block begin with."""
+
+    head: Head
+    is_call: bool
+    lines: int = 0
 
 
 class Scanner:
@@ -77,21 +91,86 @@ class Scanner:
             ends = np.append(ends, len(data))
         scan.mentions_debug_time |= _mentions_debug_time(data)
 
-        bodies = find_bodies(data, starts, heads, self._texts)
-        line = bodies.columns["line"]
-        self._count(scan, bodies.heads, bodies.head, line, bodies.columns["torn"])
-        scan.timed |= bool((bodies.columns["time_ns"] != NO_TIME).any())
-        for at, text in bodies.leftovers:
-            self._foreign(scan, text, at + first, glued=True)
+        lines = lift(data, starts, ends)
+        bodies = find_bodies(lines.data, lines.starts, heads, self._texts)
+        columns = bodies.columns
+        line = columns["line"]
+        lifted = lines.time_ns[line]
+        columns["time_ns"] = np.where(lifted == NO_TIME, columns["time_ns"], lifted)
+        self._count(scan, bodies.heads, bodies.head, line, columns["torn"])
+        scan.timed |= bool((columns["time_ns"] != NO_TIME).any())
+        for at, text in bodies.before:
+            self._foreign(scan, lines.with_stamp(at, text), at + first, glued=True)
+        for at, text in bodies.behind:
+            self._foreign(scan, text, at + first)
         other = np.ones(len(starts), dtype=np.bool_)
         other[line] = False
-        for at in np.flatnonzero(other).tolist():
-            begin = int(starts[at])
-            text = data[begin : min(int(ends[at]), begin + LONGEST_HEAD)]
-            self._line(scan, text, at + first, heads)
-        bodies.columns["line"] = line + first
-        scan.chunks.append(bodies.columns)
+        self._others(scan, lines, np.flatnonzero(other), first, heads)
+        columns["line"] = line + first
+        scan.chunks.append(columns)
         scan.lines = first + len(starts) - 1
+
+    def _others(
+        self, scan: Scan, lines: Lines, which: NDArray[np.intp], first: int, heads: Heads
+    ) -> None:
+        """Lines without a whole COLL body."""
+        data = lines.data
+        fronts: dict[bytes, _Front] = {}
+        begins, ends = lines.starts[which].tolist(), lines.ends[which].tolist()
+        for at, begin, end in zip(which.tolist(), begins, ends, strict=True):
+            text = data[begin : min(end, begin + LONGEST_HEAD)]
+            level = _level_at(text)
+            if level < 0:
+                if not self._headless(scan, text, at + first):
+                    self._foreign(scan, lines.whole(at, LONGEST_HEAD), at + first)
+                continue
+            split = text.index(b" ", level + 5) + 1
+            front = fronts.get(text[:split])
+            if front is None:
+                head = heads(text[:split])
+                front = fronts[text[:split]] = _Front(head, head.level == "CALL")
+            front.lines += 1
+            if front.is_call:
+                scan.api.add(front.head.process, text[split:], at + first)
+                continue
+            self._line(scan, lines, at, text, text[split:].rstrip(b"\r"), at + first, front.head)
+        for front in fronts.values():
+            self._count_head(scan, front.head, front.lines)
+            scan.torn_lines += front.lines * (front.head.headers != 1)
+
+    def _line(
+        self,
+        scan: Scan,
+        lines: Lines,
+        at: int,
+        text: bytes,
+        message: bytes,
+        number: int,
+        head: Head,
+    ) -> None:
+        """A line with a level of NCCL's."""
+        if head.headers == 1 and b": opCount " in message:
+            scan.torn_lines += 1
+        if head.before.strip():
+            self._foreign(scan, lines.with_stamp(at, head.before), number)
+        cut = head.headers > 0 and lines.fills(at, len(text) - head.column, MAX_MESSAGE)
+        scan.cut_lines += cut
+        if b" Bytes -> " in message:
+            scan.messages.add_tuning(message)
+        elif head.level != "INFO" or wanted(message):
+            place = Place(scan.file, number, head.process, head.thread, head.device)
+            scan.messages.add(head, place, message.decode("utf-8", "replace"), cut)
+
+    def _headless(self, scan: Scan, text: bytes, number: int) -> bool:
+        """Takes in what is NCCL's of a line without a level; returns whether anything is."""
+        if b": opCount " in text and b"sendbuff" in text:
+            scan.torn_lines += 1
+        elif b"CCL version" in text:
+            place = Place(scan.file, number, -1, -1, -1)
+            scan.messages.add(_NOBODY, place, text.decode("utf-8", "replace"), False)
+        else:
+            return False
+        return True
 
     def _count(
         self,
@@ -105,41 +184,14 @@ class Scanner:
         _, once = np.unique(line, return_index=True)
         lines_of = np.bincount(head[once], minlength=len(heads))
         for one, count in zip(heads, lines_of.tolist(), strict=True):
-            scan.header_lines += count * (one.headers > 0)
-            scan.inner_headers += count * (one.column > 0)
-            if one.process >= 0:
-                self._processes.seen[one.process].lines += count
+            self._count_head(scan, one, count)
         scan.torn_lines += len(np.unique(line[torn]))
 
-    def _line(self, scan: Scan, text: bytes, number: int, heads: Heads) -> None:
-        at = _level_at(text) if b"NCCL " in text else -1
-        if at < 0:
-            if b": opCount " in text and b"sendbuff" in text:
-                scan.torn_lines += 1
-            elif b"CCL version" in text:
-                place = Place(scan.file, number, -1, -1, -1)
-                scan.messages.add(_NOBODY, place, text.decode("utf-8", "replace"), False)
-            else:
-                self._foreign(scan, text, number)
-            return
-        end = text.index(b" ", at + 5) + 1
-        head = heads(text[:end])
-        message = text[end:].rstrip(b"\r")
-        self._count_other(scan, head, message)
-        if head.before.strip():
-            self._foreign(scan, head.before, number)
-        cut = head.headers > 0 and len(text) - head.column >= MAX_MESSAGE
-        scan.cut_lines += cut
-        if head.level != "INFO" or wanted(message):
-            place = Place(scan.file, number, head.process, head.thread, head.device)
-            scan.messages.add(head, place, message.decode("utf-8", "replace"), cut)
-
-    def _count_other(self, scan: Scan, head: Head, message: bytes) -> None:
-        scan.header_lines += head.headers > 0
-        scan.inner_headers += head.column > 0
-        scan.torn_lines += head.headers != 1 or b": opCount " in message
+    def _count_head(self, scan: Scan, head: Head, lines: int) -> None:
+        scan.header_lines += lines * (head.headers > 0)
+        scan.inner_headers += lines * (head.column > 0)
         if head.process >= 0:
-            self._processes.seen[head.process].lines += 1
+            self._processes.seen[head.process].lines += lines
 
     def _foreign(self, scan: Scan, text: bytes, number: int, *, glued: bool = False) -> None:
         """A line that NCCL did not write."""
@@ -152,8 +204,10 @@ class Scanner:
 
 def _level_at(text: bytes) -> int:
     """Where the last ``NCCL LEVEL`` of a line starts, -1 without one."""
-    at = text.rfind(b"NCCL INFO ")
-    return at if at >= 0 else max(text.rfind(level) for level in _LEVELS)
+    at = text.rfind(b"NCCL ")
+    while at >= 0 and not text.startswith(_LEVELS, at + 5):
+        at = text.rfind(b"NCCL ", 0, at)
+    return at
 
 
 _NOBODY: Final = Head(-1, -1, -1, "VERSION", 0, -1, NO_TIME, b"", b"")

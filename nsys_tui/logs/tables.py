@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.logs import hang_tables, size_tables, structure_tables
+from nsys_tui.logs import api_tables, hang_tables, size_tables, structure_tables
 from nsys_tui.logs.payload import all_averages, average_range, decimals, seconds
 from nsys_tui.logs.statistics import DEFAULT_BOUNDS
 from nsys_tui.logs.table_parts import count, make, text
@@ -155,6 +155,8 @@ SECTIONS: Final[dict[str, Callable[[LogResult, HangReport, Sequence[int], int | 
     "environment": lambda r, _h, _b, _t: environment_table(r),
     "warnings": lambda r, _h, _b, _t: warnings_table(r),
     "calls": lambda r, _h, _b, t: size_tables.calls_table(r, t),
+    "api": lambda r, _h, _b, _t: api_tables.api_table(r),
+    "api-calls": lambda r, _h, _b, t: api_tables.api_calls_table(r, t),
 }
 """All tables by name, in reading order."""
 

@@ -78,16 +78,19 @@ class PrintedColumn:
         cells = self.plain(start, stop)
         if self.is_text:
             return cells
-        form = f"{',' if separators else ''}.{self.decimals}f"
-        return [None if cell is None else f"{cell:{form}}" for cell in cells]
+        return [None if cell is None else self._text(cell, separators) for cell in cells]
+
+    def _text(self, value: Number, separators: bool) -> str:
+        # Written as a float, an integer beyond 2**53 would lose its last digits.
+        form = "d" if isinstance(value, int) and not self.decimals else f".{self.decimals}f"
+        return f"{value:{',' if separators else ''}{form}}"
 
     def extremes(self, *, separators: bool) -> list[str]:
         """The smallest and the largest number as printed; none where there is no number."""
         numbers = np.asarray(self.values, np.float64)
         finite = numbers[np.isfinite(numbers)]
-        form = f"{',' if separators else ''}.{self.decimals}f"
         return (
-            [f"{self.number(float(v)):{form}}" for v in (finite.min(), finite.max())]
+            [self._text(self.number(float(v)), separators) for v in (finite.min(), finite.max())]
             if len(finite)
             else []
         )

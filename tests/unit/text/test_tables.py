@@ -186,3 +186,10 @@ def test_a_long_table_is_measured_by_its_first_rows_and_cuts_no_number(
         " a              1",
         " .  1,000,000,000",
     ]
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, 2**63 + 1, 10**18 + 7])
+def test_integers_beyond_floats_keep_every_digit(value: int) -> None:
+    one = Table("demo", "A demo", (Column("Bytes", Unit.COUNT),), ([value, None, 5],))
+    assert f"{value:,}" in render(one, "column:nolimit")
+    assert str(value) in render(one, "csv").split()
