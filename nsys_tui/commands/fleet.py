@@ -53,6 +53,7 @@ with --strict, and is 65 if no report can be read. What was computed for a repor
 cache folder: a run that was interrupted goes on where it stopped.
 Examples:   nsys-tui fleet reports/ --section stragglers
             nsys-tui fleet rank*.nsys-rep --pace flash_fwd_kernel --section pace-ranks
+            nsys-tui fleet reports/ --step 5 --section ranks --section calls
             nsys-tui fleet reports/ --format parquet -o figures/
             nsys-tui fleet /shared/reports --scheduler tcp://node1:8786
 """
@@ -100,6 +101,21 @@ def _add_computing(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="put clocks together by UTC session start, by the ends of collectives, or not at "
         "all (default: utc where every report tells it, else ends)",
+    )
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument(
+        "--window",
+        metavar="START/END",
+        help="only this part, such as 1.2s/1.5s, on the common clock; with --clock session, of "
+        "each session's own",
+    )
+    part.add_argument(
+        "--step", metavar="N", help="only this step of each rank: its number from 0, or its name"
+    )
+    part.add_argument(
+        "--nvtx",
+        metavar="NAME[/N]",
+        help="only this NVTX range of each rank, the first or the one of number N from 0",
     )
     parser.add_argument("--iteration", metavar="REGEX", help="NVTX ranges that are steps")
     parser.add_argument("--pace", metavar="NAME", help="kernel or NVTX range to follow over ranks")
@@ -200,6 +216,7 @@ def _fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
     from nsys_tui.fleet.fleet import Clock
     from nsys_tui.fleet.mapping import Opening
     from nsys_tui.fleet.run import run_fleet
+    from nsys_tui.units import parse_window
 
     config = load_config()
     settle(config)
@@ -219,6 +236,7 @@ def _fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
             workers=arguments.workers or default_workers(),
             opening=Opening(nsys, not arguments.no_cache),
             clock=Clock(arguments.clock),
+            window=None if arguments.window is None else parse_window(arguments.window),
             told=told,
         )
     except KeyboardInterrupt:
@@ -249,7 +267,14 @@ def _options(arguments: argparse.Namespace, patterns: tuple[str, ...]) -> Option
             ) from error
     asked = arguments.section or ()
     families = tuple(name for name in FAMILIES if name in USUAL or name in asked)
-    return Options(arguments.iteration, arguments.pace, families, patterns)
+    return Options(
+        iteration=arguments.iteration,
+        pace=arguments.pace,
+        families=families,
+        patterns=patterns,
+        step=arguments.step,
+        nvtx=arguments.nvtx,
+    )
 
 
 def _tell(path: str, result: Result, done: int, total: int) -> None:

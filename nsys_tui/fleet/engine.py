@@ -19,11 +19,11 @@ from multiprocessing import resource_tracker
 from typing import Any, TypeAlias
 
 from nsys_tui.errors import NsysTuiError, UsageError
-from nsys_tui.fleet.mapping import Opening, map_report
-from nsys_tui.fleet.summary import Failure, Options, ReportSummary
+from nsys_tui.fleet.mapping import Opening, Task, map_report
+from nsys_tui.fleet.summary import Failure, ReportSummary
 
 Result: TypeAlias = ReportSummary | Failure
-Engine: TypeAlias = Callable[[Sequence[str], Options, Opening], Iterator[tuple[str, Result]]]
+Engine: TypeAlias = Callable[[Sequence[Task], Opening], Iterator[tuple[str, Result]]]
 
 PATIENCE = "10s"
 """How long a scheduler may take to answer."""
@@ -39,43 +39,39 @@ def default_workers() -> int:
     return os.cpu_count() or 1
 
 
-def here(paths: Sequence[str], options: Options, opening: Opening) -> Iterator[tuple[str, Result]]:
+def here(tasks: Sequence[Task], opening: Opening) -> Iterator[tuple[str, Result]]:
     """One report after the other in this process."""
-    for path in paths:
-        yield path, map_report(path, options, opening)
+    for task in tasks:
+        yield task.path, map_report(*task, opening)
 
 
 def local_pool(workers: int) -> Engine:
     """Processes on this machine, started afresh so that no state of this one leaks into them."""
 
-    def run(
-        paths: Sequence[str], options: Options, opening: Opening
-    ) -> Iterator[tuple[str, Result]]:
-        left = dict.fromkeys(paths)
+    def run(tasks: Sequence[Task], opening: Opening) -> Iterator[tuple[str, Result]]:
+        left = {task.path: task for task in tasks}
         try:
-            for path, result in _pool(list(left), options, opening, workers):
+            for path, result in _pool(list(left.values()), opening, workers):
                 del left[path]
                 yield path, result
         except BrokenProcessPool:
             # One report took a worker down, and the pool with it: alone, each tells if it was it.
-            for path in left:
-                yield path, _alone(path, options, opening)
+            for path, task in left.items():
+                yield path, _alone(task, opening)
 
     return run
 
 
-def _pool(
-    paths: Sequence[str], options: Options, opening: Opening, workers: int
-) -> Iterator[tuple[str, Result]]:
+def _pool(tasks: Sequence[Task], opening: Opening, workers: int) -> Iterator[tuple[str, Result]]:
     context = multiprocessing.get_context("spawn")
     # It inherits stderr, which inside the app is no file: pass it the real one.
     with contextlib.redirect_stderr(sys.__stderr__):
         resource_tracker.ensure_running()
-    pool = ProcessPoolExecutor(min(workers, len(paths)), context, _leave_with_parent)
+    pool = ProcessPoolExecutor(min(workers, len(tasks)), context, _leave_with_parent)
     try:
         with _interrupts_ignored():
             waiting: dict[Future[Result], str] = {
-                pool.submit(map_report, path, options, opening): path for path in paths
+                pool.submit(map_report, *task, opening): task.path for task in tasks
             }
         while waiting:
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
@@ -110,11 +106,11 @@ def _leave_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _alone(path: str, options: Options, opening: Opening) -> Result:
+def _alone(task: Task, opening: Opening) -> Result:
     try:
-        return next(_pool([path], options, opening, 1))[1]
+        return next(_pool([task], opening, 1))[1]
     except BrokenProcessPool:
-        return Failure(path, _DIED)
+        return Failure(task.path, _DIED)
 
 
 def dask_cluster(address: str) -> Engine:
@@ -134,14 +130,11 @@ def dask_cluster(address: str) -> Engine:
             hint="pip install 'nsys-tui[cluster]', here and on the workers; or --workers N",
         ) from error
 
-    def run(
-        paths: Sequence[str], options: Options, opening: Opening
-    ) -> Iterator[tuple[str, Result]]:
+    def run(tasks: Sequence[Task], opening: Opening) -> Iterator[tuple[str, Result]]:
         client = _connected(distributed, address)
         try:
             futures = {
-                client.submit(map_report, path, options, opening, pure=False): path
-                for path in paths
+                client.submit(map_report, *task, opening, pure=False): task.path for task in tasks
             }
             with client.as_current():
                 completed: Any = distributed.as_completed

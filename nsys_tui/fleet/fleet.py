@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -15,9 +15,10 @@ from nsys_tui.fleet.grid import Grid, grid_over, rebinned
 from nsys_tui.fleet.parts import METRIC_SHIFT, metric_grid
 from nsys_tui.fleet.ranks import BY_ORDER, decide
 from nsys_tui.fleet.summary import MAPPED, Failure, Options, ProcessSummary, ReportSummary
+from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from nsys_tui.analysis.grouping import Float64
     from nsys_tui.model.events import Int64
@@ -61,6 +62,11 @@ class Member:
         return os.path.basename(self.path)
 
     @property
+    def base(self) -> tuple[int, int]:
+        """What shares are of, in session time: the window, else the span of the GPU work."""
+        return self.process.window or self.report.base
+
+    @property
     def gpus(self) -> str:
         """The GPUs it used."""
         return ", ".join(self.process.devices)
@@ -88,13 +94,38 @@ class Fleet:
     def span(self) -> tuple[int, int]:
         """First operation's start to last one's end over all ranks, in fleet time."""
         bounds = [
-            (member.report.base[0] + member.offset, member.report.base[1] + member.offset)
+            (member.base[0] + member.offset, member.base[1] + member.offset)
             for member in self.members
             if len(member.process.devices)
         ]
         if not bounds:
             return 0, 1
         return min(lo for lo, _ in bounds), max(hi for _, hi in bounds)
+
+    def cut_to(
+        self, parts: Mapping[str, ReportSummary | Failure], window: tuple[int, int]
+    ) -> Fleet:
+        """The same ranks on the same clock, with summaries of a window.
+
+        Args:
+            parts: by path; a rank whose report failed is left out.
+            window: what they are of, in fleet time.
+        """
+        kept = [
+            replace(member, report=part, process=process)
+            for member in self.members
+            if isinstance(part := parts[member.path], ReportSummary)
+            for process in part.processes
+            if process.process == member.process.process
+        ]
+        options = replace(self.options, window=window)
+        return replace(
+            self,
+            members=tuple(kept),
+            failures=(*self.failures, *(p for p in parts.values() if isinstance(p, Failure))),
+            options=options,
+            notes=(*_only(options), *self.notes),
+        )
 
     @property
     def rows(self) -> list[tuple[int, int]]:
@@ -218,7 +249,20 @@ def reduce(
     )
     clocks = [_CLOCK_TEXT[used]] if len(reports) > 1 else []
     notes = (*clocks, *_notes(members, used))
-    return Fleet(members, failures, used, origin, options or Options(), notes)
+    options = options or Options()
+    return Fleet(members, failures, used, origin, options, (*_only(options), *notes))
+
+
+def _only(options: Options) -> list[str]:
+    """What counts, where that is not everything."""
+    if options.step is not None:
+        return [f"only step {options.step!r} of each rank"]
+    if options.nvtx is not None:
+        return [f"only the NVTX range {options.nvtx!r} of each rank"]
+    if options.window is not None:
+        start, end = ("" if ns is None else format_duration(ns) for ns in options.window)
+        return [f"only the window {start or 'start'} to {end or 'end'}"]
+    return []
 
 
 def _offsets(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -13,10 +13,18 @@ from nsys_tui.analysis.breakdown import coverages, split_of
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import CancelledError, NsysTuiError
 from nsys_tui.fleet import parts
+from nsys_tui.fleet.cuts import own_window
 from nsys_tui.fleet.grid import grid_over
 from nsys_tui.fleet.identity import environment_of, from_name, merged
 from nsys_tui.fleet.ranks import evidence
-from nsys_tui.fleet.summary import MAPPED, SPLIT, Failure, ProcessSummary, ReportSummary
+from nsys_tui.fleet.summary import (
+    MAPPED,
+    SPLIT,
+    Failure,
+    Options,
+    ProcessSummary,
+    ReportSummary,
+)
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.target import pid_of
 from nsys_tui.reader import open_report
@@ -28,12 +36,18 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.breakdown import Coverage
     from nsys_tui.fleet.grid import Grid
-    from nsys_tui.fleet.summary import Options
     from nsys_tui.model.events import Int64, Operations
     from nsys_tui.model.report import Report
 
 MOST_BINS: Final = 1024
 """Bins of a heat map at most; half as many at least, for spans that long in ns."""
+
+
+class Task(NamedTuple):
+    """A report, and what is computed of it."""
+
+    path: str
+    options: Options
 
 
 @dataclass(frozen=True)
@@ -86,7 +100,9 @@ def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
     name = from_name(path.stem, data.host, {pid_of(process) for process in processes})
     said = merged(environment, name)
     anchor = data.session_start_utc_ns or 0
-    lo, hi = report.span or parts.host_bounds(report)
+    scopes = [_scope(report, process, len(processes) == 1, options) for process in processes]
+    windows = [scope.window for scope in scopes if scope.window is not None]
+    lo, hi = _hull(windows) or report.span or parts.host_bounds(report)
     grid = grid_over(lo + anchor, hi + anchor, MOST_BINS)
     ranks = evidence(report, processes, environment, name)
     ops = report.operations
@@ -103,11 +119,22 @@ def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
         hidden_graphs=bool(((ops.kind == OpKind.GRAPH) & ops.counted).any()),
         notes=data.notes,
         processes=tuple(
-            _process(report, process, processes, own, grid, options)
-            for process, own in zip(processes, ranks, strict=True)
+            _process(report, process, scope, own, grid, options)
+            for process, scope, own in zip(processes, scopes, ranks, strict=True)
         ),
-        **parts.metric_maps(report, grid, anchor),
+        **parts.metric_maps(report, grid, anchor, _hull(windows)),
     )
+
+
+def _scope(report: Report, process: int, alone: bool, options: Options) -> Scope:
+    """The part of a report that is a process, cut to what counts of it."""
+    scope = Scope() if alone else Scope(processes=frozenset((pid_of(process),)))
+    return replace(scope, window=own_window(report, scope, options))
+
+
+def _hull(windows: list[tuple[int, int]]) -> tuple[int, int] | None:
+    """From the first start to the last end; None where everything counts."""
+    return (min(lo for lo, _ in windows), max(hi for _, hi in windows)) if windows else None
 
 
 def report_processes(report: Report) -> list[int]:
@@ -133,16 +160,14 @@ def _by_gpu(ops: Operations, first: dict[int, int]) -> Callable[[int], tuple[int
 def _process(
     report: Report,
     process: int,
-    processes: list[int],
+    scope: Scope,
     ranks: tuple[tuple[int, str], ...],
     grid: Grid,
     options: Options,
 ) -> ProcessSummary:
     pid = pid_of(process) if process >= 0 else -1
-    alone = len(processes) == 1
-    scope = Scope() if alone else Scope(processes=frozenset((pid,)))
     covered = [coverage for coverage in coverages(report, scope) if _has_work(coverage)]
-    memory_peak, memory = parts.memory_maps(report, [c.place for c in covered], grid)
+    memory_peak, memory = parts.memory_maps(report, [c.place for c in covered], grid, scope.window)
     return ProcessSummary(
         process=process,
         pid=pid,
@@ -154,9 +179,10 @@ def _process(
         memory_peak=memory_peak,
         memory=memory,
         steps=parts.steps(report, scope, covered, options.iteration),
-        collectives=parts.collectives(report, process),
+        collectives=parts.collectives(report, process, scope.window),
         pace=parts.pace(report, process, scope, options.pace),
         stats=tuple(parts.statistics(report, family, scope) for family in options.families),
+        window=scope.window,
     )
 
 

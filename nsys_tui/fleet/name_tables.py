@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -52,19 +52,24 @@ def _time(header: str) -> Column:
     return Column(header, Unit.NS)
 
 
+_NOBODY: Final = (None, None)
+"""Mean and rank of a name that only reaches into the window."""
+
+
 def _over_all(fleet: Fleet, parts: list[NameStats]) -> list[tuple[Column, Values]]:
     found = merge(parts)
     ranks = [member.rank for member in fleet.members]
-    whole = max(int(found.total.sum()), 1)
+    whole = max(int(found.inside.sum()), 1)
     means = [
-        [(int(parts[p].total[r]) / int(parts[p].count[r]), ranks[p]) for p, r in own]
+        [(int(parts[p].total[r]) / int(parts[p].count[r]), ranks[p])
+         for p, r in own if parts[p].count[r]]
         for own in found.holders
-    ]
-    slow = [max(own, key=lambda pair: (pair[0], -pair[1])) for own in means]
-    fast = [min(own, key=lambda pair: pair) for own in means]
+    ]  # fmt: skip
+    slow = [max(own, key=lambda pair: (pair[0], -pair[1]), default=_NOBODY) for own in means]
+    fast = [min(own, default=_NOBODY) for own in means]
     return [
-        (Column("Time", Unit.PERCENT, 1), 100 * found.total / whole),
-        (_time("Total"), found.total),
+        (Column("Time", Unit.PERCENT, 1), 100 * found.inside / whole),
+        (_time("Total"), found.inside),
         (Column("Instances", Unit.COUNT), found.count),
         (Column("Ranks", Unit.COUNT), [len(own) for own in found.holders]),
         (_time("Mean"), found.mean),
@@ -88,15 +93,15 @@ def _by_rank(fleet: Fleet, parts: list[NameStats]) -> list[tuple[Column, Values]
     def joined(key: str) -> Values:
         return np.concatenate([getattr(part, key) for part in parts]) if parts else np.zeros(0)
 
-    count, total = joined("count"), joined("total")
+    count, total = np.asarray(joined("count")), np.asarray(joined("total"))
     squares = np.asarray(joined("squares"), np.float64)
     quartiles = np.concatenate([part.quartiles for part in parts]) if parts else np.zeros((0, 3))
     return [
         (Column("Rank", Unit.NONE), ranks),
-        (_time("Total"), total),
+        (_time("Total"), joined("inside")),
         (Column("Instances", Unit.COUNT), count),
-        (_time("Mean"), np.asarray(total) / np.maximum(np.asarray(count), 1)),
-        (_time("StdDev"), np.sqrt(squares / np.maximum(np.asarray(count) - 1, 1))),
+        (_time("Mean"), np.where(count, total / np.maximum(count, 1), np.nan)),
+        (_time("StdDev"), np.sqrt(squares / np.maximum(count - 1, 1))),
         (_time("Min"), joined("least")),
         (_time("Q1"), quartiles[:, 0]),
         (_time("Median"), quartiles[:, 1]),

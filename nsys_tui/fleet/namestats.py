@@ -51,7 +51,9 @@ class NameStats(Stored):
     names: tuple[str, ...] = ()
     count: Int64 = field(default_factory=lambda: _int64(0))
     total: Int64 = field(default_factory=lambda: _int64(0))
-    """Sum of durations, ns."""
+    """Sum of the instances' durations, ns."""
+    inside: Int64 = field(default_factory=lambda: _int64(0))
+    """The same cut to the window, with what reaches into it from before."""
     least: Int64 = field(default_factory=lambda: _int64(0))
     most: Int64 = field(default_factory=lambda: _int64(0))
     quartiles: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))
@@ -65,20 +67,39 @@ class NameStats(Stored):
         return len(self.names)
 
 
-def name_stats(codes: NDArray[np.integer], labels: Sequence[str], durations: Int64) -> NameStats:
-    """Groups durations by name, busiest first; labels that are equal are one name."""
+def name_stats(
+    codes: NDArray[np.integer],
+    labels: Sequence[str],
+    durations: Int64,
+    pieces: tuple[NDArray[np.integer], Int64] | None = None,
+) -> NameStats:
+    """Groups durations by name, busiest first; labels that are equal are one name.
+
+    Args:
+        codes: index into ``labels`` of each instance.
+        labels: names.
+        durations: of each instance, ns.
+        pieces: codes and lengths of what totals are sums of, where that is not the instances.
+    """
     merged, names = regroup(codes, labels)
     stats = group_stats(merged, durations, len(names))
-    used = np.flatnonzero(stats.counts)
-    order = sorted(used.tolist(), key=lambda code: (-int(stats.totals[code]), names[code]))
+    inside, used = stats.totals, stats.counts > 0
+    if pieces is not None:
+        own, _ = regroup(pieces[0], labels)
+        inside = np.bincount(own, pieces[1], len(names)).astype(np.int64)
+        used = used | (inside > 0)
+    order = sorted(
+        np.flatnonzero(used).tolist(), key=lambda code: (-int(inside[code]), names[code])
+    )
     place = np.full(max(len(names), 1), -1, np.int64)
     place[order] = np.arange(len(order))
     with np.errstate(invalid="ignore"):
-        squares = stats.std**2 * np.maximum(stats.counts - 1, 0)
+        squares = np.nan_to_num(stats.std**2 * np.maximum(stats.counts - 1, 0))
     return NameStats(
         names=tuple(names[code] for code in order),
         count=stats.counts[order],
         total=stats.totals[order],
+        inside=inside[order],
         least=stats.min[order],
         most=stats.max[order],
         quartiles=np.column_stack((stats.q1, stats.median, stats.q3))[order],
@@ -100,7 +121,7 @@ class MergedNames:
     holders: tuple[tuple[tuple[int, int], ...], ...]
     """For each name the processes that have it and the row in each."""
     count: Int64
-    total: Int64
+    inside: Int64
     least: Int64
     most: Int64
     mean: Float64
@@ -115,7 +136,7 @@ def merge(parts: Sequence[NameStats]) -> MergedNames:
     for place, part in enumerate(parts):
         for row, name in enumerate(part.names):
             holders.setdefault(name, []).append((place, row))
-    sums = {name: sum(int(parts[p].total[r]) for p, r in own) for name, own in holders.items()}
+    sums = {name: sum(int(parts[p].inside[r]) for p, r in own) for name, own in holders.items()}
     names = sorted(holders, key=lambda name: (-sums[name], name))
     code = {name: place for place, name in enumerate(names)}
     rows = [_merged_row(parts, holders[name]) for name in names]
@@ -128,8 +149,9 @@ def merge(parts: Sequence[NameStats]) -> MergedNames:
         mean = total / count
     squares = np.array([row[4] for row in rows], np.float64)
     quartiles = np.clip(_quartiles(parts, code), least[:, None], most[:, None])
+    inside = np.array([sums[name] for name in names], np.int64)
     return MergedNames(
-        tuple(names), tuple(tuple(holders[name]) for name in names), count, total,
+        tuple(names), tuple(tuple(holders[name]) for name in names), count, inside,
         least, most, mean, np.sqrt(squares / np.maximum(count - 1, 1)), quartiles,
     )  # fmt: skip
 
@@ -142,6 +164,8 @@ def _merged_row(
     least, most = [], []
     for place, row in own:
         part = parts[place]
+        if not part.count[row]:  # it only reaches into the window
+            continue
         n, amount = int(part.count[row]), int(part.total[row])
         if count:
             apart = amount / n - total / count
@@ -150,7 +174,7 @@ def _merged_row(
         count, total = count + n, total + amount
         least.append(int(part.least[row]))
         most.append(int(part.most[row]))
-    return count, total, min(least), max(most), squares
+    return count, total, min(least, default=0), max(most, default=0), squares
 
 
 def _quartiles(parts: Sequence[NameStats], code: dict[str, int]) -> Float64:
@@ -165,6 +189,8 @@ def _quartiles(parts: Sequence[NameStats], code: dict[str, int]) -> Float64:
     found = np.full((len(code), 3), np.nan)
     heads = np.searchsorted(rows[:, 0], np.arange(len(code) + 1))
     for name, (lo, hi) in enumerate(zip(heads[:-1].tolist(), heads[1:].tolist(), strict=True)):
+        if lo == hi:
+            continue
         reached = np.cumsum(rows[lo:hi, 2])
         wanted = (reached[-1] - 1) * np.array([0.25, 0.5, 0.75])
         spot = np.searchsorted(reached, np.floor(wanted), side="right")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from nsys_tui.analysis.iterations.finding import Rule, find_iterations
 from nsys_tui.analysis.memory import device_memory
-from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.analysis.window import clipped, row_numbers, starting
 from nsys_tui.fleet.namestats import NameStats, name_stats
 from nsys_tui.fleet.summary import STEP_FIGURES, Collectives, Pace, Steps
 from nsys_tui.model.capabilities import Capability
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.breakdown import Coverage
+    from nsys_tui.analysis.window import Scope
     from nsys_tui.fleet.grid import Grid
-    from nsys_tui.model.events import Bool, Int64, ThreadEvents
+    from nsys_tui.model.events import Bool, EventSet, Int64, ThreadEvents
     from nsys_tui.model.report import Report
 
 _POINT_TO_POINT: Final = re.compile(r"(?i)send|recv")
@@ -38,25 +40,36 @@ def host_bounds(report: Report) -> tuple[int, int]:
 
 
 def steps(report: Report, scope: Scope, covered: list[Coverage], pattern: str | None) -> Steps:
-    """Iterations of one process and what its GPUs did in each."""
-    found = find_iterations(report, pattern, scope)
-    if found.rule is Rule.NONE:
+    """Iterations of one process that start in the window, and what its GPUs did in each."""
+    whole = find_iterations(report, pattern, replace(scope, window=None))
+    kept = _in_window(whole.start, scope.window)
+    if whole.rule is Rule.NONE or not len(kept):
         return Steps()
-    figures = np.zeros((len(found), len(STEP_FIGURES)), np.int64)
+    start, end = whole.start[kept].astype(np.int64), whole.end[kept].astype(np.int64)
+    labels = tuple(whole.labels[place] for place in kept.tolist())
+    figures = np.zeros((len(kept), len(STEP_FIGURES)), np.int64)
     for coverage in covered:
-        within = coverage.within(found.start, found.end)
+        within = coverage.within(start, end)
         figures += np.column_stack([within[name] for name in STEP_FIGURES])
-    start, end = found.start.astype(np.int64), found.end.astype(np.int64)
-    return Steps(str(found.rule), found.name, found.labels, start, end, figures)
+    first = bool(kept[0] == 0)
+    return Steps(str(whole.rule), whole.name, labels, start, end, figures, first)
 
 
-def collectives(report: Report, process: int) -> Collectives:
+def _in_window(start: Int64, window: tuple[int, int] | None) -> NDArray[np.intp]:
+    """Places of the times that lie in a window."""
+    if window is None:
+        return np.arange(len(start))
+    return np.flatnonzero((start >= window[0]) & (start < window[1]))
+
+
+def collectives(report: Report, process: int, window: tuple[int, int] | None = None) -> Collectives:
     """Communication kernels of one process by name and communicator, in start order."""
     ops = report.operations
     own = np.flatnonzero(ops.processes == process)
     rows = np.flatnonzero(
         (ops.category == Category.COMM) & (ops.kind == OpKind.KERNEL) & np.isin(ops.process, own)
     )
+    rows = rows[_in_window(ops.start[rows], window)]
     names = [kernel_name(n.short, n.demangled, NameStyle.NORMALISED) for n in ops.names]
     paired = np.array([_POINT_TO_POINT.search(name) is not None for name in names], bool)
     is_pair = paired[ops.name[rows]] if len(rows) else np.zeros(0, bool)
@@ -129,12 +142,14 @@ def pace(report: Report, process: int, scope: Scope, name: str | None) -> Pace:
         rows = np.flatnonzero(
             kernels[ops.name] & (ops.kind == OpKind.KERNEL) & np.isin(ops.process, own)
         )
+        rows = rows[_in_window(ops.start[rows], scope.window)]
         if len(rows):
             return Pace("kernel", name, ops.start[rows], ops.duration[rows])
     ranges, wanted = report.ranges, normalise_nvtx(name)
     named = np.array([normalise_nvtx(text) == wanted for text in ranges.names], bool)
     rows = row_numbers(ranges, scope.threads(ranges))
     rows = rows[named[ranges.name[rows]] & ~ranges.open[rows]] if len(named) else rows[:0]
+    rows = rows[_in_window(ranges.start[rows], scope.window)]
     if not len(rows):
         return Pace()
     return Pace("range", name, ranges.start[rows], ranges.duration[rows])
@@ -149,12 +164,27 @@ def statistics(report: Report, family: str, scope: Scope) -> NameStats:
         is_copy = (ops.kind[rows] == OpKind.MEMCPY) | (ops.kind[rows] == OpKind.MEMSET)
         rows = rows[is_kernel if family == "kernels" else is_copy]
         names = [kernel_name(n.short, n.demangled, NameStyle.NORMALISED) for n in ops.names]
-        return name_stats(ops.name[rows], names, ops.duration[rows])
+        return _stats(ops, rows, ops.name[rows], names, scope.window)
     events, kept = _host_events(report, family)
     rows = row_numbers(events, scope.threads(events))
     rows = rows[kept[rows]]
     names = [_host_name(family, name) for name in events.names]
-    return name_stats(events.name[rows], names, events.duration[rows])
+    return _stats(events, rows, events.name[rows], names, scope.window)
+
+
+def _stats(
+    events: EventSet,
+    rows: NDArray[np.intp],
+    codes: NDArray[np.integer],
+    names: list[str],
+    window: tuple[int, int] | None,
+) -> NameStats:
+    """In a window, totals are clipped and instances count where they start."""
+    if window is None:
+        return name_stats(codes, names, events.duration[rows])
+    start, end = clipped(events, rows, window)
+    begun = starting(events, rows, window)
+    return name_stats(codes[begun], names, events.duration[rows[begun]], (codes, end - start))
 
 
 _VERSION_SUFFIX: Final = re.compile(r"_v\d{4,5}$")
@@ -179,7 +209,9 @@ def _host_events(report: Report, family: str) -> tuple[ThreadEvents, Bool]:
     return events, is_mpi[events.kind] if len(is_mpi) else np.zeros(len(events), bool)
 
 
-def memory_maps(report: Report, places: list[int], grid: Grid) -> tuple[Int64, Int64]:
+def memory_maps(
+    report: Report, places: list[int], grid: Grid, window: tuple[int, int] | None = None
+) -> tuple[Int64, Int64]:
     """Peak bytes of GPU memory per device, and the most held in each bin; -1 and (0, 0) without."""
     peaks = np.full(len(places), -1, np.int64)
     if not report.can(Capability.GPU_MEMORY):
@@ -191,15 +223,22 @@ def memory_maps(report: Report, places: list[int], grid: Grid) -> tuple[Int64, I
         entry = known.get(report.devices[place].number)
         if entry is None:
             continue
-        peaks[row] = entry.peak[0]
-        maps[row] = entry.at(grid.edges(anchor)[:-1])
-        spot = grid.place(entry.times, anchor)
+        edges = grid.edges(anchor)[:-1]
+        begin = edges if window is None else np.clip(edges, *window)
+        changed = _in_window(entry.times, window)
+        times, used = entry.times[changed], entry.used[changed]
+        maps[row] = entry.at(begin)
+        spot = grid.place(times, anchor)
         inside = (spot >= 0) & (spot < grid.count)
-        np.maximum.at(maps[row], spot[inside], entry.used[inside])
+        np.maximum.at(maps[row], spot[inside], used[inside])
+        held = int(entry.at(np.array(window[:1]))[0]) if window is not None else 0
+        peaks[row] = max(int(used.max(initial=0)), held)
     return peaks, maps
 
 
-def metric_maps(report: Report, grid: Grid, anchor: int) -> dict[str, Any]:
+def metric_maps(
+    report: Report, grid: Grid, anchor: int, window: tuple[int, int] | None = None
+) -> dict[str, Any]:
     """Sums and counts of the samples of each GPU metric per bin, as fields of the summary."""
     if not report.can(Capability.GPU_METRICS):
         return {}
@@ -208,6 +247,8 @@ def metric_maps(report: Report, grid: Grid, anchor: int) -> dict[str, Any]:
     wide = metric_grid(grid)
     spot = wide.place(samples.start, anchor)
     inside = (spot >= 0) & (spot < wide.count)
+    if window is not None:
+        inside &= (samples.start >= window[0]) & (samples.start < window[1])
     shape = (len(gpus), len(samples.metrics), wide.count)
     place = np.searchsorted(gpus, samples.gpu)
     cell = np.ravel_multi_index((place[inside], samples.metric[inside], spot[inside]), shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,8 +12,8 @@ from nsys_tui.errors import NsysTuiError, UnreadableReportError
 from nsys_tui.fleet import store
 from nsys_tui.fleet.engine import here, local_pool
 from nsys_tui.fleet.fleet import Clock, Fleet, reduce
-from nsys_tui.fleet.mapping import Opening
-from nsys_tui.fleet.summary import Failure, Options, ReportSummary
+from nsys_tui.fleet.mapping import Opening, Task
+from nsys_tui.fleet.summary import Bounds, Failure, Options, ReportSummary
 
 if TYPE_CHECKING:
     from nsys_tui.fleet.engine import Engine, Result
@@ -29,6 +30,7 @@ def run_fleet(
     workers: int = 1,
     opening: Opening | None = None,
     clock: Clock = Clock.AUTO,
+    window: Bounds | None = None,
     told: Told | None = None,
 ) -> Fleet:
     """Summarises reports and puts the summaries together.
@@ -43,54 +45,88 @@ def run_fleet(
         workers: processes; 1 stays in this one.
         opening: how reports are opened; its ``use_cache`` also decides about kept summaries.
         clock: how clocks are put together.
+        window: only this counts, ns on the common clock (for which all reports are read whole
+            first), or on each session's own where ``clock`` is ``SESSION``.
         told: hears of every report.
 
     Raises:
         UnreadableReportError: none of the reports can be read.
     """
     options, opening = options or Options(), opening or Opening()
-    results: dict[str, Result] = {}
     names = [str(path.absolute()) for path in paths]
-
-    def take(path: str, result: Result) -> None:
-        results[path] = result
-        if told is not None:
-            told(path, result, len(results), len(names))
-
-    missing = []
-    for name in names:
-        found = _known(Path(name), options, opening)
-        if found is None:
-            missing.append(name)
-        else:
-            take(name, found)
-    if missing:
-        chosen = engine or (local_pool(workers) if workers > 1 and len(missing) > 1 else here)
-        for path, result in chosen(_largest_first(missing), options, opening):
-            if opening.use_cache and isinstance(result, ReportSummary):
-                store.keep(result, options)
-            take(path, result)
-    if names and all(isinstance(result, Failure) for result in results.values()):
-        reasons = "\n".join(r.reason for r in results.values() if isinstance(r, Failure))
-        raise UnreadableReportError("none of the reports can be read", reasons)
-    return reduce([(name, results[name]) for name in names], options, clock)
+    run = _Run(engine, workers, opening, told)
+    if window is None or clock is Clock.SESSION:
+        options = replace(options, window=window)
+        return reduce(run([Task(name, options) for name in names]), options, clock)
+    whole = reduce(run([Task(name, options) for name in names]), options, clock)
+    offsets = {member.path: member.offset for member in whole.members}
+    lo = whole.span[0] if window[0] is None else window[0]
+    hi = whole.span[1] if window[1] is None else window[1]
+    tasks = [
+        Task(path, replace(options, window=(lo - offset, hi - offset)))
+        for path, offset in offsets.items()
+    ]
+    return whole.cut_to(dict(run(tasks)), (lo, hi))
 
 
-def _known(path: Path, options: Options, opening: Opening) -> Result | None:
+@dataclass(frozen=True)
+class _Run:
+    """Summaries of reports, kept ones first."""
+
+    engine: Engine | None
+    workers: int
+    opening: Opening
+    told: Told | None
+
+    def __call__(self, tasks: Sequence[Task]) -> list[tuple[str, Result]]:
+        """The result of each task, in their order.
+
+        Raises:
+            UnreadableReportError: none of the reports can be read.
+        """
+        results: dict[str, Result] = {}
+
+        def take(path: str, result: Result) -> None:
+            results[path] = result
+            if self.told is not None:
+                self.told(path, result, len(results), len(tasks))
+
+        missing = {}
+        for task in tasks:
+            found = _known(task, self.opening)
+            if found is None:
+                missing[task.path] = task
+            else:
+                take(task.path, found)
+        if missing:
+            several = self.workers > 1 and len(missing) > 1
+            engine = self.engine or (local_pool(self.workers) if several else here)
+            for path, result in engine(_largest_first(list(missing.values())), self.opening):
+                if self.opening.use_cache and isinstance(result, ReportSummary):
+                    store.keep(result, missing[path].options)
+                take(path, result)
+        failures = [result for result in results.values() if isinstance(result, Failure)]
+        if tasks and len(failures) == len(results):
+            reasons = "\n".join(failure.reason for failure in failures)
+            raise UnreadableReportError("none of the reports can be read", reasons)
+        return [(task.path, results[task.path]) for task in tasks]
+
+
+def _known(task: Task, opening: Opening) -> Result | None:
     """A kept summary, or a failure that needs no worker to be found."""
     try:
-        return store.kept(path, options) if opening.use_cache else None
+        return store.kept(Path(task.path), task.options) if opening.use_cache else None
     except NsysTuiError as error:
-        return Failure(str(path), str(error))
+        return Failure(task.path, str(error))
 
 
-def _largest_first(paths: Sequence[str]) -> list[str]:
+def _largest_first(tasks: Sequence[Task]) -> list[Task]:
     """The longest work first, so that no worker is left with it at the end."""
 
-    def size(path: str) -> int:
+    def size(task: Task) -> int:
         try:
-            return os.stat(path).st_size
+            return os.stat(task.path).st_size
         except OSError:
             return 0
 
-    return sorted(paths, key=lambda path: -size(path))
+    return sorted(tasks, key=lambda task: -size(task))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.fleet.pace import fleet_pace
-from nsys_tui.fleet.steps import fleet_steps, steady
+from nsys_tui.fleet.steps import fleet_steps
 from nsys_tui.fleet.table_parts import (
     Ask,
     Columns,
@@ -44,7 +44,8 @@ def steps_table(fleet: Fleet, ask: Ask) -> Table:
         (Column("Compute rank", Unit.NONE), [found.ranks[row] for row in busiest.tolist()]),
         (time_column("Start skew"), found.skew),
     ]
-    notes = [f"steps: {'; '.join(found.rules)}; the first is warm-up"]
+    warm_up = "; the first is warm-up" if found.has_warm_up else ""
+    notes = [f"steps: {'; '.join(found.rules)}{warm_up}"]
     if not found.by_label:
         notes.append("≈ steps of the ranks matched by order: their names differ or repeat")
     return cut(made("steps", "Steps", columns, notes), ask.top)
@@ -55,9 +56,8 @@ def step_ranks_table(fleet: Fleet, ask: Ask) -> Table:
     found = fleet_steps(fleet)
     if found is None:
         return made("step-ranks", "Steps by rank", [], ["no steps found"])
-    wins = np.bincount(found.slowest[1:], minlength=len(found.ranks))
-    times = [steady(m.process.steps.end - m.process.steps.start) for m in fleet.members
-             if len(m.process.steps.labels)]  # fmt: skip
+    wins = np.bincount(found.slowest_steady, minlength=len(found.ranks))
+    times = [m.process.steps.steady for m in fleet.members if len(m.process.steps.labels)]
     compute = found.figure("compute")
     columns: Columns = [
         (Column("Rank", Unit.NONE), list(found.ranks)),

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.grouping import Float64
     from nsys_tui.fleet.fleet import Fleet
-    from nsys_tui.model.events import Int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +33,8 @@ class FleetSteps:
     """``STEP_FIGURES``, shape (figures, ranks, steps)."""
     rules: tuple[str, ...]
     """How the steps were found, every way that occurs."""
+    has_warm_up: bool
+    """Whether the first is the first of the run on any rank."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -42,6 +43,11 @@ class FleetSteps:
     def slowest(self) -> NDArray[np.intp]:
         """Row of the rank with the longest time of each step; the first of several."""
         return np.asarray(np.nanargmax(self.time, axis=0))
+
+    @property
+    def slowest_steady(self) -> NDArray[np.intp]:
+        """The same without the warm-up."""
+        return self.slowest[1:] if self.has_warm_up else self.slowest
 
     @property
     def skew(self) -> Float64:
@@ -95,9 +101,5 @@ def fleet_steps(fleet: Fleet) -> FleetSteps | None:
         start,
         figures,
         tuple(dict.fromkeys(f"{steps.name} ({steps.rule})" for steps in own)),
+        any(steps.has_warm_up for steps in own),
     )
-
-
-def steady(times: Int64) -> Int64:
-    """Step times without the first, which is warm-up; all of them where there is only one."""
-    return times[1:] if len(times) > 1 else times

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.events import Int32, Int64
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Raised whenever the meaning of a stored summary changes."""
 
 SPLIT: Final = (
@@ -49,6 +49,10 @@ USUAL: Final = ("kernels", "copies", "ranges")
 """Those that cost nothing extra to read."""
 
 
+Bounds: TypeAlias = "tuple[int | None, int | None]"
+"""A window of which either side may be open."""
+
+
 @dataclass(frozen=True)
 class Options:
     """What decides the content of a summary."""
@@ -60,6 +64,12 @@ class Options:
     families: tuple[str, ...] = USUAL
     patterns: tuple[str, ...] = ()
     """The user's own regular expressions for communication kernels."""
+    window: Bounds | None = None
+    """Only this counts, ns on the session's own clock; an end that is None is that of the trace."""
+    step: str | None = None
+    """Only the step of this label or number counts, each rank's own."""
+    nvtx: str | None = None
+    """Only the NVTX range ``NAME`` or ``NAME/INDEX`` counts, each rank's own."""
 
     def key(self) -> str:
         """Tells summaries of different options apart."""
@@ -87,6 +97,14 @@ class Steps(Stored):
     end: Int64 = field(default_factory=_none)
     figures: Int64 = field(default_factory=_flat)
     """``STEP_FIGURES``, shape (steps, figures)."""
+    has_warm_up: bool = True
+    """Whether the first is the process's first one, which is warm-up."""
+
+    @property
+    def steady(self) -> Int64:
+        """Times without the warm-up; all of them where there is only one."""
+        times = self.end - self.start
+        return times[1:] if self.has_warm_up and len(times) > 1 else times
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +164,8 @@ class ProcessSummary(Stored):
     pace: Pace = field(default_factory=Pace, metadata={"one": True})
     stats: tuple[NameStats, ...] = ()
     """One per family of the options, in their order."""
+    window: tuple[int, int] | None = None
+    """What counts of the session; None for everything."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -111,7 +111,7 @@ def _split(member: Member, device: int) -> dict[str, int]:
 
 
 def _span(member: Member) -> int:
-    return member.report.base[1] - member.report.base[0]
+    return member.base[1] - member.base[0]
 
 
 def total_table(fleet: Fleet, ask: Ask) -> Table:

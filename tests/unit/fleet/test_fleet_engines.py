@@ -15,7 +15,7 @@ from unit.fleet.fleet_reports import US, Run
 
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet import engine, mapping, store
-from nsys_tui.fleet.mapping import Opening, map_report
+from nsys_tui.fleet.mapping import Opening, Task, map_report
 from nsys_tui.fleet.run import run_fleet
 from nsys_tui.fleet.summary import Failure, Options, ReportSummary
 from nsys_tui.fleet.table_parts import Ask
@@ -81,7 +81,7 @@ def test_no_scheduler_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="needs dask: pip install 'nsys-tui[cluster]'")
     run = engine.dask_cluster("tcp://127.0.0.1:1")
     with pytest.raises(UsageError, match="no Dask scheduler at"):
-        list(run(["x"], Options(), Opening()))
+        list(run([Task("x", Options())], Opening()))
 
 
 def test_a_scheduler_without_workers_is_not_waited_for_forever(
@@ -94,7 +94,7 @@ def test_a_scheduler_without_workers_is_not_waited_for_forever(
     with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster:
         run = engine.dask_cluster(cluster.scheduler_address)
         with pytest.raises(UsageError, match="has no workers"):
-            list(run(["x"], Options(), Opening()))
+            list(run([Task("x", Options())], Opening()))
 
 
 def test_without_dask_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,13 +190,14 @@ def test_workers_start_where_stderr_is_no_file(paths: list[Path]) -> None:
     code = (
         "import io, sys\n"
         "from nsys_tui.fleet.engine import local_pool\n"
-        "from nsys_tui.fleet.mapping import Opening\n"
+        "from nsys_tui.fleet.mapping import Opening, Task\n"
         "from nsys_tui.fleet.summary import Options\n"
         "class Screen(io.StringIO):\n"
         "    def fileno(self):\n"
         "        return -1\n"
         "sys.stderr = Screen()\n"
-        "found = list(local_pool(2)(sys.argv[1:], Options(), Opening(use_cache=False)))\n"
+        "tasks = [Task(path, Options()) for path in sys.argv[1:]]\n"
+        "found = list(local_pool(2)(tasks, Opening(use_cache=False)))\n"
         "print(sorted(type(result).__name__ for _, result in found))\n"
     )
     command = [sys.executable, "-c", code, *map(str, paths[:2])]
@@ -240,10 +241,10 @@ def test_the_largest_reports_are_read_first(tmp_path: Path) -> None:
     asked: list[str] = []
 
     def recording(
-        given: Sequence[str], options: Options, opening: Opening
+        given: Sequence[Task], opening: Opening
     ) -> Iterator[tuple[str, ReportSummary | Failure]]:
-        asked.extend(given)
-        yield from engine.here(given, options, opening)
+        asked.extend(task.path for task in given)
+        yield from engine.here(given, opening)
 
     with pytest.raises(Exception, match="none of the reports can be read"):
         run_fleet([tmp_path / name for name in sizes], engine=recording)

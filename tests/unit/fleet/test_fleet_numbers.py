@@ -95,7 +95,7 @@ def test_merged_statistics_equal_those_of_all_values(ranks: list[list[tuple[str,
     for row, name in enumerate(found.names):
         values = np.array(together[name], np.int64)
         assert found.count[row] == len(values)
-        assert found.total[row] == values.sum()
+        assert found.inside[row] == values.sum()
         assert (found.least[row], found.most[row]) == (values.min(), values.max())
         deviation = values.std(ddof=1) if len(values) > 1 else 0.0
         assert found.std[row] == pytest.approx(deviation, rel=1e-6, abs=1e-3)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.fleet.steps import fleet_steps, steady
+from nsys_tui.fleet.steps import fleet_steps
 from nsys_tui.fleet.summary import SPLIT
 from nsys_tui.model.categories import Category
 from nsys_tui.render.cells import category_ink, style
@@ -47,7 +47,7 @@ def rank_columns(fleet: Fleet, rows: list[RankRow]) -> tuple[TableColumn, ...]:
     found = fleet_steps(fleet)
     wins: dict[int, int] = {}
     if found is not None:
-        for row in found.slowest[1:].tolist():
+        for row in found.slowest_steady.tolist():
             wins[found.ranks[row]] = wins.get(found.ranks[row], 0) + 1
 
     def share(header: str, figure: str, category: Category | None = None) -> TableColumn:
@@ -88,7 +88,7 @@ def _shares(fleet: Fleet, rows: list[RankRow], figure: str) -> Float64:
     found = np.full(len(rows), np.nan)
     for number, row in enumerate(rows):
         member = fleet.members[row.member]
-        base = member.report.base[1] - member.report.base[0]
+        base = member.base[1] - member.base[0]
         if row.device is not None and base:
             found[number] = 100 * member.process.splits[row.device, place] / base
     return found
@@ -96,4 +96,4 @@ def _shares(fleet: Fleet, rows: list[RankRow], figure: str) -> Float64:
 
 def _median_step(member: Member) -> float:
     steps = member.process.steps
-    return float(np.median(steady(steps.end - steps.start))) if len(steps.labels) else np.nan
+    return float(np.median(steps.steady)) if len(steps.labels) else np.nan
