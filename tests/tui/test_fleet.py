@@ -7,9 +7,11 @@ from tui.frames import FANCY, rows, running, settled, text
 from unit.fleet.fleet_reports import US, Run, both_in_one
 
 from nsys_tui.errors import CancelledError
+from nsys_tui.ui.screens.fleet import reading
 from nsys_tui.ui.screens.fleet import screen as fleet_screen
 from nsys_tui.ui.screens.fleet.heat import HeatPane
 from nsys_tui.ui.screens.fleet.screen import FleetScreen
+from nsys_tui.ui.session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -155,3 +157,59 @@ async def test_when_no_report_can_be_read_the_error_stays(tmp_path: Path) -> Non
         await settled(pilot)
         assert "could not be read" in text(pilot)
         assert pilot.app.error is not None  # type: ignore[attr-defined]
+
+
+async def test_ranks_appear_as_their_reports_are_read(
+    ranks: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "PAUSE", 0.0)
+    monkeypatch.setattr(reading, "SHARE", 0)
+    real, seen = FleetScreen._show_partial, []
+
+    def seeing(self: FleetScreen, token: object, found: reading.Shown, done: int) -> None:
+        real(self, token, found, done)
+        seen.append((done, [m.rank for m in found.fleet.members], self.table.note))
+
+    monkeypatch.setattr(FleetScreen, "_show_partial", seeing)
+    async with running(*ranks, size=(120, 30)) as pilot:
+        await pilot.press("f7")
+        await settled(pilot)
+        assert [(done, len(found)) for done, found, _ in seen] == [(1, 1), (2, 2), (3, 3)]
+        assert seen[1][2] == "2 of 4 reports read, Esc stops"
+        assert "Ranks 4 shown / 4" in text(pilot)
+        assert "reports read" not in text(pilot)
+
+
+async def test_the_cursor_stays_on_its_rank_while_others_come(ranks: list[Path]) -> None:
+    async with running(*ranks[1:], size=(120, 30)) as pilot:
+        app: Any = pilot.app
+        await pilot.press("f7")
+        await settled(pilot)
+        await pilot.press("down")
+        assert ">    2 node1" in text(pilot)
+        app.sessions.append(Session(ranks[0]))
+        app.sync()
+        await settled(pilot)
+        assert "Ranks 4 shown / 4" in text(pilot)
+        assert ">    2 node1" in text(pilot)
+
+
+async def test_a_part_of_every_rank(ranks: list[Path]) -> None:
+    async with running(*ranks, size=(120, 30)) as pilot:
+        await pilot.press("f7")
+        await settled(pilot)
+        screen: Any = pilot.app.screen
+        for typed, bases in (
+            ("1ms/2ms", [(US * (1000 - begun), US * (2000 - begun)) for begun in (0, 200, 0, 350)]),
+            ("step 3", [(US * (3000 - begun), US * (4000 - begun)) for begun in (0, 200, 0, 350)]),
+        ):
+            await pilot.press("w", "ctrl+u", *typed, "enter")
+            await settled(pilot)
+            assert [m.base for m in screen.fleet.members] == bases
+            assert f"only {typed}" in text(pilot)
+        await pilot.press("w", "ctrl+u", *"nonsense", "enter")
+        await settled(pilot)
+        assert "not a part" in text(pilot)
+        await pilot.press("ctrl+u", *"all", "enter")
+        await settled(pilot)
+        assert "only" not in text(pilot)

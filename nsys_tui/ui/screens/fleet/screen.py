@@ -14,10 +14,11 @@ from nsys_tui.fleet.run import run_fleet
 from nsys_tui.fleet.summary import Options
 from nsys_tui.names import visible
 from nsys_tui.state import Window
+from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.screens.base import ReportScreen
-from nsys_tui.ui.screens.fleet.columns import RankRow, rank_columns, rank_rows
 from nsys_tui.ui.screens.fleet.heat import HeatPane
+from nsys_tui.ui.screens.fleet.reading import EXAMPLES, Cut, Partial, Shown, parse_cut, shown
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE
 from nsys_tui.ui.widgets.table.table import VirtualTable
@@ -30,14 +31,13 @@ if TYPE_CHECKING:
     from nsys_tui.fleet.maps import HeatMap
     from nsys_tui.model.progress import Progress
     from nsys_tui.state import ViewState
-    from nsys_tui.ui.widgets.table.columns import TableColumn
+    from nsys_tui.ui.screens.fleet.columns import RankRow
     from nsys_tui.ui.widgets.table.grid import Grid
-
-    Found = tuple[Fleet, list[RankRow], tuple[TableColumn, ...]]
 
 ACTIONS: tuple[Action, ...] = (
     Action("fleet.map", ("m",), "map", "next heat map: busy, communication, overlap, memory", 1),
     Action("fleet.map_back", ("M",), "map", "the heat map before"),
+    Action("fleet.part", ("w",), "part", "only a window, a step or a range of every rank", 2),
     *TABLE,
 )
 BINS: Final = 500
@@ -70,6 +70,9 @@ class FleetScreen(ReportScreen):
         """What is shown, or being read."""
         self._rows: list[RankRow] = []
         self._cancelled = False
+        self._cut = Cut()
+        self._reading: object | None = None
+        """What is being read: results of anything else come too late."""
 
     def body(self) -> Iterable[Any]:
         """Ranks above, time below."""
@@ -118,48 +121,81 @@ class FleetScreen(ReportScreen):
         workers = workers if len(paths) > FEW else 1
         config = self.app.config
         nsys = None if config.nsys.path == "auto" else config.nsys.path
-        options = Options(patterns=config.analysis.communication)
-        opening = Opening(nsys, self.app.use_cache)
+        options = self._cut.of(Options(patterns=config.analysis.communication))
+        opening, window = Opening(nsys, self.app.use_cache), self._cut.window
+        reading = self._reading = object()
 
-        def work(progress: Progress) -> Found | None:
+        def show(found: Shown, done: int) -> None:
+            self.app.call_from_thread(self._show_partial, reading, found, done)
+
+        def work(progress: Progress) -> Shown | None:
+            partial = Partial([str(path) for path in paths], options, show)
+
             def told(path: str, result: Result, done: int, total: int) -> None:
-                del path, result
                 progress("reading reports of the fleet", done, total)
+                if window is None:
+                    partial.take(path, result)
 
             try:
-                fleet = run_fleet(paths, options, workers=workers, opening=opening, told=told)
+                return shown(
+                    run_fleet(
+                        paths, options, workers=workers, opening=opening, window=window, told=told
+                    )
+                )
             except CancelledError:
                 return None
             except Exception:
                 self.app.call_from_thread(self._say_failed)
                 raise
-            rows = rank_rows(fleet)
-            return fleet, rows, rank_columns(fleet, rows)
 
         self.table.note = f"reading {len(paths)} reports ..." if len(paths) > 1 else "reading ..."
         self.table.redraw_heading()
         self.compute_telling("fleet", work, self._show)
 
+    def _show_partial(self, reading: object, found: Shown, done: int) -> None:
+        """The ranks known so far."""
+        if reading is not self._reading or not self.is_current:
+            return
+        self._take(found, f"{done} of {len(self._paths)} reports read, Esc stops")
+        self._show_map()
+
     def _say_failed(self) -> None:
         self.table.note, self.table.empty = "", "could not be read: see the error below"
         self.table.show_rows((), 0)
 
-    def _show(self, found: Found | None) -> None:
+    def _show(self, found: Shown | None) -> None:
+        self._reading = None
         if found is None:
             self._cancelled = True
             self.table.note = "cancelled: coming back here reads on"
             self.table.redraw_heading()
             return
-        fleet, self._rows, columns = found
-        self.fleet = fleet
-        self.table.note = f"{len(fleet.failures)} skipped" if fleet.failures else ""
-        self.table.empty = "no rank in these reports"
-        self.table.show_rows(columns, len(self._rows), row=self._front())
+        fleet = found.fleet
+        skipped = f"{len(fleet.failures)} skipped" if fleet.failures else ""
+        only = f"only {visible(self._cut.text)}" if self._cut.text else ""
+        self._take(found, "  ".join(filter(None, (only, skipped))))
         lines = [f"skipped: {visible(f.path)}: {f.reason.splitlines()[0]}" for f in fleet.failures]
         self.query_one("#notes", LinePane).show([[(line, 0)] for line in (*lines, *fleet.notes)])
         if fleet.failures:
             self.app.say(f"{len(fleet.failures)} of {len(self._paths)} reports skipped: see notes")
         self._show_map()
+
+    def _take(self, found: Shown, note: str) -> None:
+        """Another table; the cursor stays on its rank, or goes to the report in front."""
+        here = self._identity(self.table.row)
+        self.fleet, self._rows = found.fleet, found.rows
+        self.table.note, self.table.empty = note, "no rank in these reports"
+        places = {self._identity(row): row for row in range(len(self._rows))}
+        row = self._front() if here is None else places.get(here)
+        self.table.show_rows(found.columns, len(self._rows), row=row)
+
+    def _identity(self, row: int | None) -> tuple[str, int, int | None] | None:
+        """What a row of the table is about, whatever its place."""
+        if self.fleet is None or row is None or row >= len(self._rows):
+            return None
+        wanted = self._rows[row]
+        member = self.fleet.members[wanted.member]
+        return member.path, member.process.process, wanted.device
 
     def _front(self) -> int | None:
         """The first row of the report in front."""
@@ -242,6 +278,16 @@ class FleetScreen(ReportScreen):
         screen = "timeline" if self.app.handler("view.timeline") else "overview"
         self.app.show(screen, **changes)
         self.app.say(f"rank {member.rank}: F7 goes back to the fleet")
+
+    def action_fleet_part(self) -> None:
+        """Asks which part of the ranks counts."""
+
+        def done(text: str | None) -> None:
+            if text is not None:
+                self._cut = parse_cut(text)
+                self._read(self._paths)
+
+        self.app.push_screen(Prompt("Only this part", EXAMPLES, self._cut.text, parse_cut), done)
 
     # Maps -------------------------------------------------------------------------------------
 
