@@ -52,6 +52,11 @@ class DeviceMemory:
         return np.append(0, self.used)[place]
 
 
+def recorded_memory(report: Report) -> list[DeviceMemory]:
+    """GPU memory of each GPU; none where it was not recorded."""
+    return device_memory(report) if report.can(Capability.GPU_MEMORY) else []
+
+
 def device_memory(report: Report) -> list[DeviceMemory]:
     """GPU memory in use over time, for each device with recorded allocations.
 

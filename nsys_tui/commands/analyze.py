@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.rules.findings import RULES, gravest, ranked
     from nsys_tui.analysis.rules.register import Case, parse_rule
     from nsys_tui.analysis.rules.severity import Severity
-    from nsys_tui.commands.sections import sections_text
+    from nsys_tui.text.sections import sections_text
 
     if arguments.help_rules:
         sys.stdout.write(rules_help())

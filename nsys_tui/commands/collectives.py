@@ -152,7 +152,7 @@ def print_collectives(
 ) -> None:
     """Prints tables, or everything as JSON."""
     from nsys_tui.analysis.nccl.tables import TABLES
-    from nsys_tui.commands.sections import sections_text
+    from nsys_tui.text.sections import sections_text
     from nsys_tui.text.tables import chunks
 
     if fmt == "json":

@@ -336,8 +336,8 @@ def _print_json(fleet: Fleet, wanted: list[str], ask: Ask) -> None:
 
 def _print_text(arguments: argparse.Namespace, fleet: Fleet, wanted: list[str], ask: Ask) -> None:
     from nsys_tui.commands.destinations import speaks_unicode, write
-    from nsys_tui.commands.sections import sections_text
     from nsys_tui.fleet.heat_text import heat_text
+    from nsys_tui.text.sections import sections_text
 
     for place, name in enumerate(wanted):
         if name == "heat":

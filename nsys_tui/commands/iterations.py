@@ -51,7 +51,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the iterations of one report."""
     from nsys_tui.analysis.iterations.table import iteration_table
-    from nsys_tui.commands.sections import sections_text
+    from nsys_tui.text.sections import sections_text
 
     report = open_from(arguments)
     table = iteration_table(report, arguments.iteration, scope_from(arguments, report))

@@ -234,8 +234,8 @@ def _print_json(
 def _print_tables(
     arguments: argparse.Namespace, result: LogResult, hangs: HangReport, bounds: Sequence[int]
 ) -> None:
-    from nsys_tui.commands.sections import sections_text
     from nsys_tui.logs.tables import SUMMARY, make_table
+    from nsys_tui.text.sections import sections_text
     from nsys_tui.text.tables import chunks
 
     fmt = arguments.format

@@ -60,9 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the stalls of one report."""
     from nsys_tui.analysis.stalls.gaps import stalls
     from nsys_tui.analysis.stalls.rows import stall_groups, stall_rows
-    from nsys_tui.commands.sections import sections_text
     from nsys_tui.errors import NoDataError
     from nsys_tui.model.capabilities import Capability
+    from nsys_tui.text.sections import sections_text
 
     threshold = units.parse_duration(arguments.threshold)
     report = open_from(arguments)

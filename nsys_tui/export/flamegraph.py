@@ -13,6 +13,7 @@ import numpy as np
 from nsys_tui.units import format_count, format_duration
 
 if TYPE_CHECKING:
+    from nsys_tui.model.events import Int64
     from nsys_tui.model.tree import WeightedTree
 
 Paint: TypeAlias = Callable[[int], tuple[str, str]]
@@ -94,9 +95,13 @@ document.getElementById('search').addEventListener('click', search);
 
 
 def flame_graph(
-    tree: WeightedTree, title: str, notes: tuple[str, ...] = (), paint: Paint | None = None
+    tree: WeightedTree,
+    title: str,
+    notes: tuple[str, ...] = (),
+    paint: Paint | None = None,
+    order: Int64 | None = None,
 ) -> str:
-    """Draws folded stacks as an SVG document, widest child first, the root at the top.
+    """Draws folded stacks as an SVG document, the root at the top.
 
     Args:
         tree: the stacks.
@@ -104,8 +109,9 @@ def flame_graph(
         notes: sentences below the heading.
         paint: colour of each node and a remark for its tooltip; by default the colour depends on
             the frame's name.
+        order: key by which siblings stand side by side; by default the widest comes first.
     """
-    layout = _Layout(tree, paint)
+    layout = _Layout(tree, paint, order)
     height = _TOP + ROW * (layout.depth + 1) + 2 * _MARGIN + ROW * (len(notes) + 1)
     hidden = (f"{layout.hidden} frames narrower than {_SMALLEST} px are not drawn",)
     below = _TOP + ROW * (layout.depth + 1) + ROW
@@ -132,15 +138,16 @@ def flame_graph(
 
 
 class _Layout:
-    """Frames from the root down, each below its parent; children widest first."""
+    """Frames from the root down, each below its parent."""
 
-    def __init__(self, tree: WeightedTree, paint: Paint | None) -> None:
+    def __init__(self, tree: WeightedTree, paint: Paint | None, order: Int64 | None) -> None:
         self._paint = paint
         self.frames: list[str] = []
         self.hidden = 0
         self.depth = 0
         self._tree = tree
         self._weight = tree.weight
+        self._key = -tree.weight if order is None else order
         self._total = int(self._weight[0])
         if self._total > 0:
             self._draw()
@@ -153,7 +160,7 @@ class _Layout:
             self.frames.append(self._frame(node, before, depth))
             self.depth = max(self.depth, depth)
             children = self._tree.trie.children_of(node)
-            children = children[np.argsort(-self._weight[children], kind="stable")]
+            children = children[np.argsort(self._key[children], kind="stable")]
             for child in children.tolist():
                 if self._weight[child] < smallest:
                     self.hidden += 1

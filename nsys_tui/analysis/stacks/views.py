@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.model.tree import ROOT, TrieBuilder, WeightedTree
+from nsys_tui.model.tree import ROOT, Trie, TrieBuilder, WeightedTree
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.model.events import Int64
-    from nsys_tui.model.tree import Trie
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,3 +174,26 @@ def first_seen(tree: WeightedTree, node: Int64, times: Int64) -> Int64:
     for level in reversed(tree.trie.levels[1:]):
         np.minimum.at(first, tree.trie.parent[level], first[level])
     return first
+
+
+def under(tree: WeightedTree, node: int) -> tuple[WeightedTree, NDArray[np.intp]]:
+    """The stacks through one node, with the frames above it.
+
+    Returns:
+        the tree, and the node of ``tree`` that each of its nodes was.
+    """
+    trie = tree.trie
+    inside = np.zeros(len(trie), bool)
+    inside[node] = True
+    for level in trie.levels[int(trie.depth[node]) + 1 :]:
+        inside[level] = inside[trie.parent[level]]
+    above = node
+    while above > ROOT:
+        above = int(trie.parent[above])
+        inside[above] = True
+    kept = np.flatnonzero(inside)
+    number = np.cumsum(inside) - 1
+    parent = np.where(trie.parent[kept] < 0, -1, number[trie.parent[kept]]).astype(np.int32)
+    own = trie.depth[kept] >= trie.depth[node]
+    weight, count = tree.self_weight[kept] * own, tree.self_count[kept] * own
+    return WeightedTree(Trie(parent, trie.label[kept], trie.labels), weight, count, tree.unit), kept

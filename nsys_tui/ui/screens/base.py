@@ -7,7 +7,7 @@ when it comes back, so a hidden screen costs nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from textual.binding import Binding
 from textual.containers import Container
@@ -29,7 +29,7 @@ from nsys_tui.ui.widgets.chrome import KeyLine, StatusLine, TabLine, TitleLine
 from nsys_tui.ui.working import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from textual import events
     from textual.app import ComposeResult
@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
     from nsys_tui.state import ViewState
     from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.saving import Writer
     from nsys_tui.ui.session import Session
+    from nsys_tui.ui.widgets.icicle import IciclePane
+    from nsys_tui.ui.widgets.table.grid import Grid
 
 T = TypeVar("T")
 
@@ -139,6 +142,33 @@ class ReportScreen(Screen[None], inherit_bindings=False):
 
     def restore(self, view: Any) -> None:
         """Takes up what ``view`` gave, after going back."""
+
+    @property
+    def exported(self) -> Grid | IciclePane | None:
+        """What is written where the pane in focus cannot be: the first table or picture seen."""
+        # By name: the first screen has none of them, and need not wait for their modules.
+        panes = cast("Iterable[Any]", self.query("VirtualTable, VirtualTree, IciclePane"))
+        return next((pane for pane in panes if pane.size.height and pane.display), None)
+
+    def action_export_view(self) -> None:
+        """Asks for a file name and writes what is shown."""
+        if (pane := self.exported) is not None:
+            pane.action_export_view()
+
+    @property
+    def can_export(self) -> bool:
+        """Whether there is anything to write."""
+        return self.exported is not None and bool(self.exported.check_action("export_view", ()))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What would do nothing is off."""
+        if action == "export_view":
+            return self.can_export
+        return super().check_action(action, parameters)
+
+    def writers(self) -> Mapping[str, Writer]:
+        """What a file of some suffix holds instead of the table in focus."""
+        return {}
 
     def compose(self) -> ComposeResult:
         """Builds the frame around the body."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from rich.segment import Segment
@@ -12,6 +13,7 @@ from textual.strip import Strip
 from nsys_tui.model.tree import ROOT
 from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.render.icicle import Drawn, Icicle, draw_icicle, lay_out
+from nsys_tui.ui.saving import Saving, save
 from nsys_tui.ui.widgets.frame import Framed
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.events import Int64
     from nsys_tui.model.tree import WeightedTree
     from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.screens.base import ReportScreen
 
 
 class IciclePane(Framed, can_focus=True):
@@ -163,6 +166,18 @@ class IciclePane(Framed, can_focus=True):
     def action_nav_open(self) -> None:
         """Zooms to the selected frame."""
         self.zoom(self.selected)
+
+    def action_export_view(self) -> None:
+        """Writes the picture, or its stacks as text."""
+        screen = cast("ReportScreen", self.screen)
+        name = f"{Path(screen.session.name).stem}.{screen.SCREEN}.svg"
+        save(self.app, Saving("Write the flame graph", name, screen.writers()))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There may be nothing to write."""
+        if action == "export_view":
+            return self.stacks is not None and int(self.stacks.weight[ROOT]) > 0
+        return super().check_action(action, parameters)
 
     def on_click(self, event: events.Click) -> None:
         """A click selects, a double click zooms."""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.compare.stats import Verdict
+from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import Ink, style
 from nsys_tui.text.compare import count_text
-from nsys_tui.ui.widgets.table.columns import Drawn, numbers, strings
+from nsys_tui.ui.widgets.table.columns import Drawn, durations, numbers, strings
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -97,10 +98,10 @@ def row_columns(rows: Sequence[Row], width: int) -> tuple[TableColumn, ...]:
         return verdict_ink(rows[place])
 
     columns: list[TableColumn] = [
-        numbers("delta", 8, deltas, signed, ink=ink),
-        numbers("%", 6, changes, change_text),
-        numbers("A", 7, firsts, compact),
-        numbers("B", 7, seconds, compact),
+        durations("delta", 8, deltas, signed, ink=ink),
+        numbers("%", 6, changes, change_text, unit=Unit.TEXT),
+        durations("A", 7, firsts, compact),
+        durations("B", 7, seconds, compact),
         strings("calls", 6, [often(row) for row in rows], right=True),
         strings("verdict", 7, [verdict_word(row) for row in rows], ink=ink),
         strings("name", 20, [row.name for row in rows], grow=True),
@@ -135,7 +136,7 @@ def finding_columns(changes: Sequence[FindingChange]) -> tuple[TableColumn, ...]
     return (
         strings("status", 7, [change.status for change in changes], ink=ink),
         strings("sev", 6, [change.known.severity for change in changes]),
-        numbers("saves", 8, saved, signed),
+        durations("saves", 8, saved, signed),
         strings("rule", 20, [change.rule for change in changes], extra=True),
         strings("finding", 30, [change.known.title for change in changes], grow=True),
     )

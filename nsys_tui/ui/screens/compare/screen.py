@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from nsys_tui.analysis.compare.stacks import DifferentialStacks, differential_stacks
 from nsys_tui.errors import NoDataError, UsageError
-from nsys_tui.text.compare import as_markdown
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import selection_of
@@ -16,6 +15,7 @@ from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.compare.core import GROUPS, CompareCore
+from nsys_tui.ui.screens.compare.files import comparison_writers, flame_writers
 from nsys_tui.ui.screens.compare.flame import DifferenceIcicle
 from nsys_tui.ui.screens.compare.pair import Part
 from nsys_tui.ui.screens.compare.parts import PARTS, others, parts, typed_part
@@ -24,8 +24,9 @@ from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
 from nsys_tui.units import parse_percent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from nsys_tui.ui.saving import Writer
     from nsys_tui.ui.session import Session
 
 
@@ -271,26 +272,15 @@ class CompareScreen(CompareCore):
         self.remove_class("-flame")
         self.table.focus()
 
-    def action_export_view(self) -> None:
-        """Writes the comparison as Markdown."""
+    def writers(self) -> Mapping[str, Writer]:
+        """What ``nsys-tui compare`` prints; of the flame graph its picture and stacks."""
         result = self.result
         if result is None:
-            return
-        text = as_markdown(result.found)
-
-        def write(name: str) -> None:
-            try:
-                with Path(name).expanduser().open("x", encoding="utf-8") as file:
-                    file.write(text)
-            except OSError as error:
-                raise UsageError(f"cannot write {name}: {error.strerror}") from error
-
-        def done(name: str | None) -> None:
-            if name:
-                self.app.say(f"written: {Path(name).expanduser().absolute()}")
-
-        prompt = Prompt("Export as Markdown", "a file that does not exist yet", "compare.md", write)
-        self.app.push_screen(prompt, done)
+            return {}
+        difference = self.query_one(DifferenceIcicle).difference
+        if self.has_class("-flame") and difference is not None:
+            return flame_writers(difference, f"{result.found.a.label} and {result.found.b.label}")
+        return comparison_writers(result.found)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What works depends on what there is and what has the focus."""
@@ -312,7 +302,6 @@ class CompareScreen(CompareCore):
             "compare_step_previous": lambda: self._lower_shown,
             "nav_open": lambda: isinstance(self.focused, TimelineCanvas),
             "nav_escape": self._can_leave,
-            "export_view": lambda: self.result is not None,
         }
         test = tests.get(action)
         return test is None or test()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.events_table import NO_CORRELATION
+from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.ui.times import moment_text
 from nsys_tui.ui.widgets.table.columns import Numbers, Texts
@@ -44,6 +45,7 @@ def event_columns(table: EventsTable, display: Display) -> tuple[TableColumn, ..
             values=lambda: table.column(_starts),
             at=lambda row: start_of(table, row),
             write=moment,
+            unit=Unit.NS,
         ),
         Numbers(
             header="duration",
@@ -51,6 +53,7 @@ def event_columns(table: EventsTable, display: Display) -> tuple[TableColumn, ..
             values=lambda: table.column(_durations),
             at=lambda row: duration_of(table, row),
             write=duration,
+            unit=Unit.NS,
         ),
         _texts("kind", 8, table.kinds),
         _texts("where", 17, table.places),
@@ -59,7 +62,8 @@ def event_columns(table: EventsTable, display: Display) -> tuple[TableColumn, ..
             width=11,
             values=table.correlations,
             at=table.correlation,
-            write=lambda number: "-" if number == NO_CORRELATION else str(number),
+            write=str,
+            absent=NO_CORRELATION,
             extra=True,
         ),
         Texts(

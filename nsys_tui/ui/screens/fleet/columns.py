@@ -11,7 +11,7 @@ from nsys_tui.fleet.steps import fleet_steps
 from nsys_tui.fleet.summary import SPLIT
 from nsys_tui.model.categories import Category
 from nsys_tui.render.cells import category_ink, style
-from nsys_tui.ui.widgets.table.columns import counts, numbers, strings
+from nsys_tui.ui.widgets.table.columns import counts, durations, numbers, strings
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def rank_columns(fleet: Fleet, rows: list[RankRow]) -> tuple[TableColumn, ...]:
     def share(header: str, figure: str, category: Category | None = None) -> TableColumn:
         ink = style(category_ink(category)) if category is not None else 0
         values = _shares(fleet, rows, figure)
-        return numbers(header, 5, values, "{:.1f}".format, ink=lambda _: ink)
+        return numbers(header, 5, values, "{:.1f}".format, decimals=1, ink=lambda _: ink)
 
     return (
         numbers("rank", 5, np.array([m.rank for m in members], np.int64), str),
@@ -65,11 +65,11 @@ def rank_columns(fleet: Fleet, rows: list[RankRow]) -> tuple[TableColumn, ...]:
         share("expo%", "exposed_comm", Category.COMM),
         share("over%", "compute_comm_overlap"),
         share("mem%", "memory", Category.MEMORY),
-        numbers("step med", 8, np.array([_median_step(m) for m in members]), _duration),
+        durations("step med", 8, np.array([_median_step(m) for m in members]), _duration),
         counts("slowest", 7, np.array([wins.get(m.rank, 0) for m in members], np.int64)),
         counts("last", 6, late.last[places]),
-        numbers("held up", 8, late.held_up[places], _duration),
-        numbers("waited", 8, late.waited[places], _duration),
+        durations("held up", 8, late.held_up[places], _duration),
+        durations("waited", 8, late.waited[places], _duration),
         strings("rank from", 9, [m.source for m in members], extra=True),
         strings("report", 12, [m.file for m in members], grow=True),
     )

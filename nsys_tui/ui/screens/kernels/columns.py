@@ -15,6 +15,7 @@ from nsys_tui.analysis.kernel_table import (
 )
 from nsys_tui.analysis.launches import launches
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.render.spark import sparkline
 from nsys_tui.ui.times import moment_text
@@ -23,6 +24,8 @@ from nsys_tui.ui.widgets.table.columns import (
     Numbers,
     Texts,
     Written,
+    counts,
+    durations,
     numbers,
     strings,
     texts,
@@ -62,19 +65,19 @@ def group_columns(
     """
 
     def time(header: str, values: NDArray[Any], **options: Any) -> Numbers:
-        return numbers(header, 8, values, duration, **options)
+        return durations(header, 8, values, duration, **options)
 
     inks = [style(category_ink(int(code))) for code in table.category]
     return (
-        numbers("%", 5, 100 * table.share, "{:.1f}".format),
+        numbers("%", 5, 100 * table.share, "{:.1f}".format, decimals=1),
         time("total", table.total),
         _calls(table),
-        time("avg", table.mean),
-        time("med", table.median, extra=True),
-        time("p99", table.p99),
+        time("avg", table.mean, decimals=1),
+        time("med", table.median, extra=True, decimals=1),
+        time("p99", table.p99, decimals=1),
         time("min", table.min, extra=True),
         time("max", table.max, extra=True),
-        time("stddev", table.std, extra=True),
+        time("stddev", table.std, extra=True, decimals=1),
         _when(table, glyphs, PARTS if wide else NARROW_WHEN, inks.__getitem__),
         strings("GPU", 5, [_devices(report, places) for places in table.devices], extra=True),
         strings("stream", 7, [_streams(report, places) for places in table.streams], extra=True),
@@ -102,7 +105,16 @@ def _calls(table: KernelTable) -> TableColumn:
         return f"{count:,}" + (f" +{more:,}" if more else "")
 
     header, width = ("calls +straddling", 17) if straddles else ("calls", 7)
-    return Numbers(header=header, width=width, values=lambda: table.count, at=pair, write=write)
+    also = (counts("straddling", width, table.straddling),) if straddles else ()
+    return Numbers(
+        header=header,
+        width=width,
+        values=lambda: table.count,
+        at=pair,
+        write=write,
+        unit=Unit.COUNT,
+        also=also,
+    )
 
 
 def _when(table: KernelTable, glyphs: Glyphs, width: int, ink: Callable[[int], int]) -> TableColumn:
@@ -162,6 +174,7 @@ def instance_columns(
             values=lambda: ops.start[rows],
             at=lambda i: int(ops.start[rows[i]]),
             write=started,
+            unit=Unit.NS,
         ),
         Numbers(
             header="duration",
@@ -169,6 +182,7 @@ def instance_columns(
             values=lambda: np.maximum(ops.end[rows] - ops.start[rows], 0),
             at=lambda i: max(int(ops.end[rows[i]] - ops.start[rows[i]]), 0),
             write=duration,
+            unit=Unit.NS,
         ),
         _coded("stream", 17, ops.stream, rows, streams),
         *_launch_columns(report, rows),
@@ -214,6 +228,7 @@ def _launch_columns(report: Report, rows: NDArray[np.intp]) -> list[TableColumn]
                 values=lambda: ops.bytes[rows],
                 at=lambda i: int(ops.bytes[rows[i]]),
                 write=format_bytes,
+                unit=Unit.BYTES,
             )
         )
     if report.loaded("api"):
@@ -224,6 +239,7 @@ def _launch_columns(report: Report, rows: NDArray[np.intp]) -> list[TableColumn]
                 values=lambda: _latency(report, rows),
                 at=lambda i: float(_latency(report, rows[i : i + 1])[0]),
                 write=duration,
+                unit=Unit.NS,
                 extra=True,
             )
         )

@@ -49,7 +49,8 @@ def _column(column: Column, values: Values, *, grow: bool) -> TableColumn:
     write = _WRITE.get(column.unit, lambda value: f"{value:,.{column.decimals}f}")
     array = _numbers(values)
     shown = [write(value) for value in array[:_MEASURED].tolist() if value == value]
-    return numbers(column.header, _widest(column.header, shown), array, write)
+    width = _widest(column.header, shown)
+    return numbers(column.header, width, array, write, unit=column.unit, decimals=column.decimals)
 
 
 def _numbers(values: Values) -> NDArray[Any]:

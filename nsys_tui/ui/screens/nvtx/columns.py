@@ -8,6 +8,7 @@ import numpy as np
 
 from nsys_tui.analysis.kernel_table import PARTS
 from nsys_tui.model.categories import Category
+from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.render.spark import sparkline
 from nsys_tui.ui.times import moment_text
@@ -16,6 +17,7 @@ from nsys_tui.ui.widgets.table.columns import (
     Numbers,
     Texts,
     counts,
+    durations,
     numbers,
     texts,
 )
@@ -45,7 +47,7 @@ def duration(ns: float) -> str:
 
 def percent(share: float) -> str:
     """A share of at most 6 cells."""
-    return f"{100 * share:.1f}%"
+    return f"{share:.1f}%"
 
 
 def tree_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableColumn, ...]:
@@ -76,14 +78,15 @@ def flat_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableCol
 def _figures(
     count: Int64, host: Int64, own: Int64, gpu: Int64, busy: Int64, share: NDArray[np.float64]
 ) -> tuple[TableColumn, ...]:
+    shares = 100 * share
     return (
         counts("count", 7, count),
-        numbers("total", 8, host, duration),
-        numbers("self", 8, own, duration),
-        numbers("GPU", 8, gpu, duration, extra=True),
-        numbers("GPU time", 8, busy, duration, extra=True),
-        numbers("GPU busy", 8, share, percent),
-        numbers("idle", 6, 1 - share, percent),
+        durations("total", 8, host, duration),
+        durations("self", 8, own, duration),
+        durations("GPU", 8, gpu, duration, extra=True),
+        durations("GPU time", 8, busy, duration, extra=True),
+        numbers("GPU busy", 8, shares, percent, unit=Unit.PERCENT, decimals=1),
+        numbers("idle", 6, 100 - shares, percent, unit=Unit.PERCENT, decimals=1),
     )
 
 
@@ -105,12 +108,12 @@ def kernel_columns(table: KernelTable) -> tuple[TableColumn, ...]:
     """GPU work under a range, by name."""
     inks = [style(category_ink(int(code))) for code in table.category]
     return (
-        numbers("%", 5, 100 * table.share, "{:.1f}".format),
-        numbers("total", 8, table.total, duration),
+        numbers("%", 5, 100 * table.share, "{:.1f}".format, decimals=1),
+        durations("total", 8, table.total, duration),
         counts("calls", 7, table.count),
         texts("name", 14, np.arange(len(table)), table.labels, grow=True, ink=inks.__getitem__),
-        numbers("avg", 8, table.mean, duration, extra=True),
-        numbers("p99", 8, table.p99, duration, extra=True),
+        durations("avg", 8, table.mean, duration, extra=True, decimals=1),
+        durations("p99", 8, table.p99, duration, extra=True, decimals=1),
     )
 
 
@@ -140,6 +143,7 @@ def range_columns(
             values=lambda: ranges.start[rows],
             at=lambda i: int(ranges.start[rows[i]]),
             write=started,
+            unit=Unit.NS,
         ),
         Numbers(
             header="duration",
@@ -147,6 +151,7 @@ def range_columns(
             values=lambda: ranges.duration[rows],
             at=lambda i: max(int(ranges.end[rows[i]] - ranges.start[rows[i]]), 0),
             write=lasted,
+            unit=Unit.NS,
         ),
         Texts(
             header="thread",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.containers import Horizontal
@@ -266,6 +267,24 @@ class OverviewScreen(ReportScreen):
         """One list or two, by the width; rows of the trace by the height."""
         self._show_tops()
         self._draw_trace()
+
+    def action_export_view(self) -> None:
+        """Writes what ``nsys-tui overview`` prints; csv holds the pane in focus, else the GPUs."""
+        from nsys_tui.ui.saving import Saving, save
+        from nsys_tui.ui.screens.overview.files import overview_writers
+
+        report, names = self.report, self.state.display.names
+        assert report is not None
+        pane = self.focused.id if self.focused is not None else None
+        section = pane if pane in ("kernels", "ranges") else "devices"
+        name = f"{Path(self.session.name).stem}.overview.md"
+        writers = overview_writers(report, names, section)
+        save(self.app, Saving("Write the overview", name, writers))
+
+    @property
+    def can_export(self) -> bool:
+        """Estimates are not written."""
+        return self.report is not None and self.session.finished
 
     def on_line_pane_chosen(self, message: LinePane.Chosen) -> None:
         """A kernel or range was chosen: its own screen, on it."""

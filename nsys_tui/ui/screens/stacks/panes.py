@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -17,18 +18,25 @@ from nsys_tui.analysis.stacks.folding import (
     gpu_stacks,
 )
 from nsys_tui.analysis.window import Scope
+from nsys_tui.export.flamegraph import flame_graph
+from nsys_tui.export.folded import as_json, folded_lines
+from nsys_tui.model.table import Unit
 from nsys_tui.model.tree import ROOT, WeightedTree
 from nsys_tui.render.cells import Ink, style
+from nsys_tui.ui.saving import text_writer
 from nsys_tui.ui.widgets.table.columns import counts, numbers, texts
 from nsys_tui.units import format_count, format_duration, format_share
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.stacks.views import View
     from nsys_tui.model.events import EventSet
     from nsys_tui.model.report import Report
     from nsys_tui.state import Window
+    from nsys_tui.ui.saving import Writer
     from nsys_tui.ui.widgets.icicle import IciclePane
     from nsys_tui.ui.widgets.lines import Line
     from nsys_tui.ui.widgets.table.columns import TableColumn
@@ -132,6 +140,30 @@ def arranged(report: Report, stacks: Stacks, options: Options) -> Shown:
     return Shown(stacks, tuple(views), tree, order)
 
 
+def picture_writers(shown: Shown, root: int, title: str) -> dict[str, Writer]:
+    """Writers of the stacks on the screen: a flame graph, folded stacks, and data.
+
+    Args:
+        shown: what is on the screen.
+        root: the frame that it is zoomed to.
+        title: heading of the flame graph.
+    """
+    tree, nodes = stack_views.under(shown.tree, root)
+    order = None if shown.order is None else shown.order[nodes]
+    notes, size = shown.stacks.notes, len(tree.trie)
+
+    def data() -> Iterator[str]:
+        yield json.dumps(as_json(tree, notes), indent=1) + "\n"
+
+    folded = text_writer(lambda: (f"{line}\n" for line in folded_lines(tree)), size)
+    return {
+        ".svg": text_writer(lambda: [flame_graph(tree, title, notes, order=order)], size),
+        ".folded": folded,
+        ".txt": folded,
+        ".json": text_writer(data, size),
+    }
+
+
 def amount(tree: WeightedTree, value: int) -> str:
     """A weight in the tree's unit."""
     return format_duration(value) if tree.unit == "ns" else f"{format_count(value)} samples"
@@ -194,10 +226,12 @@ def tree_columns(stacks: WeightedTree) -> tuple[TableColumn, ...]:
     trie, weight = stacks.trie, stacks.weight
     whole = max(int(weight[ROOT]), 1)
     written = format_duration if stacks.unit == "ns" else format_count
+    unit = Unit.NS if stacks.unit == "ns" else Unit.COUNT
+    shares = 100 * weight / whole
     return (
         texts("frame", 30, trie.label, trie.labels, grow=True),
-        numbers("total", 10, weight, written),
-        numbers("%", 6, weight, lambda value: format_share(value, whole)),
-        numbers("self", 10, stacks.self_weight, written),
+        numbers("total", 10, weight, written, unit=unit),
+        numbers("%", 6, shares, lambda share: format_share(share, 100), decimals=2),
+        numbers("self", 10, stacks.self_weight, written, unit=unit),
         counts("count", 9, stacks.count),
     )

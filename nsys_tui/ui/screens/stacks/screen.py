@@ -30,6 +30,7 @@ from nsys_tui.ui.screens.stacks.panes import (
     fold,
     frame_facts,
     neighbours,
+    picture_writers,
     tree_columns,
 )
 from nsys_tui.ui.widgets.icicle import IciclePane
@@ -38,11 +39,12 @@ from nsys_tui.ui.widgets.tree.tree import VirtualTree
 from nsys_tui.units import format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from nsys_tui.state import ViewState
+    from nsys_tui.ui.saving import Writer
     from nsys_tui.ui.widgets.lines import Line
 
 ACTIONS: tuple[Action, ...] = (
@@ -390,6 +392,14 @@ class StacksScreen(ReportScreen):
         if pane.stacks is not None:
             path = ";".join(folded_frame(f) for f in pane.stacks.trie.path(pane.selected)) or "all"
             self.app.copy(f"{path} {int(pane.stacks.weight[pane.selected])}", "1 folded stack")
+
+    def writers(self) -> Mapping[str, Writer]:
+        """The flame graph as it is on the screen; the tree has its own rows."""
+        pane = self.query_one("#icicle", IciclePane)
+        if self.shown is None or not isinstance(self.focused, IciclePane):
+            return {}
+        title = f"{self.session.name}: {SOURCES[self.options.source]}"
+        return picture_writers(self.shown, pane.root, title)
 
     def action_stacks_timeline(self) -> None:
         """Shows the longest event of the selected frame on the timeline."""

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.stalls.rows import HEAD, TAIL
+from nsys_tui.model.table import Unit
 from nsys_tui.names import cell_len
 from nsys_tui.render.cells import Emphasis, style
 from nsys_tui.ui.times import moment_text
-from nsys_tui.ui.widgets.table.columns import counts, numbers, strings, texts
+from nsys_tui.ui.widgets.table.columns import counts, durations, numbers, strings, texts
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -81,11 +82,12 @@ def gap_columns(
             table.severity,
             SEVERITIES.__getitem__,
             right=False,
+            unit=Unit.TEXT,
             ink=lambda row: BOLD if table.severity[row] == len(SEVERITIES) - 1 else 0,
         ),
         texts("gpu", max(map(len, ("gpu", *gpus))), table.place, gpus),
-        numbers("start", max([6, *map(cell_len, starts)]), table.start, moment),
-        numbers("idle", 8, table.idle, duration),
+        durations("start", max([6, *map(cell_len, starts)]), table.start, moment),
+        durations("idle", 8, table.idle, duration),
     ]
     names: list[TableColumn] = [
         texts("next", operation, table.next.codes, [*map(shortened, table.next.labels)]),
@@ -117,9 +119,9 @@ def group_columns(
     shares = np.where(apart | (whole == 0), np.nan, 100 * idle / max(whole, 1))
     longest = np.array([group.longest_ns or np.nan for group in groups], np.float64)
     return (
-        numbers("share", 6, shares, lambda share: f"{share:.1f}%"),
-        numbers("idle", 9, idle, duration),
+        numbers("share", 6, shares, "{:.1f}%".format, unit=Unit.PERCENT, decimals=1),
+        durations("idle", 9, idle, duration),
         counts("gaps", 7, np.array([group.count for group in groups], np.int64)),
-        numbers("longest", 9, longest, duration),
+        durations("longest", 9, longest, duration),
         strings(title, max(20, width - 43), [shortened(group.key) for group in groups]),
     )

@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 class Exporting(TimelineCore):
     """The action that writes a file."""
 
+    @property
+    def can_export(self) -> bool:
+        """Before the report is read, the trace would lack what is still to come."""
+        return self.session.finished
+
     def action_export_view(self) -> None:
         """Asks for a file name and writes the trace in a worker."""
-        if self.report is None or not self.session.finished:
-            self.app.say("wait until the report is read")
+        if self.report is None:
             return
         selection = self.state.selection
         area = selection.span if selection is not None and selection.kind == "area" else None

@@ -7,20 +7,23 @@ go over whole arrays. Nothing here knows Textual, so all of it is tested without
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from nsys_tui.model.table import Column, Table, Unit
 from nsys_tui.units import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
     from nsys_tui.model.events import Bool
+    from nsys_tui.model.table import Values
 
 MOST_TALLIES: Final = 1_000
 """Values listed by a frequency count."""
@@ -29,6 +32,28 @@ FEW: Final = 50
 """Up to so many distinct numbers are listed one by one, more in bins."""
 
 _DIGITS: Final = re.compile(r"(\d+)")
+
+Rows: TypeAlias = "NDArray[np.integer]"
+"""Numbers of rows in the order in which they are wanted."""
+
+
+class Lazy(Sequence[Any]):
+    """Values that are made when they are looked at: a million names never stand in memory.
+
+    Args:
+        size: how many.
+        make: the value at a place.
+    """
+
+    def __init__(self, size: int, make: Callable[[int], Any]) -> None:
+        self._places, self._make = range(size), make
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, place: Any) -> Any:
+        places = self._places[place]
+        return [*map(self._make, places)] if isinstance(places, range) else self._make(places)
 
 
 class Tally(NamedTuple):
@@ -63,6 +88,8 @@ class TableColumn:
     """Holds names of kernels, which lose template arguments and their middle before their end."""
     ink: Callable[[int], int] = _plain
     """Style code of a row's cell."""
+    also: Sequence[TableColumn] = ()
+    """What a file has in columns of their own and the screen in this one."""
 
     @property
     def descending_first(self) -> bool:
@@ -101,6 +128,12 @@ class TableColumn:
         del rows
         return [], 0
 
+    def stored(self, rows: Rows) -> tuple[Column, Values]:
+        """What a file holds of some rows; texts as they are, made when a writer comes to them."""
+        return Column(self.header), Lazy(
+            len(rows), lambda place: self.text(int(rows[place])).strip()
+        )
+
     def within(self, low: float, high: float) -> Bool:
         """Rows whose key lies in [low, high]."""
         keys = self.keys()
@@ -120,6 +153,12 @@ class Numbers(TableColumn):
     """One value."""
     write: Callable[[Any], str]
     right: bool = True
+    unit: Unit = Unit.NONE
+    """Of the values as a file holds them; ``TEXT`` for numbers that stand for words."""
+    decimals: int = 0
+    """Of real numbers in a file."""
+    absent: int | None = None
+    """The value that stands for none."""
 
     @property
     def descending_first(self) -> bool:
@@ -129,11 +168,20 @@ class Numbers(TableColumn):
     def text(self, row: int) -> str:
         """The written number; ``-`` where there is none."""
         value = self.at(row)
-        return "-" if value != value else self.write(value)
+        return "-" if value != value or value == self.absent else self.write(value)
 
     def keys(self) -> NDArray[Any]:
         """The values themselves."""
         return self.values()
+
+    def stored(self, rows: Rows) -> tuple[Column, Values]:
+        """Exact values, whatever the screen rounds them to."""
+        if self.unit is Unit.TEXT:
+            return super().stored(rows)
+        values = self.values()[rows]
+        if self.absent is not None:
+            values = np.where(values == self.absent, np.nan, values)
+        return Column(self.header, self.unit, self.decimals), values
 
     def tally(self, rows: NDArray[np.integer] | None) -> tuple[list[Tally], int]:
         """Counts distinct values where they are few, else bins of equal factors or steps."""
@@ -205,6 +253,11 @@ class Texts(TableColumn):
         found: Bool = passed[codes] if len(passed) else np.zeros(len(codes), bool)
         return found
 
+    def stored(self, rows: Rows) -> tuple[Column, Values]:
+        """The labels, looked up when a writer comes to them."""
+        codes, labels = self.codes()[rows], self.labels
+        return Column(self.header), Lazy(len(rows), lambda place: labels[codes[place]])
+
     def tally(self, rows: NDArray[np.integer] | None) -> tuple[list[Tally], int]:
         """Counts labels; equal texts of several codes stay apart only if their codes do."""
         codes = self.codes() if rows is None else self.codes()[rows]
@@ -249,6 +302,10 @@ class Written(TableColumn):
         """As for ``Texts``."""
         return self._texts.keys()
 
+    def stored(self, rows: Rows) -> tuple[Column, Values]:
+        """As for ``Texts``."""
+        return self._texts.stored(rows)
+
     def hits(self, test: Callable[[str], bool]) -> Bool:
         """As for ``Texts``."""
         return self._texts.hits(test)
@@ -283,6 +340,13 @@ class Drawn(TableColumn):
         return self.order() if self.order is not None else None
 
 
+def table_of(name: str, title: str, columns: Sequence[TableColumn], rows: Rows) -> Table:
+    """Some rows as the table that a file is written from."""
+    every = [each for column in columns for each in (column, *column.also)]
+    stored = [column.stored(rows) for column in every]
+    return Table(name, title, tuple(c for c, _ in stored), tuple(values for _, values in stored))
+
+
 def numbers(
     header: str, width: int, values: NDArray[Any], write: Callable[[Any], str], **options: Any
 ) -> Numbers:
@@ -310,7 +374,14 @@ def strings(header: str, width: int, values: Sequence[str], **options: Any) -> T
 
 def counts(header: str, width: int, values: NDArray[np.integer], **options: Any) -> Numbers:
     """A column of counts."""
-    return numbers(header, width, values, format_count, **options)
+    return numbers(header, width, values, format_count, unit=Unit.COUNT, **options)
+
+
+def durations(
+    header: str, width: int, values: NDArray[Any], write: Callable[[Any], str], **options: Any
+) -> Numbers:
+    """A column of durations or moments in ns."""
+    return numbers(header, width, values, write, unit=Unit.NS, **options)
 
 
 def natural(text: str) -> list[tuple[int, int | str]]:

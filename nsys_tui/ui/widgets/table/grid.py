@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from rich.segment import Segment
 from textual.binding import Binding, BindingType
@@ -11,19 +12,23 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from nsys_tui.names import cell_len, cut, normalise_kernel, pad, visible
+from nsys_tui.names import cell_len, visible
 from nsys_tui.render.cells import Emphasis, Ink, style
 from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.ui.saving import Saving, save, table_writers
 from nsys_tui.ui.widgets.frame import Framed
+from nsys_tui.ui.widgets.table.cells import joined, shown_cell
 from nsys_tui.ui.widgets.table.layout import Slot, first_for, order_of, slots
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from textual import events
 
+    from nsys_tui.model.table import Table
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.screens.base import ReportScreen
     from nsys_tui.ui.widgets.table.columns import TableColumn
 
 HEADER: Final = style(Ink.MUTED)
@@ -33,9 +38,6 @@ RESTING: Final = style(emphasis=Emphasis.BOLD)
 EMPHASIS_SHIFT: Final = 16
 MATCH: Final = int(Emphasis.UNDERLINE) << EMPHASIS_SHIFT
 FAR: Final = 1 << 62
-SHORTEST_ENDS: Final = 12
-LONGEST_TEXT: Final = 4_000
-"""Characters of a name that are looked at: a kernel name may have 100 000."""
 
 
 class Grid(ScrollView, Framed, can_focus=True):
@@ -243,6 +245,26 @@ class Grid(ScrollView, Framed, can_focus=True):
             cells = [self.cell(self.row, column)[0].strip() for column in self.columns]
             self.app.copy("\t".join(cells), "1 row")
 
+    def file_rows(self) -> tuple[int, Callable[[], Table]]:
+        """How many rows a file would have, and what makes its table; called in a worker."""
+        raise NotImplementedError
+
+    def action_export_view(self) -> None:
+        """Asks for a file name and writes all rows in the order shown."""
+        rows, table = self.file_rows()
+        screen = cast("ReportScreen", self.screen)
+        part = "" if self.id in (None, screen.SCREEN) else f"-{self.id}"
+        name = f"{Path(screen.session.name).stem}.{screen.SCREEN}{part}.csv"
+        what = f"{self.title or screen.long_name}: {rows:,} row{'s' * (rows != 1)}"
+        writers = {**table_writers(table, rows), **screen.writers()}
+        save(self.app, Saving(f"Write {what}", name, writers))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What is empty cannot be written."""
+        if action == "export_view":
+            return self.shown > 0
+        return super().check_action(action, parameters)
+
     def on_click(self, event: events.Click) -> None:
         """A click on the header sorts, on a row moves the cursor; a double click opens."""
         spot = event.get_content_offset(self)
@@ -349,35 +371,4 @@ class Grid(ScrollView, Framed, can_focus=True):
                 runs.append((" " * (slot.x - x), over))
             runs.append((shown_cell(text, slot.width, column, self.app.ascii), code))
             x = slot.x + slot.width
-        return _joined(runs, over)
-
-
-def shown_cell(text: str, width: int, column: TableColumn, ascii_only: bool) -> str:
-    """A cell of exactly ``width`` cells: safe to show, aligned, shortened where it must be."""
-    text = visible(text[:LONGEST_TEXT], ascii_only)
-    if column.right:
-        return pad(text, width) if cell_len(text) > width else text.rjust(width)
-    if column.kernels and cell_len(text) > width:
-        text = both_ends(normalise_kernel(text), width)
-    return pad(text, width)
-
-
-def both_ends(text: str, width: int) -> str:
-    """Beginning and end of a text: what tells long kernel names apart often stands at their end."""
-    if cell_len(text) <= width or width < SHORTEST_ENDS:
-        return text
-    tail = text[-(width * 2 // 5) :]
-    return f"{cut(text, width - 1 - cell_len(tail))}~{tail}"
-
-
-def _joined(runs: list[tuple[str, int]], over: int) -> list[tuple[str, int]]:
-    """Neighbours of one style as one run: fewer bytes to the terminal."""
-    joined: list[tuple[str, int]] = []
-    for text, code in runs:
-        if joined and joined[-1][1] == code:
-            joined[-1] = (joined[-1][0] + text, code)
-        else:
-            joined.append((text, code))
-    if joined and joined[-1][1] != over:
-        joined.append(("", over))
-    return joined
+        return joined(runs, over)

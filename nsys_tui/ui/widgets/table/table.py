@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from textual.message import Message
 
+from nsys_tui.ui.widgets.table.columns import table_of
 from nsys_tui.ui.widgets.table.find import FindLine, Sought
 from nsys_tui.ui.widgets.table.frequency import FrequencyList
 from nsys_tui.ui.widgets.table.grid import Grid
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from nsys_tui.model.events import Bool, Int32
+    from nsys_tui.model.table import Table
     from nsys_tui.ui.widgets.table.columns import TableColumn, Tally
 
 
@@ -275,6 +277,12 @@ class VirtualTable(Working, Grid, can_focus=True):
             self.app.push_screen(chooser, chosen)
 
         self._run("tally", "counting", lambda: column.tally(order), show)
+
+    def file_rows(self) -> tuple[int, Callable[[], Table]]:
+        """The rows that pass the filters, in their order."""
+        columns, order, title = self.columns, self._order, self.title
+        rows = np.arange(self.size_all, dtype=np.int32) if order is None else order
+        return len(rows), lambda: table_of(self.id or "table", title, columns, rows)
 
     # Leaving ----------------------------------------------------------------------------------
 

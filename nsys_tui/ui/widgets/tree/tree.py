@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from textual.message import Message
 
+from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.tree import ROOT
+from nsys_tui.ui.widgets.table.columns import Lazy, table_of
 from nsys_tui.ui.widgets.table.find import FindLine, Sought
 from nsys_tui.ui.widgets.table.frequency import FrequencyList
 from nsys_tui.ui.widgets.table.rows import Pick
 from nsys_tui.ui.widgets.tree.folds import FoldingGrid
+from nsys_tui.ui.widgets.tree.rows import ancestors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nsys_tui.model.table import Table
     from nsys_tui.ui.widgets.table.columns import Tally
+
+PATH_SEPARATOR: Final = " / "
 
 
 @dataclass(frozen=True)
@@ -140,6 +146,26 @@ class VirtualTree(FoldingGrid):
             self.app.push_screen(FrequencyList(column, tallies, distinct, len(nodes)), chosen)
         else:
             self.app.say(f"{column.header}: nothing to count in this column")
+
+    def file_rows(self) -> tuple[int, Callable[[], Table]]:
+        """All nodes that pass the filters, folded away or not, each with its path."""
+        kept = self._keep & ~self._dull if self.bare else self._keep
+        nodes = self._order.nodes
+        nodes = nodes[kept[nodes] & (nodes != ROOT)]
+        trie, labels, columns, title = self.trie, self._labels, self.columns, self.title
+
+        def path(place: int) -> str:
+            node = int(nodes[place])
+            above = [*reversed(ancestors(trie, node)), node]
+            return PATH_SEPARATOR.join(labels[each] for each in above)
+
+        def table() -> Table:
+            plain = table_of(self.id or "tree", title, columns, nodes)
+            places = (Column("depth", Unit.COUNT), Column("path"))
+            data = (trie.depth[nodes], Lazy(len(nodes), path))
+            return replace(plain, columns=plain.columns + places, data=plain.data + data)
+
+        return len(nodes), table
 
     @property
     def restricted(self) -> bool:

@@ -1,4 +1,4 @@
-"""Several titled tables on stdout, for the verbs that answer with more than one."""
+"""Several titled tables as one text, for what is answered with more than one."""
 
 from __future__ import annotations
 
