@@ -239,9 +239,11 @@ async def test_export_writes_markdown_and_never_over_a_file(
     monkeypatch.chdir(tmp_path)
     async with running(runs["before"], runs["after"]) as pilot:
         await press(pilot, "7", "e", "enter")
-        assert (tmp_path / "compare.md").read_text().startswith("### better: wall per step -")
+        assert (
+            (tmp_path / "before.compare.md").read_text().startswith("### better: wall per step -")
+        )
         await press(pilot, "e", "enter")
-        assert "cannot write compare.md: File exists" in text(pilot)
+        assert "before.compare.md exists" in " ".join(text(pilot).split())
 
 
 async def test_colours_are_blue_and_orange_and_words_stand_beside(runs: dict[str, Path]) -> None:

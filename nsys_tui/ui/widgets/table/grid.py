@@ -253,11 +253,12 @@ class Grid(ScrollView, Framed, can_focus=True):
         """Asks for a file name and writes all rows in the order shown."""
         rows, table = self.file_rows()
         screen = cast("ReportScreen", self.screen)
-        part = "" if self.id in (None, screen.SCREEN) else f"-{self.id}"
-        name = f"{Path(screen.session.name).stem}.{screen.SCREEN}{part}.csv"
+        own = screen.writers()
+        part = "" if screen.exported is self else f"-{self.id}"
+        suffix = next(iter(own), ".csv")
+        name = f"{Path(screen.session.name).stem}.{screen.SCREEN}{part}{suffix}"
         what = f"{self.title or screen.long_name}: {rows:,} row{'s' * (rows != 1)}"
-        writers = {**table_writers(table, rows), **screen.writers()}
-        save(self.app, Saving(f"Write {what}", name, writers))
+        save(self.app, Saving(f"Write {what}", name, {**table_writers(table, rows), **own}))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What is empty cannot be written."""
