@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from nsys_tui.analysis.compare.stacks import DifferentialStacks, differential_stacks
@@ -25,6 +24,7 @@ from nsys_tui.units import parse_percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from nsys_tui.ui.saving import Writer
     from nsys_tui.ui.session import Session
