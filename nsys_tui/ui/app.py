@@ -12,31 +12,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
-from textual.app import App
 from textual.binding import Binding
 
 from nsys_tui.config import Config
 from nsys_tui.names import visible
 from nsys_tui.state import ViewState, here, jumped
-from nsys_tui.ui import clipboard, garbage, keymap, presets
+from nsys_tui.ui import clipboard, keymap, presets
 from nsys_tui.ui.asciify import Asciify
 from nsys_tui.ui.commands import COMMANDS
-from nsys_tui.ui.escape import hasten_escape
 from nsys_tui.ui.loader import load, unexpected
 from nsys_tui.ui.marks import save_marks
 from nsys_tui.ui.recent import remember
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.session import Session, initial_state
+from nsys_tui.ui.swift import SwiftApp
 from nsys_tui.ui.terminal import Terminal, probe
 from nsys_tui.ui.theming import StyleTable, choose_theme, find_theme, textual_theme
-from nsys_tui.ui.thrift import ThriftyWrites, thrifty
 from nsys_tui.ui.widgets.chrome import KeyLine
 from nsys_tui.ui.working import Work, counted
 
 if TYPE_CHECKING:
-    from textual.driver import Driver
     from textual.filter import LineFilter
-    from textual.timer import Timer
 
     from nsys_tui.errors import NsysTuiError
     from nsys_tui.model.progress import Progress
@@ -50,7 +46,7 @@ MOST_FAULTS = 20
 ReportOpener = Callable[[Path, "Progress"], "Report"]
 
 
-class NsysTuiApp(App[int], inherit_bindings=False):
+class NsysTuiApp(SwiftApp, inherit_bindings=False):
     """nsys-tui in a terminal.
 
     Args:
@@ -91,8 +87,6 @@ class NsysTuiApp(App[int], inherit_bindings=False):
         self.keymap = presets.effective(self.config.keys)
         self.chords = presets.chords(self.keymap)
         self._chord_prefix = ""
-        self._pause: Timer | None = None
-        """Runs while the user presses no key."""
         self.set_keymap(presets.textual_keymap(self.keymap))
         self.first_theme = choose_theme(self.config.display.theme, self.terminal)
         self.first_ascii = self.terminal.ascii
@@ -107,19 +101,12 @@ class NsysTuiApp(App[int], inherit_bindings=False):
         self._faults = 0
         self.work = Work()
         self._start = start
-        for spec in keymap.SCREENS:
-            self.add_mode(spec.name, spec.create)
 
     def on_mount(self) -> None:
         """Shows the first screen and begins to load."""
         self.switch_mode(self._start)
         self.begin_load(self.session)
         self.run_worker(self._tell_unfinished, thread=True, group="captures", exit_on_error=False)
-
-    def on_ready(self) -> None:
-        """The first frame is out: garbage is collected from now on, best while the user pauses."""
-        if not self.is_headless:
-            self._pause = garbage.settle(self)
 
     def _tell_unfinished(self) -> None:
         """Captures that an earlier run left behind can be taken up again."""
@@ -156,21 +143,6 @@ class NsysTuiApp(App[int], inherit_bindings=False):
         for screen in self.screen_stack if self.is_running else ():
             for widget in screen.walk_children(with_self=True):
                 widget.refresh()
-
-    def get_driver_class(self) -> type[Driver]:
-        """The platform's driver, sending only the cells that changed."""
-        driver = super().get_driver_class()
-        hasten_escape(driver)
-        return thrifty(driver)
-
-    def on_resize(self) -> None:
-        """After a resize the terminal may show anything."""
-        self.forget_screen()
-
-    def forget_screen(self) -> None:
-        """Has the next frames sent in full."""
-        if isinstance(self._driver, ThriftyWrites):
-            self._driver.shadow.forget()
 
     @property
     def ascii(self) -> bool:
@@ -283,8 +255,6 @@ class NsysTuiApp(App[int], inherit_bindings=False):
 
     async def on_event(self, event: events.Event) -> None:
         """Catches the two keys of a chord before the bindings see them."""
-        if self._pause is not None and isinstance(event, events.Key):
-            self._pause.reset()
         if self.chords and isinstance(event, events.Key) and await self._chord(event):
             return
         await super().on_event(event)
@@ -364,6 +334,7 @@ class NsysTuiApp(App[int], inherit_bindings=False):
         if message.cancelled:
             self.say("loading cancelled: R reads the report again")
         self.sync()
+        self.fetch_screens()
 
     def on_progress_moved(self, message: ProgressMoved) -> None:
         """Shows progress once the work has lasted half a second."""
