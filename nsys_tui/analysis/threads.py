@@ -18,25 +18,32 @@ def grouped(codes: NDArray[np.integer], count: int) -> list[NDArray[np.intp]]:
     """Row numbers of each code in [0, count), ascending; an empty array for a code without rows."""
     if not count:
         return []
-    # numpy sorts 16 bits by radix: 0.05 s instead of 0.5 s for 6 M codes.
-    order = np.argsort(codes.astype(np.int16) if count <= _RADIX else codes, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(codes, minlength=count))[:-1])
+    return np.split(_order(codes, count), np.cumsum(np.bincount(codes, minlength=count))[:-1])
+
+
+def _order(codes: NDArray[np.integer], count: int) -> NDArray[np.intp]:
+    """Row numbers by code; numpy sorts 16 bits by radix: 0.05 s, not 0.5 s, for 6 M codes."""
+    return np.argsort(codes.astype(np.int16) if count <= _RADIX else codes, kind="stable")
 
 
 class ByThread:
-    """Rows of an event set by thread.
+    """Rows of an event set by thread, 4 bytes an event.
 
     Args:
         events: the event set.
     """
 
     def __init__(self, events: ThreadEvents) -> None:
-        parts = grouped(events.thread, len(events.threads))
-        self._rows = {int(tid): rows for tid, rows in zip(events.threads, parts, strict=True)}
+        order = _order(events.thread, len(events.threads)).astype(np.int32)
+        counts = np.bincount(events.thread, minlength=len(events.threads))
+        parts = np.split(order, np.cumsum(counts)[:-1])
+        self._rows: dict[int, NDArray[np.int32]] = dict(
+            zip(events.threads.tolist(), parts, strict=False)
+        )
 
-    def rows(self, global_tid: int) -> NDArray[np.intp]:
+    def rows(self, global_tid: int) -> NDArray[np.int32]:
         """Row numbers of one thread in start order; none for a thread without events."""
-        return self._rows.get(global_tid, np.empty(0, np.intp))
+        return self._rows.get(global_tid, np.empty(0, np.int32))
 
 
 def of_thread(

@@ -48,6 +48,7 @@ def load(session: Session, opener: Opener, post: Post) -> None:
             post(PartLoaded(session, "sample"))
         for part in PARTS:
             _load_part(session, report, part, progress, post)
+        session.sample = None
         post(LoadFinished(session))
         trim()
     except CancelledError:

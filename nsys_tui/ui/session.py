@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from nsys_tui.names import NameStyle
 from nsys_tui.state import (
@@ -18,6 +18,7 @@ from nsys_tui.state import (
     ViewState,
     Window,
 )
+from nsys_tui.ui.memo import Memo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -48,8 +49,7 @@ class Session:
     finished: bool = False
     """True when no part is being loaded any more."""
     cancel: threading.Event = field(default_factory=threading.Event)
-    _memo: dict[Hashable, Any] = field(default_factory=dict)
-    _memo_lock: threading.Lock = field(default_factory=threading.Lock)
+    results: Memo = field(default_factory=Memo)
 
     @property
     def name(self) -> str:
@@ -93,14 +93,9 @@ class Session:
         """The window shown, in ns."""
         return self.state.shown(self.extent)
 
-    def memo(self, key: Hashable, make: Callable[[], T]) -> T:
-        """A value computed once per session, shared by the screens; call it from a worker."""
-        if key not in self._memo:
-            value = make()
-            with self._memo_lock:
-                self._memo.setdefault(key, value)
-        found: T = self._memo[key]
-        return found
+    def memo(self, key: Hashable, make: Callable[[], T], *, lasting: bool = False) -> T:
+        """A value computed once and shared by the screens; call it from a worker (``Memo.get``)."""
+        return self.results.get(key, make, lasting=lasting)
 
 
 def initial_state(display: DisplayConfig) -> ViewState:

@@ -178,7 +178,7 @@ def _ranges_of(case: Case, rows: NDArray[np.intp]) -> tuple[list[str], NDArray[n
     for thread in np.unique(threads).tolist():
         mine = np.flatnonzero(threads == thread)
         times = api.start[rows[mine]]
-        names[mine] = case.work.thread(thread).innermost.longest(times, times + 1)
+        names[mine] = case.work.innermost(thread).longest(times, times + 1)
     texts = [normalise_nvtx(case.work.name(code)) or "[no NVTX range]" for code in names.tolist()]
     distinct = list(dict.fromkeys(texts))
     places = {text: place for place, text in enumerate(distinct)}

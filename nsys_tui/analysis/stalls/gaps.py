@@ -186,7 +186,7 @@ def _run_ranges(report: Report, work: HostWork, runs: list[LaunchBoundRun]) -> t
         for global_tid in np.unique(thread).tolist():
             mine = called[thread == global_tid]
             begun = report.api.start[calls[mine]]
-            found[mine] = work.thread(global_tid).innermost.longest(begun, begun + 1)
+            found[mine] = work.innermost(global_tid).longest(begun, begun + 1)
     return tuple(found.tolist())
 
 

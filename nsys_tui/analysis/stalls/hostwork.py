@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.model.events import Int64, ThreadEvents, UInt8
+    from nsys_tui.model.events import Int32, Int64, ThreadEvents, UInt8
     from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.report import Report
 
 _HOST_CLASSES = SHARES[1:-1]
 """Profiler overhead to NVTX ranges: what a thread's own events can cover."""
+HELD = 500_000
+"""Events of threads that are kept for the next question, 28 bytes each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +35,7 @@ class Named:
 
     starts: Int64
     ends: Int64
-    name: Int64
+    name: Int32
 
     def longest(self, lo: Int64, hi: Int64) -> Int64:
         """Name that covers most of each interval [lo, hi), times of equal names added.
@@ -81,6 +83,8 @@ class Named:
 
     @cached_property
     def _reach(self) -> Int64:
+        if intervals.is_sorted(self.ends):
+            return self.ends
         reach: Int64 = np.maximum.accumulate(self.ends)
         return reach
 
@@ -92,6 +96,9 @@ class ThreadWork:
     by_class: dict[Cause, Named]
     innermost: Named
     """Disjoint pieces of time with the name of the innermost NVTX range."""
+
+    def __len__(self) -> int:
+        return sum(len(named.starts) for named in self.by_class.values())
 
     @property
     def named(self) -> dict[Cause, Named]:
@@ -155,6 +162,8 @@ class HostWork:
         """Texts behind the name codes that the threads return."""
         self._codes: dict[str, int] = {}
         self._threads: dict[int, ThreadWork] = {}
+        self._held = 0
+        self._innermost: dict[int, Named] = {}
 
     def code(self, name: str) -> int:
         """Code of a text, known or new."""
@@ -163,12 +172,12 @@ class HostWork:
             self.names.append(name)
         return found
 
-    def codes(self, foreign: NDArray[np.integer], text: Callable[[int], str]) -> Int64:
+    def codes(self, foreign: NDArray[np.integer], text: Callable[[int], str]) -> Int32:
         """Codes for codes of another dictionary, looked up through ``text``."""
         used = np.flatnonzero(np.bincount(foreign))
-        own = np.zeros(int(used[-1]) + 1 if len(used) else 0, np.int64)
+        own = np.zeros(int(used[-1]) + 1 if len(used) else 0, np.int32)
         own[used] = [self.code(text(code)) for code in used.tolist()]
-        mapped: Int64 = own[foreign]
+        mapped: Int32 = own[foreign]
         return mapped
 
     def name(self, code: int) -> str:
@@ -176,24 +185,38 @@ class HostWork:
         return self.names[code] if code >= 0 else ""
 
     def thread(self, global_tid: int) -> ThreadWork:
-        """The work of one thread, kept for the next question."""
-        if global_tid not in self._threads:
-            self._threads[global_tid] = self._build(global_tid)
-        return self._threads[global_tid]
+        """The work of one thread; that of the threads asked for last is kept."""
+        found = self._threads.pop(global_tid, None)
+        if found is None:
+            found = ThreadWork(
+                self._of_classes(global_tid, _HOST_CLASSES), self.innermost(global_tid)
+            )
+            self._held += len(found)
+        self._threads[global_tid] = found
+        while self._held > HELD:
+            self._held -= len(self._threads.pop(next(iter(self._threads))))
+        return found
 
-    def _build(self, global_tid: int) -> ThreadWork:
+    def innermost(self, global_tid: int) -> Named:
+        """Disjoint pieces of a thread's time with the name of the innermost NVTX range."""
+        if global_tid not in self._innermost:
+            ranges = self._of_classes(global_tid, (Cause.HOST,)).get(Cause.HOST, _NOTHING)
+            pieces = segments(ranges.starts, ranges.ends)
+            names = ranges.name[pieces.owner]
+            self._innermost[global_tid] = Named(pieces.starts, pieces.ends, names)
+        return self._innermost[global_tid]
+
+    def _of_classes(self, global_tid: int, causes: tuple[Cause, ...]) -> dict[Cause, Named]:
+        """The events of some classes on a thread; classes without events are left out."""
         parts: dict[Cause, list[Named]] = {}
         for source in self._sources:
             rows = source.by_thread.rows(global_tid)
             classes = source.classes[rows]
-            for cause in _HOST_CLASSES:
+            for cause in causes:
                 chosen = rows[classes == cause]
                 if len(chosen):
                     parts.setdefault(cause, []).append(self._named(source.events, chosen))
-        by_class = {cause: _joined(named) for cause, named in parts.items()}
-        ranges = by_class.get(Cause.HOST, _NOTHING)
-        pieces = segments(ranges.starts, ranges.ends)
-        return ThreadWork(by_class, Named(pieces.starts, pieces.ends, ranges.name[pieces.owner]))
+        return {cause: _joined(named) for cause, named in parts.items()}
 
     def _named(self, events: ThreadEvents, rows: NDArray[np.intp]) -> Named:
         shown = api_name if events is self._report.api else str
@@ -201,7 +224,7 @@ class HostWork:
         return Named(events.start[rows], np.maximum(events.end[rows], events.start[rows]), codes)
 
 
-_NOTHING = Named(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
+_NOTHING = Named(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
 
 
 def _joined(parts: list[Named]) -> Named:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from rich.segment import Segment
 from textual.binding import Binding, BindingType
@@ -19,12 +19,14 @@ from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import Window
 from nsys_tui.ui.times import moment_text
 from nsys_tui.ui.widgets.frame import Framed
+from nsys_tui.ui.widgets.summary_view import summary_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from textual import events
 
+    from nsys_tui.analysis.timeline.summary import Summary
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.ui.app import NsysTuiApp
 
@@ -38,6 +40,25 @@ class TraceRow:
 
     label: str
     view: LaneView
+
+    def view_in(self, window: Viewport) -> LaneView:  # noqa: ARG002
+        """What is drawn, the same in any window."""
+        return self.view
+
+
+@dataclass(frozen=True, eq=False)
+class SummaryRow:
+    """One row of the trace with all work of a device."""
+
+    label: str
+    summary: Summary
+
+    def view_in(self, window: Viewport) -> LaneView:
+        """What is drawn in a window."""
+        return summary_view(self.summary, window)
+
+
+AnyRow: TypeAlias = TraceRow | SummaryRow
 
 
 class TracePane(Framed, can_focus=True):
@@ -60,13 +81,13 @@ class TracePane(Framed, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.rows: Sequence[TraceRow] = ()
+        self.rows: Sequence[AnyRow] = ()
         self._extent = (0, 1)
         self._drawn: tuple[object, list[Row]] | None = None
         self.column: int | None = None
         self.heading("Whole trace", "<- -> choose, enter: timeline")
 
-    def show(self, rows: Sequence[TraceRow], extent: tuple[int, int]) -> None:
+    def show(self, rows: Sequence[AnyRow], extent: tuple[int, int]) -> None:
         """Replaces what is drawn."""
         self.rows, self._extent, self._drawn = rows, extent, None
         self.refresh()
@@ -92,7 +113,7 @@ class TracePane(Framed, can_focus=True):
         for entry in self.rows:
             row = Row.blank(width)
             row.put(0, pad(visible(entry.label, self.app.ascii), LABEL - 1))
-            self._overlay(row, draw_lane(entry.view, window, glyphs))
+            self._overlay(row, draw_lane(entry.view_in(window), window, glyphs))
             rows.append(row)
         if self.has_focus and self.column is not None:
             for row in rows:

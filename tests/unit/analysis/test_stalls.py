@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import plain_sql
@@ -9,6 +10,7 @@ from paths import REPORTS, needs_reports, report_paths
 from synth import Synth
 
 from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.stalls import hostwork
 from nsys_tui.analysis.stalls.causes import Cause, api_name_class
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.stalls.rows import HEAD, LAUNCH_BOUND, TAIL, stall_groups, stall_rows
@@ -246,6 +248,19 @@ def test_groups_add_up_to_all_idle_time(demo: tuple[Path, dict[str, Any]]) -> No
         groups = stall_groups(report, result, by)
         assert sum(group.idle_ns for group in groups) == result.idle_ns, by
         assert sum(group.count for group in groups) == sum(t.gap_count for t in result.totals)
+
+
+def test_threads_that_are_not_kept_are_looked_at_again(
+    demo: tuple[Path, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = open_report(demo[0])
+    kept = stalls(report)
+    monkeypatch.setattr(hostwork, "HELD", 0)
+    again = stalls(report)
+    for field in fields(kept.gaps):
+        assert getattr(kept.gaps, field.name).tolist() == getattr(again.gaps, field.name).tolist()
+    assert kept.work.names == again.work.names
+    assert stall_rows(report, kept) == stall_rows(report, again)
 
 
 def test_every_gap_of_the_demo_has_its_true_cause(demo: tuple[Path, dict[str, Any]]) -> None:

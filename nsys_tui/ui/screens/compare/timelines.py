@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from nsys_tui.analysis.timeline.summary import Summary
-from nsys_tui.analysis.timeline.tracks import Section, Shape, Track, passes
+from nsys_tui.analysis.timeline.tracks import Section, Track, passes
 from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Lane
 from nsys_tui.state import Window
 from nsys_tui.ui.screens.compare.pair import End, Part, end_name
-from nsys_tui.ui.screens.timeline.building import build
-from nsys_tui.ui.screens.timeline.colouring import layers_of
+from nsys_tui.ui.screens.timeline.building import device_rows, stream_rows
 from nsys_tui.ui.screens.timeline.store import Store
 from nsys_tui.ui.times import moment_text
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
@@ -53,31 +51,17 @@ def prepared(part: Part, plan: Plan) -> Half:
         part: what is looked at; what the timeline has built already is taken from its session.
         plan: knows the steps.
     """
-    session, report, kept = part.session, part.report, part.session.state.filter
-    tracks, _ = session.memo(("timeline", "operations"), lambda: build(report, "operations"))
-    summaries = session.memo("compare_summaries", lambda: _summaries(tracks))
+    session, kept = part.session, part.session.state.filter
+    streams, _ = stream_rows(session, part.report)
+    devices, layers = device_rows(session, part.report)
 
     def shown(every: Sequence[Track]) -> list[Track]:
         return [t for t in every if passes(t, kept.devices, kept.streams, kept.processes)]
 
     own = Store()
-    own.add("operations", [*_steps(plan), *shown(tracks)], layers_of(tracks))
-    own.add("summaries", shown(summaries), {})
+    own.add("operations", [*_steps(plan), *shown(streams)], layers)
+    own.add("devices", shown(devices), {})
     return Half(session, own.whole, own)
-
-
-def _summaries(tracks: Sequence[Track]) -> list[Track]:
-    """The rows of the devices, with all streams of each together."""
-    return [
-        replace(
-            track,
-            summary=Summary.build(
-                [t.lane for t in tracks if t.device == track.device and t.lane is not None]
-            ),
-        )
-        for track in tracks
-        if track.shape is Shape.SUMMARY and track.summary is None
-    ]
 
 
 def _steps(plan: Plan) -> list[Track]:

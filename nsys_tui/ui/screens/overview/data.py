@@ -14,7 +14,7 @@ from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Lane
 from nsys_tui.render.dominant import Layers
 from nsys_tui.render.raster import LaneView
-from nsys_tui.ui.widgets.trace import TraceRow
+from nsys_tui.ui.widgets.trace import SummaryRow, TraceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,24 +26,22 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.names import NameStyle
+    from nsys_tui.ui.session import Session
 
 MOST: Final = 50
 """Kernels and ranges listed."""
 
-IDLE_THRESHOLD: Final = 10_000
-"""Idle gaps from 10 us on are drawn."""
 
+def gpu_rows(session: Session, report: Report) -> list[SummaryRow]:
+    """One row per GPU with all its work, on the lanes that the timeline draws its streams from."""
+    from nsys_tui.ui.screens.timeline.building import device_rows
 
-def gpu_rows(ops: Operations) -> list[TraceRow]:
-    """One row per GPU with all its work, ready to draw at any width."""
-    return [_gpu_row(ops, place) for place in range(len(ops.devices))]
-
-
-def _gpu_row(ops: Operations, place: int) -> TraceRow:
-    mine = np.flatnonzero(ops.device == place).astype(np.int32)
-    lane = Lane.build(ops.start[mine], ops.end[mine], mine, ops.category)
-    view = LaneView(lane, layers=Layers.build(lane), summary=True, idle=IDLE_THRESHOLD)
-    return TraceRow(ops.devices[place].label.replace("GPU ", "GPU"), view)
+    tracks, _ = device_rows(session, report)
+    return [
+        SummaryRow(track.label.replace("GPU ", "GPU"), track.summary)
+        for track in tracks
+        if track.summary is not None
+    ]
 
 
 def findings(report: Report, progress: Progress) -> list[Finding]:

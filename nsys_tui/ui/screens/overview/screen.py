@@ -17,16 +17,17 @@ from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.overview import data, panes
 from nsys_tui.ui.times import moment_text
 from nsys_tui.ui.widgets.lines import LinePane
-from nsys_tui.ui.widgets.trace import TracePane, TraceRow
+from nsys_tui.ui.widgets.trace import TracePane
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from textual import events
 
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.state import ViewState
     from nsys_tui.ui.session import Session
+    from nsys_tui.ui.widgets.trace import AnyRow, TraceRow
 
 ACTIONS: tuple[Action, ...] = ()
 
@@ -73,7 +74,7 @@ class OverviewScreen(ReportScreen):
         """The finding that the strip at the bottom tells in full."""
         self._asked: Session | None = None
         """The session whose findings are computed or shown."""
-        self._gpu_rows: list[TraceRow] = []
+        self._gpu_rows: Sequence[AnyRow] = []
         self._nvtx_rows: list[TraceRow] = []
 
     def body(self) -> Iterable[Any]:
@@ -113,7 +114,8 @@ class OverviewScreen(ReportScreen):
                 "overview", lambda: data.estimates(report, sample, names), self._show_estimates
             )
         elif part == "operations":
-            self.compute("trace", lambda: data.gpu_rows(report.operations), self._show_trace)
+            session = self.session
+            self.compute("trace", lambda: data.gpu_rows(session, report), self._show_trace)
             if sample is not None:
                 self.compute(
                     "overview", lambda: data.gpu_figures(report, names), self._show_overview
@@ -144,7 +146,7 @@ class OverviewScreen(ReportScreen):
                 self._show_overview,
             )
 
-    def _show_trace(self, rows: list[TraceRow]) -> None:
+    def _show_trace(self, rows: Sequence[AnyRow]) -> None:
         self._gpu_rows = rows
         self._draw_trace()
 

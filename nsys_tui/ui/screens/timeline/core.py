@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from nsys_tui.analysis.timeline.gpu import device_tracks
 from nsys_tui.analysis.timeline.sample import sample_tracks
 from nsys_tui.errors import CancelledError, NsysTuiError
 from nsys_tui.state import ColourBy
@@ -16,8 +15,15 @@ from nsys_tui.ui.keymap import bindings
 from nsys_tui.ui.loader import unexpected
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.timeline.actions import ACTIONS
-from nsys_tui.ui.screens.timeline.building import TRACKS_OF, Built, build, explained_gaps, give_back
-from nsys_tui.ui.screens.timeline.colouring import Colours, colours_of, layers_of
+from nsys_tui.ui.screens.timeline.building import (
+    TRACKS_OF,
+    Built,
+    build,
+    device_rows,
+    explained_gaps,
+    stream_rows,
+)
+from nsys_tui.ui.screens.timeline.colouring import Colours, colours_of
 from nsys_tui.ui.screens.timeline.filtering import Filtered, filtered
 from nsys_tui.ui.screens.timeline.framing import Framing
 from nsys_tui.ui.screens.timeline.store import Store
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.timeline.area import Area
     from nsys_tui.model.report import Report
     from nsys_tui.state import ViewState
+    from nsys_tui.ui.session import Session
 
 ORDER = ("sample", "operations", "ranges", "devices", *TRACKS_OF, "explained")
 """Parts are built in this order: streams first, then what all streams of a device do together."""
@@ -86,12 +93,13 @@ class TimelineCore(Framing):
 
     def _build_next(self) -> None:
         """Builds one part after the other: two threads at once would only wait for each other."""
-        report, sample = self.report, self.session.sample
+        session = self.session
+        report, sample = session.report, session.sample
         if self._building or report is None or not self._queue:
             return
         part = self._building = min(self._queue, key=ORDER.index)
         self._queue.discard(part)
-        if part == "sample" and (sample is None or self.session.exact):
+        if part == "sample" and (sample is None or session.exact):
             self._built(part, None)
             return
 
@@ -99,26 +107,27 @@ class TimelineCore(Framing):
             try:
                 if part == "sample" and sample is not None:
                     return sample_tracks(sample), {}
-                return self.session.memo(("timeline", part), lambda: self._made(part, report))
+                return self._made(part, session, report)
             except CancelledError:
                 return None
             except NsysTuiError as error:
                 return error
             except Exception as error:
                 return unexpected(error)
-            finally:
-                give_back()
 
         self.compute(f"part:{part}", work, lambda found: self._built(part, found))
 
-    def _made(self, part: str, report: Report) -> Built | dict[int, NDArray[np.int64]]:
+    def _made(
+        self, part: str, session: Session, report: Report
+    ) -> Built | dict[int, NDArray[np.int64]]:
         """What a part is built into; runs in a worker."""
-        if part == "explained":
-            return explained_gaps(report)
+        if part == "operations":
+            return stream_rows(session, report)
         if part == "devices":
-            streams = self.store.parts["operations"]
-            return device_tracks(streams), layers_of(streams)
-        return build(report, part)
+            return device_rows(session, report)
+        if part == "explained":
+            return session.memo(("timeline", part), lambda: explained_gaps(report), lasting=True)
+        return session.memo(("timeline", part), lambda: build(report, part), lasting=True)
 
     def _built(self, part: str, found: Built | NDArray[np.int64] | NsysTuiError | None) -> None:
         self._building = ""

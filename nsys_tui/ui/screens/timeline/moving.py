@@ -210,7 +210,7 @@ class Moving(TimelineCore):
         memo = self.session.memo
         self.compute(
             "iterations",
-            lambda: memo(("iterations",), lambda: find_iterations(report)),
+            lambda: memo("iterations", lambda: find_iterations(report)),
             lambda found: self._go_to_iteration(found, step),
         )
 

@@ -21,6 +21,7 @@ from nsys_tui.render.overlay import Overlay, draw_cursor
 from nsys_tui.render.pair import draw_pair
 from nsys_tui.render.raster import LaneView, draw_lane
 from nsys_tui.render.viewport import Viewport
+from nsys_tui.ui.widgets.summary_view import NO_TIMES, summary_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,11 +32,8 @@ if TYPE_CHECKING:
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.state import Window
 
-IDLE_THRESHOLD: Final = 10_000
-"""Idle gaps of a GPU from 10 us on are drawn."""
 MUTED: Final = style(Ink.MUTED)
 BOLD: Final = style(emphasis=Emphasis.BOLD)
-NO_TIMES: Final = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +176,7 @@ class Painter:
             return row, ""
         if track.counter is not None:
             return self._counter(scene, track, window, glyphs)
-        view = self._summary(scene, track, window) if track.summary else scene.view(track)
+        view = _summary(scene, track, window) if track.summary else scene.view(track)
         if view is None:
             return Row.blank(window.width), ""
         if track.pair is None and not view.summary and _empty(view, window):
@@ -187,16 +185,6 @@ class Painter:
             return draw_pair(view, scene.view(track.pair), window, glyphs), ""
         matches = scene.matches.get(track.key)
         return draw_lane(view, window, glyphs, Overlay(None, picked, matches)), ""
-
-    def _summary(self, scene: Scene, track: Track, window: Viewport) -> LaneView | None:
-        if track.summary is None:
-            return None
-        return LaneView(
-            track.summary.lane(window.edges),
-            summary=True,
-            idle=IDLE_THRESHOLD,
-            explained=scene.explained.get(track.device or 0, NO_TIMES),
-        )
 
     def _counter(
         self, scene: Scene, track: Track, window: Viewport, glyphs: Glyphs
@@ -216,6 +204,12 @@ class Painter:
             hold=counter.holds,
         )
         return row, short_value(peak, counter.unit)
+
+
+def _summary(scene: Scene, track: Track, window: Viewport) -> LaneView | None:
+    if track.summary is None:
+        return None
+    return summary_view(track.summary, window, scene.explained.get(track.device or 0, NO_TIMES))
 
 
 def _empty(view: LaneView, window: Viewport) -> bool:

@@ -1,0 +1,104 @@
+"""Memo: results that screens share, the least recently used given up when they take much memory."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
+
+from nsys_tui.model.events import EventSet
+from nsys_tui.model.report import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable
+
+T = TypeVar("T")
+
+LIMIT: Final = 160_000_000
+"""Bytes of arrays that are kept: at 5 M kernels one result takes 20 to 75 MB."""
+
+
+class Memo:
+    """Values computed once, each by the first thread that asks; the others wait for it.
+
+    Args:
+        limit: bytes of arrays that values other than lasting ones may hold together; the latest
+            stays in any case.
+    """
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._limit = limit
+        self._values: dict[Hashable, Any] = {}
+        self._lasting: dict[Hashable, Any] = {}
+        self._locks: dict[Hashable, threading.RLock] = {}
+        self._guard = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], T], *, lasting: bool = False) -> T:
+        """The value of a key, made if it is not there any more or never was.
+
+        Args:
+            key: what the value is of.
+            make: makes it; may ask for other keys.
+            lasting: never given up, for what a screen holds as long as the report is open.
+        """
+        value: T
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.RLock())
+        with lock:
+            if key in self._lasting:
+                value = self._lasting[key]
+                return value
+            value = self._values[key] if key in self._values else make()
+            with self._guard:
+                self._values.pop(key, None)
+                (self._lasting if lasting else self._values)[key] = value
+                self._give_up()
+            return value
+
+    def _give_up(self) -> None:
+        """Counts from the latest backwards; what they share is counted once, and not given up."""
+        counted: set[int] = set()
+        array_bytes(self._lasting, counted)
+        total = 0
+        for place, key in enumerate(reversed([*self._values])):
+            more = array_bytes(self._values[key], counted)
+            total += more
+            if place and more and total > self._limit:
+                del self._values[key]
+
+
+def array_bytes(value: object, counted: set[int]) -> int:
+    """Bytes of the arrays within a value; reports, their events and mapped files cost nothing.
+
+    Args:
+        value: anything made of dataclasses, other objects, containers and arrays.
+        counted: ids of objects that were counted before; grows.
+    """
+    total, left = 0, [value]
+    while left:
+        found = left.pop()
+        if id(found) in counted:
+            continue
+        counted.add(id(found))
+        if isinstance(found, np.ndarray):
+            total += found.nbytes if found.flags.owndata else 0
+        left += _within(found)
+    return total
+
+
+def _within(value: Any) -> Iterable[Any]:
+    """What a value is made of."""
+    if isinstance(value, np.ndarray):
+        return () if value.base is None else (value.base,)
+    if isinstance(value, str | bytes | int | float | type | Report | EventSet):
+        return ()
+    if isinstance(value, dict):
+        return value.values()
+    if isinstance(value, list | tuple | set | frozenset):
+        return value
+    own = vars(value).values() if hasattr(value, "__dict__") else ()
+    if is_dataclass(value) and not own:
+        return [getattr(value, field.name) for field in fields(value)]
+    return own
