@@ -71,6 +71,8 @@ def _group_name(result: LogResult, group: int) -> str:
 
 
 def _reached(result: LogResult, one: Progress, by_order: bool) -> str:
+    if not one.calls:
+        return f"{_who(result, one.last)} made no call"
     at = f"call {one.calls}" if by_order else f"opCount {one.last_op_count & (2**64 - 1):x}"
     return f"{_who(result, one.last)} at {at}"
 

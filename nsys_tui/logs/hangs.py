@@ -55,6 +55,7 @@ class Progress:
 
     communicator: int
     calls: int
+    """0 of a rank that set the communicator up and never used it."""
     last_op_count: int
     last: Member
 
@@ -100,13 +101,14 @@ def find_hangs(result: LogResult) -> HangReport:
         members = [m for m in group.members if m in checked.rows_of]
         if not members:
             continue
-        if len(members) < 2 or not checked.comparable(group, members):
+        silent = checked.silent(group)
+        if len(members) + len(silent) < 2 or not checked.comparable(group, members):
             unchecked += group.nranks > 1
             continue
         found = checked.mismatches(index, members, MOST_MISMATCHES - len(mismatches))
         mismatches += found[0]
         more += found[1]
-        if drift := checked.drift(index, group, members):
+        if drift := checked.drift(index, group, members, silent):
             drifts.append(drift)
     progress = tuple(checked.progress(member) for member in sorted(checked.rows_of))
     return HangReport(progress, tuple(mismatches), more, tuple(drifts), unchecked)
@@ -117,6 +119,7 @@ class _Checked:
 
     def __init__(self, result: LogResult, rows: NDArray[np.intp]) -> None:
         self._calls = result.every_call
+        self._communicators = result.communicators
         communicator = self._calls.communicator[rows]
         order = np.argsort(communicator, kind="stable")
         names, starts = np.unique(communicator[order], return_index=True)
@@ -130,6 +133,12 @@ class _Checked:
             return True
         counts = [np.unique(self._calls.op_count[self.rows_of[m]]) for m in members]
         return len(np.unique(np.concatenate(counts))) < sum(len(one) for one in counts)
+
+    def silent(self, group: Group) -> list[int]:
+        """Members that were set up and made no call, where the log shows all ranks of the group."""
+        ranks = {self._communicators[m].rank for m in group.members}
+        told = group.certain or ranks == set(range(group.nranks))
+        return [m for m in group.members if m not in self.rows_of] if told else []
 
     def by_order(self, members: list[int]) -> bool:
         """Whether the counter of every member stays 0, as some builds of NCCL print it."""
@@ -191,23 +200,36 @@ class _Checked:
         last = int(self._calls.op_count[rows[-1]])
         return Progress(member, len(rows), last, self._member(member, rows[-1:]))
 
-    def drift(self, index: int, group: Group, members: list[int]) -> Drift | None:
-        """The group's drift, None if all ranks in the log came equally far."""
+    def _silent(self, member: int) -> Progress:
+        file, line = self._communicators[member].first
+        return Progress(member, 0, 0, Member(member, (), file, line))
+
+    def drift(
+        self, index: int, group: Group, members: list[int], silent: list[int]
+    ) -> Drift | None:
+        """The group's drift, None if all ranks in the log came equally far.
+
+        Args:
+            index: number of the group.
+            group: the group.
+            members: its communicators that made calls.
+            silent: those that were set up and made none.
+        """
         by_order = self.by_order(members)
         reached = {m: int(self._keys(m, by_order).max()) for m in members}
         top = max(reached.values())
         behind = [m for m in members if reached[m] < top]
         missing = max(0, group.nranks - len(group.members))
-        if not behind:
+        if not behind and not silent:
             return None
         ahead = [m for m in members if reached[m] == top]
-        limit = min(reached.values())
         keys = self._keys(ahead[0], by_order)
+        limit = keys.min() - 1 if silent else min(reached.values())
         rows = self.rows_of[ahead[0]][keys > limit][:8]
         return Drift(
             index,
             by_order,
-            tuple(self.progress(m) for m in behind),
+            tuple(self._silent(m) for m in silent) + tuple(self.progress(m) for m in behind),
             tuple(self.progress(m) for m in ahead),
             missing,
             tuple(describe(self._calls, row) for row in rows.tolist()),

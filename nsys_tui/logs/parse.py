@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.logs.steps import Window
+    from nsys_tui.logs.trainers import StepLine
 
 
 def read_logs(
@@ -111,7 +112,7 @@ def _assemble(
     communicators, groups, gpus = table.finish(processes.seen)
 
     step_lines = tuple(step for scan in scans for step in scan.trainer.steps)
-    chosen = main_format(step_lines, trainer)
+    chosen = main_format(step_lines, trainer or (_legacy_trainer(step_lines) if legacy else None))
     owning = [step for step in step_lines if step.format == chosen]
     clocks = [Clock.of(owning, scan.file) for scan in scans]
     if steps and not owning:
@@ -276,7 +277,14 @@ def _inside(
         for file, clock in enumerate(clocks):
             mine = calls.file == file
             step[mine] = clock.state(calls.line[mine])
+        # The kit skips what has no size.
+        step[(calls.count == 0) | (calls.bytes < 0)] = NO_STEP
     return (step >= first) & (step <= last)
+
+
+def _legacy_trainer(steps: Sequence[StepLine]) -> str | None:
+    """The one trainer that the AWK kit knows, if it is there."""
+    return "nemo" if any(step.format == "nemo" for step in steps) else None
 
 
 def _file(scan: Scan) -> LogFile:

@@ -360,7 +360,7 @@ def _member(result: LogResult, member: Member) -> dict[str, Any]:
 def _progress(result: LogResult, one: Progress) -> dict[str, Any]:
     return _member(result, one.last) | {
         "call_count": one.calls,
-        "last_opcount": f"{one.last_op_count & (2**64 - 1):x}",
+        "last_opcount": f"{one.last_op_count & (2**64 - 1):x}" if one.calls else None,
     }
 
 

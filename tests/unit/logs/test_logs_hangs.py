@@ -54,6 +54,14 @@ def test_a_rank_behind(tmp_path: Path) -> None:
     assert found.mismatches == ()
 
 
+def test_a_rank_that_never_called(tmp_path: Path) -> None:
+    found = report(tmp_path, healthy(), healthy(), [], healthy())
+    (drift,) = found.drifts
+    assert [(one.communicator, one.calls) for one in drift.behind] == [(2, 0)]
+    assert len(drift.ahead) == 3
+    assert len(drift.next_calls) == 6
+
+
 def test_a_rank_that_is_missing_altogether(tmp_path: Path) -> None:
     (drift,) = report(tmp_path, healthy(), healthy(5)).drifts
     assert drift.missing_ranks == 2
