@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nsys_tui.config import load_config
-from nsys_tui.config_edit import EXAMPLE, remove_target, save_setting, save_target
+from nsys_tui.config_edit import (
+    EXAMPLE,
+    remove_table,
+    remove_target,
+    save_setting,
+    save_table,
+    save_target,
+)
 from nsys_tui.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,7 +44,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_setting_changes_and_the_rest_stays(path: Path) -> None:
     save_setting(path, "display.theme", "light")
-    assert path.read_text() == FILE.replace('theme = "dark"   # I like it', 'theme = "light"')
+    assert path.read_text() == FILE.replace('theme = "dark"', 'theme = "light"')
     assert load_config(path, environ={}).display.theme == "light"
 
 
@@ -108,3 +115,71 @@ def test_the_example_is_valid_and_becomes_valid_targets(tmp_path: Path) -> None:
     lines = [line.removeprefix("# ") for line in commented]
     path.write_text("\n".join(lines))
     assert set(load_config(path, environ={}).targets) == {"gpu-box", "cluster"}
+
+
+MINE = """\
+# who wrote this
+[targets.box]            # the big one
+# where
+host = "box"             # by its # short name
+command = [
+  "python",  # not 3.9
+  "train.py",
+]
+slurm.args = ["-n2"]
+cwd = "~/a#b"
+
+# about the other
+[targets.other]
+host = "other"
+
+[targets.box.container]
+name = "c"
+"""
+
+
+def test_only_what_changed_is_written_and_comments_stay(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(MINE)
+    box = {
+        "host": "bigger", "command": ["python", "train.py"], "slurm": {"args": ["-n2"]},
+        "cwd": "~/c", "container": {"name": "d"}, "nsys": "/opt/nsys",
+    }  # fmt: skip
+    save_target(path, "box", box)
+    text = path.read_text()
+    changed = MINE.replace('host = "box" ', 'host = "bigger" ').replace("~/a#b", "~/c")
+    changed = changed.replace('\n[targets.box.container]\nname = "c"\n', "\n")
+    added = 'container = { "name" = "d" }\nnsys = "/opt/nsys"\n'
+    assert text == changed.replace('"~/c"\n', f'"~/c"\n{added}')
+
+
+def test_a_preset_is_a_section_of_its_own(path: Path) -> None:
+    save_table(path, ("capture", "presets", "two steps"), {"trace": ["cuda"], "delay": "3"})
+    presets = load_config(path, environ={}).capture.presets
+    assert presets == {"two steps": {"trace": ("cuda",), "delay": "3"}}
+    save_table(path, ("capture", "presets", "two steps"), {"delay": "4"})
+    assert load_config(path, environ={}).capture.presets == {"two steps": {"delay": "4"}}
+    remove_table(path, ("capture", "presets", "two steps"))
+    assert path.read_text() == FILE + "\n"
+
+
+@pytest.mark.parametrize(
+    "text", ['targets = { box = { host = "a" } }\n', '[targets]\nbox.host = "a"\n']
+)
+def test_a_spelling_that_cannot_be_changed_is_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="by hand"):
+        save_target(path, "box", {"host": "b"})
+    assert path.read_text() == text
+
+
+def test_the_file_is_the_owners_and_a_link_stays_a_link(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles" / "config.toml"
+    real.parent.mkdir()
+    path = tmp_path / "config.toml"
+    path.symlink_to(real)
+    save_target(path, "box", {"env": {"A": "1"}})
+    assert path.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o600
+    assert load_config(path, environ={}).targets["box"].env == {"A": "1"}
