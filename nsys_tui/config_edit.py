@@ -11,13 +11,16 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.config import parse_config
+from nsys_tui.config import load_config, parse_config
 from nsys_tui.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from nsys_tui.config import Config
 
 EXAMPLE: Final = """\
 # nsys-tui: see `nsys-tui targets --help`. Lines that start with # are comments.
@@ -105,6 +108,16 @@ def save_target(path: Path, name: str, settings: Mapping[str, Any]) -> None:
 def remove_target(path: Path, name: str) -> None:
     """Removes a target; see ``remove_table``."""
     remove_table(path, ("targets", name))
+
+
+def reread(config: Config) -> Config:
+    """A configuration with targets and capture settings as its file has them now.
+
+    Raises:
+        ConfigError: the file is not valid any more.
+    """
+    fresh = load_config(config.path if config.path.exists() else None)
+    return replace(config, capture=fresh.capture, targets=fresh.targets)
 
 
 def toml(value: object) -> str:

@@ -45,6 +45,7 @@ class Draft:
         output: the report's name, may be empty.
         processes: how many times the launcher starts nsys (1 without Slurm).
         facts: what is known about the target.
+        functions_json: content of the ``--python-functions-trace`` file.
     """
 
     options: Mapping[str, OptionValue]
@@ -54,6 +55,7 @@ class Draft:
     output: str = ""
     processes: int = 1
     facts: Facts = field(default_factory=Facts)
+    functions_json: str = ""
 
     def value(self, name: str) -> str:
         """The value of an option as one word; nsys's own default when it is left out."""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_SCOPE = re.compile(r"CPU Profiling.*\((process-tree|system-wide)\).*\bfail", re.IGNORECASE)
 _VERSION = re.compile(r"(\d{4})\.(\d+)(?:\.(\d+))?")
 
 
@@ -18,6 +23,8 @@ class Facts:
         paranoid: ``/proc/sys/kernel/perf_event_paranoid``.
         root: whether the user there is root.
         gpu_admin_only: whether the driver keeps GPU counters to administrators.
+        refused_scopes: ``process-tree`` and ``system-wide`` as far as ``nsys status -e`` says that
+            the CPU cannot be profiled so.
     """
 
     nsys_version: tuple[int, int, int] | None = None
@@ -25,6 +32,7 @@ class Facts:
     paranoid: int | None = None
     root: bool | None = None
     gpu_admin_only: bool | None = None
+    refused_scopes: frozenset[str] = frozenset()
 
 
 def parse_version(text: str) -> tuple[int, int, int] | None:
@@ -33,3 +41,8 @@ def parse_version(text: str) -> tuple[int, int, int] | None:
     if match is None:
         return None
     return int(match[1]), int(match[2]), int(match[3] or 0)
+
+
+def refused_scopes(status: Iterable[str]) -> frozenset[str]:
+    """Finds the scopes of CPU profiling that the lines of ``nsys status -e`` call a failure."""
+    return frozenset(match[1].lower() for line in status if (match := _SCOPE.search(line)))

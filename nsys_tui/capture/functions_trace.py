@@ -39,6 +39,21 @@ def make(functions: Iterable[str], *, domain: str = "functions", color: str = "0
     return text
 
 
+def names(text: str) -> list[str]:
+    """The functions of a checked file as ``module:function``."""
+    found = []
+    for entry in json.loads(text):
+        for item in entry["functions"]:
+            whole = item if isinstance(item, Mapping) else {"function": item}
+            found.append(f"{whole.get('module', entry.get('module'))}:{whole.get('function')}")
+    return found
+
+
+def modules(text: str) -> set[str]:
+    """The modules of a checked file."""
+    return {name.partition(":")[0] for name in names(text)}
+
+
 def check(text: str, where: str) -> list[str]:
     """Checks the content of a functions-trace file.
 

@@ -118,6 +118,7 @@ class Plan:
                 self.output or self.stem(),
                 self.processes,
                 facts or Facts(),
+                self.functions_json,
             )
         )
 
@@ -182,7 +183,8 @@ def make_plan(
         env_from: further names taken from the local environment at the start.
         cwd: working directory over there; empty = home, on this machine the present folder.
         output: report name; refused characters are none, it is quoted.
-        functions_trace_file: local JSON file for ``--python-functions-trace``.
+        functions_trace_file: local JSON file for ``--python-functions-trace``, or functions as
+            ``module:function``, from which one is made.
         functions_json: content of such a file, when there is none.
         replayed: names whose values come from the report that is profiled again.
 
@@ -246,6 +248,10 @@ def _checked(plan: Plan) -> Plan:
 
 
 def _read_functions(path: str) -> str:
+    """The content of a file, or one made for functions given as ``module:function``."""
+    named = path.replace(",", " ").split()
+    if all(":" in name for name in named) and not Path(path).exists():
+        return functions_trace.make(named)
     try:
         text = Path(path).expanduser().read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -259,7 +265,8 @@ class Form:
     """The fields of the capture form as typed; :func:`plan_from_form` reads them.
 
     ``program`` is one line split as a POSIX shell splits words, but nothing in it is expanded;
-    ``functions_trace`` names a local file, ``functions_json`` is the content of an earlier one.
+    ``functions_trace`` names a local file or functions, ``functions_json`` is the content of an
+    earlier file.
     """
 
     program: str = ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nsys_tui.capture.advice import ERROR, WARNING
-from nsys_tui.capture.facts import Facts, parse_version
+from nsys_tui.capture.facts import Facts, parse_version, refused_scopes
 from nsys_tui.capture.quoting import printable
 from nsys_tui.errors import NSYS_MISSING
 from nsys_tui.units import format_bytes
@@ -76,6 +76,7 @@ class Preflight:
             paranoid=int(paranoid) if paranoid.lstrip("-").isdigit() else None,
             root=self.get("uid") == "0",
             gpu_admin_only={"0": False, "1": True}.get(self.get("gpu_admin_only")),
+            refused_scopes=refused_scopes(self.status),
         )
 
 

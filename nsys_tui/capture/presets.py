@@ -80,6 +80,11 @@ _BUILT_IN: Final = (
 )
 
 
+def built_in() -> tuple[str, ...]:
+    """Names of the presets that are always there."""
+    return tuple(preset.name for preset in _BUILT_IN)
+
+
 def presets(config: CaptureConfig | None = None) -> Mapping[str, Preset]:
     """All presets by name, the built-in ones first; a user's preset of the same name wins."""
     found = {preset.name: preset for preset in _BUILT_IN}

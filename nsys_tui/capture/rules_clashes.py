@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture.advice import ERROR, NOTE, WARNING, Advice, Draft, rule
+from nsys_tui.capture.functions_trace import check, modules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,8 +105,19 @@ def sampling(draft: Draft) -> Iterator[Advice]:
         yield Advice(
             NOTE, "cpuctxsw", "nsys gives --cpuctxsw the value of --sample unless that is none"
         )
-    paranoid = draft.facts.paranoid
-    if paranoid is None or draft.facts.root:
+    yield from _sampling_there(draft, sampling_on=sampling_on)
+
+
+def _sampling_there(draft: Draft, *, sampling_on: bool) -> Iterator[Advice]:
+    """What the target allows, by nsys's own look at it and by the kernel's setting."""
+    facts, scope = draft.facts, draft.value("sample")
+    if sampling_on and scope.replace("cpu", "process-tree") in facts.refused_scopes:
+        yield Advice(
+            WARNING, "sample", f"nsys status -e there: CPU profiling ({scope}) fails",
+            "nsys-tui targets check shows its lines; or --sample=none --cpuctxsw=none",
+        )  # fmt: skip
+    paranoid = facts.paranoid
+    if paranoid is None or facts.root:
         return
     wants = sampling_on or draft.wants("cpuctxsw")
     if paranoid > 2 and wants:
@@ -150,6 +162,29 @@ def many_processes(draft: Draft) -> Iterator[Advice]:
             "program",
             f"one report will hold all processes that {wrapper} starts on this node",
         )
+
+
+@rule
+def functions_trace(draft: Draft) -> Iterator[Advice]:
+    """Functions that nsys would skip in silence."""
+    if not draft.functions_json:
+        return
+    if "nvtx" not in draft.words("trace"):
+        yield Advice(
+            ERROR,
+            "python-functions-trace",
+            "traced functions are NVTX ranges",
+            "add nvtx to --trace",
+        )
+    scripts = {PurePath(word).stem for word in draft.program if word.endswith(".py")}
+    for module in sorted(scripts & modules(draft.functions_json)):
+        yield Advice(
+            WARNING, "python-functions-trace",
+            f"{module} is the script itself: it runs as __main__ and is never imported as {module}",
+            "move its functions to a module that the script imports",
+        )  # fmt: skip
+    for remark in check(draft.functions_json, "functions trace"):
+        yield Advice(NOTE, "python-functions-trace", remark)
 
 
 @rule

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import getpass
 import socket
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture import quoting, scripts
 from nsys_tui.capture.advice import ERROR
@@ -24,11 +25,33 @@ if TYPE_CHECKING:
     from nsys_tui.capture.job import Job
 
 
+_FRESH_S: Final = 60.0
+_seen: dict[tuple[str, ...], tuple[float, Preflight]] = {}
+
+
 async def probe(job: Job, *, thorough: bool = False) -> Preflight:
     """Asks the far side what is there; changes nothing but the folder of jobs."""
     script = scripts.find_script(job.plan, thorough=thorough)
     answers = await job.ask("probe", timeout_s=90, FIND=script)
-    return read_probe(answers)
+    found = read_probe(answers)
+    _seen[_place(job)] = (time.monotonic(), found)
+    return found
+
+
+def probed(job: Job) -> Preflight | None:
+    """What the far side said in the last minute, if it was asked the same and could work."""
+    when, found = _seen.get(_place(job), (0.0, None))
+    if found is None or time.monotonic() - when > _FRESH_S:
+        return None
+    usable = found.nsys and {"jobs", "cwd"} <= set(found.values)
+    return found if usable else None
+
+
+def _place(job: Job) -> tuple[str, ...]:
+    """Everything that decides what a probe finds."""
+    target = job.plan.target
+    script = scripts.find_script(job.plan, thorough=True)
+    return (script, repr(target), job.plan.cwd, *job.settings.ssh)
 
 
 async def check(job: Job) -> None:
@@ -38,7 +61,7 @@ async def check(job: Job) -> None:
         PreflightError: with all that is wrong, and exit status 69 when nsys is missing.
     """
     job.reach(State.CHECKING)
-    job.found = found = await probe(job)
+    job.found = found = probed(job) or await probe(job)
     lines = checks(found, job.plan.target, job.plan)
     job.emit(Checked(tuple(lines)))
     for fault in scripts.batch_faults(job.plan, job.settings.grace / 1e9):
@@ -127,4 +150,9 @@ def _understand(job: Job, answers: list[Answer]) -> None:
     if state in ("absent", "stillborn"):
         raise CaptureError("the job was not started", f"its state is {state}", "start it again")
     pid = last(answers, "pid") or ""
-    job.update(pid=int(pid) if pid.isdigit() else 0, slurm_job=last(answers, "job") or "")
+    job.update(
+        pid=int(pid) if pid.isdigit() else 0,
+        slurm_job=last(answers, "job") or "",
+        git_commit=last(answers, "git") or job.record.git_commit,
+        git_dirty=bool(last(answers, "git_dirty")),
+    )

@@ -148,6 +148,7 @@ nt_start() {
     nt_drop
     return
   fi
+  nt_git
   case $LAUNCHER in sbatch) nt_submit ;; *) nt_launch ;; esac
 }
 nt_started_before() { # by an earlier request whose answer was lost; it may be at it this moment
@@ -353,6 +354,11 @@ nt_clean() {
 
 # --- preflight
 nt_free() { nt_say "$1 $(df -Pk "$2" 2> /dev/null | tail -n 1 | sed 's/%.*//' | while read -r nt_a nt_b nt_c nt_d nt_e; do echo "$((nt_d * 1024))"; done)"; }
+nt_git() {
+  nt_has git && [ -n "$CWD_ABS" ] || return 0
+  nt_say "git $(cd "$CWD_ABS" && git rev-parse HEAD 2> /dev/null)"
+  nt_say "git_dirty $(cd "$CWD_ABS" && git status --porcelain -uno 2> /dev/null | head -n 1 | cut -c1-2)"
+}
 nt_probe() {
   nt_say "host $(uname -n)"
   nt_say "system $(uname -sm)"
@@ -374,10 +380,7 @@ nt_probe() {
   if [ -n "$CWD_ABS" ]; then
     nt_say "cwd $CWD_ABS"
     if [ -w "$CWD_ABS" ]; then nt_free cwd_free "$CWD_ABS"; else nt_say cwd_readonly; fi
-    if nt_has git; then
-      nt_say "git $(cd "$CWD_ABS" && git rev-parse HEAD 2> /dev/null)"
-      nt_say "git_dirty $(cd "$CWD_ABS" && git status --porcelain -uno 2> /dev/null | head -n 1 | cut -c1-2)"
-    fi
+    nt_git
   else nt_say "cwd_missing $CWD"; fi
   nt_holder=$(cat "$B/lock.$T" 2> /dev/null)
   case $nt_holder in '' | *[!A-Za-z0-9-]*) ;; *)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 def add_parser(subparsers: Any) -> None:
     """Adds the verb."""
+    from nsys_tui.commands.open import add_looks
+
     parser = subparsers.add_parser(
         "targets",
         help="list, check and edit the places to capture on",
@@ -28,7 +30,10 @@ def add_parser(subparsers: Any) -> None:
     check = actions.add_parser("check", help="look whether captures can run there")
     check.add_argument("name", nargs="?", default="", help="target (default: the default one)")
     check.add_argument("--batch", action="store_true", help="never ask")
-    edit = actions.add_parser("edit", help="open the config file in $EDITOR and check it")
+    edit = actions.add_parser("edit", help="add, change, check and delete targets on a screen")
+    edit.add_argument("name", nargs="?", default="", help="target to edit, or name of a new one")
+    edit.add_argument("--editor", action="store_true", help="the config file in $EDITOR instead")
+    add_looks(edit)
     lint = actions.add_parser("lint", help="faults of a Slurm job script")
     lint.add_argument("script", type=Path)
     lint.add_argument("--need", default="0", metavar="TIME", help="what the job takes, such as 10m")
@@ -96,16 +101,40 @@ def check_plan(plan: Plan, config: Config, arguments: argparse.Namespace) -> int
 
 
 def _edit(arguments: argparse.Namespace) -> int:
+    from nsys_tui.config import default_path, load_config
+    from nsys_tui.ui.terminal import probe
+
+    path = Path(arguments.config) if arguments.config else default_path()
+    terminal = probe(
+        is_tty=all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)),
+        ascii_only=arguments.ascii,
+        no_color=arguments.no_color,
+        text=arguments.text,
+    )
+    if not sys.stdin.isatty() or not (terminal.app or arguments.editor):
+        raise UsageError(f"no terminal to edit {path} in", hint="edit the file, then run check")
+    if arguments.editor:
+        return _edit_file(path)
+    from dataclasses import replace
+
+    from nsys_tui.ui.screens.capture.targets_app import TargetsApp
+
+    flags = {"display.theme": arguments.theme}
+    config = load_config(path if path.exists() else None, flags)
+    config = replace(config, path=path)
+    TargetsApp(config, terminal, arguments.name).run(mouse=not arguments.no_mouse)
+    return OK
+
+
+def _edit_file(path: Path) -> int:
+    """Opens the file in the user's editor, and reads it afterwards to name its faults."""
     import os
     import shlex
     import subprocess
 
-    from nsys_tui.config import default_path, load_config
+    from nsys_tui.config import load_config
     from nsys_tui.config_edit import EXAMPLE
 
-    path = Path(arguments.config) if arguments.config else default_path()
-    if not sys.stdin.isatty():
-        raise UsageError(f"no terminal to edit {path} in", hint="edit the file, then run check")
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(EXAMPLE, "utf-8")

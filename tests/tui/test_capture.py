@@ -7,7 +7,8 @@ from paths import ROOT
 from synth import Synth
 from tui.frames import rows, running, settled, text
 
-from nsys_tui.capture.record import Store
+from nsys_tui.capture.record import Record, ReportFile, State, Store
+from nsys_tui.config import Config, load_config
 from nsys_tui.ui.screens.capture.screen import CaptureScreen
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ async def test_a_capture_runs_and_its_report_opens(report: Path, stand_in: None)
         assert record.repeats
         await press(pilot, "9", "h")
         assert "local" in text(pilot)
-        assert "1 report(s) here" in text(pilot)
+        assert "local 1 report" in text(pilot)
 
 
 async def test_stopping_asks_and_keeps(report: Path, stand_in: None) -> None:
@@ -122,8 +123,6 @@ async def test_stopping_asks_and_keeps(report: Path, stand_in: None) -> None:
 
 
 async def test_the_next_start_offers_what_was_left_running(report: Path, stand_in: None) -> None:
-    from nsys_tui.capture.record import Record, State
-
     plan = {"target": {"name": "gpu-box"}, "program": ["sleep"]}
     Store().save(Record(id="20260101-000000-abcdef", plan=plan, state=State.RUNNING))
     async with running(report, size=(120, 30)) as pilot:
@@ -137,3 +136,122 @@ async def test_the_new_report_is_laid_beside_the_old_one(report: Path, stand_in:
         assert app.session.path == report
         assert "[7 Compare]" in text(pilot)
         assert "sh.sqlite" in text(pilot)
+
+
+async def test_advice_is_given_while_a_value_is_typed(report: Path) -> None:
+    async with running(report, size=(100, 45)) as pilot:
+        await press(pilot, "p", *["down"] * 7, "i", *"stop")
+        assert "does nothing without a range" in text(pilot)
+        await press(pilot, "escape", "home", "space", "ctrl+a", "ctrl+k", *'sh "open')
+        assert "close the quote" in text(pilot)
+
+
+async def test_what_nsys_says_of_the_machine_is_in_the_advice(
+    report: Path, stand_in: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_NSYS_FAULTS", "perm")
+    async with running(report, size=(120, 45)) as pilot:
+        await press(pilot, "p")
+        shown = screen(pilot)
+        shown._set("--sample", "process-tree")
+        await settled(pilot)
+        assert "nsys status -e there: CPU profiling (process-tree) fails" in text(pilot)
+        shown._set("--sample", "none")
+        await settled(pilot)
+        assert "status -e" not in text(pilot)
+        await press(pilot, "c")
+        assert "warning: nsys status: CPU Profiling Environment" in text(pilot)
+
+
+async def test_functions_are_typed_and_their_file_is_made_and_checked(report: Path) -> None:
+    async with running(report, size=(100, 45)) as pilot:
+        await press(pilot, "9")
+        shown = screen(pilot)
+        shown._set("program", "python train.py")
+        shown._set("functions_trace", "model.net:Net.forward train:step")
+        await settled(pilot)
+        body = text(pilot)
+        assert "--python-functions-trace=JOB/functions.json" in body
+        assert "train is the script itself" in body
+        plan = shown._plan()
+        assert '"Net.forward"' in plan.functions_json  # type: ignore[union-attr]
+        shown._set("functions_trace", "__main__:step")
+        await settled(pilot)
+        assert "belongs to __main__" in text(pilot)
+
+
+async def test_own_presets_are_saved_used_and_deleted(report: Path, tmp_path: Path) -> None:
+    config = Config(path=tmp_path / "config.toml")
+    async with running(report, size=(100, 36), config=config) as pilot:
+        await press(pilot, "9")
+        shown = screen(pilot)
+        shown._set("--trace", "cuda,mpi")
+        await press(pilot, "P", *"save the", "enter", *"mine", "enter")
+        assert load_config(config.path).capture.presets["mine"] == {"trace": ("cuda", "mpi")}
+        shown._set("--trace", "")
+        await press(pilot, "P", *"mine", "enter", "u")
+        assert shown.form.options == {"trace": ("cuda", "mpi")}
+        await press(pilot, "P", *"mine", "enter", "d")
+        assert load_config(config.path).capture.presets == {}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)])
+async def test_targets_are_added_checked_copied_and_deleted(
+    report: Path, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    config = Config(path=tmp_path / "config.toml")
+    config.path.write_text("# mine\n")
+    async with running(report, size=size, config=config) as pilot:
+        await press(pilot, "9", "ctrl+e", "a")
+        assert "the target needs a name" in text(pilot)
+        await press(pilot, "enter", *"box", "enter", "down", "enter", *"-oProxy")
+        assert "cannot be used" in text(pilot)
+        await press(pilot, "ctrl+a", "ctrl+k", *"no-such-host.invalid", "enter", "c")
+        assert "unknown host" in text(pilot)
+        await press(pilot, "s")
+        assert "saved box" in text(pilot)
+        assert config.path.read_text() == '# mine\n\n[targets.box]\nhost = "no-such-host.invalid"\n'
+        await press(pilot, "u", "s", "enter", "down", "down", "space", "s")
+        assert "srun" in text(pilot)
+        assert load_config(config.path).targets["box-2"].launcher == "srun"
+        await press(pilot, "d", "y", "asterisk")
+        assert list(load_config(config.path).targets) == ["box"]
+        await press(pilot, "escape")
+        assert set(screen(pilot).app.config.targets) == {"box"}
+
+
+async def test_reports_of_several_ranks_open_as_a_fleet(report: Path, tmp_path: Path) -> None:
+    files = []
+    for rank in range(2):
+        path = tmp_path / f"r.{rank}.sqlite"
+        Synth(path).process(1000).kernel("k", 0, 10 + rank).write()
+        files.append(ReportFile(f"/there/r.{rank}.nsys-rep", 1, local=str(path)))
+    plan = {"target": {"name": "cluster"}, "program": ["srun"]}
+    ran = Record(id="20260101-000000-abcdef", plan=plan, state=State.DONE, reports=tuple(files))
+    Store().save(ran)
+    async with running(report, size=(100, 36)) as pilot:
+        await press(pilot, "9", "h")
+        assert "new" in text(pilot)
+        assert "cluster 2 of 2 reports" in text(pilot)
+        await press(pilot, "enter", "o")
+        app: Any = pilot.app
+        assert [s.path.name for s in app.sessions] == ["first.sqlite", "r.0.sqlite", "r.1.sqlite"]
+        assert app.session.path.name == "r.0.sqlite"
+        assert "[F7 Fleet]" in text(pilot)
+        assert Store().load(ran.id).opened
+
+
+async def test_one_key_attaches_to_what_was_left_running(report: Path, stand_in: None) -> None:
+    async with running(report, size=(100, 36)) as pilot:
+        await press(pilot, "9", "A")
+        assert "no capture was left running" in text(pilot)
+        shown = screen(pilot)
+        shown._set("program", "sh -c 'sleep 1; echo late'")
+        await pilot.press("enter")
+        while not (shown.capture and shown.capture.record.state is State.RUNNING):
+            await pilot.pause(0.05)
+        shown.app.workers.cancel_group(shown.app, "capture")
+        await settled(pilot)
+        await press(pilot, "A")
+        assert "came home" in text(pilot)
+        assert "late" in "\n".join(shown.live.lines)

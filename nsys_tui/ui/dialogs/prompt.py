@@ -28,6 +28,7 @@ class Prompt(ModalScreen[str | None]):
         hint: one line below the box, such as an example.
         value: what stands in the box at first.
         check: called with the text; if it raises ``NsysTuiError``, that is shown and nothing ends.
+        live: what to say about the text as it is typed, in place of the hint; empty = the hint.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
@@ -44,9 +45,11 @@ class Prompt(ModalScreen[str | None]):
         hint: str = "",
         value: str = "",
         check: Callable[[str], object] | None = None,
+        live: Callable[[str], str] | None = None,
     ) -> None:
         super().__init__()
         self._title, self._hint, self._value, self._check = title, hint, value, check
+        self._live = live
 
     def compose(self) -> ComposeResult:
         """Box, input and hint."""
@@ -60,13 +63,21 @@ class Prompt(ModalScreen[str | None]):
         """No blinking."""
         self.query_one(Input).cursor_blink = False
 
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Says what there is to say about the text so far."""
+        if self._live is not None:
+            self._tell(self._live(event.value) or self._hint)
+
+    def _tell(self, text: str) -> None:
+        self.query_one("#hint", Static).update(Content(visible(text)))
+
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Checks the text and returns it."""
         try:
             if self._check is not None:
                 self._check(event.value)
         except NsysTuiError as error:
-            self.query_one("#hint", Static).update(Content(visible(" ".join(str(error).split()))))
+            self._tell(" ".join(str(error).split()))
         else:
             self.dismiss(event.value)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from nsys_tui.capture import functions_trace
 from nsys_tui.capture.options import OPTIONS, Kind
 from nsys_tui.capture.plan import Form, Plan, plan_from_form
 from nsys_tui.capture.presets import presets
@@ -14,6 +15,7 @@ from nsys_tui.render.cells import Emphasis, Ink, style
 
 if TYPE_CHECKING:
     from nsys_tui.capture.again import Again
+    from nsys_tui.capture.facts import Facts
     from nsys_tui.config import Config
     from nsys_tui.config_values import OptionValue
     from nsys_tui.ui.widgets.lines import Line
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 MUTED: Final = style(Ink.MUTED)
 STRONG: Final = style(emphasis=Emphasis.BOLD)
 WARN: Final = style(Ink.STALL)
+
+LABEL: Final = 24
+"""Cells of the longest label."""
 
 SHOWN_OPTIONS: Final = (
     "trace",
@@ -30,6 +35,7 @@ SHOWN_OPTIONS: Final = (
     "delay",
     "duration",
     "sample",
+    "backtrace",
     "cudabacktrace",
     "python-sampling",
     "cuda-graph-trace",
@@ -55,7 +61,7 @@ HINTS: Final = {
     "output": "report name; empty = a fresh one; %q{SLURM_PROCID}, %h, %p are filled in by nsys",
     "env": "NAME=VALUE, separated by blanks; no secrets here",
     "env_from": "names whose values are taken from this environment at the start",
-    "functions_trace": "JSON file for --python-functions-trace",
+    "functions_trace": "functions to mark: module:function …, or a JSON file",
     "extra": "further options of nsys, as typed",
 }
 
@@ -124,6 +130,8 @@ def _option_field(form: Form, name: str) -> Field:
 
 def _text(form: Form, key: str) -> str:
     value = getattr(form, key)
+    if key == "functions_trace" and not value and form.functions_json:
+        return " ".join(functions_trace.names(form.functions_json))
     if key == "env":
         return " ".join(f"{name}={text}" for name, text in value.items())
     return " ".join(value) if isinstance(value, tuple) else str(value)
@@ -151,8 +159,25 @@ def changed(form: Form, key: str, text: str) -> Form:
         return replace(form, env={name: value for name, _, value in pairs})
     if key == "env_from":
         return replace(form, env_from=tuple(text.split()))
+    if key == "functions_trace":
+        return replace(form, functions_trace=text, functions_json="")
     changes: dict[str, Any] = {key: text}
     return replace(form, **changes)
+
+
+def live_text(form: Form, config: Config, key: str, text: str, facts: Facts | None) -> str:
+    """What there is to say about a value while it is typed: a fault, or what advice it brings."""
+    try:
+        plan = plan_from_form(changed(form, key, text), config)
+    except NsysTuiError as error:
+        return " ".join(str(error).split())
+    before = planned(form, config)
+    known = before.advice(facts) if isinstance(before, Plan) else []
+    name = "python-functions-trace" if key == "functions_trace" else key.removeprefix("--")
+    told = [a for a in plan.advice(facts) if a.option == name or a not in known]
+    return "; ".join(
+        f"{a.severity}: {a.text}" + (f" ({a.remedy})" if a.remedy else "") for a in told[:3]
+    )
 
 
 def next_choice(entry: Field) -> str:
@@ -164,13 +189,14 @@ def next_choice(entry: Field) -> str:
 
 def form_lines(entries: list[Field], width: int) -> list[Line]:
     """The form, one line per field."""
-    room = max(len(entry.label) for entry in entries) + 2
+    room = min(LABEL, max(len(entry.label) for entry in entries)) + 2
     lines: list[Line] = []
     for entry in entries:
         value = entry.value or (f"({entry.default})" if entry.default else "-")
         ink = 0 if entry.value else MUTED
         mark = "<> " if entry.choices else "   "
-        lines.append([(f" {entry.label:<{room}}", MUTED), (mark, MUTED), (value[:width], ink)])
+        label = entry.label if len(entry.label) <= LABEL else entry.label[: LABEL - 1] + "…"
+        lines.append([(f" {label:<{room}}", MUTED), (mark, MUTED), (value[:width], ink)])
     return lines
 
 
@@ -182,15 +208,25 @@ def planned(form: Form, config: Config) -> Plan | NsysTuiError:
         return error
 
 
-def command_lines(plan: Plan | NsysTuiError, width: int) -> list[Line]:
-    """The exact command and what there is to say about it."""
+def command_lines(
+    plan: Plan | NsysTuiError, width: int, facts: Facts | None = None, note: str = ""
+) -> list[Line]:
+    """The exact command and what there is to say about it.
+
+    Args:
+        plan: of the form, or why there is none.
+        width: cells.
+        facts: what is known of the target.
+        note: a line about how that is known.
+    """
     if isinstance(plan, NsysTuiError):
         parts = (plan.title, plan.message, plan.hint)
         return [[(part, WARN if part is plan.title else MUTED)] for part in parts if part]
     lines: list[Line] = [[(text, STRONG)] for text in _wrapped(plan.command_text(), width)]
     where = f"on {plan.target.name}" + (f" in {plan.cwd}" if plan.cwd else "")
-    lines.append([(where, MUTED)])
-    for remark in plan.advice():
+    where += "" if plan.output else "; JOB is this capture's own folder there"
+    lines.append([(f"{where}; {note}" if note else where, MUTED)])
+    for remark in plan.advice(facts):
         tail = f" ({remark.remedy})" if remark.remedy else ""
         for number, text in enumerate(_wrapped(f"{remark.severity}: {remark.text}{tail}", width)):
             ink = WARN if remark.severity != "note" and not number else MUTED

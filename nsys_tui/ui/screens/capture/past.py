@@ -1,0 +1,141 @@
+"""Captures of the past: open their reports again, repeat, attach, delete."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_tui.capture.record import State, Store
+from nsys_tui.ui.dialogs.picker import Picker
+from nsys_tui.ui.dialogs.prompt import Confirm
+from nsys_tui.ui.matching import Entry
+from nsys_tui.ui.screens.base import ReportScreen
+from nsys_tui.ui.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nsys_tui.capture.record import Record
+
+
+class PastCaptures(ReportScreen):
+    """What a screen does with records; the screen itself attaches and repeats."""
+
+    def attach_to(self, record: Record) -> None:
+        """Follows a capture that was left running."""
+        raise NotImplementedError
+
+    def repeat(self, record: Record) -> None:
+        """Fills the form in as it was."""
+        raise NotImplementedError
+
+    def action_capture_past(self) -> None:
+        """Lists past captures."""
+        self._pick("Past captures", Store().all(), "no captures yet", self._chosen)
+
+    def action_capture_attach(self) -> None:
+        """Follows what an earlier run left running; with several of them, asks which."""
+        left = Store().unfinished()
+        if len(left) == 1:
+            self.attach_to(left[0])
+        else:
+            self._pick("Attach to", left, "no capture was left running", self._attach_chosen)
+
+    def _attach_chosen(self, record: Record | None) -> None:
+        if record is not None:
+            self.attach_to(record)
+
+    def _pick(
+        self,
+        title: str,
+        records: list[Record],
+        nothing: str,
+        done: Callable[[Record | None], None],
+    ) -> None:
+        entries = [Entry(past_line(record), result_word(record), record) for record in records]
+        if entries:
+            self.app.push_screen(Picker(title, entries), done)
+        else:
+            self.app.say(nothing)
+
+    def _chosen(self, record: Record | None) -> None:
+        if record is None:
+            return
+        home = reports_of(record)
+        answers = {
+            **({"o": "open"} if home else {}),
+            **({"a": "attach"} if not record.state.over else {}),
+            "r": "repeat",
+            "d": "delete",
+        }
+
+        def answered(answer: str | None) -> None:
+            if answer == "o":
+                self.open_reports(record)
+            elif answer == "a":
+                self.attach_to(record)
+            elif answer == "r":
+                self.repeat(record)
+            elif answer == "d":
+                self._delete(record)
+
+        failed = f"\n{record.failure.title}" if record.failure else ""
+        self.app.push_screen(Confirm(past_line(record) + failed, answers), answered)
+
+    def open_reports(self, record: Record) -> None:
+        """Opens what came home; the reports of several ranks together, as one fleet."""
+        home = reports_of(record)
+        Store().mark_opened(record.id)
+        if len(home) == 1:
+            self.app.open_path(home[0])
+            self.app.show("overview")
+            return
+        known = {session.path.absolute(): session for session in self.app.sessions}
+        fresh = [path for path in home if path.absolute() not in known]
+        self.app.sessions += [Session(path, state=self.app.first_state) for path in fresh]
+        self.app.open_path(home[0])
+        self.app.show("fleet")
+
+    def _delete(self, record: Record) -> None:
+        folder = Store().path(record.id)
+        home = [Path(report.local) for report in record.reports if report.local]
+        goes = [path.name for path in home if folder in path.parents]
+        stays = [str(path) for path in home if folder not in path.parents]
+        text = f"Delete the record and log of {record.id}" + (
+            f" with the fetched {', '.join(goes)}?" if goes else "?"
+        )
+        text += f" {', '.join(stays)} stays." if stays else ""
+        text += f" Files over there stay: nsys-tui captures rm {record.id} removes them too."
+
+        def answered(answer: str | None) -> None:
+            if answer == "y":
+                Store().remove(record.id)
+                self.app.say(f"removed {record.id}")
+
+        self.app.push_screen(Confirm(text, {"y": "delete", "n": "no"}), answered)
+
+
+def reports_of(record: Record) -> list[Path]:
+    """What of a capture can be opened here: the export where there is one."""
+    found = [Path(file.sqlite or file.local) for file in record.reports if file.local]
+    return [path for path in found if path.exists()]
+
+
+def result_word(record: Record) -> str:
+    """How it ended, in a word or two."""
+    if record.state is State.DONE and not record.opened:
+        return "new"
+    return str(record.state)
+
+
+def past_line(record: Record) -> str:
+    """When, where, what, from which commit, and how many reports of it are here."""
+    when = next(iter(record.times.values()), "")[:16].replace("T", " ")
+    dirty = "+" if record.git_dirty else ""
+    commit = f" @{record.git_commit[:8]}{dirty}" if record.git_commit else ""
+    made, home = len(record.reports), len(reports_of(record))
+    here = f" {home} of {made} reports" if made != 1 or not home else " 1 report"
+    return (
+        f"{when}  {record.target_name}{here if made else ''}{commit}  {shlex.join(record.program)}"
+    )

@@ -1,0 +1,188 @@
+"""A capture that runs: started or attached to, shown, stopped, and opened when it came home."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from nsys_tui.capture import events
+from nsys_tui.capture.again import replayed_values
+from nsys_tui.capture.capture import Capture
+from nsys_tui.errors import NsysTuiError
+from nsys_tui.state import Selection
+from nsys_tui.ui.dialogs.prompt import Confirm
+from nsys_tui.ui.dialogs.secret import ask
+from nsys_tui.ui.messages import Failed
+from nsys_tui.ui.screens.capture.live import Live
+from nsys_tui.ui.screens.capture.past import PastCaptures, reports_of
+from nsys_tui.ui.widgets.lines import LinePane
+
+if TYPE_CHECKING:
+    from nsys_tui.capture.askpass import Prompt as Question
+    from nsys_tui.capture.plan import Plan
+    from nsys_tui.capture.record import Record
+    from nsys_tui.model.report import Report
+    from nsys_tui.ui.session import Session
+
+
+class Running(PastCaptures):
+    """The part of the screen below the form."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.capture: Capture | None = None
+        self.live = Live()
+        self.previous: Session | None = None
+        """The report that was in front when the capture began."""
+        self.repeats = ""
+        """Id of the capture or report that the form repeats."""
+
+    def show_form(self) -> None:
+        """Draws form, command and log anew."""
+        raise NotImplementedError
+
+    def say(self, line: str) -> None:
+        """Adds a line to the log."""
+        self.live.say(line)
+        self.show_log()
+
+    def show_log(self) -> None:
+        """Draws the log anew."""
+        pane = self.query_one("#log", LinePane)
+        self.set_class(not self.live.lines and self.capture is None, "-quiet")
+        pane.show(self.live.shown())
+        pane.heading("Log", self.live.heading())
+        pane.scroll_end(animate=False)
+
+    def start(self, plan: Plan) -> None:
+        """Starts a capture and follows it."""
+        try:
+            secrets = replayed_values(metadata(self.report), plan.replayed) if self.report else {}
+            capture = Capture.create(
+                plan,
+                self.app.config,
+                on_event=self._happened,
+                on_prompt=self.asked,
+                secrets=secrets,
+                repeats=self.repeats,
+            )
+        except NsysTuiError as error:
+            self.app.post_message(Failed(error))
+            return
+        self._drive(capture)
+
+    def attach_to(self, record: Record) -> None:
+        """Follows a capture that was left running."""
+        if self.capture is not None:
+            self.app.say("a capture is followed here already")
+            return
+        try:
+            capture = Capture.attach(
+                record.id, self.app.config, on_event=self._happened, on_prompt=self.asked
+            )
+        except NsysTuiError as error:
+            self.app.post_message(Failed(error))
+            return
+        self._drive(capture)
+
+    def _drive(self, capture: Capture) -> None:
+        self.capture = capture
+        self.live.start()
+        self.show_form()
+
+        async def job() -> None:
+            record = None
+            try:
+                record = await capture.run()
+            except NsysTuiError as error:
+                self.say(f"! {error.title}")
+                for line in (*error.message.splitlines(), error.hint):
+                    if line:
+                        self.say(line)
+            except asyncio.CancelledError:
+                self.say("left: the job goes on; A attaches to it again")
+                raise
+            finally:
+                self.capture, self.live.began = None, None
+                self.show_form()
+            if record is not None:
+                self._ended(record)
+
+        self.app.run_worker(job(), group="capture", exit_on_error=False)
+
+    def _happened(self, event: events.Event) -> None:
+        """Everything that a capture tells, in the app's own loop."""
+        if not self.is_mounted:
+            return
+        self.live.take(event)
+        if isinstance(event, events.StopStuck):
+            self._ask_to_kill()
+        if self.is_current:
+            self.show_log()
+
+    async def asked(self, question: Question) -> str | None:
+        """A question of ssh's: a dialog shows its own words."""
+        return await ask(self.app, question)
+
+    def action_capture_stop(self) -> None:
+        """Asks whether to keep what was collected."""
+        capture = self.capture
+        if capture is None:
+            self.app.say("no capture is running here")
+            return
+
+        def answered(answer: str | None) -> None:
+            if answer is not None:
+                self.app.run_worker(capture.stop(keep=answer == "k"), exit_on_error=False)
+
+        question = "Stop the program: keep what was collected, or discard it?"
+        self.app.push_screen(Confirm(question, {"k": "keep", "d": "discard"}), answered)
+
+    def _ask_to_kill(self) -> None:
+        capture = self.capture
+        if capture is None:
+            return
+
+        def answered(answer: str | None) -> None:
+            if answer == "y":
+                self.app.run_worker(capture.kill(), exit_on_error=False)
+
+        question = "The program ignores INT and TERM. KILL ends it and loses the report. Kill it?"
+        self.app.push_screen(Confirm(question, {"y": "kill", "n": "wait"}), answered)
+
+    def _ended(self, record: Record) -> None:
+        home = reports_of(record)
+        status = record.program_exit
+        self.live.state = str(record.state)
+        if not home:
+            self.say("no report came home" + (f"; the program exited {status}" if status else ""))
+            return
+        for path in home:
+            self.say(f"report: {path}")
+        if status:
+            self.say(f"the program exited {status}; its report is complete")
+        compare = self.previous is not None and self.app.handler("view.compare") is not None
+        several = len(home) > 1
+        answers = {
+            "o": "open all as a fleet" if several else "open",
+            **({"c": "compare with the previous"} if compare else {}),
+        }
+
+        def answered(answer: str | None) -> None:
+            if answer is None:
+                return
+            self.open_reports(record)
+            if answer == "c" and self.previous is not None:
+                self.app.bring_to_front(self.previous)
+                self.app.show("compare", selection=Selection("compare", (str(home[0]),)))
+
+        came = f"{len(home)} reports of one run" if several else home[0].name
+        self.app.push_screen(Confirm(f"{came} came home.", answers), answered)
+
+
+def metadata(report: Report | None) -> list[tuple[str, str]]:
+    """META_DATA_CAPTURE as pairs; the environment among them is shown redacted only."""
+    if report is None:
+        return []
+    rows = report.rows("META_DATA_CAPTURE", "name", "value")
+    return [(str(n), str(v)) for n, v in zip(rows["name"], rows["value"], strict=True)]

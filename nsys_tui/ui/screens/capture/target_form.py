@@ -1,0 +1,170 @@
+"""The target editor as data: its fields as text, what they become, and what is wrong with them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from nsys_tui.capture.plan import Plan, make_plan, split_words
+from nsys_tui.capture.scripts import batch_faults
+from nsys_tui.capture.targets import LOCAL, Target, asdict_plain, checked
+from nsys_tui.config import EXPORTS, LAUNCHERS, Config, TargetConfig, parse_config
+from nsys_tui.errors import NsysTuiError, UsageError
+
+if TYPE_CHECKING:
+    from nsys_tui.config_values import OptionValue
+
+Texts = Mapping[str, str]
+"""Key of a field to its text; ``name`` is the target's name."""
+
+
+@dataclass(frozen=True)
+class TargetField:
+    """One line of the editor.
+
+    Attributes:
+        key: of ``[targets.NAME]``, with a dot for a table in it.
+        launchers: those that the field is for; empty = all.
+        choices: what it may be; empty = any text.
+    """
+
+    key: str
+    label: str
+    hint: str
+    launchers: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+
+
+_SLURM: Final = ("srun", "sbatch")
+_CONTAINER: Final = ("docker", "podman")
+_POD: Final = ("kubectl",)
+FIELDS: Final = (
+    TargetField("name", "name", "how you call it here"),
+    TargetField("host", "host", "whatever `ssh HOST` understands; empty = this machine"),
+    TargetField("launcher", "launcher", "what starts the program there", (), LAUNCHERS),
+    TargetField("slurm.args", "Slurm", "--partition=gpu --gres=gpu:4 --time=00:20:00", _SLURM),
+    TargetField("container.name", "container", "name of a running container", _CONTAINER),
+    TargetField("container.user", "user", "user in it; empty = its own", _CONTAINER),
+    TargetField("kubernetes.pod", "pod", "name of a running pod", _POD),
+    TargetField("kubernetes.namespace", "namespace", "empty = the context's", _POD),
+    TargetField("kubernetes.context", "context", "empty = the present one", _POD),
+    TargetField("kubernetes.container", "container", "empty = the pod's first", _POD),
+    TargetField("cwd", "directory", "working directory there, such as ~/project"),
+    TargetField("preamble", "preamble", "shell text run first: module load cuda && . .venv/bin/…"),
+    TargetField("nsys", "nsys", "a path, or auto: PATH after the preamble, then the usual folders"),
+    TargetField("command", "command", "program and arguments, split as a shell splits words"),
+    TargetField("options", "options", "trace=cuda,nvtx cuda-graph-trace=node"),
+    TargetField("env", "env", "NAME=VALUE, separated by blanks; no secrets here"),
+    TargetField("env_from", "env from", "names whose values are taken from your environment"),
+    TargetField("export", "export", "where the report becomes SQLite", (), EXPORTS),
+    TargetField("jobs_dir", "jobs folder", "on clusters one that the compute nodes see"),
+)
+
+
+def shown_fields(texts: Texts) -> list[TargetField]:
+    """The fields that matter for the launcher."""
+    launcher = texts.get("launcher", "none")
+    return [field for field in FIELDS if not field.launchers or launcher in field.launchers]
+
+
+def texts_of(name: str, settings: TargetConfig) -> dict[str, str]:
+    """A target as the text of its fields."""
+    plain = asdict_plain(settings)
+    found = {"name": name}
+    for field in FIELDS[1:]:
+        table, _, key = field.key.rpartition(".")
+        found[field.key] = _text(plain[table][key] if table else plain[key])
+    return found
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        words = {k: v if isinstance(v, str) else ",".join(v) for k, v in value.items()}
+        return shlex.join(f"{key}={word}" for key, word in words.items())
+    return shlex.join(value) if isinstance(value, list) else str(value)
+
+
+def settings_of(texts: Texts) -> dict[str, Any]:
+    """The keys of ``[targets.NAME]`` that differ from their defaults, as plain values.
+
+    Raises:
+        UsageError: a text that cannot be split, or a pair without ``=``.
+    """
+    default = texts_of("", TargetConfig())
+    found: dict[str, Any] = {}
+    for field in shown_fields(texts)[1:]:
+        text = texts.get(field.key, "").strip()
+        if text == default[field.key]:
+            continue
+        table, _, key = field.key.rpartition(".")
+        place = found.setdefault(table, {}) if table else found
+        place[key] = _value(field.key, text)
+    return found
+
+
+def _value(key: str, text: str) -> object:
+    if key in ("command", "env_from", "slurm.args"):
+        return split_words(text, key)
+    if key == "options":
+        return {name: _option(value) for name, value in _pairs(key, text)}
+    return dict(_pairs(key, text)) if key == "env" else text
+
+
+def _pairs(key: str, text: str) -> list[tuple[str, str]]:
+    pairs = [word.partition("=") for word in split_words(text, key)]
+    bare = [name for name, equals, _ in pairs if not equals]
+    if bare:
+        raise UsageError(f"{key}: {bare[0]} has no =", hint="write NAME=VALUE")
+    return [(name.removeprefix("--"), value) for name, _, value in pairs]
+
+
+def _option(value: str) -> OptionValue:
+    return value if "," not in value else tuple(value.split(","))
+
+
+def target_of(texts: Texts, config: Config) -> Target:
+    """The target that the texts describe, checked as if it stood in the file.
+
+    Raises:
+        UsageError, ConfigError: a field cannot be what it says.
+    """
+    name = texts["name"].strip()
+    if not name:
+        raise UsageError("the target needs a name")
+    document = {"targets": {name: settings_of(texts)}}
+    return checked(name, parse_config(document, config.path).targets[name], "target")
+
+
+def plan_of(target: Target) -> Plan:
+    """A capture as the target has it, to be looked at and not run.
+
+    Raises:
+        UsageError: its settings make no capture.
+    """
+    return make_plan(target, target.settings.command or ("true",))
+
+
+def remarks(texts: Texts, config: Config, old_name: str) -> list[tuple[str, str]]:
+    """What is wrong or worth knowing, as (severity, text); an error keeps it from being saved.
+
+    Args:
+        texts: the fields as they are.
+        config: where the other targets are.
+        old_name: name of the target that is edited; empty for a new one.
+    """
+    try:
+        target = target_of(texts, config)
+        plan = plan_of(target)
+        advice = plan.advice()
+    except NsysTuiError as error:
+        return [("error", " ".join(str(error).split()))]
+    taken = target.name != old_name and target.name in {LOCAL, *config.targets}
+    found = [("error", f"there is a target {target.name} already")] if taken else []
+    found += [
+        (item.severity, item.text + (f" ({item.remedy})" if item.remedy else ""))
+        for item in advice
+        if item.severity != "note"
+    ]
+    return found + [("warning", fault) for fault in batch_faults(plan, config.capture.grace / 1e9)]

@@ -1,0 +1,330 @@
+"""Targets on the screen: a list to add to, copy and delete from, and an editor with a check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from nsys_tui.capture.capture import preflight
+from nsys_tui.capture.preflight import checks
+from nsys_tui.capture.targets import LOCAL, Target, all_targets, find_target
+from nsys_tui.config import TargetConfig
+from nsys_tui.config_edit import remove_target, reread, save_setting, save_target
+from nsys_tui.errors import NsysTuiError
+from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.ui.dialogs.picker import DialogBox
+from nsys_tui.ui.dialogs.prompt import Confirm, Prompt
+from nsys_tui.ui.dialogs.secret import ask
+from nsys_tui.ui.screens.capture import target_form as forms
+from nsys_tui.ui.widgets.lines import LinePane
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from textual.app import ComposeResult
+
+    from nsys_tui.capture.askpass import Prompt as Question
+    from nsys_tui.config import Config
+    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.widgets.lines import Line
+
+MUTED: Final = style(Ink.MUTED)
+WARN: Final = style(Ink.STALL)
+STRONG: Final = style(emphasis=Emphasis.BOLD)
+
+
+class Checking(ModalScreen[Any]):
+    """A dialog with lines to choose from above, and what there is to say about them below."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    Checking { align: center middle; background: transparent; }
+    Checking DialogBox { width: 100; max-width: 100%; height: 100%; max-height: 36; }
+    Checking LinePane { border: none; height: 1fr; }
+    Checking #said { height: 8; border-top: solid $frame; }
+    """
+    KEYS: ClassVar[str] = ""
+    app: NsysTuiApp
+
+    def __init__(self, heading: str) -> None:
+        super().__init__()
+        self._heading = heading
+
+    @property
+    def config(self) -> Config:
+        """The settings as they are now."""
+        return self.app.config
+
+    def compose(self) -> ComposeResult:
+        """Lines above, remarks below."""
+        box = DialogBox(LinePane(framed=False, id="lines"), LinePane(framed=False, id="said"))
+        box.heading(self._heading)
+        box.border_subtitle = Content(self.KEYS)
+        yield box
+
+    def on_mount(self) -> None:
+        """The cursor is in the lines."""
+        self.query_one("#said", LinePane).can_focus = False
+        self.query_one("#lines", LinePane).focus()
+        self.draw()
+
+    def draw(self) -> None:
+        """Shows the lines anew."""
+        raise NotImplementedError
+
+    @property
+    def lines(self) -> LinePane:
+        """The pane of lines."""
+        return self.query_one("#lines", LinePane)
+
+    def say(self, remarks: Iterable[tuple[str, str]]) -> None:
+        """Shows remarks as (severity, text); the last ones where there are too many."""
+        said = [remark for remark in remarks if remark[1]]
+        self.query_one("#said", LinePane).show_built(
+            lambda width: [line for item in said for line in _wrapped(*item, width)]
+        )
+
+    def change(self, act: Callable[[], None]) -> bool:
+        """Writes the config file and reads it again; a fault is shown."""
+        try:
+            act()
+            self.app.config = reread(self.config)
+        except NsysTuiError as error:
+            self.say([("error", " ".join(str(error).split()))])
+            return False
+        return True
+
+    def check(self, target: Target) -> None:
+        """Looks at a target and shows each finding."""
+        self.say([("note", f"looking at {target.describe()} …")])
+        self.run_worker(self._check(target), group="check", exclusive=True)
+
+    async def _check(self, target: Target) -> None:
+        try:
+            plan = forms.plan_of(target)
+            found = await preflight(plan, self.config, self._asked)
+        except NsysTuiError as error:
+            self.say([("error", error.title), ("cause", error.message), ("next", error.hint)])
+            return
+        findings = checks(found, target, plan)
+        self.say(
+            (f.severity, f"{f.name}: {f.text}" + (f" ({f.remedy})" if f.remedy else ""))
+            for f in findings
+        )
+
+    async def _asked(self, question: Question) -> str | None:
+        return await ask(self.app, question)
+
+
+def _wrapped(severity: str, text: str, width: int) -> list[Line]:
+    from textwrap import wrap
+
+    ink = {"error": WARN, "warning": WARN, "note": MUTED}.get(severity, 0)
+    rows = wrap(f"{severity}: {text}", max(20, width), break_long_words=True) or [""]
+    return [[(row, ink)] for row in rows]
+
+
+class TargetList(Checking):
+    """All targets; the editor opens on one of them."""
+
+    KEYS = "enter: edit, a: add, u: duplicate, d: delete, c: check, *: default, esc"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss(None)", show=False),
+        Binding("enter,e", "edit", show=False, priority=True),
+        Binding("a", "add", show=False),
+        Binding("u", "duplicate", show=False),
+        Binding("d", "delete", show=False),
+        Binding("c", "check", show=False),
+        Binding("asterisk", "default", show=False),
+    ]
+
+    def __init__(self, first: str = "") -> None:
+        """Opens the editor at once on the target ``first``, if it is named."""
+        super().__init__("Targets")
+        self._first = first
+
+    def on_mount(self) -> None:
+        """Goes on to the editor where one target was asked for."""
+        super().on_mount()
+        self.say([("note", f"targets are kept in {self.config.path}")])
+        if self._first:
+            self._edit(self._first)
+
+    def draw(self) -> None:
+        """One line per target."""
+        targets = all_targets(self.config)
+        default = self.config.capture.default_target
+        wide = max(len(target.name) for target in targets) + 2
+        lines: list[Line] = []
+        for target in targets:
+            mark = " *" if target.name == default else "  "
+            command = " ".join(target.settings.command)
+            lines.append(
+                [(f"{mark}{target.name:<{wide}}", STRONG), (target.describe(), 0),
+                 (f"  {command}", MUTED)]
+            )  # fmt: skip
+        self.lines.show(lines, targets)
+
+    def _chosen(self) -> Target | None:
+        choice = self.lines.choice
+        return choice if isinstance(choice, Target) else None
+
+    def _open(self, texts: dict[str, str], old_name: str) -> None:
+        def left(saved: str | None) -> None:
+            self.draw()
+            if saved:
+                names = [target.name for target in all_targets(self.config)]
+                self.lines.action_move(names.index(saved) - self.lines.cursor)
+                self.say([("ok", f"saved {saved} in {self.config.path}")])
+
+        self.app.push_screen(TargetEditor(texts, old_name), left)
+
+    def _edit(self, name: str) -> None:
+        known = name == LOCAL or name in self.config.targets
+        settings = find_target(self.config, name).settings if known else TargetConfig()
+        self._open(forms.texts_of(name, settings), name if known else "")
+
+    def action_edit(self) -> None:
+        """Opens the editor on the target under the cursor."""
+        if (target := self._chosen()) is not None:
+            self._edit(target.name)
+
+    def action_add(self) -> None:
+        """Opens the editor on a new target."""
+        self._open(forms.texts_of("", TargetConfig()), "")
+
+    def action_duplicate(self) -> None:
+        """Opens the editor on a copy."""
+        if (target := self._chosen()) is not None:
+            self._open(forms.texts_of(f"{target.name}-2", target.settings), "")
+
+    def action_delete(self) -> None:
+        """Deletes the target under the cursor from the file."""
+        target = self._chosen()
+        if target is None or target.name not in self.config.targets:
+            self.say([("note", "this machine needs no section in the file: nothing to delete")])
+            return
+
+        def answered(answer: str | None) -> None:
+            if answer == "y" and self.change(lambda: remove_target(self.config.path, target.name)):
+                self.say([("ok", f"deleted {target.name}; its past captures stay")])
+                self.draw()
+
+        question = f"Delete target {target.name} from {self.config.path}?"
+        self.app.push_screen(Confirm(question, {"y": "delete", "n": "no"}), answered)
+
+    def action_check(self) -> None:
+        """Looks whether captures can run there."""
+        if (target := self._chosen()) is not None:
+            self.check(target)
+
+    def action_default(self) -> None:
+        """Makes the target the one that is taken when none is named."""
+        target = self._chosen()
+        if target is not None and self.change(
+            lambda: save_setting(self.config.path, "capture.default_target", target.name)
+        ):
+            self.draw()
+
+
+class TargetEditor(Checking):
+    """The fields of one target; returns its name once it is saved.
+
+    Args:
+        texts: the fields as they are.
+        old_name: the target that is edited; empty for a new one.
+    """
+
+    KEYS = "space: change, c: check, s: save, esc: leave"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", show=False),
+        Binding("space,enter,i", "change_field", show=False, priority=True),
+        Binding("c", "check", show=False),
+        Binding("s,ctrl+s", "save", show=False),
+    ]
+
+    def __init__(self, texts: dict[str, str], old_name: str) -> None:
+        super().__init__(f"Target {old_name}" if old_name else "New target")
+        self.texts = dict(texts)
+        self._before = dict(texts)
+        self._old_name = old_name
+
+    def draw(self) -> None:
+        """One line per field, and what is wrong with them."""
+        fields = forms.shown_fields(self.texts)
+        lines: list[Line] = []
+        for field in fields:
+            value = self.texts.get(field.key, "")
+            mark = "<> " if field.choices else "   "
+            shown = (value, 0) if value else (f"({field.hint})", MUTED)
+            lines.append([(f" {field.label:<13}", MUTED), (mark, MUTED), shown])
+        self.lines.show(lines, fields)
+        self.say(self._remarks() or [("ok", "no fault found; c looks at the place itself")])
+
+    def _remarks(self) -> list[tuple[str, str]]:
+        return forms.remarks(self.texts, self.config, self._old_name)
+
+    def action_change_field(self) -> None:
+        """Next choice, or a box to type in; faults are named while it is typed."""
+        field = self.lines.choice
+        if not isinstance(field, forms.TargetField):
+            return
+        value = self.texts.get(field.key, "")
+        if field.choices:
+            place = field.choices.index(value) if value in field.choices else -1
+            self._set(field.key, field.choices[(place + 1) % len(field.choices)])
+            return
+
+        def live(text: str) -> str:
+            found = forms.remarks({**self.texts, field.key: text}, self.config, self._old_name)
+            return "; ".join(f"{severity}: {said}" for severity, said in found[:2])
+
+        def done(text: str | None) -> None:
+            if text is not None:
+                self._set(field.key, text)
+
+        self.app.push_screen(Prompt(field.label, field.hint, value, live=live), done)
+
+    def _set(self, key: str, text: str) -> None:
+        self.texts[key] = text
+        self.draw()
+
+    def action_check(self) -> None:
+        """Looks at the place as the fields describe it, saved or not."""
+        try:
+            self.check(forms.target_of(self.texts, self.config))
+        except NsysTuiError:
+            self.draw()
+
+    def action_save(self) -> None:
+        """Writes the target, unless something is wrong with it."""
+        found = self._remarks()
+        if any(severity == "error" for severity, _ in found):
+            self.say(found)
+            return
+        name, path = self.texts["name"].strip(), self.config.path
+
+        def write() -> None:
+            save_target(path, name, forms.settings_of(self.texts))
+            if self._old_name not in ("", name) and self._old_name in self.config.targets:
+                remove_target(path, self._old_name)
+
+        if self.change(write):
+            self.dismiss(name)
+
+    def action_leave(self) -> None:
+        """Leaves; asks first when something was changed."""
+        if self.texts == self._before:
+            self.dismiss(None)
+            return
+
+        def answered(answer: str | None) -> None:
+            if answer == "s":
+                self.action_save()
+            elif answer == "d":
+                self.dismiss(None)
+
+        question = "The target was changed."
+        self.app.push_screen(Confirm(question, {"s": "save", "d": "discard"}), answered)
