@@ -7,6 +7,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
+from nsys_tui.commands.open import add_opening
 from nsys_tui.errors import OK, UsageError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def add_parser(subparsers: Any) -> None:
         "list": "what, where, when, and how it ended",
         "show": "everything that is remembered of one",
         "log": "the output that was followed",
+        "open": "open its reports; those of several ranks together, as a fleet",
         "attach": "follow one to its end, or bring its reports home",
         "stop": "end a running one and keep what it collected",
         "rm": "remove its record, its reports here and its folder over there",
@@ -39,6 +41,7 @@ def add_parser(subparsers: Any) -> None:
         action.add_argument("--config", metavar="FILE", help="config file instead of the user's")
         action.add_argument("--json", action="store_true", help="as JSON")
         action.add_argument("--batch", action="store_true", help="never ask")
+    add_opening(parsers["open"])
     parsers["attach"].add_argument("--propagate", action="store_true", help="program's exit status")
     how = parsers["stop"].add_mutually_exclusive_group()
     how.add_argument("--discard", action="store_true", help="throw away what was collected")
@@ -54,7 +57,8 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs the verb."""
     verbs = {
-        "list": _list, "show": _show, "log": _log, "attach": _attach, "stop": _stop, "rm": _remove,
+        "list": _list, "show": _show, "log": _log, "open": _open_reports, "attach": _attach,
+        "stop": _stop, "rm": _remove,
     }  # fmt: skip
     return verbs[arguments.action](arguments)
 
@@ -85,9 +89,42 @@ def result(record: Record) -> str:
     if not record.state.over:
         return "not finished: nsys-tui captures attach " + record.id
     home = [report.local for report in record.reports if report.local]
+    if len(record.reports) > 1:
+        home = [_set_of(record)]
     exited = f"; the program exited {record.program_exit}" if record.program_exit else ""
     kept = f" ({record.kept})" if record.kept else ""
     return (", ".join(home) or "no report") + exited + kept
+
+
+def _set_of(record: Record) -> str:
+    """The reports of one run in a line: how many are here, in which folder, and their names."""
+    import posixpath
+
+    home = [report.local for report in record.reports if report.local]
+    folders = {posixpath.dirname(path) for path in home}
+    where = f" in {folders.pop()}" if len(folders) == 1 else ""
+    names = ", ".join(posixpath.basename(path) for path in home)
+    return f"{len(home)} of {len(record.reports)} reports{where}: {names}"
+
+
+def _open_reports(arguments: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from nsys_tui.capture.record import Store
+    from nsys_tui.commands.open import run_app
+
+    record = Store().load(arguments.id)
+    home = [Path(file.sqlite or file.local) for file in record.reports if file.local]
+    there = [path for path in home if path.exists()]
+    if not there:
+        raise UsageError(f"capture {record.id} has no report here", result(record))
+    Store().mark_opened(record.id)
+
+    def without() -> int:
+        print("\n".join(map(str, there)))
+        return OK
+
+    return run_app(arguments, there, without, "fleet" if len(there) > 1 else "overview")
 
 
 def _show(arguments: argparse.Namespace) -> int:

@@ -33,12 +33,17 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "reports", nargs="+", metavar="REPORT", help=".sqlite, .nsys-rep or .qdrep file"
     )
+    add_opening(parser)
+    parser.set_defaults(run=run)
+
+
+def add_opening(parser: argparse.ArgumentParser) -> None:
+    """Adds everything that ``run_app`` looks at."""
     add_looks(parser)
     parser.add_argument("--keys", metavar="PRESET", help="keyboard preset: default, vim, azerty, …")
     parser.add_argument("--nsys", metavar="PATH", help="nsys executable for exporting a report")
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
     parser.add_argument("--log", type=Path, metavar="FILE", help="write a debug log to FILE")
-    parser.set_defaults(run=run)
 
 
 def add_looks(parser: argparse._ActionsContainer) -> None:

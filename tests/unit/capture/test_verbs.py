@@ -333,5 +333,32 @@ def test_nothing_typed_or_recorded_sends_escapes(capsys: pytest.CaptureFixture[s
     assert main(["captures", "list"]) == 0
     assert main(["captures", "log", "latest"]) == 0
     out, err = capsys.readouterr()
-    assert "a\\x1b[31mb" in out + err
+    assert "ab\\x07" in out + err
     assert not {"\x1b", "\x07"} & set(out + err)
+
+
+def test_the_reports_of_several_ranks_are_listed_and_opened_as_a_set(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from nsys_tui.capture.record import Record, ReportFile, State, Store
+
+    home = [place / f"r.{rank}.nsys-rep" for rank in range(3)]
+    for path in home[:2]:
+        path.write_text("x")
+    files = tuple(
+        ReportFile(f"/there/{path.name}", 1, local=str(path) if path.exists() else "")
+        for path in home
+    )
+    made = Record(id="20260101-000000-abcdef", plan={}, state=State.DONE, reports=files)
+    Store().save(made)
+    assert main(["captures", "list"]) == 0
+    out = capsys.readouterr().out
+    assert f"2 of 3 reports in {place}: r.0.nsys-rep, r.1.nsys-rep" in out
+    assert main(["captures", "open", "latest"]) == 0
+    assert capsys.readouterr().out.split() == [str(path) for path in home[:2]]
+    assert Store().load(made.id).opened
+
+
+def test_targets_are_edited_on_a_terminal_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["targets", "edit", "box"]) == 64
+    assert "no terminal" in capsys.readouterr().err
