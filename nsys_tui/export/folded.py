@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -28,12 +30,18 @@ def folded_lines(tree: WeightedTree) -> Iterator[str]:
     Stacks that become equal by ``folded_frame`` are summed; a stack of zero weight is kept, since
     zero-length events exist.
     """
+    trie = tree.trie
+    frames = [folded_frame(text) for text in trie.labels]
+    # Parents come before children, so each path is written once and its children lengthen it.
+    paths = frames[:1]
+    for parent, label in zip(trie.parent[1:].tolist(), trie.label[1:].tolist(), strict=True):
+        paths.append(f"{paths[parent]};{frames[label]}" if parent else frames[label])
     sums: dict[str, int] = {}
-    for frames, weight in tree.folded():
-        line = ";".join(folded_frame(frame) for frame in frames)
-        sums[line] = sums.get(line, 0) + weight
-    for line in sorted(sums):
-        yield f"{line} {sums[line]}"
+    for node in np.flatnonzero((tree.self_weight != 0) | (tree.self_count != 0)).tolist():
+        path = paths[node]
+        sums[path] = sums.get(path, 0) + int(tree.self_weight[node])
+    for path in sorted(sums):
+        yield f"{path} {sums[path]}"
 
 
 def as_json(tree: WeightedTree, notes: tuple[str, ...] = ()) -> dict[str, Any]:
