@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from contextlib import nullcontext, redirect_stdout
+from contextlib import nullcontext, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui import __version__
@@ -91,8 +91,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return CancelledError.exit_code
     except BrokenPipeError:
         # The reader of our output left (| head -1): not an error, and nothing more may be written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()
         return 0
+    except OSError as error:
+        if os.environ.get("NSYS_TUI_DEBUG"):
+            raise
+        _close_output()
+        place = f"cannot use {error.filename}" if error.filename else "cannot write the output"
+        _tell(f"nsys-tui: {place}: {error.strerror or error}")
+        return UsageError.exit_code
     except Exception as error:
         if os.environ.get("NSYS_TUI_DEBUG"):
             raise
@@ -100,6 +107,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         _tell(f"nsys-tui: unexpected fault: {kind}: {error}")
         print("set NSYS_TUI_DEBUG=1 to see where, and please report it", file=sys.stderr)
         return UNEXPECTED
+
+
+def _close_output() -> None:
+    """What is still to be written goes nowhere, so that Python does not fail over it at the end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _screened() -> AbstractContextManager[object]:
@@ -113,7 +126,8 @@ def _screened() -> AbstractContextManager[object]:
 
 def _tell(text: str) -> None:
     """Prints an error; names that it quotes may hold escape sequences."""
-    print("\n".join(visible(line) for line in text.split("\n")), file=sys.stderr)
+    with suppress(OSError):  # where stderr is full too, the exit code has to do
+        print("\n".join(visible(line) for line in text.split("\n")), file=sys.stderr)
 
 
 def _run(words: list[str]) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from nsys_tui.commands.destinations import text_file
 from nsys_tui.commands.options import scope_from
 from nsys_tui.errors import GATE_HIT, NOT_COMPARABLE, OK, UsageError
 from nsys_tui.units import parse_percent
@@ -317,10 +318,8 @@ def _stacks(arguments: argparse.Namespace, parts: list[_Part]) -> None:
     what = "ns per steady step" if stacks.by_step else "ns"
     if arguments.svg:
         graph = differential_graph(stacks, f"{first.label} and {second.label}: GPU time, {what}")
-        try:
-            arguments.svg.write_text(graph, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot write {arguments.svg}: {error.strerror}") from error
+        with text_file(arguments.svg, overwrite=True) as file:
+            file.write(graph)
         print(f"nsys-tui: differential flame graph in {arguments.svg}", file=sys.stderr)
     if arguments.folded:
         for line in differential_lines(stacks):

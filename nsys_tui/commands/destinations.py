@@ -35,17 +35,33 @@ def opened(destination: str, path: Path, *, overwrite: bool) -> Iterator[IO[str]
         with _piped(destination[1:]) as stream:
             yield stream
     else:
-        with _file(path, overwrite) as stream:
+        with text_file(path, overwrite=overwrite) as stream:
             yield stream
 
 
-def _file(path: Path, overwrite: bool) -> IO[str]:
+@contextlib.contextmanager
+def text_file(path: Path, *, overwrite: bool) -> Iterator[IO[str]]:
+    """A file to write text to; one that cannot be finished does not stay.
+
+    Raises:
+        UsageError: the file exists or cannot be written.
+    """
     try:
-        return path.open("w" if overwrite else "x", encoding="utf-8", errors="backslashreplace")
+        stream = path.open("w" if overwrite else "x", encoding="utf-8", errors="backslashreplace")
     except FileExistsError as error:
         raise UsageError(f"{path} exists already", hint="--force-overwrite replaces it") from error
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        with stream:
+            yield stream
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            if path.is_file():
+                path.unlink()
+        if isinstance(error, OSError):
+            raise UsageError(f"cannot write {path}: {error.strerror}") from error
+        raise
 
 
 @contextlib.contextmanager

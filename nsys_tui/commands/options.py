@@ -171,6 +171,13 @@ def log_to(path: Path) -> None:
     """Sends the debug log of this run to a file."""
     import logging
 
-    logging.basicConfig(
-        filename=path, level=logging.DEBUG, format="%(asctime)s %(name)s %(levelname)s %(message)s"
-    )
+    try:
+        logging.basicConfig(
+            filename=path,
+            level=logging.DEBUG,
+            format="%(asctime)s %(name)s %(levelname)s %(message)s",
+        )
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {path}: {error.strerror}", hint="name another --log FILE"
+        ) from error

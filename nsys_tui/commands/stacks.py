@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_tui.commands.destinations import text_file
 from nsys_tui.commands.options import add_report, add_scope, open_from, scope_from
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.units import format_count, format_duration, format_share
@@ -187,13 +188,8 @@ def _write(parts: Iterator[str], output: Path | None) -> None:
         for part in parts:
             sys.stdout.write(part)
         return
-    try:
-        with output.open("w", encoding="utf-8") as file:
-            file.writelines(parts)
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {output}: {error.strerror}", hint="choose another --output"
-        ) from error
+    with text_file(output, overwrite=True) as file:
+        file.writelines(parts)
 
 
 def _narrate(arguments: argparse.Namespace, stacks: Stacks) -> None:

@@ -6,7 +6,9 @@ and correlation ids: five million kernels are a matter of SQLite's speed, not of
 
 from __future__ import annotations
 
+import errno
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.demo import schema
@@ -30,8 +32,17 @@ def write(path: Path, rows: Rows, tiling: Tiling) -> None:
     """Writes the report; an existing file is replaced only once the new one is complete."""
     partial = path.with_name(path.name + ".part")
     partial.unlink(missing_ok=True)
-    connection = sqlite3.connect(partial, isolation_level=None)
     try:
+        _fill(partial, rows, tiling)
+        partial.replace(path)
+    except sqlite3.OperationalError as error:
+        raise OSError(errno.EIO, str(error), str(path)) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _fill(path: Path, rows: Rows, tiling: Tiling) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = OFF")
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("PRAGMA temp_store = MEMORY")
@@ -44,9 +55,6 @@ def write(path: Path, rows: Rows, tiling: Tiling) -> None:
             connection.execute(f'CREATE TABLE "{name}" ({ENUM_COLUMNS})')
             connection.executemany(f'INSERT INTO "{name}" VALUES (?, ?, ?)', labels)
         connection.execute("COMMIT")
-    finally:
-        connection.close()
-    partial.replace(path)
 
 
 def _write_table(

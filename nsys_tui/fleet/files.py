@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -28,12 +29,14 @@ def find_reports(names: Iterable[str]) -> list[Path]:
         names: files are taken as they are; folders are searched with all below them.
 
     Raises:
-        UsageError: a folder holds no report.
+        UsageError: a folder holds no report or cannot be read.
     """
     found: dict[Path, None] = {}
     for name in names:
         path = Path(name)
-        below = _in_folder(path) if path.is_dir() else [path]
+        below = _in_folder(path) if os.path.isdir(path) else [path]
+        if not below and not os.access(path, os.R_OK | os.X_OK):
+            raise UsageError(f"cannot read the folder {path}: permission denied")
         if not below:
             kinds = ", ".join(_SUFFIXES)
             raise UsageError(f"no reports in {path}", hint=f"looked for {kinds} in it and below")

@@ -5,8 +5,9 @@ Each kind of action lies in a file of its own and builds on this one.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from nsys_tui.analysis.timeline.sample import sample_tracks
 from nsys_tui.errors import CancelledError, NsysTuiError
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 ORDER = ("sample", "operations", "ranges", "devices", *TRACKS_OF, "explained")
 """Parts are built in this order: streams first, then what all streams of a device do together."""
 
+TOGETHER: Final = 0.1
+"""Seconds within which the parts that are built are drawn at once: most, of a small report."""
 
 HUELESS = frozenset(TRACKS_OF) - {"ranges", "projected"}
 """Parts whose events carry no colours of their own."""
@@ -59,6 +62,9 @@ class TimelineCore(Framing):
         self.area: Area | None = None
         self._queue: set[str] = set()
         self._building = ""
+        self._drawn_at = 0.0
+        self._undrawn = False
+        """Whether a part was built that is not on the screen yet."""
 
     def on_mount(self) -> None:
         """Colours that ranges bring along depend on the background."""
@@ -73,7 +79,7 @@ class TimelineCore(Framing):
         self.store = Store(style=display.names, labels=display.labels)
         self.found = self.area = self.area_from = self.picked = None
         self.explained, self._top, self.span = {}, 0, None
-        self._queue, self._building = set(), ""
+        self._queue, self._building, self._undrawn = set(), "", False
         self._arrange()
         self.show_facts()
 
@@ -139,6 +145,8 @@ class TimelineCore(Framing):
         elif isinstance(found, tuple):
             self._add(part, found)
         self._build_next()
+        if self._undrawn and not self._building:
+            self._draw_built()
 
     def _add(self, part: str, built: Built) -> None:
         if part == "sample" and "operations" in self.store.parts:
@@ -148,6 +156,13 @@ class TimelineCore(Framing):
             self._queue.add("devices")
         if part not in HUELESS or self.state.display.colour_by is not ColourBy.CATEGORY:
             self._recolour()
+        if self._queue and time.monotonic() - self._drawn_at < TOGETHER:
+            self._undrawn = True
+        else:
+            self._draw_built()
+
+    def _draw_built(self) -> None:
+        self._undrawn, self._drawn_at = False, time.monotonic()
         self._refilter()
 
     # What changes ------------------------------------------------------------------------------
