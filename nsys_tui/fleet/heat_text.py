@@ -59,10 +59,10 @@ def heat_text(fleet: Fleet, name: str, bins: int, *, unicode: bool) -> Table:
 
 
 def group_labels(shown: HeatMap, height: int) -> list[str]:
-    """What each drawn row stands for: ``3``, or ``8 to 15`` where neighbours share it."""
+    """What each drawn row stands for: ``3``, or ``8-15`` where neighbours share it."""
     edges = groups(len(shown.labels), height).tolist()
     return [
-        shown.labels[lo] if hi - lo <= 1 else f"{shown.labels[lo]} to {shown.labels[hi - 1]}"
+        shown.labels[lo] if hi - lo <= 1 else f"{shown.labels[lo]}-{shown.labels[hi - 1]}"
         for lo, hi in itertools.pairwise(edges)
     ]
 

@@ -31,14 +31,15 @@ def steps_table(fleet: Fleet, ask: Ask) -> Table:
     slow, busiest = found.slowest, found.most("compute")
     every = np.arange(len(found))
     median = np.nanmedian(found.time, axis=0)
-    longest = found.time[slow, every]
+    longest = np.nanmax(found.time, axis=0)
+    slowest = [found.ranks[row] if row >= 0 else None for row in slow.tolist()]
     columns: Columns = [
         (Column("Step"), list(found.labels)),
         (count_column("Ranks"), (~np.isnan(found.time)).sum(axis=0)),
         (time_column("Min"), np.nanmin(found.time, axis=0)),
         (time_column("Median"), median),
         (time_column("Max"), longest),
-        (Column("Slowest rank", Unit.NONE), [found.ranks[row] for row in slow.tolist()]),
+        (Column("Slowest rank", Unit.NONE), slowest),
         (share_column("Over median"), 100 * (longest / np.maximum(median, 1) - 1)),
         (time_column("Most compute"), found.figure("compute")[busiest, every]),
         (Column("Compute rank", Unit.NONE), [found.ranks[row] for row in busiest.tolist()]),
@@ -56,7 +57,7 @@ def step_ranks_table(fleet: Fleet, ask: Ask) -> Table:
     found = fleet_steps(fleet)
     if found is None:
         return made("step-ranks", "Steps by rank", [], ["no steps found"])
-    wins = np.bincount(found.slowest_steady, minlength=len(found.ranks))
+    wins = found.times_slowest
     times = [m.process.steps.steady for m in fleet.members if len(m.process.steps.labels)]
     compute = found.figure("compute")
     columns: Columns = [

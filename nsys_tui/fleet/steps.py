@@ -41,13 +41,19 @@ class FleetSteps:
 
     @property
     def slowest(self) -> NDArray[np.intp]:
-        """Row of the rank with the longest time of each step; the first of several."""
-        return np.asarray(np.nanargmax(self.time, axis=0))
+        """Row of the rank with the longest time of each step; the first of several.
+
+        -1 where it takes all ranks equally long.
+        """
+        longest = np.nanargmax(self.time, axis=0)
+        apart = np.nanmax(self.time, axis=0) > np.nanmin(self.time, axis=0)
+        return np.where(apart | (len(self.ranks) == 1), longest, -1)
 
     @property
-    def slowest_steady(self) -> NDArray[np.intp]:
-        """The same without the warm-up."""
-        return self.slowest[1:] if self.has_warm_up else self.slowest
+    def times_slowest(self) -> NDArray[np.intp]:
+        """In how many steps each rank was the slowest, without the warm-up."""
+        rows = self.slowest[1:] if self.has_warm_up else self.slowest
+        return np.bincount(rows[rows >= 0], minlength=len(self.ranks))
 
     @property
     def skew(self) -> Float64:

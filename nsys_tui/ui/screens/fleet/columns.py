@@ -47,30 +47,33 @@ def rank_columns(fleet: Fleet, rows: list[RankRow]) -> tuple[TableColumn, ...]:
     found = fleet_steps(fleet)
     wins: dict[int, int] = {}
     if found is not None:
-        for row in found.slowest_steady.tolist():
-            wins[found.ranks[row]] = wins.get(found.ranks[row], 0) + 1
+        wins = dict(zip(found.ranks, found.times_slowest.tolist(), strict=True))
 
-    def share(header: str, figure: str, category: Category | None = None) -> TableColumn:
+    def share(
+        header: str, figure: str, category: Category | None = None, *, extra: bool = False
+    ) -> TableColumn:
         ink = style(category_ink(category)) if category is not None else 0
         values = _shares(fleet, rows, figure)
-        return numbers(header, 5, values, "{:.1f}".format, decimals=1, ink=lambda _: ink)
+        return numbers(
+            header, 5, values, "{:.1f}".format, decimals=1, ink=lambda _: ink, extra=extra
+        )
 
     return (
         numbers("rank", 5, np.array([m.rank for m in members], np.int64), str),
-        strings("host", 10, [m.report.host or "-" for m in members]),
+        strings("host", 8, [m.report.host or "-" for m in members]),
         strings("GPU", 5, [_gpu(m, r) for m, r in zip(members, rows, strict=True)]),
         share("busy%", "busy"),
-        share("comp%", "compute", Category.COMPUTE),
+        share("comp%", "compute", Category.COMPUTE, extra=True),
         share("comm%", "comm", Category.COMM),
         share("expo%", "exposed_comm", Category.COMM),
-        share("over%", "compute_comm_overlap"),
-        share("mem%", "memory", Category.MEMORY),
+        share("over%", "compute_comm_overlap", extra=True),
+        share("mem%", "memory", Category.MEMORY, extra=True),
         durations("step med", 8, np.array([_median_step(m) for m in members]), _duration),
         counts("slowest", 7, np.array([wins.get(m.rank, 0) for m in members], np.int64)),
         counts("last", 6, late.last[places]),
         durations("held up", 8, late.held_up[places], _duration),
         durations("waited", 8, late.waited[places], _duration),
-        strings("rank from", 9, [m.source for m in members], extra=True),
+        strings("rank from", 12, [m.source for m in members], extra=True),
         strings("report", 12, [m.file for m in members], grow=True),
     )
 

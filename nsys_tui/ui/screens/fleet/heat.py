@@ -102,9 +102,9 @@ class HeatPane(Framed, can_focus=True):
 
     @property
     def _gutter(self) -> int:
-        labels = self.shown.labels if self.shown else ()
+        labels = group_labels(self.shown, self._height) if self.shown else ()
         names = [cell_len(visible(label)) for label in labels]
-        return min(max([4, *names]), LABEL) + 1
+        return min(max([3, *names]), LABEL) + 2
 
     @property
     def cells(self) -> int:
