@@ -146,7 +146,14 @@ async def test_swap_exchanges_sides_and_verdicts(runs: dict[str, Path]) -> None:
 async def test_group_and_threshold_change_the_table(runs: dict[str, Path]) -> None:
     async with running(runs["before"], runs["after"]) as pilot:
         await press(pilot, "7")
-        for title in ("NVTX ranges", "CUDA API", "Idle time by cause", "Findings", "Kernels"):
+        for title in (
+            "Copies and memsets",
+            "NVTX ranges",
+            "CUDA API",
+            "Idle time by cause",
+            "Findings",
+            "Kernels",
+        ):
             await press(pilot, "g")
             assert f"> {title}" in text(pilot)
         await press(pilot, "t", *["backspace"] * 4, *"20%", "enter")
@@ -177,6 +184,19 @@ async def test_n_goes_from_change_to_change_and_search_takes_it_over(
         table.put_cursor(0)
         await press(pilot, "n")
         assert chosen.row.name == "gemm_kernel"
+
+
+async def test_n_goes_to_new_and_solved_findings(runs: dict[str, Path], tmp_path: Path) -> None:
+    copying = Run(jitter=0.004, seed=1, copies=60).write(tmp_path / "copying.sqlite")
+    async with running(runs["before"], copying) as pilot:
+        await press(pilot, "7", *"ggggg")
+        assert "> Findings" in text(pilot)
+        found = screen(pilot).result.found.findings  # type: ignore[union-attr]
+        changed = [n for n, change in enumerate(found or ()) if change.status != "in both"]
+        assert changed
+        screen(pilot).table.put_cursor(len(found or ()) - 1)
+        await press(pilot, "n")
+        assert screen(pilot).table.row == changed[0]
 
 
 async def test_flame_graph_tells_more_and_less_in_words(runs: dict[str, Path]) -> None:

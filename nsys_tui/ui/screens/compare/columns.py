@@ -12,7 +12,7 @@ from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import Ink, style
 from nsys_tui.text.compare import count_text
 from nsys_tui.ui.widgets.table.columns import Drawn, durations, numbers, strings
-from nsys_tui.units import format_duration
+from nsys_tui.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,11 +114,19 @@ def row_columns(rows: Sequence[Row], width: int) -> tuple[TableColumn, ...]:
         ),
     ]
     if width >= ROOMY:
-        columns[5:6] = [
+        if rows and all(row.a_bytes or row.b_bytes for row in rows):
+            sizes = [f"{_size(row.a_bytes)} > {_size(row.b_bytes)}" for row in rows]
+            columns.insert(5, strings("moved", 17, sizes, right=True))
+        place = next(n for n, column in enumerate(columns) if column.header == "verdict")
+        columns[place : place + 1] = [
             strings("verdict", 18, [row.words for row in rows], ink=ink),
             strings("by", 9, ["steps" if row.by_step else "instances" for row in rows], ink=_muted),
         ]
     return tuple(columns)
+
+
+def _size(count: float) -> str:
+    return format_bytes(round(count)).replace(" ", "") if round(count) else "-"
 
 
 def _muted(_: int) -> int:

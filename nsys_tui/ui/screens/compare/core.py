@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 GROUPS: Final = {
     "kernels": ("Kernels", ("kernels", "copies")),
+    "copies": ("Copies and memsets", ("copies",)),
     "ranges": ("NVTX ranges", ("ranges",)),
     "api": ("CUDA API", ("api",)),
     "stalls": ("Idle time by cause", ("stalls",)),

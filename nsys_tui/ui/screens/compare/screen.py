@@ -20,7 +20,7 @@ from nsys_tui.ui.screens.compare.pair import Part
 from nsys_tui.ui.screens.compare.parts import PARTS, others, parts, typed_part
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
-from nsys_tui.units import parse_percent
+from nsys_tui.units import format_duration, parse_percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 ACTIONS: tuple[Action, ...] = (
     Action("compare.swap", ("b",), "swap A/B", "exchange A and B", 1),
-    Action("compare.group", ("g",), "group", "kernels, NVTX ranges, API, stalls, findings", 2),
+    Action("compare.group", ("g",), "group", "kernels, copies, NVTX, API, stalls, findings", 2),
     Action("compare.threshold", ("t",), "threshold", "changes below it count as none", 3),
     Action("compare.next_change", ("n",), "change", "next row that is better or worse", 4),
     Action("compare.previous_change", ("N",), "change", "previous row that is better or worse"),
@@ -102,16 +102,19 @@ class CompareScreen(CompareCore):
 
     def _step_change(self, step: int) -> None:
         table = self.table
-        changed = [
-            place
-            for place in range(table.shown)
-            if self._rows and self._rows[table.row_at(place)].verdict in ("better", "worse")
-        ]
+        has_changed = self._has_changed
+        changed = [place for place in range(table.shown) if has_changed(table.row_at(place))]
         if not changed:
             self.app.say(f"no change of {100 * self.threshold:g}% or more in this list")
             return
         ahead = [place for place in changed if (place - table.cursor) * step > 0]
         table.put_cursor(min(ahead, key=lambda p: abs(p - table.cursor)) if ahead else changed[0])
+
+    def _has_changed(self, row: int) -> bool:
+        if self.group == "findings":
+            found = self.result.found.findings if self.result is not None else None
+            return found is not None and found[row].status != "in both"
+        return bool(self._rows) and self._rows[row].verdict in ("better", "worse")
 
     def action_compare_lock(self) -> None:
         """Locks both timelines, or lets each move alone."""
@@ -185,7 +188,9 @@ class CompareScreen(CompareCore):
                 return
             self._flame_for = result
             per = "per step, " if found.by_step else ""
-            pane.heading("GPU time of B by NVTX path", f"{per}blue: less than A, orange: more")
+            count, lost = found.gone
+            gone = f" (not in it: {count} of A, {format_duration(lost, 3)})" if count else ""
+            pane.heading(f"GPU time of B by NVTX path{gone}", f"{per}blue: less, orange: more")
             pane.show_difference(found, self.threshold)
 
         self.compute("flame", work, done)
