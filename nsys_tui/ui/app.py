@@ -285,7 +285,9 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
     # Loading ----------------------------------------------------------------------------------
 
     def begin_load(self, session: Session) -> None:
-        """Opens and loads a session's report in a worker thread."""
+        """Opens and loads a session's report in a worker thread, unless that was done."""
+        if session.started:
+            return
         session.started = True
         self.work = Work()
 
@@ -308,9 +310,14 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
     def bring_to_front(self, session: Session) -> None:
         """Shows another of the open reports; it is loaded when it comes to the front first."""
         self.session = session
-        if session.report is None and not session.started:
-            self.begin_load(session)
+        self.begin_load(session)
         self.sync()
+
+    def put_beside(self, guest: Session) -> None:
+        """Has the lanes of another open report join the timeline of the one in front."""
+        if guest not in self.session.beside:
+            self.session.beside.append(guest)
+        self.begin_load(guest)
 
     def on_report_opened(self, message: ReportOpened) -> None:
         """The screen in front starts on the new report."""

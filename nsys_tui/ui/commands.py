@@ -75,7 +75,8 @@ def nav_escape(app: NsysTuiApp) -> None:
     elif app.screen.maximized is not None:
         app.screen.minimize()
     elif app.progress is not None:
-        app.session.cancel.set()
+        for session in (app.session, *app.session.beside):
+            session.cancel.set()
     else:
         _travel(app, gone_back)
 
@@ -101,7 +102,7 @@ def report_reload(app: NsysTuiApp) -> None:
     """Reads the report again; the view state stays."""
     old = app.session
     old.cancel.set()
-    fresh = Session(old.path, state=old.state)
+    fresh = Session(old.path, state=old.state, beside=old.beside)
     app.sessions[app.sessions.index(old)] = fresh
     app.session = fresh
     app.begin_load(fresh)

@@ -48,6 +48,8 @@ class Session:
     """True once loading began."""
     finished: bool = False
     """True when no part is being loaded any more."""
+    beside: list[Session] = field(default_factory=list)
+    """Other sessions whose lanes stand in this one's timeline."""
     cancel: threading.Event = field(default_factory=threading.Event)
     results: Memo = field(default_factory=Memo)
 

@@ -5,8 +5,8 @@ Time is clipped to the span and events count where they start, as everywhere in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -71,6 +71,13 @@ class Area:
     """Names left out after the first ``TOP`` of them."""
 
 
+class _Work(NamedTuple):
+    """What a device did."""
+
+    ops: Operations
+    lanes: list[Lane]
+
+
 def area(tracks: Sequence[Track], span: tuple[int, int], style: str) -> Area:
     """Counts an area.
 
@@ -81,21 +88,22 @@ def area(tracks: Sequence[Track], span: tuple[int, int], style: str) -> Area:
         style: name style.
     """
     work = _device_lanes(tracks)
-    rows = _gpu_rows(tracks, work, span) + _host_rows(tracks, span)
+    rows = _gpu_rows(work, span) + _host_rows(tracks, span)
     names = _names(tracks, work, span, style)
     return Area(span, len(work), tuple(rows), tuple(names[:TOP]), max(0, len(names) - TOP))
 
 
-def _device_lanes(tracks: Iterable[Track]) -> dict[int, list[Lane]]:
+def _device_lanes(tracks: Iterable[Track]) -> dict[int, _Work]:
     """Lanes of GPU work by device, each once."""
-    found: dict[int, dict[int, Lane]] = {}
+    found: dict[int, tuple[Operations, dict[int, Lane]]] = {}
     for track in tracks:
-        if track.part != "operations" or track.device is None:
+        ops = track.events
+        if track.part != "operations" or track.device is None or not isinstance(ops, Operations):
             continue
         lanes = track.summary.lanes if track.summary is not None else (track.lane,)
-        own = found.setdefault(track.device, {})
+        own = found.setdefault(track.device, (ops, {}))[1]
         own.update({id(lane): lane for lane in lanes if lane is not None})
-    return {device: list(lanes.values()) for device, lanes in sorted(found.items())}
+    return {device: _Work(ops, list(own.values())) for device, (ops, own) in sorted(found.items())}
 
 
 def _clipped(lane: Lane, span: tuple[int, int]) -> tuple[NDArray[np.intp], Int64, Int64]:
@@ -116,16 +124,13 @@ def _length(found: intervals.Intervals) -> int:
     return int((found[1] - found[0]).sum())
 
 
-def _gpu_rows(
-    tracks: Iterable[Track], work: dict[int, list[Lane]], span: tuple[int, int]
-) -> list[CategoryRow]:
-    ops = next((t.events for t in tracks if isinstance(t.events, Operations)), None)
-    if ops is None:
+def _gpu_rows(work: dict[int, _Work], span: tuple[int, int]) -> list[CategoryRow]:
+    if not work:
         return []
     whole = (span[1] - span[0]) * len(work)
     busy, count = dict.fromkeys(GPU, 0), dict.fromkeys(GPU, 0)
     idle = gaps = 0
-    for lanes in work.values():
+    for ops, lanes in work.values():
         parts = [(_clipped(lane, span), lane) for lane in lanes]
         codes = [lane.categories(spots) for (spots, _, _), lane in parts]
         for category in GPU:
@@ -176,22 +181,41 @@ def _host_rows(tracks: Sequence[Track], span: tuple[int, int]) -> list[CategoryR
 
 
 def _names(
-    tracks: Sequence[Track], work: dict[int, list[Lane]], span: tuple[int, int], style: str
+    tracks: Sequence[Track], work: dict[int, _Work], span: tuple[int, int], style: str
 ) -> list[NameRow]:
     events: dict[int, tuple[EventSet, dict[int, Lane]]] = {}
     for track in tracks:
         if track.events is None or track.part == "projected":
             continue
         if track.part == "operations":
-            lanes = work.get(track.device or 0, [])
+            lanes = work[track.device].lanes if track.device in work else []
         else:
             lanes = [track.lane] if track.lane is not None else []
         own = events.setdefault(id(track.events), (track.events, {}))[1]
         own.update({id(lane): lane for lane in lanes})
-    rows = [
+    rows = _together(
         row for owner, lanes in events.values() for row in _rows(owner, lanes.values(), span, style)
-    ]
+    )
     return sorted(rows, key=lambda row: (row.category not in GPU, -row.total, row.name))
+
+
+def _together(rows: Iterable[NameRow]) -> list[NameRow]:
+    """One row for what several reports call by one name."""
+    merged: dict[tuple[Category, str], NameRow] = {}
+    for row in rows:
+        key = (row.category, row.name)
+        old = merged.get(key)
+        merged[key] = (
+            row
+            if old is None
+            else replace(
+                row,
+                total=old.total + row.total,
+                events=old.events + row.events,
+                straddling=old.straddling + row.straddling,
+            )
+        )
+    return list(merged.values())
 
 
 def _rows(

@@ -179,9 +179,14 @@ def _kind_label(table: str) -> str:
     return next((label for word, label in HOST_KINDS.items() if word in table.upper()), table)
 
 
-def range_tracks(report: Report) -> list[Track]:
-    """NVTX ranges by thread, domain and nesting level; the leading thread's stand at the top."""
-    ranges = report.ranges
+def range_tracks(report: Report, moved: Ranges | None = None) -> list[Track]:
+    """NVTX ranges by thread, domain and nesting level; the leading thread's stand at the top.
+
+    Args:
+        report: their report.
+        moved: the same ranges at other times.
+    """
+    ranges = report.ranges if moved is None else moved
     leader = leading_thread(ranges)
     tracks: list[Track] = []
     for tid, rows in _by_thread(ranges):

@@ -94,7 +94,7 @@ class Track:
 class Section:
     """First number of ``Track.order``."""
 
-    NVTX, GPU, HOST, METRICS = range(4)
+    NVTX, GPU, HOST, METRICS, BESIDE = range(5)
 
 
 def gpu_key(place: int) -> str:

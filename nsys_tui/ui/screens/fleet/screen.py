@@ -38,6 +38,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("fleet.map", ("m",), "map", "next heat map: busy, communication, overlap, memory", 1),
     Action("fleet.map_back", ("M",), "map", "the heat map before"),
     Action("fleet.part", ("w",), "part", "only a window, a step or a range of every rank", 2),
+    Action("fleet.beside", ("b",), "beside", "the rank's lanes in the timeline of the front", 3),
     *TABLE,
 )
 BINS: Final = 500
@@ -288,6 +289,19 @@ class FleetScreen(ReportScreen):
                 self._read(self._paths)
 
         self.app.push_screen(Prompt("Only this part", EXAMPLES, self._cut.text, parse_cut), done)
+
+    def action_fleet_beside(self) -> None:
+        """The rank's lanes below those of the report in front, in one timeline."""
+        row = self.table.row
+        if self.fleet is None or row is None:
+            return
+        path = self.fleet.members[self._rows[row].member].path
+        guest = next((s for s in self.app.sessions if str(s.path.absolute()) == path), None)
+        if guest is None or guest is self.session:
+            self.app.say("this is the report in front: b on another rank adds that one's lanes")
+            return
+        self.app.put_beside(guest)
+        self.app.show("timeline")
 
     # Maps -------------------------------------------------------------------------------------
 

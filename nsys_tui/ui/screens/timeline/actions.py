@@ -50,5 +50,6 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("timeline.colour_by", ("c",), "colour", "by category, stream, name or duration", 54),
     Action("timeline.min_duration", ("t",), "shortest", "hide events shorter than a duration", 55),
     Action("timeline.same_name", ("#",), "same name", "find all events of this name", 56),
+    Action("timeline.beside", ("A",), "add report", "lanes of another report join or leave", 58),
     Action("export.view", ("e",), "export", "the window or area as a trace for Perfetto", 57),
 )

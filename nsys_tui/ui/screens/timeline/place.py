@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from nsys_tui.analysis.timeline.events import find, key_of, kind_of
 from nsys_tui.analysis.timeline.tracks import Track, folded_keys, groups, paired, shown_tracks
@@ -28,7 +28,23 @@ from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
 from nsys_tui.ui.widgets.timeline.painter import Picked, position_of
 
 if TYPE_CHECKING:
+    from nsys_tui.analysis.timeline.beside import Beside
     from nsys_tui.model.events import EventSet
+    from nsys_tui.model.report import Report
+
+
+BESIDE: Final = "beside"
+"""``Selection.kind`` of an event of a report beside: (its key, kind, table, rowid)."""
+
+
+class Owner(NamedTuple):
+    """Where an event is at home."""
+
+    report: Report
+    events: EventSet
+    """With the times of that report."""
+    offset: int
+    """ns from those times to the ones on the screen."""
 
 
 class Placed(ReportScreen):
@@ -39,6 +55,8 @@ class Placed(ReportScreen):
         self.store = Store()
         self.rows: tuple[Track, ...] = ()
         self.picked: Picked | None = None
+        self.beside: dict[str, Beside] = {}
+        """Other reports whose lanes stand below, by the key of their heading."""
         self.span: tuple[int, int] | None = None
         """First operation's start to last operation's end."""
         self._unseen = False
@@ -69,7 +87,8 @@ class Placed(ReportScreen):
         self._numbers = {key: n for n, t in enumerate(self.rows) for key in keys_of(t)}
         self._groups = groups(tracks)
         self._folded = folded_keys(tracks, display.folded)
-        self._extent = self.session.extent
+        spans = [self.session.extent, *(found.extent for found in self.beside.values())]
+        self._extent = min(lo for lo, _ in spans), max(hi for _, hi in spans)
         report = self.report
         exact = report is not None and self.session.exact
         self.span = report.span if report is not None and exact else None
@@ -165,10 +184,34 @@ class Placed(ReportScreen):
         """An event as the selection."""
         start = int(events.start[row])
         end = max(int(events.end[row]), start + 1)
-        name = self.store.naming(events)(row)
-        return Selection(
-            kind_of(events), tuple(key_of(events, row)), Window(start, end), label=name
-        )
+        kind, key = kind_of(events), tuple(key_of(events, row))
+        if (place := self._beside_of(events)) is not None:
+            kind, key = BESIDE, (place, kind, *key)
+        return Selection(kind, key, Window(start, end), label=self.store.naming(events)(row))
+
+    def _beside_of(self, events: EventSet) -> str | None:
+        """Key of the report beside that events belong to; None for the report in front."""
+        return next((key for key, found in self.beside.items() if id(events) in found.own), None)
+
+    def owner(self, events: EventSet) -> Owner | None:
+        """The report that events belong to, and how they stand there."""
+        if (place := self._beside_of(events)) is not None:
+            found = self.beside[place]
+            return Owner(found.report, found.own[id(events)], found.offset)
+        return None if self.report is None else Owner(self.report, events, 0)
+
+    def _find(self, selection: Selection) -> Picked | None:
+        """The event of a selection, where its lane can be shown."""
+        report, key = self.report, selection.key
+        if selection.kind != BESIDE:
+            found = None if report is None else find(report, selection.kind, key)
+            return None if found is None else Picked(*found)
+        there = self.beside.get(str(key[0])) if len(key) == 4 else None
+        found = None if there is None else find(there.report, str(key[1]), key[2:])
+        if there is None or found is None:
+            return None
+        moved = (t.events for t in there.tracks if there.own.get(id(t.events)) is found[0])
+        return next((Picked(events, found[1]) for events in moved if events is not None), None)
 
     def select(self, events: EventSet, row: int, time: int, lane: str, **changes: Any) -> None:
         """Selects an event and puts the cursor on it."""
@@ -183,10 +226,9 @@ class Placed(ReportScreen):
             self.picked = None
             return
         picked = self.picked
-        if picked is not None and tuple(key_of(picked.events, picked.row)) == selection.key:
+        if picked is not None and self.selection_of(picked.events, picked.row).key == selection.key:
             return
-        found = find(report, selection.kind, selection.key)
-        self.picked = None if found is None else Picked(*found)
+        self.picked = self._find(selection)
         self._unseen = self.picked is not None
         self.reveal_selected()
 

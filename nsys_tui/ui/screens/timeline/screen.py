@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from nsys_tui.ui.commands import COMMANDS
 from nsys_tui.ui.screens.timeline.arranging import Arranging
 from nsys_tui.ui.screens.timeline.exporting import Exporting
+from nsys_tui.ui.screens.timeline.joining import Joining
 from nsys_tui.ui.screens.timeline.marking import Marking
 from nsys_tui.ui.screens.timeline.pointing import Pointing
 from nsys_tui.ui.screens.timeline.searching import Searching
@@ -19,7 +20,7 @@ SHORT_WORK = 10
 """GPU work that takes less than this part of the trace is named with the key that fits it."""
 
 
-class TimelineScreen(Pointing, Marking, Searching, Arranging, Exporting):
+class TimelineScreen(Pointing, Marking, Searching, Arranging, Joining, Exporting):
     """The second screen."""
 
     def action_timeline_events(self) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     Line = list[tuple[str, int]]
 
+ELSEWHERE: Final = "calls and stacks are shown of the report in front: o brings this one there"
 ASIDE: Final = 0.1
 """Where in the window a step outside of it arrives."""
 
@@ -142,6 +143,8 @@ class Stepping(TimelineCore):
         picked, report = self.current(), self.report
         if picked is None or report is None:
             self.app.say("no event here")
+        elif self._beside_of(picked.events) is not None:
+            self.app.say(ELSEWHERE)
         elif not isinstance(picked.events, ApiCalls):
             self.app.say("] is for API calls: [ goes to the call")
         else:
@@ -154,6 +157,8 @@ class Stepping(TimelineCore):
         picked, report = self.current(), self.report
         if picked is None or report is None:
             self.app.say("no event here")
+        elif self._beside_of(picked.events) is not None:
+            self.app.say(ELSEWHERE)
         elif not isinstance(picked.events, (Operations, Syncs)):
             self.app.say("[ is for GPU work: ] follows a call")
         else:
@@ -184,10 +189,12 @@ class Stepping(TimelineCore):
 
     def range_around(self) -> tuple[int, int] | None:
         """The innermost range around the selected event, wider than it."""
-        picked, report = self.picked, self.report
-        if picked is None or report is None or not report.loaded("ranges"):
+        picked = self.picked
+        owner = None if picked is None else self.owner(picked.events)
+        if picked is None or owner is None or not owner.report.loaded("ranges"):
             return None
-        events, row = picked.events, picked.row
+        report, events, offset = owner
+        row = picked.row
         if isinstance(events, (Operations, Syncs)):
             call = call_of(report, events, row)
             if call is None:
@@ -200,7 +207,8 @@ class Stepping(TimelineCore):
         rows = [each for each in path_ranges(report, tid, time) if each != own]
         if not rows:
             return None
-        return int(report.ranges.start[rows[-1]]), int(report.ranges.end[rows[-1]])
+        start, end = int(report.ranges.start[rows[-1]]), int(report.ranges.end[rows[-1]])
+        return start + offset, end + offset
 
     # Facts --------------------------------------------------------------------------------------
 
@@ -210,8 +218,15 @@ class Stepping(TimelineCore):
         if picked is None or report is None:
             self._show_evidence()
             return
-        names = self.state.display.names
-        self.looking.ask(lambda: facts_of(report, picked.events, picked.row, names, self._exactly))
+        names, owner = self.state.display.names, self.owner(picked.events)
+        if owner is None:
+            return
+        events, row, offset = owner.events, picked.row, owner.offset
+
+        def moment(time: int) -> str:
+            return self._exactly(time + offset)
+
+        self.looking.ask(lambda: facts_of(owner.report, events, row, names, moment))
 
     def _show_evidence(self) -> None:
         """What another screen sent here that is no event, such as a gap; else what keys do."""
@@ -294,8 +309,8 @@ class Stepping(TimelineCore):
 
     def open_stack(self) -> None:
         """The stacks screen, on the selected event."""
-        if self.app.handler("view.stacks") is None:
-            self.app.say("this event's call stack, if one was recorded, is in the list")
+        if self.picked is not None and self._beside_of(self.picked.events) is not None:
+            self.app.say(ELSEWHERE)
         else:
             self.app.show("stacks", selection=self.state.selection)
 

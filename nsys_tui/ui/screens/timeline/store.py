@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.timeline.events import naming
-from nsys_tui.analysis.timeline.tracks import Track, arrange
+from nsys_tui.analysis.timeline.tracks import Section, Track, arrange
 from nsys_tui.render.raster import LaneView
 from nsys_tui.ui.screens.timeline.colouring import Colours
 from nsys_tui.ui.screens.timeline.filtering import Filtered
@@ -17,12 +17,17 @@ if TYPE_CHECKING:
     from nsys_tui.model.events import EventSet
     from nsys_tui.render.dominant import Layers
 
+BESIDE: Final = (Section.BESIDE,)
+"""``Track.order`` from which on tracks are other reports'."""
+
 
 @dataclass(eq=False)
 class Store:
     """Tracks by part, arranged; lane views made on demand."""
 
     parts: dict[str, list[Track]] = field(default_factory=dict)
+    heading: Track | None = None
+    """Above the lanes of this report, where those of others stand below."""
     whole: tuple[Track, ...] = ()
     """All tracks, unfiltered."""
     filtered: Filtered = field(default_factory=lambda: Filtered(()))
@@ -41,7 +46,24 @@ class Store:
             self.parts.pop("sample", None)
             self.colours = Colours()  # ids of what is gone may come again
         self.layers.update(layers)
-        self.whole = arrange(track for found in self.parts.values() for track in found)
+        self._arrange()
+
+    def head(self, heading: Track | None) -> None:
+        """Puts a line above the lanes of this report, which then fold with it; None removes it."""
+        self.heading = heading
+        self._arrange()
+
+    def remove(self, part: str) -> None:
+        """Gives the tracks of a part up."""
+        if self.parts.pop(part, None) is not None:
+            self._arrange()
+
+    def _arrange(self) -> None:
+        tracks = [track for found in self.parts.values() for track in found]
+        if (head := self.heading) is not None:
+            own = (t if t.order >= BESIDE else _below(head, t) for t in tracks)
+            tracks = [head, *own]
+        self.whole = arrange(tracks)
         self.show(Filtered(self.whole))
 
     def show(self, filtered: Filtered) -> None:
@@ -81,3 +103,7 @@ class Store:
                 ink_layers=self.colours.layers.get(id(lane)),
             )
         return self._views[id(lane)]
+
+
+def _below(head: Track, track: Track) -> Track:
+    return replace(track, parents=(head.key, *track.parents))
