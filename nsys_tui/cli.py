@@ -8,13 +8,21 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import json
 import os
 import sys
 from contextlib import nullcontext, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui import __version__
-from nsys_tui.errors import UNEXPECTED, CancelledError, NsysTuiError, UsageError
+from nsys_tui.errors import (
+    UNEXPECTED,
+    CancelledError,
+    EmptyAnswerError,
+    NoDataError,
+    NsysTuiError,
+    UsageError,
+)
 from nsys_tui.names import visible
 
 if TYPE_CHECKING:
@@ -142,6 +150,13 @@ def _run(words: list[str]) -> int:
     if arguments.verb is None:
         parser.print_help()
         return UsageError.exit_code
-    status: int = arguments.run(arguments)
+    try:
+        status: int = arguments.run(arguments)
+    except EmptyAnswerError:
+        raise
+    except NoDataError as error:
+        if getattr(arguments, "format", None) == "json":
+            print(json.dumps({"no_data": error.title, "hint": error.hint or None}))
+        raise
     sys.stdout.flush()
     return status

@@ -62,6 +62,10 @@ class NoDataError(NsysTuiError):
     exit_code = NO_DATA
 
 
+class EmptyAnswerError(NoDataError):
+    """The same, where the verb has printed its answer already: nothing but its empty frame."""
+
+
 class NsysMissingError(NsysTuiError):
     """An nsys executable is needed and none was found."""
 

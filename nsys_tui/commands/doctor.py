@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -32,6 +33,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_report(parser, optional=True)
     add_looks(parser)
+    parser.add_argument("--format", choices=("table", "json"), default="table")
     parser.set_defaults(run=run, keys=None)
 
 
@@ -49,8 +51,21 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.report:
         report, status = report_lines(arguments)
         sections.append((f"Report {visible(arguments.report)}", report))
-    print("\n\n".join(section(title, lines) for title, lines in sections))
+    if arguments.format == "json":
+        print(json.dumps({title: _labelled(lines) for title, lines in sections}, indent=1))
+    else:
+        print("\n\n".join(section(title, lines) for title, lines in sections))
     return status
+
+
+def _labelled(lines: Lines) -> dict[str, list[str]]:
+    """Texts by label; several lines may have the same, or go on without one."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for label, text in lines:
+        name = label or name
+        found.setdefault(name, []).append(text)
+    return found
 
 
 def section(title: str, lines: Lines) -> str:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_tui.errors import UNREADABLE, NoDataError, UsageError
+from nsys_tui.errors import UNREADABLE, EmptyAnswerError, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -190,7 +190,7 @@ def _report(arguments: argparse.Namespace, paths: list[Path]) -> int:
         print(f"nsys-tui: {note}", file=sys.stderr)
     _print(arguments, fleet)
     if not any(len(m.process.devices) or len(m.process.steps.labels) for m in fleet.members):
-        raise NoDataError(
+        raise EmptyAnswerError(
             "no GPU work and no steps in any report", hint="record with --trace=cuda,nvtx"
         )
     return UNREADABLE if arguments.strict and fleet.failures else 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.commands.destinations import text_file
 from nsys_tui.commands.options import add_report, add_scope, open_from, scope_from
-from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.errors import EmptyAnswerError, UsageError
 from nsys_tui.units import format_count, format_duration, format_share
 
 if TYPE_CHECKING:
@@ -202,4 +202,4 @@ def _narrate(arguments: argparse.Namespace, stacks: Stacks) -> None:
     for note in stacks.notes:
         print(f"nsys-tui: {note}", file=sys.stderr)
     if not tree.self_count.any():
-        raise NoDataError("nothing is left after the rules and restrictions")
+        raise EmptyAnswerError("nothing is left after the rules and restrictions")

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the stalls of one report."""
     from nsys_tui.analysis.stalls.gaps import stalls
     from nsys_tui.analysis.stalls.rows import stall_groups, stall_rows
-    from nsys_tui.errors import NoDataError
+    from nsys_tui.errors import EmptyAnswerError
     from nsys_tui.model.capabilities import Capability
     from nsys_tui.text.sections import sections_text
 
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
             tables.append(_group_table(result, causes, "cause", len(causes)))
         sys.stdout.write(sections_text(tables, arguments.format))
     if not len(report.operations):
-        raise NoDataError(
+        raise EmptyAnswerError(
             f"{report.name}: no GPU work, so no idle time of a GPU either",
             hint=report.lacks(Capability.KERNELS),
         )
