@@ -28,6 +28,7 @@ from nsys_tui.model.events import (
     Syncs,
     ThreadEvents,
 )
+from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.target import pid_of
 
 if TYPE_CHECKING:
@@ -247,6 +248,7 @@ def events_table(
     *,
     lanes: Sequence[str] = (),
     min_duration: int = 0,
+    progress: Progress = silent,
 ) -> EventsTable:
     """Lists the events of a window in time order.
 
@@ -256,10 +258,14 @@ def events_table(
         style: how kernels are named.
         lanes: keys of timeline lanes; only their events are listed. Empty for all.
         min_duration: shorter events are left out and counted, ns; points in time stay.
+        progress: told how many events were looked at.
     """
-    members, hidden = [], 0
+    members, hidden, looked = [], 0, 0
+    total = sum(len(getattr(report, part)) for part in PARTS)
     for part in PARTS:
         events: EventSet = getattr(report, part)
+        progress("listing events", looked, total)
+        looked += len(events)
         rows = _in_scope(events, scope)
         rows = rows[_proper(events, rows)]
         if lanes:
@@ -272,6 +278,7 @@ def events_table(
             members.append(Member(part, events, rows.astype(np.int32)))
     sizes = [0, *(len(member.rows) for member in members)]
     offsets = np.cumsum(sizes).astype(np.int64)
+    progress("putting events in order", 0, sum(sizes))
     return EventsTable(report, tuple(members), offsets, _by_start(members), hidden, style)
 
 

@@ -17,6 +17,7 @@ from nsys_tui.analysis.grouping import combine, group_stats, regroup
 from nsys_tui.analysis.window import Scope, clipped, starting
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.lanes import cell_edges
+from nsys_tui.model.progress import Progress, silent
 from nsys_tui.names import NameStyle, kernel_name, normalise_nvtx
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def kernel_table(
     style: NameStyle = NameStyle.SHORT,
     paths: OperationPaths | None = None,
     among: NDArray[np.intp] | None = None,
+    progress: Progress = silent,
 ) -> KernelTable:
     """Groups the GPU work of a report.
 
@@ -117,6 +119,7 @@ def kernel_table(
         style: how kernels are named, and so which are one.
         paths: needed for ``GroupBy.RANGE``.
         among: rows of the operations to look at, ascending and in scope; None for all in scope.
+        progress: told how many operations were looked at.
 
     Returns:
         kernels, copies, memsets and graph launches; a graph launch whose nodes were traced is not
@@ -125,8 +128,9 @@ def kernel_table(
     scope = scope or Scope()
     ops = report.operations
     rows = _counted(ops, scope.operations(ops) if among is None else among)
+    progress("grouping GPU work", 0, len(ops))
     codes, labels = _grouped(report, by, rows, style, paths)
-    return _table(ops, by, rows, codes, labels, scope)
+    return _table(ops, by, rows, codes, labels, scope, progress)
 
 
 def _counted(ops: Operations, rows: Rows) -> Rows:
@@ -209,11 +213,13 @@ def _table(
     codes: NDArray[np.integer],
     labels: list[str],
     scope: Scope,
+    progress: Progress,
 ) -> KernelTable:
     n = len(labels)
     start, end = clipped(ops, rows, scope.window)
     lo, hi = scope.window or ops.bounds() or (0, 1)
-    when = time_in_parts(start, end, codes, n, lo, hi)
+    when = time_in_parts(start, end, codes, n, lo, hi, progress)
+    progress("statistics of groups", 0, len(start))
     present, total = np.bincount(codes, minlength=n), when.sum(axis=1)
     # Groups with work, largest first; ties by label.
     kept = sorted(np.flatnonzero(present).tolist(), key=lambda g: (-int(total[g]), labels[g]))
@@ -226,6 +232,7 @@ def _table(
     stats = group_stats(
         group if whole else group[begun], lengths if whole else lengths[begun], len(kept)
     )
+    progress("statistics of groups", len(start), len(start))
     some = stats.counts > 0
     first = np.zeros(len(kept), np.int64)
     first[group[::-1]] = np.arange(len(group))[::-1]
@@ -279,7 +286,13 @@ def _members(
 
 
 def time_in_parts(
-    start: Int64, end: Int64, codes: NDArray[np.integer], n: int, lo: int, hi: int
+    start: Int64,
+    end: Int64,
+    codes: NDArray[np.integer],
+    n: int,
+    lo: int,
+    hi: int,
+    progress: Progress = silent,
 ) -> Int64:
     """Time of each group in each of ``PARTS`` equal parts of [lo, hi), split exactly.
 
@@ -290,6 +303,7 @@ def time_in_parts(
         n: number of groups.
         lo: start of the window.
         hi: its end.
+        progress: told how many of them were summed.
 
     Returns:
         int64 (n, PARTS) ns; overlapping operations count each.
@@ -302,6 +316,7 @@ def time_in_parts(
     for part in range(PARTS):
         own = slice(int(cuts[part]), int(cuts[part + 1]))
         right = edges[part + 1]
+        progress("summing time", own.start, len(start))
         found[:, part] = _exact_sums(codes[own], np.minimum(end[own], right) - start[own], n)
         if len(ongoing):
             inside = np.minimum(end[ongoing], right) - edges[part]

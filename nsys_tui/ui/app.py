@@ -227,6 +227,8 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
 
     def handler(self, action_id: str) -> Callable[[], Any] | None:
         """What an action does now: a method of the focused widget, its ancestors, screen or app."""
+        if action_id == "nav.escape" and self.wants_escape:
+            return partial(COMMANDS[action_id], self)
         name = action_id.replace(".", "_")
         focused = self.screen.focused
         nodes = focused.ancestors_with_self if focused is not None else [self.screen, self]
@@ -239,6 +241,12 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
             return (lambda: self.show(mode)) if mode in self._modes else None
         command = COMMANDS.get(action_id)
         return partial(command, self) if command else None
+
+    @property
+    def wants_escape(self) -> bool:
+        """Whether an error, a maximised pane or work in progress comes before any pane's Esc."""
+        waiting = self.error is not None or self.progress is not None
+        return waiting or self.screen.maximized is not None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """An action of the table is enabled where something implements it."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from nsys_tui.analysis.nvtx.attribution import NO_CALL, NO_RANGE, attribute
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
+from nsys_tui.model.progress import Progress, silent
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.nvtx.paths import Paths
@@ -41,12 +42,15 @@ class OperationPaths:
         return " > ".join(self.trie.path(node))
 
 
-def operation_paths(report: Report, paths: Paths | None = None) -> OperationPaths:
+def operation_paths(
+    report: Report, paths: Paths | None = None, progress: Progress = silent
+) -> OperationPaths:
     """Attributes all operations (definitions: "An operation belongs").
 
     Args:
         report: the report; API calls and ranges are loaded.
         paths: its NVTX paths if they are at hand; roots for unattributed work are added to them.
+        progress: told how many operations were attributed.
     """
     paths = paths or nvtx_paths(report)
     for root in (NO_CALL, NO_RANGE):
@@ -54,6 +58,7 @@ def operation_paths(report: Report, paths: Paths | None = None) -> OperationPath
     total = len(report.operations)
     node = np.empty(total, np.int32)
     for begin in range(0, total, CHUNK):
+        progress("finding the ranges of operations", begin, total)
         rows = np.arange(begin, min(begin + CHUNK, total))
         node[rows] = attribute(report, paths, rows)
     return OperationPaths(paths, paths.builder.trie(), node)

@@ -13,6 +13,7 @@ from nsys_tui.analysis.nvtx.flat import NvtxFlat, nvtx_flat
 from nsys_tui.analysis.nvtx.tree import NvtxTree, nvtx_tree
 from nsys_tui.analysis.tree_order import TreeOrder, tree_order
 from nsys_tui.analysis.window import Scope, clipped, row_numbers
+from nsys_tui.model.progress import Progress, silent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,7 +97,11 @@ class NvtxTable:
 
 
 def nvtx_table(
-    report: Report, raw: OperationPaths, similar: SimilarPaths, scope: Scope | None = None
+    report: Report,
+    raw: OperationPaths,
+    similar: SimilarPaths,
+    scope: Scope | None = None,
+    progress: Progress = silent,
 ) -> NvtxTable:
     """Builds the tree of a window.
 
@@ -105,9 +110,11 @@ def nvtx_table(
         raw: paths of its operations.
         similar: the same paths with similar names merged.
         scope: window, devices, processes.
+        progress: told how far the work is.
     """
     scope = scope or Scope()
-    tree = nvtx_tree(report, scope, paths=similar.paths, nodes=similar.node[raw.node])
+    nodes = similar.node[raw.node]
+    tree = nvtx_tree(report, scope, paths=similar.paths, nodes=nodes, progress=progress)
     # Row numbers and nodes fit into 32 bits; five million operations keep 40 MB and not 80.
     tree = replace(
         tree,
@@ -119,7 +126,7 @@ def nvtx_table(
     rows = rows[tree.range_node[rows] >= 0]
     start, end = clipped(ranges, rows, scope.window)
     lo, hi = scope.window or _bounds(report)
-    when = time_in_parts(start, end, tree.range_node[rows], len(tree.trie), lo, hi)
+    when = time_in_parts(start, end, tree.range_node[rows], len(tree.trie), lo, hi, progress)
     return NvtxTable(report, scope, tree, similar.labels, similar.names, when)
 
 

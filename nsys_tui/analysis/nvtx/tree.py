@@ -11,6 +11,7 @@ from nsys_tui.analysis.nvtx.attribution import attribute
 from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
 from nsys_tui.analysis.window import Scope, clipped, row_numbers, starting
 from nsys_tui.model import intervals
+from nsys_tui.model.progress import Progress, silent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,6 +81,7 @@ def nvtx_tree(
     across_threads: bool = False,
     paths: Paths | None = None,
     nodes: NDArray[np.integer] | None = None,
+    progress: Progress = silent,
 ) -> NvtxTree:
     """Builds the tree; it exists without GPU work too.
 
@@ -89,6 +91,7 @@ def nvtx_tree(
         across_threads: as for stacks.
         paths: NVTX paths of the report if they are at hand.
         nodes: with ``paths``: the node of every operation of the report, if that is known.
+        progress: told how many levels of the tree have their GPU time.
     """
     scope = scope or Scope()
     paths = paths or nvtx_paths(report)
@@ -105,7 +108,7 @@ def nvtx_tree(
     host = _host(report, scope, paths, len(trie))
     start, end = clipped(ops, operations, scope.window)
     gpu_self = _sum(node, end - start, len(trie))
-    first, last, busy, gpus = _unions(trie, node, ops.device[operations], start, end)
+    first, last, busy, gpus = _unions(trie, node, ops.device[operations], start, end, progress)
     return NvtxTree(
         trie,
         *host,
@@ -162,14 +165,21 @@ def _self_in(paths: Paths, window: tuple[int, int]) -> Int64:
 
 
 def _unions(
-    trie: Trie, node: Int64, device: NDArray[np.integer], start: Int64, end: Int64
+    trie: Trie,
+    node: Int64,
+    device: NDArray[np.integer],
+    start: Int64,
+    end: Int64,
+    progress: Progress,
 ) -> tuple[Int64, Int64, Int64, Int64]:
     """Of the operations in every node's subtree: first start, last end, busy time and its GPUs."""
     size, devices = len(trie), int(device.max(initial=0)) + 1
     first, last = np.full(size, np.iinfo(np.int64).max), np.full(size, np.iinfo(np.int64).min)
     busy, gpus = np.zeros(size, np.int64), np.zeros(size, np.int64)
     at = node.copy()
-    for depth in range(len(trie.levels) - 1, -1, -1):
+    levels = len(trie.levels)
+    for depth in range(levels - 1, -1, -1):
+        progress("GPU time of the levels of the tree", levels - 1 - depth, levels)
         here = np.flatnonzero(trie.depth[at] == depth)
         if len(here):
             group = at[here] * devices + device[here]

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.nvtx.attribution import attribute
+from nsys_tui.analysis.nvtx.operation_paths import CHUNK
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.analysis.stacks.frames import DROPPED, FrameRules, rewrite
 from nsys_tui.analysis.window import Scope, clipped, row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.tree import ROOT, TrieBuilder, WeightedTree, weighted
 from nsys_tui.names import api_name, kernel_name
 from nsys_tui.units import format_duration
@@ -70,6 +72,7 @@ def gpu_stacks(
     names: str = "full",
     across_threads: bool = False,
     paths: Paths | None = None,
+    progress: Progress = silent,
 ) -> Stacks:
     """Folds GPU time by NVTX path with the operation's name as leaf; each operation counts once.
 
@@ -83,6 +86,7 @@ def gpu_stacks(
         across_threads: credit work launched without an open range of its own thread to the path
             of another thread of the process.
         paths: NVTX paths of the report if they are at hand.
+        progress: told how many operations were attributed.
 
     Raises:
         NoDataError: the report has no GPU work.
@@ -95,7 +99,12 @@ def gpu_stacks(
     rows = rows[ops.counted[rows]]
     start, end = clipped(ops, rows, scope.window)
     paths = paths or nvtx_paths(report)
-    path = attribute(report, paths, rows, across_threads=across_threads)
+    path = np.empty(len(rows), np.int64)
+    for begin in range(0, len(rows), CHUNK):
+        progress("finding the ranges of operations", begin, len(rows))
+        part = slice(begin, begin + CHUNK)
+        path[part] = attribute(report, paths, rows[part], across_threads=across_threads)
+    progress("folding stacks", 0, len(rows))
     builder = TrieBuilder()
     rewritten = rewrite(paths.builder.trie(), builder, rules, path)
     leaves = np.array(

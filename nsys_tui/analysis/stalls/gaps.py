@@ -18,6 +18,7 @@ from nsys_tui.analysis.stalls.hostwork import HostWork
 from nsys_tui.analysis.stalls.waits import wait_causes
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model import intervals
+from nsys_tui.model.progress import Progress, silent
 from nsys_tui.names import api_name
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ def stalls(
     rule: LaunchBoundConfig | None = None,
     merge_runs: bool = True,
     work: HostWork | None = None,
+    progress: Progress = silent,
 ) -> Stalls:
     """Finds idle gaps and their causes.
 
@@ -149,17 +151,22 @@ def stalls(
         rule: what a launch-bound run is; the user's settings by default.
         merge_runs: False lists the gaps inside launch-bound runs one by one.
         work: of an earlier call on the same report, to save building it again.
+        progress: told how many operations were looked at, GPU by GPU.
     """
     scope = scope or Scope()
     work = work or HostWork(report)
     totals, found, runs, run_idle = [], [_no_gaps()], [], []
+    looked, total = 0, len(report.operations)
     for place in scope.device_rows(report):
         rows = scope.of_device(report.operations, place)
         if not len(rows):
             continue
+        progress("finding idle gaps", looked, total)
+        looked += len(rows)
         of_device = runs_of(report, place, rows, rule or report.launch_bound) if merge_runs else []
         summed, gaps, idle = _device_stalls(report, place, scope, threshold_ns, of_device)
         totals.append(summed)
+        progress("finding causes of gaps", looked, total)
         found.append(_explained(report, work, gaps))
         runs += [run for run, ns in zip(of_device, idle, strict=True) if ns]
         run_idle += [int(ns) for ns in idle if ns]

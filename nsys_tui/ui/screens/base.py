@@ -267,7 +267,11 @@ class ReportScreen(Screen[None], inherit_bindings=False):
         )
 
     def compute_telling(
-        self, group: str, work: Callable[[Progress], T], done: Callable[[T], None]
+        self,
+        group: str,
+        work: Callable[[Progress], T],
+        done: Callable[[T], None],
+        stopped: Callable[[], None] | None = None,
     ) -> None:
         """``compute`` for work that lasts: it gets a progress callback, and Esc cancels it."""
         if self.session.finished:
@@ -280,13 +284,19 @@ class ReportScreen(Screen[None], inherit_bindings=False):
             finally:
                 self.app.post_message(WorkEnded())
 
-        self.compute(group, told, done)
+        self.compute(group, told, done, stopped)
 
-    def compute(self, group: str, work: Callable[[], T], done: Callable[[T], None]) -> None:
+    def compute(
+        self,
+        group: str,
+        work: Callable[[], T],
+        done: Callable[[T], None],
+        stopped: Callable[[], None] | None = None,
+    ) -> None:
         """Runs ``work`` in a thread and ``done`` with its result on the screen's own thread.
 
         A later call with the same ``group``, or another report, makes an earlier result void.
-        Errors go to the error bar.
+        Errors go to the error bar; ``stopped`` follows a cancelled ``work``.
         """
         serial = self._serials[group] = self._serials.get(group, 0) + 1
 
@@ -295,7 +305,8 @@ class ReportScreen(Screen[None], inherit_bindings=False):
                 with counted(self.app.jobs):
                     value = work()
             except CancelledError:
-                return
+                if stopped is not None:
+                    self.post_message(Computed(group, serial, stopped))
             except NsysTuiError as error:
                 self.app.post_message(Failed(error))
             except Exception as error:

@@ -312,8 +312,7 @@ class CompareScreen(CompareCore):
         return test is None or test()
 
     def _can_leave(self) -> bool:
-        inside = self.has_class("-lower") or not self.table.has_focus
-        return inside and self.app.error is None and self.maximized is None
+        return self.has_class("-lower") or not self.table.has_focus
 
     def view(self) -> CompareView:
         """Grouping, threshold, and what is compared."""

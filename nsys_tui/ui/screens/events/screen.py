@@ -133,7 +133,18 @@ class EventsScreen(ReportScreen):
             self.table.empty = "putting events in order ..."
             self.table.refresh()
         self.table.redraw_heading()
-        self.compute("table", lambda: _ready(work()), self._show_fresh)
+        self.compute_telling(
+            "table",
+            lambda progress: _ready(work(progress=progress)),
+            self._show_fresh,
+            self._stopped,
+        )
+
+    def _stopped(self) -> None:
+        """Cancelled: what is shown stays."""
+        self.table.busy, self.table.empty = "", "cancelled: R reads the report again"
+        self.table.refresh()
+        self.table.redraw_heading()
 
     def _show_fresh(self, found: EventsTable) -> None:
         self._show(found)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.kernel_table import KernelTable
+    from nsys_tui.model.progress import Progress
 
 SLOW_FROM = 1_000_000
 """Operations from which facts take so long that waiting for them is told."""
@@ -58,7 +59,7 @@ class KernelDetail(ReportScreen):
         self.found: KernelTable | None = None
         self.detail: Detail | None = None
         self._looking: Latest[Detail] = Latest(self, "detail", self._show_detail)
-        self._telling: Latest[Told] = Latest(self, "facts", self._show_told)
+        self._telling: Latest[Told] = Latest(self, "facts", self._show_told, self._untold)
         self._known_paths: OperationPaths | None = None
         self._shown: tuple[KernelTable, int] | None = None
 
@@ -78,10 +79,12 @@ class KernelDetail(ReportScreen):
         self._looking.reset()
         self._telling.reset()
 
-    def _paths(self) -> OperationPaths:
+    def _paths(self, progress: Progress) -> OperationPaths:
         report = self.report
         assert report is not None
-        return self.session.memo("operation_paths", lambda: operation_paths(report))
+        return self.session.memo(
+            "operation_paths", lambda: operation_paths(report, progress=progress)
+        )
 
     def _look(self, group: int) -> None:
         """Looks at a group; while one look is under way, only the last wish is kept."""
@@ -115,11 +118,11 @@ class KernelDetail(ReportScreen):
             return
         if len(detail.found.codes) > SLOW_FROM:
             self._show_facts(detail, "computing ...")
-        self._telling.ask(partial(self._find_facts, detail))
+        self._telling.ask_telling(partial(self._find_facts, detail))
 
-    def _find_facts(self, detail: Detail) -> Told:
+    def _find_facts(self, detail: Detail, progress: Progress) -> Told:
         assert self.report is not None
-        paths = self._paths()
+        paths = self._paths(progress)
         return Told(detail, kernel_facts(self.report, detail.rows, paths), paths)
 
     def _show_told(self, told: Told) -> None:
@@ -129,6 +132,11 @@ class KernelDetail(ReportScreen):
         if self._known_paths is None:
             self._known_paths = told.paths
             self._show_instances(told.detail)
+
+    def _untold(self) -> None:
+        """Cancelled: the facts are computed when the cursor comes back."""
+        if self.detail is not None:
+            self._show_facts(self.detail, "cancelled: another row and back computes them")
 
     def _clear_detail(self) -> None:
         for pane in self.query(LinePane):

@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 
     from textual import events
 
+    from nsys_tui.model.progress import Progress
     from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.widgets.table.grid import Grid
 
 ACTIONS = (*TABLE, GROUP, INSTANCES, WHOLE)
 
+CANCELLED = "cancelled: R reads the report again"
 WIDE = 120
 """Columns from which instances stand beside the histogram."""
 
@@ -144,11 +146,19 @@ class KernelsScreen(KernelDetail):
             self.table.refresh()
         self.table.redraw_heading()
 
-        def work() -> KernelTable:
-            paths = self._paths() if by is GroupBy.RANGE else None
-            return kernel_table(report, by, scope, style=names, paths=paths)
+        def work(progress: Progress) -> KernelTable:
+            paths = self._paths(progress) if by is GroupBy.RANGE else None
+            return kernel_table(report, by, scope, style=names, paths=paths, progress=progress)
 
-        self.compute("table", work, self._show_fresh)
+        self.compute_telling("table", work, self._show_fresh, self._stopped)
+
+    def _stopped(self) -> None:
+        """Cancelled: what is shown stays."""
+        self.table.busy, self.table.empty = "", CANCELLED
+        if self.found is not None:
+            self.by = self.found.by
+        self.table.refresh()
+        self.table.redraw_heading()
 
     def _show_fresh(self, found: KernelTable) -> None:
         first = self.found is None
@@ -249,8 +259,7 @@ class KernelsScreen(KernelDetail):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Escape is the screen's only while the instances are open."""
         if action == "nav_escape":
-            open_now = self.instances.has_focus or self.has_class("-instances")
-            return open_now and self.app.error is None and self.maximized is None
+            return self.instances.has_focus or self.has_class("-instances")
         if action == "timeline_whole":
             return self.state.window is not None
         return super().check_action(action, parameters)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from textual import events
 
+    from nsys_tui.model.progress import Progress
     from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.widgets.table.grid import Grid
 
@@ -48,6 +50,7 @@ ACTIONS = (
 
 WIDE = 120
 """Columns from which kernels stand beside the tree."""
+CANCELLED = "cancelled: R reads the report again"
 READING = "reading NVTX ranges ..."
 
 
@@ -154,14 +157,15 @@ class NvtxScreen(RangeDetail):
         scope = report_scope(report, self.state)
         memo = self.session.memo
 
-        def make() -> NvtxTable:
-            raw = memo("operation_paths", lambda: operation_paths(report))
+        def make(progress: Progress) -> NvtxTable:
+            raw = memo("operation_paths", lambda: operation_paths(report, progress=progress))
             similar = memo(("similar_paths", merge), lambda: similar_paths(raw.paths, merge=merge))
-            return nvtx_table(report, raw, similar, scope)
+            return nvtx_table(report, raw, similar, scope, progress)
 
-        def work() -> NvtxTable:
+        def work(progress: Progress) -> NvtxTable:
             whole = scope.window is None
-            table = memo(("nvtx_table", merge, scope), make) if whole else make()
+            fresh = partial(make, progress)
+            table = memo(("nvtx_table", merge, scope), fresh) if whole else fresh()
             if flat:
                 _ = table.flat
             return table
@@ -171,7 +175,15 @@ class NvtxScreen(RangeDetail):
             self.main.refresh()
         self.main.note = "computing ..."
         self.main.redraw_heading()
-        self.compute("table", work, self._show_fresh)
+        self.compute_telling("table", work, self._show_fresh, self._stopped)
+
+    def _stopped(self) -> None:
+        """Cancelled: what is shown stays."""
+        self.by_path.empty = self.by_name.empty = CANCELLED
+        self.main.note = "" if self.found is None else "cancelled"
+        self.merge = self.merge if self._shown_merge is None else self._shown_merge
+        self.main.refresh()
+        self.main.redraw_heading()
 
     def _show_fresh(self, found: NvtxTable) -> None:
         first = self.found is None
@@ -284,8 +296,7 @@ class NvtxScreen(RangeDetail):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Escape is the screen's only while there is a mode to leave."""
         if action == "nav_escape":
-            mode = self.has_class("-instances") or self.step is not None or self.is_flat
-            return mode and self.app.error is None and self.maximized is None
+            return self.has_class("-instances") or self.step is not None or self.is_flat
         if action == "timeline_whole":
             return self.state.window is not None
         return super().check_action(action, parameters)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.stacks.views import View
     from nsys_tui.model.events import EventSet
+    from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.state import Window
     from nsys_tui.ui.saving import Writer
@@ -94,11 +95,15 @@ class Shown:
         return nodes
 
 
-def fold(report: Report, options: Options, window: Window | None, names: str) -> Stacks:
+def fold(
+    report: Report, options: Options, window: Window | None, names: str, progress: Progress
+) -> Stacks:
     """Folds the chosen source over a window."""
     scope = Scope(window=window)
     if options.source is StackSource.GPU:
-        return gpu_stacks(report, scope, names=names, across_threads=options.across)
+        return gpu_stacks(
+            report, scope, names=names, across_threads=options.across, progress=progress
+        )
     if options.source is StackSource.CPU:
         return cpu_stacks(report, scope, thread=options.thread)
     return call_stacks(report, options.source, scope)

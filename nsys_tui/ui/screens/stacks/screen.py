@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nsys_tui.model.progress import Progress
     from nsys_tui.state import ViewState
     from nsys_tui.ui.saving import Writer
     from nsys_tui.ui.widgets.lines import Line
@@ -146,16 +147,21 @@ class StacksScreen(ReportScreen):
         self._heading("folding …")
         memo = self.session.memo
 
-        def work() -> Shown | NoDataError:
+        def work(progress: Progress) -> Shown | NoDataError:
             try:
                 key = ("stacks", options.source, options.across, options.thread, window, names)
-                return arranged(
-                    report, memo(key, lambda: fold(report, options, window, names)), options
-                )
+                folded = memo(key, lambda: fold(report, options, window, names, progress))
+                return arranged(report, folded, options)
             except NoDataError as error:
                 return error
 
-        self.compute("stacks", work, self._show)
+        self.compute_telling("stacks", work, self._show, self._stopped)
+
+    def _stopped(self) -> None:
+        """Cancelled: what is shown stays."""
+        self._heading("cancelled")
+        if self.shown is None:
+            self._say("cancelled: R reads the report again")
 
     def _show(self, found: Shown | NoDataError) -> None:
         pane = self.query_one("#icicle", IciclePane)

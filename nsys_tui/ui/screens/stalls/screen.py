@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.stalls.gaps import Stalls
     from nsys_tui.analysis.stalls.rows import StallRow
     from nsys_tui.analysis.window import Scope
+    from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.state import ViewState
@@ -96,7 +97,7 @@ class StallsScreen(ReportScreen):
         self._key: Key | None = None
         self._last: tuple[tuple[Scope, int], Stalls] | None = None
         self._exposed: tuple[Scope, int] | None = None
-        self._finding: Latest[Found] = Latest(self, "stalls", self._show)
+        self._finding: Latest[Found] = Latest(self, "stalls", self._show, self._stopped)
         self._looking: Latest[Drawn] = Latest(self, "scene", self._show_scene)
 
     def body(self) -> Iterable[Any]:
@@ -163,21 +164,30 @@ class StallsScreen(ReportScreen):
         self.table.busy = "finding gaps" if self.found is not None else ""
         self.table.empty = "finding gaps ..."
         self.table.redraw_heading()
-        self._finding.ask(partial(self._work, report, scope, self.wish))
+        self._finding.ask_telling(partial(self._work, report, scope, self.wish))
 
-    def _work(self, report: Report, scope: Scope, wish: Wish) -> Found:
+    def _work(self, report: Report, scope: Scope, wish: Wish, progress: Progress) -> Found:
         if self._exposed is None or self._exposed[0] != scope:
             self._exposed = (scope, exposed_communication(report, scope))
-        found = self._stalls(report, scope, wish.threshold)
+        found = self._stalls(report, scope, wish.threshold, progress)
         return gather(report, found, wish, self._exposed[1])
 
-    def _stalls(self, report: Report, scope: Scope, threshold: int) -> Stalls:
+    def _stalls(self, report: Report, scope: Scope, threshold: int, progress: Progress) -> Stalls:
         """Gaps and causes; grouping them differently does not find them again."""
         key = (scope, threshold)
         if self._last is None or self._last[0] != key:
             work = self.session.memo("host_work", lambda: HostWork(report))
-            self._last = (key, stalls(report, scope, threshold_ns=threshold, work=work))
+            found = stalls(report, scope, threshold_ns=threshold, work=work, progress=progress)
+            self._last = (key, found)
         return self._last[1]
+
+    def _stopped(self) -> None:
+        """Cancelled: what is shown stays."""
+        self.table.busy, self.table.empty = "", "cancelled: + or - finds gaps again"
+        if self.found is not None:
+            self.wish = self.found.wish
+        self.table.refresh()
+        self.table.redraw_heading()
 
     def _show(self, found: Found) -> None:
         self.found = found
@@ -336,7 +346,7 @@ class StallsScreen(ReportScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Escape is the screen's only inside a group; keys that would do nothing are off."""
         if action == "nav_escape":
-            return bool(self.wish.inside) and self.app.error is None and self.maximized is None
+            return bool(self.wish.inside)
         if action == "timeline_whole":
             return self.state.window is not None
         if action == "table_instances":

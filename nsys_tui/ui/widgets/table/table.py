@@ -72,6 +72,10 @@ class VirtualTable(Working, Grid, can_focus=True):
         self.arrangement = Arrangement()
         self.pattern = ""
         """What is searched for."""
+        self._arranged = self.arrangement
+        """What the rows shown are arranged by, while others are being arranged."""
+        self._sought = ""
+        """The pattern of the matches shown."""
         self._share = share_filter
         self._natural: Int32 | None = None
         self._order: Int32 | None = None
@@ -168,7 +172,7 @@ class VirtualTable(Working, Grid, can_focus=True):
             return arrange(columns, size, wanted, natural)
 
         def take(order: Int32 | None) -> None:
-            self._order = order
+            self._order, self._arranged = order, wanted
             self._positions = None
             position = self.position_of(row) if row is not None else None
             self.cursor = position or 0
@@ -189,6 +193,7 @@ class VirtualTable(Working, Grid, can_focus=True):
         self.pattern = pattern
 
         def take(mask: Bool) -> None:
+            self._sought = pattern
             self._matches = mask if pattern else None
             self._positions = None
             self.refresh()
@@ -292,9 +297,14 @@ class VirtualTable(Working, Grid, can_focus=True):
         return bool(self.arrangement.picks or self.arrangement.pattern or self.pattern)
 
     def action_nav_escape(self) -> None:
-        """Clears the last filter by value, then the filter, then the search."""
+        """Stops what is being sorted or searched, else clears a pick, the filter, the search."""
         kept = self.arrangement
-        if kept.picks:
+        if self._at_work:
+            self.stop_work()
+            self.arrangement = self._arranged
+            self.pattern = self._sought
+            self.redraw_heading()
+        elif kept.picks:
             self._arrange(replace(kept, picks=kept.picks[:-1]), row=self.row)
         elif kept.pattern:
             self.ask_filter("")
@@ -304,7 +314,7 @@ class VirtualTable(Working, Grid, can_focus=True):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Escape is the table's only while it has something to clear."""
         if action == "nav_escape":
-            return self.restricted and self.app.error is None and self.screen.maximized is None
+            return self.restricted or bool(self._at_work)
         if action in ("find_next", "find_previous"):
             return bool(self.pattern)
         return super().check_action(action, parameters)

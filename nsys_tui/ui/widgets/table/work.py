@@ -67,7 +67,7 @@ class Working(Widget):
             self._at_work.discard(kind)
             done(work())
             return
-        self.busy = what
+        self.busy = f"{what} {self.size_all:,} rows, esc cancels" if what else self.busy
         self._at_work.add(kind)
         self.redraw_heading()
 
@@ -83,6 +83,14 @@ class Working(Widget):
             self.post_message(Done(kind, serial, deliver))
 
         self.run_worker(job, thread=True, group=f"{self.id}-{kind}", exit_on_error=False)
+
+    def stop_work(self) -> None:
+        """What threads are still doing for the widget becomes void."""
+        for kind in self._at_work:
+            self._serials[kind] += 1
+        self._at_work.clear()
+        self.busy = ""
+        self.redraw_heading()
 
     def _under_way(self, kind: str) -> bool:
         """Whether a thread is at work of this kind."""

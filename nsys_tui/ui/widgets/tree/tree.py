@@ -188,7 +188,7 @@ class VirtualTree(FoldingGrid):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Escape is the tree's only while it has something to clear."""
         if action == "nav_escape":
-            return self.restricted and self.app.error is None and self.screen.maximized is None
+            return self.restricted
         if action in ("find_next", "find_previous"):
             return bool(self.pattern)
         return super().check_action(action, parameters)
