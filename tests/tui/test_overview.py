@@ -4,10 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from paths import REPORTS, needs_reports
+from textual.events import MouseMove
+from textual.geometry import Offset
 from tui.frames import FANCY, frame, rows, running, settled, text
 
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.render.cells import Emphasis
+from nsys_tui.state import Window
+from nsys_tui.ui.widgets.trace import TracePane
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,3 +142,36 @@ async def test_without_findings_there_is_no_box(
     body = "\n".join(await frame(small, (80, 24)))
     assert "Findings" not in body
     assert "command" in body
+
+
+async def test_a_span_of_the_trace_is_chosen_with_keys_and_opened(small: Path) -> None:
+    async with running(small, size=(160, 45)) as pilot:
+        app: Any = pilot.app
+        await pilot.press("v", "home", "escape", "v", *["right"] * 9, "v", "left")
+        await settled(pilot)
+        pane = app.screen.query_one(TracePane)
+        viewport = pane._viewport(pane.size.width)
+        span = Window(viewport.lo, int(viewport.edges[10]))
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.front.SCREEN == "timeline"
+        assert app.state.window == span
+        await pilot.press("1")
+        await settled(pilot)
+        axis = next(row for row in pane._draw(pane.size.width))
+        reverse = axis.styles & (Emphasis.REVERSE << 16) > 0
+        assert reverse.nonzero()[0].tolist() == list(range(8, 18)), "the window in force"
+
+
+async def test_a_span_of_the_trace_is_dragged(small: Path) -> None:
+    async with running(small) as pilot:
+        app: Any = pilot.app
+        pane = app.screen.query_one(TracePane)
+        viewport = pane._viewport(pane.size.width)
+        x, y = pane.content_region.offset
+        await pilot.mouse_down(offset=(x + 8 + 20, y + 1))
+        await pilot._post_mouse_events([MouseMove], offset=Offset(x + 8 + 9, y + 1), button=1)
+        await pilot.mouse_up(offset=(x + 8 + 9, y + 1))
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.state.window == Window(viewport.time(9), int(viewport.edges[21]))

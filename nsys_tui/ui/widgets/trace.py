@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from rich.segment import Segment
 from textual.binding import Binding, BindingType
@@ -58,6 +58,7 @@ class SummaryRow:
         return summary_view(self.summary, window)
 
 
+HINT: Final = "<- -> choose, v or drag: a span, enter: timeline"
 AnyRow: TypeAlias = TraceRow | SummaryRow
 
 
@@ -85,12 +86,33 @@ class TracePane(Framed, can_focus=True):
         self._extent = (0, 1)
         self._drawn: tuple[object, list[Row]] | None = None
         self.column: int | None = None
-        self.heading("Whole trace", "<- -> choose, enter: timeline")
+        self._begin: int | None = None
+        """Column where a span begins that is being chosen."""
+        self._held = False
+        self._chosen: tuple[int, int] | None = None
+        """First and last column of the chosen span."""
+        self.heading("Whole trace", HINT)
 
     def show(self, rows: Sequence[AnyRow], extent: tuple[int, int]) -> None:
         """Replaces what is drawn."""
+        if extent != self._extent:
+            self._begin = self._chosen = None
         self.rows, self._extent, self._drawn = rows, extent, None
         self.refresh()
+
+    @property
+    def _columns(self) -> tuple[int, int] | None:
+        """First and last column of the span that is chosen, or being chosen."""
+        if self._begin is None or self.column is None:
+            return self._chosen
+        return min(self._begin, self.column), max(self._begin, self.column)
+
+    def _span(self, viewport: Viewport) -> Window | None:
+        """The chosen span in ns."""
+        if (columns := self._columns) is None:
+            return None
+        last = min(columns[1], viewport.width - 1)
+        return Window(viewport.time(min(columns[0], last)), int(viewport.edges[last + 1]))
 
     def render_line(self, y: int) -> Strip:
         """One row: the axis first, then the lanes."""
@@ -102,7 +124,8 @@ class TracePane(Framed, can_focus=True):
 
     def _draw(self, width: int) -> list[Row]:
         inks, time = self.app.inks, self.app.state.display.time
-        key = (width, self._extent, self.column, self.has_focus, id(inks), self.app.ascii, time)
+        spans = (self._extent, self.column, self._columns, self.app.state.window)
+        key = (width, spans, self.has_focus, id(inks), self.app.ascii, time)
         if self._drawn is None or self._drawn[0] != key:
             self._drawn = (key, self._fresh(width, glyphs_for(self.app.ascii, inks.theme.kind)))
         return self._drawn[1]
@@ -127,7 +150,8 @@ class TracePane(Framed, can_focus=True):
             return moment_text(moment, step, style, report, window.lo)
 
         row = Row.blank(width)
-        self._overlay(row, draw_axis(window, text, glyphs, origin=window.lo))
+        area = self._span(window) or self.app.state.window
+        self._overlay(row, draw_axis(window, text, glyphs, area=area, origin=window.lo))
         return row
 
     @staticmethod
@@ -154,16 +178,67 @@ class TracePane(Framed, can_focus=True):
         self.refresh()
 
     def action_nav_open(self) -> None:
-        """Opens the timeline at the cursor, or on everything before the cursor was used."""
-        window = None if self.column is None else self.window_at(self.column)
+        """Opens the timeline on the chosen span, at the cursor, or on everything."""
+        window = self._span(self._viewport(self.size.width))
+        if window is None and self.column is not None:
+            window = self.window_at(self.column)
+        self._begin = None
         self.post_message(self.Opened(window))
 
-    def on_click(self, event: events.Click) -> None:
-        """A click sets the cursor, a double click opens the timeline there."""
-        spot = event.get_content_offset(self)
-        if spot is None or spot.x < LABEL:
-            return
-        self.column = min(spot.x - LABEL, self._viewport(self.size.width).width - 1)
+    def action_timeline_area(self) -> None:
+        """Begins a span at the cursor, or ends it there."""
+        if self._begin is None:
+            self.action_step(0)
+            self._begin, self._chosen = self.column, None
+            self.app.say("the span begins here: v ends it, enter opens it, esc gives it up")
+        else:
+            self._chosen, self._begin = self._columns, None
         self.refresh()
+
+    def action_nav_escape(self) -> None:
+        """Gives the chosen span up."""
+        self._begin = self._chosen = None
+        self.refresh()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Escape is this pane's only while a span is chosen."""
+        if action == "nav_escape":
+            return self._columns is not None and self.app.error is None
+        return super().check_action(action, parameters)
+
+    # The pointer -------------------------------------------------------------------------------
+
+    def _column_at(self, event: events.MouseEvent) -> int | None:
+        spot = event.get_content_offset_capture(self)
+        if spot.x < LABEL and not self._held:
+            return None
+        return min(max(spot.x - LABEL, 0), self._viewport(self.size.width).width - 1)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """A press sets the cursor."""
+        column = self._column_at(event)
+        if event.button == 1 and column is not None:
+            self._held, self.column = True, column
+            self._begin = self._chosen = None
+            self.capture_mouse()
+            self.refresh()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """A drag chooses a span."""
+        column = self._column_at(event)
+        if self._held and column is not None and column != self.column:
+            self._begin = self.column if self._begin is None else self._begin
+            self.column = column
+            self.refresh()
+
+    def on_mouse_up(self) -> None:
+        """The span is chosen."""
+        if self._held:
+            self._held = False
+            self.release_mouse()
+            self._chosen, self._begin = self._columns, None
+
+    def on_click(self, event: events.Click) -> None:
+        """A double click opens the timeline there."""
         if event.chain > 1:
             self.action_nav_open()

@@ -17,7 +17,7 @@ from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.overview import data, panes
 from nsys_tui.ui.times import moment_text
 from nsys_tui.ui.widgets.lines import LinePane
-from nsys_tui.ui.widgets.trace import TracePane
+from nsys_tui.ui.widgets.trace import HINT, TracePane
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.trace import AnyRow, TraceRow
 
-ACTIONS: tuple[Action, ...] = ()
+ACTIONS: tuple[Action, ...] = (
+    Action("timeline.area", ("v",), "span", "begin or end a span of the trace; Enter opens it", 35),
+)
 
 MEDIUM, TALL = 30, 40
 """Rows from which more of the trace is shown."""
@@ -164,7 +166,7 @@ class OverviewScreen(ReportScreen):
         rest = f" ({hidden} more GPUs: timeline)" if hidden > 0 else ""
         estimated = self.session.report is not None and not self.session.exact
         mark = "≈ from a sample, " if estimated and self._gpu_rows else ""
-        pane.heading(f"Whole trace{rest}", f"{mark}<- -> choose, enter: timeline")
+        pane.heading(f"Whole trace{rest}", f"{mark}{HINT}")
         pane.show(rows, self.session.extent)
         pane.styles.height = len(rows) + 3
 
@@ -316,6 +318,12 @@ class OverviewScreen(ReportScreen):
         if finding.place is not None:
             changes["cursor"] = Cursor(start, gpu_key(finding.place))
         self._go(names[0] if names else "timeline", **changes)
+
+    def action_timeline_area(self) -> None:
+        """Goes to the trace and begins a span there."""
+        pane = self.query_one(TracePane)
+        pane.focus()
+        pane.action_timeline_area()
 
     def on_trace_pane_opened(self, message: TracePane.Opened) -> None:
         """The timeline, around the cursor."""
