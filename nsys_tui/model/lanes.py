@@ -22,6 +22,9 @@ Codes: TypeAlias = npt.NDArray[np.integer]
 Positions: TypeAlias = npt.NDArray[np.intp]
 BLOCK = 256
 """Events per entry of ``Lane.peaks``."""
+STRIDE = 16
+"""Intervals per entry of ``Lane.busy_sums``: adding up the rest takes 0.03 ms for 200 cells, and a
+sum for each interval 8 bytes more of an event's 28."""
 
 
 def cell_edges(lo: int, hi: int, width: int) -> Int64:
@@ -50,8 +53,10 @@ class Lane:
     them overlap, so touching ones stay apart."""
     busy_ends: Int64
     """int64 [m]."""
-    cum: Int64
-    """Busy time before each interval of the union, and in all: int64 [m + 1]."""
+    busy_sums: Int64
+    """Busy time before every ``STRIDE``-th interval of the union: int64 [m // STRIDE + 1]."""
+    busy_total: int
+    """Length of the union."""
     reach: Int64
     """Running maximum of the ends, int64 [n]; the same array as ``ends`` where that never falls."""
     peaks: Int64
@@ -91,8 +96,9 @@ class Lane:
         reach = last if intervals.is_sorted(last) else np.maximum.accumulate(last)
         blocks = np.arange(0, len(first), BLOCK)
         peaks = np.maximum.reduceat(last - first, blocks) if len(first) else last.copy()
-        cum = intervals.prefix(*busy)
-        return cls(first, last, rows, *busy, cum, reach, peaks, category, name)
+        sums = intervals.prefix(*busy)
+        kept, total = sums[::STRIDE].copy(), int(sums[-1])
+        return cls(first, last, rows, *busy, kept, total, reach, peaks, category, name)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -104,8 +110,17 @@ class Lane:
 
     def busy(self, edges: Int64) -> Int64:
         """Busy nanoseconds of each cell: int64 [W] for W + 1 int64 edges that never decrease."""
-        done = intervals.busy_before((self.busy_starts, self.busy_ends), self.cum, edges)
-        return np.diff(done)
+        starts, ends = self.busy_starts, self.busy_ends
+        if not len(starts):
+            return np.zeros(len(edges) - 1, np.int64)
+        begun = np.searchsorted(starts, edges, side="right")
+        block = begun // STRIDE
+        spots = block[:, np.newaxis] * STRIDE + np.arange(STRIDE)
+        rest = spots < begun[:, np.newaxis]
+        np.minimum(spots, len(starts) - 1, out=spots)
+        done = self.busy_sums[block] + (ends[spots] - starts[spots]).sum(axis=1, where=rest)
+        ahead = np.maximum(ends[np.maximum(begun - 1, 0)] - edges, 0)
+        return np.diff(done - np.where(begun > 0, ahead, 0))
 
     def count(self, edges: Int64) -> Int64:
         """Number of events that start in each cell: int64 [W] for W + 1 edges."""

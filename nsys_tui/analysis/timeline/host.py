@@ -216,8 +216,8 @@ def leading_thread(ranges: Ranges) -> int:
     best, leader = -1, -1
     for tid, rows in _by_thread(ranges):
         lane = _lane(ranges, rows, 0)
-        if int(lane.cum[-1]) > best:
-            best, leader = int(lane.cum[-1]), tid
+        if lane.busy_total > best:
+            best, leader = lane.busy_total, tid
     return leader
 
 

@@ -116,4 +116,6 @@ def test_bytes_are_counted_once_wherever_arrays_lie() -> None:
 
 def test_lanes_have_slots_and_are_counted() -> None:
     lane = Lane.build(np.arange(0, 4000, 4), np.arange(1, 4001, 4))
-    assert array_bytes([lane], set()) == 2 * 8000 + 4000 + 8008 + 8 * len(lane.peaks)
+    assert array_bytes([lane], set()) == 2 * 8000 + 4000 + 8 * (
+        len(lane.busy_sums) + len(lane.peaks)
+    )

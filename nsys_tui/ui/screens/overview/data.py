@@ -73,7 +73,7 @@ def nvtx_rows(ranges: Ranges) -> list[TraceRow]:
         start, end = ranges.start[mine], np.maximum(ranges.end[mine], ranges.start[mine])
         outer = mine[np.append(True, start[1:] >= np.maximum.accumulate(end)[:-1])]
         lane = Lane.build(ranges.start[outer], ranges.end[outer], outer, Category.NVTX, ranges.name)
-        busy = int(lane.cum[-1])
+        busy = lane.busy_total
         if busy > most:
             most, best = busy, TraceRow("nvtx", LaneView(lane, label=_namer(ranges)))
     return [best] if best is not None else []
