@@ -73,8 +73,8 @@ class KernelTable:
     """The window, or the span of the operations."""
     rows: Rows
     """Operations that were grouped."""
-    codes: Int32
-    """Group of each of ``rows``."""
+    codes: NDArray[np.unsignedinteger]
+    """Group of each of ``rows``, in as few bytes as do."""
     devices: tuple[tuple[int, ...], ...]
     """Places in ``Report.devices`` of each group."""
     streams: tuple[tuple[int, ...], ...]
@@ -252,7 +252,7 @@ def _table(
         when=when[kept],
         bounds=(lo, hi),
         rows=rows,
-        codes=group,
+        codes=group.astype(np.min_scalar_type(len(kept))),
         devices=_members(group, ops.device[rows], len(kept)),
         streams=_members(group, ops.stream[rows], len(kept)),
     )

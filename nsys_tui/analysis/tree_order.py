@@ -30,7 +30,7 @@ class TreeOrder:
         found[self.position] = np.arange(len(self.position))
         return found
 
-    def inside(self, node: int, others: Int64) -> NDArray[np.bool_]:
+    def inside(self, node: int, others: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Which of some nodes lie in the subtree of a node."""
         first = self.position[node]
         places = self.position[others]

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synth import Synth
 
-from nsys_tui.analysis.nvtx.tree import nvtx_tree
+from nsys_tui.analysis.nvtx import tree as nvtx
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
 
@@ -33,12 +34,13 @@ def nested(ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(RANGES, WORK, st.sampled_from([None, (10, 35)]))
+@given(RANGES, WORK, st.sampled_from([None, (10, 35)]), st.sampled_from([2, 1000]))
 def test_tree_equals_sums_by_hand(
     tmp_path_factory: pytest.TempPathFactory,
     ranges: list[tuple[int, int, int]],
     work: list[tuple[int, int, int, int]],
     window: tuple[int, int] | None,
+    piece: int,
 ) -> None:
     synth = Synth(tmp_path_factory.mktemp("tree") / "r.sqlite").process(1000)
     spans = sorted(nested(ranges), key=lambda span: (span[0], -span[1]))
@@ -57,7 +59,8 @@ def test_tree_equals_sums_by_hand(
         part = spans if before is None else spans[:before]
         return tuple("abc"[name] for start, end, name in part if start <= time < end)
 
-    tree = nvtx_tree(open_report(synth.write(), use_cache=False), Scope(window=window))
+    with patch.object(nvtx, "PIECE", piece):
+        tree = nvtx.nvtx_tree(open_report(synth.write(), use_cache=False), Scope(window=window))
     found = {
         tree.trie.path(node): (
             int(tree.count[node]),

@@ -120,7 +120,7 @@ def _unions(
         lows = np.searchsorted(place, layout.position[own])
         highs = np.searchsorted(place, layout.position[own] + layout.size[own])
         pieces = [order[lo:hi] for lo, hi in zip(lows.tolist(), highs.tolist(), strict=True)]
-        rows = tree.operation_rows[np.sort(np.concatenate(pieces))]
+        rows = tree.operations_at(np.sort(np.concatenate(pieces)))
         if len(rows):
             start, end = clipped(ops, rows, scope.window)
             codes, device = np.unique(ops.device[rows], return_inverse=True)

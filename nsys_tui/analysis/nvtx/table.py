@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -93,7 +93,7 @@ class NvtxTable:
         inside = np.zeros(len(self.tree.operation_node), bool)
         for node in nodes.tolist():
             inside |= self.order.inside(node, self.tree.operation_node)
-        return self.tree.operation_rows[inside]
+        return self.tree.operations_at(np.flatnonzero(inside))
 
 
 def nvtx_table(
@@ -113,14 +113,8 @@ def nvtx_table(
         progress: told how far the work is.
     """
     scope = scope or Scope()
-    nodes = similar.node[raw.node]
+    nodes = similar.node.astype(np.int32)[raw.node]
     tree = nvtx_tree(report, scope, paths=similar.paths, nodes=nodes, progress=progress)
-    # Row numbers and nodes fit into 32 bits; five million operations keep 40 MB and not 80.
-    tree = replace(
-        tree,
-        operation_rows=tree.operation_rows.astype(np.int32),
-        operation_node=tree.operation_node.astype(np.int32),
-    )
     ranges = report.ranges
     rows = row_numbers(ranges, scope.threads(ranges))
     rows = rows[tree.range_node[rows] >= 0]

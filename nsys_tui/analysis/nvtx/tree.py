@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,9 +16,13 @@ from nsys_tui.model.progress import Progress, silent
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.model.events import Int64
+    from nsys_tui.analysis.window import Rows
+    from nsys_tui.model.events import Int32, Int64, Operations
     from nsys_tui.model.report import Report
     from nsys_tui.model.tree import Trie
+
+PIECE: Final = 500_000
+"""Operations merged at a time: bounds the memory for five million of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +53,9 @@ class NvtxTree:
     gpu_end: Int64
     range_node: Int64
     """Node of each row of ``Report.ranges``, -1 for those that do not nest."""
-    operation_rows: NDArray[np.intp]
+    operation_rows: Rows
     """Operations that were attributed."""
-    operation_node: Int64
+    operation_node: Int32
     """Node of each of ``operation_rows``."""
 
     @property
@@ -67,6 +71,10 @@ class NvtxTree:
     def instances(self, node: int) -> NDArray[np.intp]:
         """Rows of ``Report.ranges`` at a node, in start order."""
         return np.flatnonzero(self.range_node == node)
+
+    def operations_at(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Rows of ``Report.operations`` for places in ``operation_node``."""
+        return places if isinstance(self.operation_rows, slice) else self.operation_rows[places]
 
 
 def busy_share(busy: Int64, gpus: Int64, span: Int64) -> NDArray[np.float64]:
@@ -96,14 +104,13 @@ def nvtx_tree(
     scope = scope or Scope()
     paths = paths or nvtx_paths(report)
     ops = report.operations
-    operations = row_numbers(ops, scope.operations(ops))
-    operations = operations[ops.counted[operations]]
+    operations = _counted(ops, scope.operations(ops))
     if nodes is not None:
-        node: Int64 = nodes[operations].astype(np.int64)
-    elif len(operations):
-        node = attribute(report, paths, operations, across_threads=across_threads)
+        node: Int32 = nodes[operations].astype(np.int32, copy=False)
     else:
-        node = np.empty(0, np.int64)
+        rows = row_numbers(ops, operations)
+        found = attribute(report, paths, rows, across_threads=across_threads) if len(rows) else rows
+        node = found.astype(np.int32)
     trie = paths.builder.trie()
     host = _host(report, scope, paths, len(trie))
     start, end = clipped(ops, operations, scope.window)
@@ -113,7 +120,7 @@ def nvtx_tree(
         trie,
         *host,
         gpu=trie.summed(gpu_self),
-        gpu_count=trie.summed(_sum(node, np.ones_like(node), len(trie))),
+        gpu_count=trie.summed(np.bincount(node, minlength=len(trie))),
         gpu_self=gpu_self,
         gpu_busy=busy,
         gpus=gpus,
@@ -125,7 +132,14 @@ def nvtx_tree(
     )
 
 
-def _sum(places: Int64, values: Int64, size: int) -> Int64:
+def _counted(ops: Operations, rows: Rows) -> Rows:
+    """Without graph launches whose nodes were traced; no copies where there are none."""
+    if isinstance(rows, slice):
+        return rows if bool(ops.counted.all()) else np.flatnonzero(ops.counted)
+    return rows[ops.counted[rows]]
+
+
+def _sum(places: NDArray[np.integer], values: Int64, size: int) -> Int64:
     """Exact int64 sums of values by place (bincount would round to doubles)."""
     total = np.zeros(size, np.int64)
     np.add.at(total, places, values)
@@ -166,33 +180,42 @@ def _self_in(paths: Paths, window: tuple[int, int]) -> Int64:
 
 def _unions(
     trie: Trie,
-    node: Int64,
+    node: Int32,
     device: NDArray[np.integer],
     start: Int64,
     end: Int64,
     progress: Progress,
 ) -> tuple[Int64, Int64, Int64, Int64]:
-    """Of the operations in every node's subtree: first start, last end, busy time and its GPUs."""
-    size, devices = len(trie), int(device.max(initial=0)) + 1
-    first, last = np.full(size, np.iinfo(np.int64).max), np.full(size, np.iinfo(np.int64).min)
-    busy, gpus = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    at = node.copy()
-    levels = len(trie.levels)
-    for depth in range(levels - 1, -1, -1):
-        progress("GPU time of the levels of the tree", levels - 1 - depth, levels)
-        here = np.flatnonzero(trie.depth[at] == depth)
-        if len(here):
-            group = at[here] * devices + device[here]
-            groups, lengths, lows, highs = _union_by_group(group, start[here], end[here])
-            nodes = groups // devices
-            np.add.at(busy, nodes, lengths)
-            np.add.at(gpus, nodes, 1)
-            np.minimum.at(first, nodes, lows)
-            np.maximum.at(last, nodes, highs)
-            at[here] = np.maximum(trie.parent[at[here]], 0)
-    empty = last < first
-    first[empty] = last[empty] = 0
-    return first, last, busy, gpus
+    """Of the operations in every node's subtree: first start, last end, busy time and its GPUs.
+
+    A group is a node on a GPU. Starts ascend, so what a group covers from an operation's start on
+    reaches to the last end so far: pieces of the operations are merged one after the other.
+    """
+    devices = int(device.max(initial=0)) + 1
+    size = len(trie) * devices
+    first, reach = np.full(size, np.iinfo(np.int64).max), np.full(size, np.iinfo(np.int64).min)
+    busy = np.zeros(size, np.int64)
+    for begin in range(0, len(node), PIECE):
+        progress("GPU time of NVTX ranges", begin, len(node))
+        part = slice(begin, begin + PIECE)
+        at = node[part].astype(np.int64)
+        for depth in range(len(trie.levels) - 1, -1, -1):
+            here = np.flatnonzero(trie.depth[at] == depth)
+            if len(here):
+                group = at[here] * devices + device[part][here]
+                fresh = np.maximum(start[part][here], reach[group])
+                groups, lengths, lows, highs = _union_by_group(group, fresh, end[part][here])
+                busy[groups] += lengths
+                first[groups] = np.minimum(first[groups], lows)
+                reach[groups] = np.maximum(reach[groups], highs)
+                at[here] = np.maximum(trie.parent[at[here]], 0)
+    by_node = (len(trie), devices)
+    used = reach >= first
+    first[~used] = np.iinfo(np.int64).max
+    lows, highs = first.reshape(by_node).min(axis=1), reach.reshape(by_node).max(axis=1)
+    empty = highs < lows
+    lows[empty] = highs[empty] = 0
+    return lows, highs, busy.reshape(by_node).sum(axis=1), used.reshape(by_node).sum(axis=1)
 
 
 def _union_by_group(group: Int64, start: Int64, end: Int64) -> tuple[Int64, Int64, Int64, Int64]:
