@@ -111,9 +111,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("NSYS_TUI_DEBUG"):
             raise
+        import logging
+
+        logging.getLogger(__name__).debug("unexpected fault", exc_info=error)
         kind = type(error).__name__
         _tell(f"nsys-tui: unexpected fault: {kind}: {error}")
-        print("set NSYS_TUI_DEBUG=1 to see where, and please report it", file=sys.stderr)
+        _tell("set NSYS_TUI_DEBUG=1 to see where, and please report it")
         return UNEXPECTED
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_tui import __version__
 from nsys_tui.errors import UsageError
 from nsys_tui.units import parse_window
 
@@ -170,6 +172,8 @@ def _check(what: str, asked: list[int] | None, known: Iterable[int]) -> None:
 def log_to(path: Path) -> None:
     """Sends the debug log of this run to a file."""
     import logging
+    import platform
+    import shlex
 
     try:
         logging.basicConfig(
@@ -181,3 +185,6 @@ def log_to(path: Path) -> None:
         raise UsageError(
             f"cannot write {path}: {error.strerror}", hint="name another --log FILE"
         ) from error
+    words = shlex.join(sys.argv[1:])
+    system = f"Python {platform.python_version()}, {platform.platform()}"
+    logging.getLogger("nsys_tui").info("nsys-tui %s, %s: %s", __version__, system, words)

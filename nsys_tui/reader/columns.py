@@ -6,6 +6,7 @@ it was needed. Meanings of columns are no business of this module.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
+
+log = logging.getLogger(__name__)
 
 _ROWS_AT_A_TIME: Final = 4096
 _AHEAD: Final = 2
@@ -338,6 +341,7 @@ def _through_sqlite(
     where: str = "",
     params: Sequence[object] = (),
 ) -> Iterator[RawColumns]:
+    log.debug("%s through sqlite3: %s", table, why)
     rowid = db.rowid_name(table)
     terms = ", ".join([rowid or "NULL", *map(quoted, columns)])
     tail = where or (f"ORDER BY {rowid}" if rowid else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -88,6 +89,10 @@ def _launch_columns(raw: RawColumns) -> Arrays:
     }
 
 
+def _log_part(what: str, name: str, began: float) -> None:
+    log.debug("%s: %s, %.3f s", name, what, time.perf_counter() - began)
+
+
 class FileSource:
     """The reader's side of one open report.
 
@@ -102,6 +107,7 @@ class FileSource:
     ) -> None:
         self._db = db
         self._sidecar = sidecar
+        log.debug("opened %s, cache %s", db.path, "unused" if sidecar is None else "in use")
         self._patterns = patterns
         self._strings = Strings(db)
         self._nvtx: NvtxTable | None = None
@@ -131,14 +137,18 @@ class FileSource:
 
     def _kept(self, name: str, cls: type[Part], build: Callable[[], Part]) -> Part:
         """A part from the sidecar; else built and stored there, then mapped from it."""
+        began = time.perf_counter()
         if self._sidecar is None:
-            return build()
+            part = build()
+            _log_part("built", name, began)
+            return part
         found = self._sidecar.load(name)
+        _log_part("not in the cache" if found is None else "from the cache", name, began)
         if found is None:
             part = build()
             self._db.check_unchanged()
             found = self._sidecar.store(name, *dump(part))
-            log.debug("built %s of %s", name, self.path)
+            _log_part("built and stored", name, began)
         arrays, meta = found
         return restore(cls, arrays, meta, self._devices)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -385,7 +384,6 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
             super()._handle_exception(error)
             return
         self._faults += 1
-        logging.getLogger(__name__).error("unexpected fault", exc_info=error)
         self.error = unexpected(error)
         if (front := self.front) is not None:
             front.refresh_status()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.ui.session import Session
+
+log = logging.getLogger(__name__)
 
 SAMPLE_FROM_BYTES: Final = 30_000_000
 """Smaller files are complete before a sample could be drawn (30 MB: 0.3 s)."""
@@ -93,7 +96,8 @@ def telling(session: Session, post: Post) -> Progress:
 
 
 def unexpected(error: Exception) -> NsysTuiError:
-    """Wraps a fault of the program itself, for the error bar."""
+    """Wraps a fault of the program itself, for the error bar; the log gets where it happened."""
+    log.debug("unexpected fault", exc_info=error)
     return NsysTuiError(
         f"internal error: {type(error).__name__}: {error}",
         hint="run with --log FILE for the details; the rest of the app still works",

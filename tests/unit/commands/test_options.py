@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from synth import Synth
 
+from nsys_tui import __version__
 from nsys_tui.analysis.rules.findings import RULES
 from nsys_tui.analysis.rules.register import Case
 from nsys_tui.analysis.stalls.gaps import stalls
@@ -12,6 +16,7 @@ from nsys_tui.commands.options import open_configured
 from nsys_tui.config import load_config
 from nsys_tui.errors import ConfigError
 from nsys_tui.model.categories import Category
+from nsys_tui.ui.loader import unexpected
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,3 +89,25 @@ def test_the_cache_folder_of_the_configuration_is_used(
     config = load_config(configured(tmp_path, f'[cache]\ndir = "{folder}"\n'), environ={})
     assert len(open_configured(report, config).operations) == 1
     assert any(folder.rglob("operations.columns"))
+
+
+def test_a_log_tells_the_run_and_where_each_part_came_from(tmp_path: Path) -> None:
+    report = Synth(tmp_path / "r.sqlite").process(1).kernel("gemm", 0, 10).write()
+    log = tmp_path / "log"
+    env = {**os.environ, "NSYS_TUI_CACHE": str(tmp_path / "cache")}
+    words = [sys.executable, "-m", "nsys_tui", "overview", str(report), "--log", str(log)]
+    for found in ("operations: built and stored", "operations: from the cache"):
+        subprocess.run(words, env=env, check=True, stdout=subprocess.DEVNULL)
+        told = log.read_text()
+        assert f"nsys-tui {__version__}" in told
+        assert f"opened {report}" in told
+        assert found in told
+        log.unlink()
+
+
+def test_the_log_says_where_a_fault_was(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    with pytest.raises(IndexError) as raised:
+        raise IndexError("planted")
+    assert "planted" in str(unexpected(raised.value))
+    assert "test_the_log_says_where_a_fault_was" in caplog.text
