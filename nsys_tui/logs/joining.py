@@ -41,6 +41,7 @@ def join_calls(result: LogResult) -> JoinCalls:
         calls.nranks,
         calls.rank,
         group_of[calls.communicator],
+        np.zeros(len(calls), np.int32),
         _launches(calls, stuck),
         np.where(stuck | (calls.op_count > _LARGEST), -1, calls.op_count),
         zeros,

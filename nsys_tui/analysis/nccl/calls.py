@@ -32,6 +32,8 @@ class CallProcess(NamedTuple):
     pid: int
     rank: int
     """Rank in the job, -1 for not known."""
+    gpu_ranks: tuple[tuple[int, int], ...] = ()
+    """(CUDA ordinal, rank in the job) where the process drives several GPUs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,8 @@ class Calls:
     """Rank in the communicator."""
     communicator: Int32
     """Index into ``communicators``; all ranks of a communicator have the same one."""
+    slot: Int32
+    """Which of the GPUs that its process drives in the communicator; 0 where it drives one."""
     launch: Int64
     """Calls with the same number were launched together."""
     number: Int64
@@ -68,10 +72,15 @@ class Calls:
     def __len__(self) -> int:
         return len(self.op)
 
+    def rank_of(self, pid: int, ordinal: int | None) -> int:
+        """Rank in the job of a GPU of a process that drives several, -1 for not known."""
+        told = (dict(process.gpu_ranks) for process in self.processes if process.pid == pid)
+        return next((ranks[ordinal] for ranks in told if ordinal in ranks), UNKNOWN)
+
 
 @dataclass(frozen=True, eq=False)
 class Launches:
-    """One row per launch: the calls of a group in one communicator, their bytes summed."""
+    """One row per launch: the calls of a group in one communicator on one GPU, bytes summed."""
 
     process: Int32
     thread: Int64
@@ -87,6 +96,8 @@ class Launches:
     """Bytes per rank on the wire, summed; NaN where not known."""
     ranks: Int32
     rank: Int32
+    slot: Int32
+    """As in ``Calls``."""
     group: Int64
     """Launches with the same number were issued together, by one group call."""
     number: Int64
@@ -111,7 +122,7 @@ def launches_of(calls: Calls) -> Launches:
     """Sums the calls of each launch; launches keep the order of their first calls."""
     group = _numbered(calls.launch)
     key = group * max(len(calls.communicators), 1) + calls.communicator
-    code = _numbered(key)
+    code = _numbered(key * (int(calls.slot.max(initial=0)) + 1) + calls.slot)
     first = np.unique(code, return_index=True)[1]
     count = len(first)
     size, wire = _sizes(calls)
@@ -139,6 +150,7 @@ def launches_of(calls: Calls) -> Launches:
         _summed(code, wire, np.isnan(wire), count, np.nan).astype(np.float64),
         calls.ranks[first],
         calls.rank[first],
+        calls.slot[first],
         group[first],
         calls.number[first],
         calls.start[first],

@@ -14,6 +14,7 @@ from nsys_tui.analysis.nccl.calls import UNKNOWN, launches_of
 from nsys_tui.analysis.nccl.match import match_by_call, match_by_order, nccl_kernels
 from nsys_tui.analysis.nccl.nvtx import MISSING, nvtx_calls
 from nsys_tui.analysis.nccl.ranks import Side, Traced, join_ranks
+from nsys_tui.analysis.nccl.slots import with_slots
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +48,7 @@ def _offset(report: Report, first: Report) -> int:
 def _side(traced: Traced, logged: Calls | None, offset: int) -> Side:
     report = traced.report
     kernels = nccl_kernels(report)
-    own = nvtx_calls(report)
+    own = with_slots(nvtx_calls(report), kernels)
     launches = launches_of(own)
     own_pids = _pids(own, launches)
     match = match_by_call(report, kernels, own, launches)

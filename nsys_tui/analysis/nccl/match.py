@@ -44,6 +44,8 @@ class NcclKernels:
 
     row: NDArray[np.intp]
     """Row in ``Report.operations``."""
+    device: Int32
+    """Place in ``Report.devices``."""
     pid: Int64
     thread: Int64
     """Thread id of the call, -1 where there is none."""
@@ -93,7 +95,23 @@ def nccl_kernels(report: Report) -> NcclKernels:
     codes = np.array([kinds.index(kernel_kind(name.short)) for name in ops.names], np.int32)
     order = np.lexsort((rows, call, thread, pid))
     rows = rows[order]
-    return NcclKernels(rows, pid[order], thread[order], call[order], codes[ops.name[rows]], kinds)
+    return NcclKernels(
+        rows, ops.device[rows], pid[order], thread[order], call[order], codes[ops.name[rows]], kinds
+    )
+
+
+def kernels_inside(
+    kernels: NcclKernels, pids: Int64, thread: Int64, start: Int64, end: Int64
+) -> tuple[Int64, Int64]:
+    """Kernels [first, last) launched by each thread between two times, both edges included."""
+    begin, until = np.zeros(len(pids), np.int64), np.zeros(len(pids), np.int64)
+    keys = kernels.pid << 24 | (kernels.thread & 0xFFFFFF)
+    for key, places in _by(pids << 24 | (thread & 0xFFFFFF)):
+        lo, hi = np.searchsorted(keys, [key, key + 1])
+        times = kernels.call[lo:hi]
+        begin[places] = lo + np.searchsorted(times, start[places], side="left")
+        until[places] = lo + np.searchsorted(times, end[places], side="right")
+    return begin, until
 
 
 def match_by_call(report: Report, kernels: NcclKernels, calls: Calls, launches: Launches) -> Match:
@@ -104,13 +122,9 @@ def match_by_call(report: Report, kernels: NcclKernels, calls: Calls, launches: 
     first = np.full(len(launches), -1, np.int64)
     last = first.copy()
     pids = np.array([p.pid for p in calls.processes], np.int64)[launches.process]
-    keys = kernels.pid << 24 | (kernels.thread & 0xFFFFFF)
-    for key, places in _by(pids << 24 | (launches.thread & 0xFFFFFF)):
-        lo, hi = np.searchsorted(keys, [key, key + 1])
-        times = kernels.call[lo:hi]
-        begin = lo + np.searchsorted(times, launches.start[places], side="left")
-        end = lo + np.searchsorted(times, launches.end[places], side="right")
-        _take(launches.group[places], places, begin, end, first, last)
+    begin, until = kernels_inside(kernels, pids, launches.thread, launches.start, launches.end)
+    for _, places in _by(pids << 24 | (launches.thread & 0xFFFFFF)):
+        _take(launches.group[places], places, begin[places], until[places], first, last)
     return _matched(report, kernels, first, last, np.int32(How.BY_CALL))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -97,9 +97,6 @@ def _calls(
     known = _initialised(report)
     pids = [pid_of(int(pid)) for pid in owners]
     world, rank = _memberships(known, pids, communicators, process, communicator)
-    job = {
-        pid: max((r for (p, _), (_, r) in known.items() if p == pid), default=-1) for pid in pids
-    }
     first_of = np.full(int(launch.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(first_of, launch, ranges.start[rows])
     return Calls(
@@ -110,13 +107,14 @@ def _calls(
         world,
         rank,
         communicator,
+        np.zeros(len(rows), np.int32),
         launch,
         np.full(len(rows), UNKNOWN, np.int64),
         first_of[launch],
         until,
         ops,
         communicators,
-        tuple(CallProcess(host, pid, job[pid]) for pid in pids),
+        tuple(_process(host, pid, known) for pid in pids),
     )
 
 
@@ -140,41 +138,74 @@ def _payloads(report: Report, rows: NDArray[np.intp]) -> tuple[Int64, tuple[str,
     return sizes[place], texts, keys[place]
 
 
-def _initialised(report: Report) -> dict[tuple[int, str], tuple[int, int]]:
-    """(pid, communicator) -> (size, rank), from the payloads of the calls that made them."""
+class _Joined(NamedTuple):
+    """A process's part in a communicator, as the call that made it tells."""
+
+    pid: int
+    communicator: str
+    size: int
+    rank: int
+    ordinal: int
+    """CUDA ordinal of its GPU, -1 for not known."""
+
+
+def _initialised(report: Report) -> list[_Joined]:
+    """Who is in which communicator, from the payloads of the calls that made them."""
     ranges = report.ranges
     is_init = np.array([_INIT.match(name) is not None for name in ranges.names], bool)
     rows = np.flatnonzero(is_init[ranges.name]) if len(is_init) else np.empty(0, np.intp)
     codes = report.payloads.of(ranges.rowid[rows])
-    found = {}
+    found = []
     for row, code in zip(rows.tolist(), codes.tolist(), strict=True):
         if code < 0:
             continue
         values = payload_fields(report.payloads.texts[code])
         key = str(values.get("NCCL communicator ID", ""))
-        size, rank = values.get("No. of ranks", UNKNOWN), values.get("Rank", UNKNOWN)
-        if key and isinstance(size, int) and isinstance(rank, int):
-            found[pid_of(int(ranges.threads[ranges.thread[row]])), key] = (size, rank)
+        numbers = [values.get(name) for name in ("No. of ranks", "Rank", "CUDA device")]
+        size, rank, ordinal = (one if isinstance(one, int) else UNKNOWN for one in numbers)
+        if key and size >= 0 and rank >= 0:
+            pid = pid_of(int(ranges.threads[ranges.thread[row]]))
+            found.append(_Joined(pid, key, size, rank, ordinal))
     return found
 
 
 def _memberships(
-    known: dict[tuple[int, str], tuple[int, int]],
+    known: list[_Joined],
     pids: list[int],
     communicators: tuple[str, ...],
     process: NDArray[np.integer],
     communicator: Int32,
 ) -> tuple[Int32, Int32]:
     """Size of each call's communicator and its rank there; the size also from another rank."""
-    sizes = {key: size for (_, key), (size, _) in known.items()}
+    sizes = {one.communicator: one.size for one in known}
+    ranks: dict[tuple[int, str], set[int]] = {}
+    for one in known:
+        ranks.setdefault((one.pid, one.communicator), set()).add(one.rank)
     world = np.array([sizes.get(key, UNKNOWN) for key in communicators], np.int32)
     rank = np.array(
-        [[known.get((pid, key), (0, UNKNOWN))[1] for key in communicators] for pid in pids],
+        [[_only(ranks.get((pid, key), set())) for key in communicators] for pid in pids],
         np.int32,
     ).reshape(len(pids), len(communicators))
     return world[communicator], rank[process, communicator]
 
 
+def _only(ranks: set[int]) -> int:
+    """The rank if there is one; a process that drives several GPUs has none of its own."""
+    return next(iter(ranks)) if len(ranks) == 1 else UNKNOWN
+
+
+def _process(host: str, pid: int, known: list[_Joined]) -> CallProcess:
+    """A process with its rank in its largest communicator, or the ranks of its GPUs there."""
+    mine = [one for one in known if one.pid == pid]
+    largest = max((one.size for one in mine), default=UNKNOWN)
+    there = [one for one in mine if one.size == largest]
+    gpus = tuple(sorted({(one.ordinal, one.rank) for one in there if one.ordinal >= 0}))
+    rank = _only({one.rank for one in there})
+    return CallProcess(host, pid, rank, gpus if rank < 0 else ())
+
+
 def _nothing() -> Calls:
     short, long = np.empty(0, np.int32), np.empty(0, np.int64)
-    return Calls(short, long, short, long, short, short, short, long, long, long, long, (), (), ())
+    return Calls(
+        *(short, long, short, long, short, short, short, short), *(long,) * 4, *((), (), ())
+    )

@@ -72,7 +72,7 @@ def join_ranks(traced: Sequence[Traced], sides: Sequence[Side], sized_by: str) -
                     kept,
                     member,
                     communicator,
-                    _ordinals(side, kept),
+                    _ordinals(side, traced[number].report, kept),
                     side.match.start[kept] + side.offset,
                     side.match.end[kept] + side.offset,
                 ]
@@ -82,23 +82,45 @@ def join_ranks(traced: Sequence[Traced], sides: Sequence[Side], sized_by: str) -
     return _Joiner(traced, sides, members, tuple(names), made).result(sized_by)
 
 
-def _ordinals(side: Side, kept: NDArray[np.intp]) -> Int64:
-    """Number of each launch within its rank of a communicator, over all, joined or not.
+def _ordinals(side: Side, report: Report, kept: NDArray[np.intp]) -> Int64:
+    """Number of each launch within its GPU's part of a communicator, over all, joined or not.
 
     It is NCCL's own number where all launches of the communicator have one, else their order.
     """
     launches = side.launches
-    key = side.pids * max(len(side.calls.communicators), 1) + launches.communicator
-    key = key * (int(launches.rank.max(initial=0)) + 2) + launches.rank
-    order = np.argsort(key, kind="stable")
-    ordered = key[order]
-    heads = np.flatnonzero(np.append(True, np.diff(ordered) != 0)) if len(key) else np.empty(0, int)
-    lengths = np.diff(np.append(heads, len(key)))
-    number = np.empty(len(key), np.int64)
-    number[order] = np.arange(len(key)) - np.repeat(heads, lengths)
+    columns = (side.pids, launches.communicator, launches.rank, _devices(side, report))
+    number = _within(np.stack([column.astype(np.int64) for column in columns]))
     unnumbered = np.unique(launches.communicator[launches.number < 0])
     told = ~np.isin(launches.communicator, unnumbered)
     return np.where(told, launches.number, number)[kept]
+
+
+def _devices(side: Side, report: Report) -> Int64:
+    """GPU of each launch: its kernel's; without one that of its neighbours, -1 for none."""
+    launches, first = side.launches, side.match.first
+    known = first >= 0
+    device = np.full(len(launches), UNKNOWN, np.int64)
+    device[known] = report.operations.device[first[known]]
+    if known.all():
+        return device
+    columns = (side.pids, launches.communicator, launches.rank, launches.slot, launches.thread)
+    keys = np.stack([column.astype(np.int64) for column in columns])
+    _, code = np.unique(keys, axis=1, return_inverse=True)
+    home = np.full(int(code.max(initial=0)) + 1, UNKNOWN, np.int64)
+    home[code.ravel()[known]] = device[known]
+    return np.where(known, device, home[code.ravel()])
+
+
+def _within(keys: NDArray[np.int64]) -> Int64:
+    """Number of each column among those that equal it, in order."""
+    _, code = np.unique(keys, axis=1, return_inverse=True)
+    code = code.ravel()
+    order = np.argsort(code, kind="stable")
+    heads = np.flatnonzero(np.diff(code[order], prepend=-1))
+    number = np.empty(len(code), np.int64)
+    lengths = np.diff(np.append(heads, len(code)))
+    number[order] = np.arange(len(code)) - np.repeat(heads, lengths)
+    return number
 
 
 class _Joiner:
@@ -256,6 +278,10 @@ class _Joiner:
         ]
         if alone and told:
             return Member(number, pid, told[0], label)
+        views = traced.report.devices[device].members
+        ordinal = next((view.ordinal for view in views if view.pid == pid), None)
+        if (rank := side.calls.rank_of(pid, ordinal)) >= 0:
+            return Member(number, pid, rank, label)
         mine = self.launch[(self.side == number) & (self.member == self.keys.index(key))]
         largest = mine[np.argmax(side.launches.ranks[mine])]
         return Member(number, pid, int(side.launches.rank[largest]), label)

@@ -165,6 +165,55 @@ def test_calls_of_a_group_share_one_kernel_and_their_bytes_are_summed(tmp_path: 
     assert (found.how == How.BY_CALL).all()
 
 
+def two_gpus(path: Path) -> Synth:
+    synth = Synth(path).gpu(0, "A").gpu(1, "A").process(5)
+    for ordinal, rank in ((0, 4), (1, 7)):
+        synth.cuda_device(5, ordinal, ordinal)
+        told = {"NCCL communicator ID": 77, "No. of ranks": 8, "Rank": rank}
+        synth.nvtx(
+            "ncclCommInitRank", 20 * ordinal, 9 + 20 * ordinal,
+            json=json.dumps(told | {"CUDA device": ordinal}),
+        )  # fmt: skip
+    return synth
+
+
+@pytest.mark.parametrize("order", ["in turn", "in blocks"])
+def test_gpus_of_one_process_have_their_own_bytes(tmp_path: Path, order: str) -> None:
+    synth = two_gpus(tmp_path / "r.sqlite")
+    sizes = [64, 64, 512, 512] if order == "in turn" else [64, 512, 64, 512]
+    for group in range(3):
+        at = 1_000_000 * (group + 1)
+        synth.nvtx("ncclGroupStart", at, at + 10)
+        for place, size in enumerate(sizes):
+            start = at + 20 + 20 * place
+            synth.nvtx("ncclAllReduce", start, start + 10, json=payload(size))
+        synth.nvtx("ncclGroupEnd", at + 200, at + 900)
+        for gpu in range(2):
+            api = (at + 300 + 50 * gpu, at + 340 + 50 * gpu)
+            synth.launch(ALL_REDUCE, api, (at + 1000 + 100 * gpu, at + 5000), device=gpu)
+    found = collectives([Traced(opened(synth.write()))])
+    assert found.label == ("2 AllReduce",) * 3
+    assert found.bytes.tolist() == [576] * 3
+    assert found.seen.tolist() == [2] * 3
+    assert found.skew.tolist() == [100] * 3
+    assert found.time.tolist() == [3900] * 3
+    assert [(member.rank, member.gpu) for member in found.members] == [(4, "GPU 0"), (7, "GPU 1")]
+
+
+def test_gpus_that_are_called_one_after_another_are_joined(tmp_path: Path) -> None:
+    synth = two_gpus(tmp_path / "r.sqlite")
+    for call in range(4):
+        at = 1_000_000 + 100_000 * call
+        synth.nvtx("ncclAllReduce", at, at + 50, json=payload(64 << call // 2))
+        kernel = (2_000_000 + 1000 * (call // 2), 2_000_500 + 1000 * (call // 2) + call)
+        synth.launch(ALL_REDUCE, (at + 10, at + 20), kernel, device=call % 2)
+    found = collectives([Traced(opened(synth.write()))])
+    assert found.bytes.tolist() == [64, 128]
+    assert found.seen.tolist() == [2, 2]
+    assert found.ranks.tolist() == [8, 8]
+    assert found.estimated.all()
+
+
 def test_a_payload_may_stand_among_the_strings(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(5)
     synth.nvtx("step", 0, 9).nvtx(
