@@ -17,7 +17,7 @@ _PATCHED: Final = re.compile(
 )
 _SIZE_KEYS: Final = ("Message size [bytes]", "Bytes")
 _COMM_KEYS: Final = ("NCCL communicator ID",)
-_PEER_KEYS: Final = ("Root", "Peer")
+_PEER_KEYS: Final = ("Root", "Peer", "Peer rank")
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,12 @@ def parse_payload(name: str, payload: str) -> NvtxCollective | None:
     """Reads the JSON payload (``jsonText``) of a range of stock NCCL, 2.18 or newer.
 
     Args:
-        name: text of the range, such as ``ncclAllReduce``.
+        name: text of the range: ``ncclAllReduce``, or ``AllReduce`` in NCCL's domain from 2.28 on.
         payload: the export's ``jsonText``.
 
     Returns:
-        The collective, or None if the range is none or its payload names no size.
+        The collective, or None if the payload names no size.
     """
-    if not name.startswith("nccl"):
-        return None
     values = payload_fields(payload)
     size = _first(values, _SIZE_KEYS)
     if not isinstance(size, int):

@@ -8,6 +8,7 @@ import numpy as np
 
 from nsys_tui.model.events import Domain, Int32, Marks, Payloads, Ranges
 from nsys_tui.model.target import PROCESS_MASK
+from nsys_tui.reader.blobs import read_blobs
 from nsys_tui.reader.columns import read_columns, read_text_column
 from nsys_tui.reader.encode import codes, column, combine, in_start_order, instants, is_null
 
@@ -105,15 +106,23 @@ class NvtxTable:
 
 
 def read_payloads(db: Database, strings: Strings) -> Payloads:
-    """JSON payloads, inline (``jsonText``) or as string ids (``jsonTextId``)."""
+    """JSON payloads, inline (``jsonText``), as string ids (``jsonTextId``) or from blobs."""
     columns = db.tables.get(TABLE, ())
-    if "jsonText" not in columns and "jsonTextId" not in columns:
+    blobs = dict(read_blobs(db))
+    if not blobs and "jsonText" not in columns and "jsonTextId" not in columns:
         return Payloads(np.empty(0, np.int64), np.empty(0, np.int32), ())
     raw = read_columns(db, TABLE, ("jsonTextId",), None)
     ids = column(raw, "jsonTextId")
     text, texts = read_text_column(db, TABLE, "jsonText")
     if not len(text):
         text = np.full(len(raw.rowid), -1, np.int32)
+    if blobs:
+        place = np.flatnonzero(np.isin(raw.rowid, list(blobs)) & (text < 0) & (ids == -1))
+        decoded = dict.fromkeys(blobs[row] for row in raw.rowid[place].tolist())
+        code_of = {value: code for code, value in enumerate(decoded, start=len(texts))}
+        text = text.copy()
+        text[place] = [code_of[blobs[row]] for row in raw.rowid[place].tolist()]
+        texts = [*texts, *decoded]
     rows = np.flatnonzero((text >= 0) | (ids != -1))
     names, code = strings.merge(ids[rows], texts, text[rows])
     order = np.argsort(raw.rowid[rows], kind="stable")

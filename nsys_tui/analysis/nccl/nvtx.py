@@ -14,16 +14,18 @@ from nsys_tui.model.target import PROCESS_MASK, pid_of, tid_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.model.events import Int32, Int64, Ranges
+    from nsys_tui.model.events import Bool, Int32, Int64, Ranges
     from nsys_tui.model.report import Report
 
 _CALL: Final = re.compile(
-    r"nccl(AllReduce|Broadcast|Bcast|Reduce|AllGather|ReduceScatter|Send|Recv|AlltoAll|Gather"
+    r"(nccl)?(AllReduce|Broadcast|Bcast|Reduce|AllGather|ReduceScatter|Send|Recv|AlltoAll|Gather"
     r"|Scatter)(?![A-Za-z])"
 )
+"""NCCL 2.28 and newer leave the prefix out: then the domain has to be NCCL's."""
 _ALIASES: Final = {"Bcast": "Broadcast"}
-_INIT: Final = re.compile(r"ncclCommInit")
-_GROUP: Final = re.compile(r"ncclGroup(Start|End)\b")
+_INIT: Final = re.compile(r"(nccl)?CommInit")
+_GROUP: Final = re.compile(r"(nccl)?Group(Start|End)\b")
+_DOMAIN: Final = "NCCL"
 
 MISSING: Final = (
     "no sizes in this report: NCCL 2.18 or newer writes them into NVTX; record with nsys profile"
@@ -40,18 +42,29 @@ def nvtx_calls(report: Report) -> Calls:
     lasts to the end of the outermost ``ncclGroupEnd``.
     """
     ranges = report.ranges
-    matches = [_CALL.match(name) for name in ranges.names]
-    is_call = np.array([m is not None for m in matches], bool)
-    edges = [_GROUP.match(name) for name in ranges.names]
-    step = np.array([{"Start": 1, "End": -1}[m[1]] if m else 0 for m in edges], np.int64)
+    called, is_call = _named(ranges, _CALL)
     if not is_call.any():
         return _nothing()
-    chosen = np.flatnonzero(is_call[ranges.name] | (step[ranges.name] != 0))
+    edges, is_edge = _named(ranges, _GROUP)
+    step = np.array([{"Start": 1, "End": -1}.get(edge, 0) for edge in edges], np.int64)
+    chosen = np.flatnonzero(is_call | is_edge)
     chosen = chosen[np.lexsort((ranges.start[chosen], ranges.thread[chosen]))]
     launch, until = _groups(ranges, chosen, step[ranges.name[chosen]])
-    kept = is_call[ranges.name[chosen]] & (launch != UNKNOWN)
+    kept = is_call[chosen] & (launch != UNKNOWN)
     rows, launch, until = chosen[kept], launch[kept], until[kept]
-    return _calls(report, rows, launch, until, [m[1] if m else "" for m in matches])
+    return _calls(report, rows, launch, until, called)
+
+
+def _named(ranges: Ranges, pattern: re.Pattern[str]) -> tuple[list[str], Bool]:
+    """What a pattern finds in each name (its last group), and the rows that are NCCL's own."""
+    matches = [pattern.match(name) for name in ranges.names]
+    prefixed = np.array([bool(match and match[1]) for match in matches], bool)
+    bare = np.array([bool(match and not match[1]) for match in matches], bool)
+    mine = np.array([domain.name == _DOMAIN for domain in ranges.domains], bool)
+    found = [match[match.re.groups] if match else "" for match in matches]
+    if not len(ranges):
+        return found, np.zeros(0, bool)
+    return found, prefixed[ranges.name] | (bare[ranges.name] & mine[ranges.domain])
 
 
 def _groups(ranges: Ranges, rows: NDArray[np.intp], step: Int64) -> tuple[Int64, Int64]:
@@ -152,8 +165,7 @@ class _Joined(NamedTuple):
 def _initialised(report: Report) -> list[_Joined]:
     """Who is in which communicator, from the payloads of the calls that made them."""
     ranges = report.ranges
-    is_init = np.array([_INIT.match(name) is not None for name in ranges.names], bool)
-    rows = np.flatnonzero(is_init[ranges.name]) if len(is_init) else np.empty(0, np.intp)
+    rows = np.flatnonzero(_named(ranges, _INIT)[1])
     codes = report.payloads.of(ranges.rowid[rows])
     found = []
     for row, code in zip(rows.tolist(), codes.tolist(), strict=True):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from typing import TYPE_CHECKING
 
 import pytest
@@ -163,6 +164,58 @@ def test_calls_of_a_group_share_one_kernel_and_their_bytes_are_summed(tmp_path: 
     assert found.bytes.tolist() == [800, 64]
     assert found.time.tolist() == [1000, 10 * US]
     assert (found.how == How.BY_CALL).all()
+
+
+def test_ranges_without_prefix_count_in_the_domain_of_nccl_alone(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(5).domain(3, "NCCL")
+    synth.nvtx("CommInitRank", 0, 9, json=member(0, 2), domain=3)
+    for place, domain in enumerate((3, 0)):
+        at = 1000 + 10_000 * place
+        synth.nvtx("AllReduce", at, at + 5000, json=payload(4096), domain=domain)
+        synth.launch(ALL_REDUCE, (at + 1000, at + 2000), (at + 3000, at + 4000))
+    synth.nvtx("GroupStart", 50_000, 50_010, domain=3)
+    for at in (50_020, 50_040):
+        synth.nvtx("AllReduce", at, at + 10, json=payload(100), domain=3)
+    synth.nvtx("GroupEnd", 50_100, 50_900, domain=3)
+    synth.launch(ALL_REDUCE, (50_200, 50_300), (50_400, 50_600))
+    found = collectives([Traced(opened(synth.write()))])
+    assert found.bytes.tolist() == [4096, 200]
+    assert found.label == ("AllReduce", "2 AllReduce")
+    assert any("1 of 3 NCCL kernels belong to no known call" in note for note in found.notes)
+
+
+def test_blobs_are_read_by_the_schemas_of_the_report(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(5)
+    schemas = {
+        16777218: (24, [("No. of ranks", 5, 8), ("Rank", 5, 12), ("CUDA device", 5, 16)]),
+        16777220: (16, [("Message size [bytes]", 22, 8)]),
+        16777223: (24, [("Message size [bytes]", 22, 8), ("Reduction operation", 16777232, 16)]),
+        16777226: (24, [("Message size [bytes]", 22, 8), ("Peer rank", 5, 16)]),
+    }
+    for schema, (size, fields) in schemas.items():
+        synth.add("NVTX_PAYLOAD_SCHEMAS", domainId=0, schemaId=schema, payloadSize=size)
+        entries = [("NCCL communicator ID", 18, None), *fields]
+        for number, (name, kind, offset) in enumerate(entries):
+            synth.add(
+                "NVTX_PAYLOAD_SCHEMA_ENTRIES", domainId=0, schemaId=schema, idx=number,
+                type=kind, name=name, offset=offset,
+            )  # fmt: skip
+    blobs = {
+        "ncclCommInitRank": struct.pack("<Qiii4x", 77, 2, 1, 0),
+        "ncclAllGather": struct.pack("<QQ", 77, 1000),
+        "ncclAllReduce": struct.pack("<QQi4x", 77, 2**40, 0),
+        "ncclBroadcast": b"too short",
+    }
+    for place, (name, blob) in enumerate(blobs.items()):
+        at = 100 * US * place
+        synth.nvtx(name, at, at + 5 * US, binaryData=blob)
+        if place:
+            kernel = ALL_REDUCE.replace("AllReduce", name.removeprefix("nccl"))
+            synth.launch(kernel, (at + US, at + 2 * US), (at + 3 * US, at + 9 * US))
+    found = collectives([Traced(opened(synth.write()))])
+    assert found.bytes.tolist() == [2000, 2**40, -1]
+    assert found.ranks.tolist() == [2, 2, -1]
+    assert found.members[0].rank == 1
 
 
 def two_gpus(path: Path) -> Synth:
