@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_tui.commands.options import TABLE_FORMATS
+from nsys_tui.commands.options import TABLE_FORMATS, add_scope
 from nsys_tui.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.nccl.calls import Calls
     from nsys_tui.analysis.nccl.ranks import Traced
     from nsys_tui.analysis.nccl.result import Collectives
+    from nsys_tui.analysis.window import Scope
 
 _SECTIONS = ("operations", "ranks", "collectives")
 _ROWS_OF_TEXT = 20
@@ -57,6 +58,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="FILE",
         help="NCCL_DEBUG logs that tell the sizes",
     )
+    add_scope(parser)
     parser.add_argument("--format", choices=TABLE_FORMATS, default="table")
     parser.add_argument(
         "--section",
@@ -83,8 +85,49 @@ def run(arguments: argparse.Namespace) -> int:
 
         logged = join_calls(read_logs(arguments.nccl_log))
     traced = open_traced(arguments.reports, arguments.nsys, use_cache=not arguments.no_cache)
-    print_collectives(join(traced, logged), arguments.format, arguments.section, arguments.top)
+    found = chosen(join(traced, logged), traced, _scopes(arguments, traced))
+    print_collectives(found, arguments.format, arguments.section, arguments.top)
     return 0
+
+
+def _scopes(arguments: argparse.Namespace, traced: Sequence[Traced]) -> list[Scope | None]:
+    """What is asked for of each report; a GPU, process or stream need not be in all of them.
+
+    Raises:
+        UsageError: it is in none of them, or there is no readable window.
+    """
+    from nsys_tui.commands.options import scope_from
+
+    found: list[Scope | None] = []
+    failed: list[UsageError] = []
+    for one in traced:
+        try:
+            found.append(scope_from(arguments, one.report))
+        except UsageError as error:
+            failed.append(error)
+            found.append(None)
+    if len(failed) == len(found):
+        raise failed[0]
+    return found
+
+
+def chosen(
+    found: Collectives, traced: Sequence[Traced], scopes: Sequence[Scope | None]
+) -> Collectives:
+    """The collectives that the options ask for.
+
+    Raises:
+        NoDataError: there are none.
+    """
+    from nsys_tui.analysis.nccl.select import restrict
+
+    kept = restrict(found, traced, scopes)
+    if not len(kept):
+        raise NoDataError(
+            f"none of the {len(found):,} collectives is in what was asked for",
+            hint="widen the window, steps, rank or GPU",
+        )
+    return kept
 
 
 def open_traced(
@@ -98,13 +141,14 @@ def open_traced(
     from nsys_tui.analysis.nccl.ranks import Traced
     from nsys_tui.commands.options import open_configured
     from nsys_tui.config import load_config
+    from nsys_tui.fleet.mapping import told_rank
 
     config = load_config()
     found = []
     for text in texts:
         path, rank = _place(text)
         report = open_configured(path, config, nsys, use_cache=use_cache)
-        found.append(Traced(report, rank))
+        found.append(Traced(report, rank, told_rank(report, path)))
     return found
 
 

@@ -53,6 +53,8 @@ _SECTIONS = (
     "api",
     "api-calls",
 )
+_JOINED = ("operations", "ranks", "collectives")
+"""Sections of the join with a report."""
 _TRAINERS = (
     "nemo",
     "megatron",
@@ -85,11 +87,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--format", choices=TABLE_FORMATS, default="table")
     parser.add_argument(
         "--section",
-        choices=_SECTIONS,
+        choices=tuple(dict.fromkeys(_SECTIONS + _JOINED)),
         action="append",
         metavar="NAME",
         help="print only this part (repeatable): " + ", ".join(_SECTIONS) + "; csv prints one, "
-        "by default per-op",
+        "by default per-op; with --report " + ", ".join(_JOINED),
     )
     parser.add_argument(
         "--steps",
@@ -124,7 +126,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="append",
         metavar="REPORT[:RANK]",
         help="join the collectives with the kernels of this report (repeatable) and print them "
-        "instead, as nsys-tui collectives REPORT --nccl-log FILE does",
+        "instead, as nsys-tui collectives REPORT --nccl-log FILE does; --steps, --rank and --gpu "
+        "choose among them",
     )
     parser.add_argument("--calls", action="store_true", help="add the call list to json")
     parser.add_argument(
@@ -147,6 +150,7 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.logs.select import restrict
     from nsys_tui.logs.statistics import DEFAULT_BOUNDS, parse_bounds
 
+    _check(arguments)
     bounds = parse_bounds(arguments.buckets) if arguments.buckets else DEFAULT_BOUNDS
     result = read_logs(
         arguments.files,
@@ -171,6 +175,33 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print_tables(arguments, result, hangs, bounds)
     return GATE_HIT if _gate(arguments.fail_on, result, hangs) else 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuses options that have nothing to act on, rather than to pass over them.
+
+    Raises:
+        UsageError: an option of the logs' own tables beside ``--report``, or the reverse.
+    """
+    sections = set(arguments.section or ())
+    if not arguments.report:
+        if wrong := sorted(sections - set(_SECTIONS)):
+            raise UsageError(
+                f"--section {wrong[0]} needs a report",
+                hint="add --report run.nsys-rep, or choose one of " + ", ".join(_SECTIONS),
+            )
+        return
+    if wrong := sorted(sections - set(_JOINED)):
+        raise UsageError(
+            f"--report prints collectives with their kernels, and no section {wrong[0]}",
+            hint=f"choose one of {', '.join(_JOINED)}, or leave --report out",
+        )
+    for name, given in (("--buckets", arguments.buckets), ("--calls", arguments.calls)):
+        if given:
+            raise UsageError(
+                f"{name} is about the log's own calls and --report prints their join",
+                hint=f"leave out {name} or --report",
+            )
 
 
 def _parse_steps(text: str | None) -> tuple[int, int] | None:
@@ -250,12 +281,14 @@ def _print_tables(
 
 
 def _print_joined(arguments: argparse.Namespace, result: LogResult) -> None:
+    from nsys_tui.analysis.window import Scope
     from nsys_tui.commands import collectives
     from nsys_tui.logs.joining import join_calls
 
     traced = collectives.open_traced(arguments.report)
     found = collectives.join(traced, join_calls(result))
-    collectives.print_collectives(found, arguments.format, None, arguments.top)
+    found = collectives.chosen(found, traced, [Scope()] * len(traced))
+    collectives.print_collectives(found, arguments.format, arguments.section, arguments.top)
 
 
 def _has_rows(name: str, result: LogResult) -> bool:

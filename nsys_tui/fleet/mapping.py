@@ -137,6 +137,17 @@ def _hull(windows: list[tuple[int, int]]) -> tuple[int, int] | None:
     return (min(lo for lo, _ in windows), max(hi for _, hi in windows)) if windows else None
 
 
+def told_rank(report: Report, path: Path) -> int:
+    """Rank that a report of one GPU process tells, or else its file name; -1 where nothing does."""
+    processes = report_processes(report)
+    if len(processes) != 1:
+        return -1
+    pids = {pid_of(process) for process in processes}
+    name = from_name(path.stem, report.metadata.host, pids)
+    said = evidence(report, processes, environment_of(report), name)[0]
+    return said[0][0] if said else -1
+
+
 def report_processes(report: Report) -> list[int]:
     """globalPid of the processes with GPU work, by GPU and process id; else those with ranges."""
     ops = report.operations

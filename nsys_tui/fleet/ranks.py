@@ -27,7 +27,7 @@ Evidence = tuple[tuple[int, str], ...]
 
 BY_ORDER: Final = "by order of files"
 _PROCESS_NAME: Final = re.compile(r"(?i)\brank[ _:-]?(\d{1,6})\b")
-_INIT: Final = re.compile(r"^ncclCommInit")
+_INIT: Final = re.compile(r"^(nccl)?CommInit")
 
 
 def evidence(

@@ -23,9 +23,11 @@ def join_calls(result: LogResult) -> JoinCalls:
     """The calls that a report can be joined with: those whose process is known.
 
     All calls are taken, also those outside of a window of steps: a report may hold any of them.
+    Those that the result was restricted to are marked as chosen.
     """
-    calls = result.every_call
-    calls = calls.take((calls.process >= 0) & (calls.communicator >= 0))
+    every = result.every_call
+    kept = (every.process >= 0) & (every.communicator >= 0)
+    calls, chosen = every.take(kept), _chosen(result)[kept]
     zeros = np.zeros(len(calls), np.int64)
     stuck = _stuck(calls)
     names = [
@@ -46,10 +48,19 @@ def join_calls(result: LogResult) -> JoinCalls:
         np.where(stuck | (calls.op_count > _LARGEST), -1, calls.op_count),
         zeros,
         zeros,
+        chosen,
         calls.ops,
         tuple(names),
         tuple(CallProcess(one.host, one.pid, one.rank) for one in result.processes),
     )
+
+
+def _chosen(result: LogResult) -> NDArray[np.bool_]:
+    every, calls = result.every_call, result.calls
+    if len(calls) == len(every):
+        return np.ones(len(every), np.bool_)
+    all_places, places = (one.file.astype(np.int64) << 40 | one.line for one in (every, calls))
+    return np.isin(all_places, places)
 
 
 def _launches(calls: Calls, stuck: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -64,6 +64,8 @@ class Calls:
     """When the launch began on the host, ns; 0 in a log."""
     end: Int64
     """When the launch ended on the host, ns; 0 in a log."""
+    chosen: Bool
+    """Calls that were asked for, such as those of a window of steps; the others help to join."""
     ops: tuple[str, ...]
     communicators: tuple[str, ...]
     """Empty text where the communicator is not known."""
@@ -104,6 +106,8 @@ class Launches:
     """As in ``Calls``."""
     start: Int64
     end: Int64
+    chosen: Bool
+    """Launches with a call that was asked for."""
     labels: tuple[str, ...]
     kinds: tuple[str, ...]
 
@@ -155,6 +159,7 @@ def launches_of(calls: Calls) -> Launches:
         calls.number[first],
         calls.start[first],
         calls.end[first],
+        np.bincount(code, calls.chosen, count) > 0,
         labels.texts,
         kinds.texts,
     )

@@ -106,6 +106,9 @@ def _processes(
         namesakes = len({p.pid for p in same}) < len(same)
         mine = [p for p in same if not namesakes or p.host.lower() == host]
         return [p.pid if p in mine else UNKNOWN for p in processes], ""
+    if len(here) == 1 and traced.named_rank in {p.rank for p in processes if p.rank >= 0}:
+        note = f"≈ no process id in common with the log: taken as rank {traced.named_rank} by name"
+        return [here[0] if p.rank == traced.named_rank else UNKNOWN for p in processes], note
     if len(processes) == len(here):
         order = sorted(range(len(processes)), key=lambda i: (processes[i].rank, processes[i].pid))
         found = dict(zip(order, here, strict=True))

@@ -125,6 +125,7 @@ def _calls(
         np.full(len(rows), UNKNOWN, np.int64),
         first_of[launch],
         until,
+        np.ones(len(rows), bool),
         ops,
         communicators,
         tuple(_process(host, pid, known) for pid in pids),
@@ -217,7 +218,8 @@ def _process(host: str, pid: int, known: list[_Joined]) -> CallProcess:
 
 
 def _nothing() -> Calls:
-    short, long = np.empty(0, np.int32), np.empty(0, np.int64)
+    short, long, flags = np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, bool)
     return Calls(
-        *(short, long, short, long, short, short, short, short), *(long,) * 4, *((), (), ())
+        *(short, long, short, long, short, short, short, short),
+        *(long, long, long, long, flags, (), (), ()),
     )

@@ -31,6 +31,8 @@ class Traced:
     report: Report
     rank: int = UNKNOWN
     """Rank that the user says it is of; for a report of one process."""
+    named_rank: int = UNKNOWN
+    """Rank that its name or environment tells, for want of a process id in common with a log."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +181,7 @@ class _Joiner:
             (-_least(code, -how.astype(np.int64), count)).astype(np.int32),
             kernels,
             Parts(code, self.member.astype(np.int32), self._column("row").astype(np.int64),
-                  self.start, self.end, how.astype(np.int32)),
+                  self.start, self.end, how.astype(np.int32), self._column("chosen").astype(bool)),
             tuple(self._member(key) for key in self.keys),
             sized_by if (size >= 0).any() else "",
             (),

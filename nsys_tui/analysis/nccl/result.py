@@ -50,6 +50,8 @@ class Parts:
     end: Int64
     how: Int32
     """``How`` it was joined."""
+    chosen: Bool
+    """Whether its call was asked for."""
 
 
 @dataclass(frozen=True, eq=False)

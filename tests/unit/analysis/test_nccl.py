@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from demo_making import Demo, make
-from loglines import body, info, init, read
+from loglines import body, info, init, nemo, read
 from paths import REPORTS, needs_reports
 from synth import Synth
 
@@ -15,6 +15,7 @@ from nsys_tui.analysis.nccl.collectives import collectives
 from nsys_tui.analysis.nccl.match import How, kernel_kind
 from nsys_tui.analysis.nccl.ranks import Traced
 from nsys_tui.analysis.nccl.tables import each_table, members_table, operations_table
+from nsys_tui.fleet.mapping import told_rank
 from nsys_tui.logs import read_logs
 from nsys_tui.logs.joining import join_calls
 from nsys_tui.reader import open_report
@@ -457,3 +458,93 @@ def test_a_report_without_nccl_ends_with_no_data(
     path = Synth(tmp_path / "r.sqlite").process(1).kernel("gemm", 0, 9).write()
     assert cli.main(["collectives", str(path), "--no-cache"]) == 66
     assert "no NCCL kernel" in capsys.readouterr().err
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert cli.main([*arguments, "--format", "json"]) == 0
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def test_a_window_takes_the_collectives_that_start_in_it(
+    demo: Demo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = (str(demo.path), "--no-cache")
+    every = printed(capsys, "collectives", *report)["collectives"]
+    lo, hi = every[5]["start_ns"], every[9]["start_ns"]
+    found = printed(capsys, "collectives", *report, "--window", f"{lo}ns/{hi}ns")
+    assert found["collectives"] == every[5:9]
+    assert f"4 of {len(every)} collectives" in found["notes"][0]
+
+
+def test_a_gpu_process_or_stream_chooses_and_figures_stay(
+    demo: Demo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = (str(demo.path), "--no-cache")
+    every = printed(capsys, "collectives", *report)
+    pid = str(every["members"][1]["pid"])
+    for option in (["--device", "1"], ["--process", pid]):
+        assert printed(capsys, "collectives", *report, *option) == every
+    other = demo.rows("SELECT DISTINCT streamId FROM CUPTI_ACTIVITY_KIND_KERNEL")
+    nccl = demo.rows(
+        """SELECT DISTINCT streamId FROM CUPTI_ACTIVITY_KIND_KERNEL k
+        JOIN StringIds s ON s.id = k.shortName WHERE s.value LIKE 'nccl%'"""
+    )
+    (silent, *_) = sorted(set(other) - set(nccl))
+    assert cli.main(["collectives", *report, "--stream", str(silent[0])]) == 66
+    assert "none of the" in capsys.readouterr().err
+    assert cli.main(["collectives", *report, "--device", "9"]) == 64
+
+
+def test_steps_rank_and_sections_choose_in_a_join(
+    demo: Demo, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    lines = "".join(path.read_text() for path in demo.logs).splitlines()
+    own = [line for line in lines if ": opCount " in line]
+    first = {line.partition("opCount ")[2].partition(" ")[0] for line in own[:4]}
+    early = [n for n in lines if n not in own or n.split("opCount ")[1].split()[0] in first]
+    late = [line for line in own if line not in early]
+    log = tmp_path / "all.log"
+    log.write_text("\n".join([*early, nemo(0), *late, nemo(1)]) + "\n")
+    join = ("logs", str(log), "--report", str(demo.path))
+    every = printed(capsys, *join)["collectives"]
+    one = printed(capsys, *join, "--steps", "0")["collectives"]
+    assert one == every[: len(one)]
+    assert len(one) == len(first)
+    assert printed(capsys, *join, "--steps", "1")["collectives"] == every[len(one) :]
+    assert printed(capsys, *join, "--rank", "1")["collectives"] == every
+    assert cli.main([*join, "--rank", "7"]) == 66
+    capsys.readouterr()
+    assert cli.main([*join, "--section", "ranks"]) == 0
+    text = capsys.readouterr().out
+    assert "who comes late" in text
+    assert "By operation" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--report", "{report}", "--section", "histogram"], "no section histogram"),
+        (["--report", "{report}", "--buckets", "1K"], "--buckets"),
+        (["--report", "{report}", "--calls"], "--calls"),
+        (["--section", "operations"], "needs a report"),
+    ],
+)
+def test_options_without_effect_are_refused(
+    demo: Demo, capsys: pytest.CaptureFixture[str], options: list[str], why: str
+) -> None:
+    words = [word.format(report=demo.path) for word in options]
+    assert cli.main(["logs", *map(str, demo.logs), *words]) == 64
+    assert why in capsys.readouterr().err
+
+
+def test_a_rank_in_the_file_name_stands_for_a_process_id(tmp_path: Path) -> None:
+    texts = [log(tmp_path, pid, ["AllReduce"] * 2, rank=pid - 30) for pid in (30, 31)]
+    calls = join_calls(read(tmp_path, *texts))
+    traced = []
+    for rank in (1, 0):
+        path = tmp_path / f"run_rank{rank}.sqlite"
+        report = kernels(path, 5, ["AllReduce"] * 2)
+        traced.append(Traced(report, named_rank=told_rank(report, path)))
+    found = collectives(traced, calls)
+    assert [member.rank for member in found.members] == [1, 0]
+    assert any("taken as rank 1 by name" in note for note in found.notes)
