@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nsys_tui.model.tree import grouped_places
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -38,22 +40,26 @@ class TreeOrder:
         return found
 
 
-def tree_order(trie: Trie, rank: NDArray[np.integer] | None = None) -> TreeOrder:
-    """Lays a trie out: siblings by rank, by number without one.
+def tree_order(trie: Trie, ranked: NDArray[np.integer] | None = None) -> TreeOrder:
+    """Lays a trie out: siblings as they are ranked, by number without a ranking.
 
     Args:
         trie: the tree.
-        rank: place of each node among its siblings, any integers; ties by node number.
+        ranked: all nodes in the order in which siblings shall stand.
     """
     count = len(trie)
     size = trie.summed(np.ones(count, np.int64))
-    order = np.arange(count) if rank is None else np.argsort(rank, kind="stable")
-    order = order[np.argsort(trie.parent[order], kind="stable")]
+    if ranked is None:
+        order: NDArray[np.integer] = trie.children[0]
+        edges = trie.children[1]
+    else:
+        places, edges = grouped_places(trie.parent[ranked] + 1, count + 1)
+        order, edges = ranked[places], edges[1:]
+    # The first in this order is the root; behind it stand the children of node after node.
     own = size[order]
     before = np.cumsum(own) - own
-    parents = trie.parent[order]
-    heads = np.flatnonzero(np.append(True, parents[1:] != parents[:-1]))
-    before -= np.repeat(before[heads], np.diff(np.append(heads, count)))
+    families = np.diff(edges)
+    before[1:] -= np.repeat(before[np.minimum(edges[:-1], count - 1)], families)
     offset = np.empty(count, np.int64)
     offset[order] = before
     position = np.zeros(count, np.int64)

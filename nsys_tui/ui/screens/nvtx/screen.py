@@ -166,8 +166,8 @@ class NvtxScreen(RangeDetail):
             whole = scope.window is None
             fresh = partial(make, progress)
             table = memo(("nvtx_table", merge, scope), fresh) if whole else fresh()
-            if flat:
-                _ = table.flat
+            # What drawing needs is made here, not on the screen's thread.
+            _ = table.flat if flat else (table.dull, table.present, table.trie.children)
             return table
 
         if self.found is None:

@@ -58,6 +58,13 @@ def found(columns: Sequence[TableColumn], size: int, pattern: str) -> Bool:
     return mask
 
 
+def positions(matches: Bool | None, order: Int32 | None) -> Int32 | None:
+    """Where in an order the rows stand that a search found; None without a search."""
+    if matches is None:
+        return None
+    return np.flatnonzero(matches if order is None else matches[order]).astype(np.int32)
+
+
 def arrange(
     columns: Sequence[TableColumn],
     size: int,

@@ -16,7 +16,7 @@ from nsys_tui.ui.widgets.table.columns import table_of
 from nsys_tui.ui.widgets.table.find import FindLine, Sought
 from nsys_tui.ui.widgets.table.frequency import FrequencyList
 from nsys_tui.ui.widgets.table.grid import Grid
-from nsys_tui.ui.widgets.table.rows import Arrangement, Pick, arrange, found
+from nsys_tui.ui.widgets.table.rows import Arrangement, Pick, arrange, found, positions
 from nsys_tui.ui.widgets.table.work import AT_ONCE, Working
 
 if TYPE_CHECKING:
@@ -166,14 +166,15 @@ class VirtualTable(Working, Grid, can_focus=True):
 
     def _arrange(self, wanted: Arrangement, row: int | None, scroll: int | None = None) -> None:
         columns, size, natural = self.columns, self.size_all, self._natural
-        self.arrangement = wanted
+        matches, self.arrangement = self._matches, wanted
 
-        def work() -> Int32 | None:
-            return arrange(columns, size, wanted, natural)
+        def work() -> tuple[Int32 | None, Int32 | None]:
+            order = arrange(columns, size, wanted, natural)
+            return order, positions(matches, order)
 
-        def take(order: Int32 | None) -> None:
-            self._order, self._arranged = order, wanted
-            self._positions = None
+        def take(made: tuple[Int32 | None, Int32 | None]) -> None:
+            self._order, self._arranged = made[0], wanted
+            self._positions = made[1] if self._matches is matches else None
             position = self.position_of(row) if row is not None else None
             self.cursor = position or 0
             self.resized()
@@ -189,27 +190,27 @@ class VirtualTable(Working, Grid, can_focus=True):
 
     def seek(self, pattern: str) -> None:
         """Searches the text columns; ``n`` and ``N`` then go from match to match."""
-        columns, size = self.columns, self.size_all
+        columns, size, order = self.columns, self.size_all, self._order
         self.pattern = pattern
 
-        def take(mask: Bool) -> None:
-            self._sought = pattern
-            self._matches = mask if pattern else None
-            self._positions = None
+        def work() -> tuple[Bool | None, Int32 | None]:
+            matches = found(columns, size, pattern) if pattern else None
+            return matches, positions(matches, order)
+
+        def take(made: tuple[Bool | None, Int32 | None]) -> None:
+            self._sought, self._matches = pattern, made[0]
+            self._positions = made[1] if self._order is order else None
             self.refresh()
             self.redraw_heading()
 
-        self._run(self.SEEK, "searching", lambda: found(columns, size, pattern), take)
+        self._run(self.SEEK, "searching", work, take)
 
     @property
     def match_positions(self) -> Int32:
         """Positions of the matches in the order shown."""
-        if self._matches is None:
-            return np.empty(0, np.int32)
         if self._positions is None:
-            mask = self._matches if self._order is None else self._matches[self._order]
-            self._positions = np.flatnonzero(mask).astype(np.int32)
-        return self._positions
+            self._positions = positions(self._matches, self._order)
+        return np.empty(0, np.int32) if self._positions is None else self._positions
 
     def action_find_next(self) -> None:
         """The next match; after the last one the first."""

@@ -127,11 +127,8 @@ class FoldingGrid(Grid):
     def _sort_nodes(self) -> None:
         column = next((c for c in self.columns if c.header == self.sort), None)
         keys = column.keys() if column is not None else None
-        rank = None
-        if keys is not None:
-            rank = np.empty(len(self.trie), np.int64)
-            rank[sorted_rows(keys, None, self.descending)] = np.arange(len(self.trie))
-        self._order = tree_order(self.trie, rank)
+        ranked = None if keys is None else sorted_rows(keys, None, self.descending)
+        self._order = tree_order(self.trie, ranked)
 
     def rebuild(self, line: int | None = None) -> None:
         """Makes the lines anew; the cursor goes to ``line``, or stays on its own."""

@@ -49,9 +49,9 @@ def tree_lines(trie: Trie, order: TreeOrder, expanded: Bool, hidden: Bool, keep:
 def _with_rests(trie: Trie, order: TreeOrder, lines: Int64, opened: Bool, hidden: Bool) -> Int64:
     """Puts a line behind the last child of every open node that hides children."""
     opened[ROOT] = True
-    owners = np.unique(trie.parent[np.flatnonzero(hidden)])
-    owners = owners[owners >= 0]
-    owners = owners[opened[owners]]
+    owns = np.zeros(len(trie), bool)
+    owns[trie.parent[np.flatnonzero(hidden[1:]) + 1]] = True
+    owners = np.flatnonzero(owns & opened)
     if not len(owners):
         return lines
     last = order.position[owners] + order.size[owners]
