@@ -101,6 +101,7 @@ class Follower:
         if self._path is not None:
             room = max(0, self._job.settings.log_limit - self._kept)
             try:
+                self._path.touch(mode=0o600)
                 with self._path.open("ab") as file:
                     file.write(data[:room])
             except OSError as error:

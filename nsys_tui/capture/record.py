@@ -306,6 +306,7 @@ class Store:
 
         folder = self.path(capture)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / "lock").touch(mode=0o600)
         with open(folder / "lock", "a+", encoding="ascii") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

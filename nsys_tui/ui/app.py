@@ -114,7 +114,7 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
         left = Store().unfinished()
         if left:
             where = ", ".join(sorted({record.target_name for record in left}))
-            text = f"{len(left)} capture(s) not finished on {where}: 9, then h attaches"
+            text = f"{len(left)} capture(s) not finished on {where}: 9, then A attaches"
             self.call_from_thread(self.say, text)
 
     # Looks ------------------------------------------------------------------------------------

@@ -133,9 +133,9 @@ async def test_the_new_report_is_laid_beside_the_old_one(report: Path, stand_in:
     async with running(report, size=(100, 36)) as pilot:
         await press(pilot, "p", "enter", "c")
         app: Any = pilot.app
-        assert app.session.path == report
+        assert app.session.path.name == "sh.sqlite"
         assert "[7 Compare]" in text(pilot)
-        assert "sh.sqlite" in text(pilot)
+        assert "A: first.sqlite   B: sh.sqlite" in text(pilot)
 
 
 async def test_advice_is_given_while_a_value_is_typed(report: Path) -> None:

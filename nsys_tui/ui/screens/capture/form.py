@@ -224,8 +224,9 @@ def command_lines(
         return [[(part, WARN if part is plan.title else MUTED)] for part in parts if part]
     lines: list[Line] = [[(text, STRONG)] for text in _wrapped(plan.command_text(), width)]
     where = f"on {plan.target.name}" + (f" in {plan.cwd}" if plan.cwd else "")
-    where += "" if plan.output else "; JOB is this capture's own folder there"
-    lines.append([(f"{where}; {note}" if note else where, MUTED)])
+    where += "" if plan.output else "; JOB is its own folder there"
+    where += f"; {note}" if note else ""
+    lines += [[(text, MUTED)] for text in _wrapped(where, width)]
     for remark in plan.advice(facts):
         tail = f" ({remark.remedy})" if remark.remedy else ""
         for number, text in enumerate(_wrapped(f"{remark.severity}: {remark.text}{tail}", width)):

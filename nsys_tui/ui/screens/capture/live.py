@@ -57,7 +57,7 @@ class Live:
                 for update in updates:
                     if update.replaces and self.lines:
                         self.lines.pop()
-                    self.lines.append(visible(update.text))
+                    self.lines.append(visible(update.text.expandtabs(4)))
                 del self.lines[:-LOG_LINES]
             case events.Progress():
                 self.state = progress_line(event)

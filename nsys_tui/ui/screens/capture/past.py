@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,7 +132,8 @@ def result_word(record: Record) -> str:
 
 def past_line(record: Record) -> str:
     """When, where, what, from which commit, and how many reports of it are here."""
-    when = next(iter(record.times.values()), "")[:16].replace("T", " ")
+    began = next(iter(record.times.values()), "")
+    when = f"{datetime.fromisoformat(began).astimezone():%Y-%m-%d %H:%M}" if began else ""
     dirty = "+" if record.git_dirty else ""
     commit = f" @{record.git_commit[:8]}{dirty}" if record.git_commit else ""
     made, home = len(record.reports), len(reports_of(record))

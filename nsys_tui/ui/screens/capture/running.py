@@ -83,6 +83,7 @@ class Running(PastCaptures):
         except NsysTuiError as error:
             self.app.post_message(Failed(error))
             return
+        self.repeat(record)
         self._drive(capture)
 
     def _drive(self, capture: Capture) -> None:
@@ -173,8 +174,8 @@ class Running(PastCaptures):
                 return
             self.open_reports(record)
             if answer == "c" and self.previous is not None:
-                self.app.bring_to_front(self.previous)
-                self.app.show("compare", selection=Selection("compare", (str(home[0]),)))
+                earlier = Selection("compare", (str(self.previous.path),))
+                self.app.show("compare", selection=earlier)
 
         came = f"{len(home)} reports of one run" if several else home[0].name
         self.app.push_screen(Confirm(f"{came} came home.", answers), answered)

@@ -65,6 +65,7 @@ class CaptureScreen(Running, Presets):
     CaptureScreen.-running #form { height: 6; }
     CaptureScreen.-running #log { height: 1fr; }
     CaptureScreen.-tall #log { height: 12; }
+    CaptureScreen.-tall.-running #log { height: 1fr; }
     """
 
     def __init__(self) -> None:
@@ -116,7 +117,7 @@ class CaptureScreen(Running, Presets):
 
     def _show_command(self, width: int) -> None:
         known = self._looked_at == (self.form.target, self.form.cwd)
-        note = "" if known or not self._is_elsewhere() else "not looked at yet: c checks it"
+        note = "" if known or not self._is_elsewhere() else "not looked at: c does"
         facts = self.facts if known else None
         pane = self.query_one("#command", LinePane)
         lines = forms.command_lines(self._plan(), width, facts, note)
