@@ -614,3 +614,25 @@ async def test_vim_keys(demo: Path) -> None:
         await press(pilot, "l", "l", "h")
         assert cursor_column(pilot) == column + 1
         assert "Go to a time" in await press(pilot, "g", ":")
+
+
+async def test_a_mark_names_what_is_under_the_cursor_and_the_range_around_it(
+    handmade: Path,
+) -> None:
+    async with running(handmade) as pilot:
+        await press(pilot, "2", ".", "m", "a", *["right"] * 22, "m", "b")
+        marks = app_of(pilot).state.marks
+        assert marks["a"].label == "gemm in forward"
+        assert marks["b"].label == "", "the selection stays, but the cursor left it"
+
+
+async def test_a_name_that_the_heading_cuts_is_shown_in_full(demo: Path) -> None:
+    async with running(demo, size=(120, 30)) as pilot:
+        await press(pilot, "2", "/", *"ampere", "enter")
+        name = app_of(pilot).state.selection.label
+        assert len(name) > 40
+        pane = app_of(pilot).front.query_one("#facts")
+        x, y = pane.content_region.offset
+        width = pane.content_region.width
+        lines = [line[x : x + width] for line in text(pilot).splitlines()[y : y + 3]]
+        assert name in "".join(line[10:].strip() for line in lines)

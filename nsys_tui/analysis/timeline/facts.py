@@ -293,6 +293,20 @@ def path_at(report: Report, tid: int, time: int) -> list[str]:
     return [ranges.names[ranges.name[row]] for row in path_ranges(report, tid, time)]
 
 
+def ranges_around(report: Report, events: EventSet, row: int) -> list[int]:
+    """Rows of the ranges around an event, outermost first; GPU work counts where its call is."""
+    if isinstance(events, (Operations, Syncs)):
+        call = call_of(report, events, row)
+        if call is None:
+            return []
+        events, row = report.api, call
+    if not isinstance(events, ThreadEvents) or not report.loaded("ranges"):
+        return []
+    tid, time = int(events.threads[events.thread[row]]), int(events.start[row])
+    own = row if events is report.ranges else -1
+    return [each for each in path_ranges(report, tid, time) if each != own]
+
+
 def path_ranges(report: Report, tid: int, time: int) -> list[int]:
     """Rows of the ranges open on a thread at a time, outermost first."""
     ranges = report.ranges

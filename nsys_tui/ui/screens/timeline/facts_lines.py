@@ -15,13 +15,20 @@ if TYPE_CHECKING:
 
 NAME: Final = style(Ink.MUTED)
 TITLE: Final = style(emphasis=Emphasis.BOLD)
+HEADING: Final = 20
+"""Cells of the pane's heading that are not the event's name."""
 JOINED: Final = frozenset(("", SPREAD, "corr", "block", "smem", "occ", "speed", "queue"))
 """Facts that stand in the line of the one before where they fit."""
 
 
 def column_lines(found: Facts, width: int) -> list[Line]:
-    """Facts a line each or joined where short, then the call stack and the raw row."""
+    """Facts a line each or joined where short, then the call stack and the raw row.
+
+    A name that the heading cuts stands above them in full.
+    """
     lines: list[Line] = []
+    if cell_len(found.title) > width - HEADING:
+        lines += _wrapped("name", found.title, width, 10)
     used = width
     for name, text in found.facts:
         piece: Line = [(f"  {name} " if name else "  ", NAME), (visible(text), 0)]

@@ -11,6 +11,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from nsys_tui.analysis.timeline.area import area
+from nsys_tui.analysis.timeline.facts import ranges_around
+from nsys_tui.names import fit
 from nsys_tui.render.cells import Emphasis, Ink, style
 from nsys_tui.state import Mark, marked
 from nsys_tui.ui.dialogs.prompt import Prompt
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 LETTER: Final = style(Ink.MARK, emphasis=Emphasis.BOLD)
 MUTED: Final = style(Ink.MUTED)
+NAME: Final = 32
+"""Cells of an event's name that leave room for the range around it."""
 
 
 class LetterPrompt(ModalScreen[str | None]):
@@ -83,10 +87,7 @@ class Marking(Areas, Stepping):
     def _set_mark(self, letter: str | None, note: str | None) -> None:
         if not letter or note is None:
             return
-        picked = self.current()
-        label = ""
-        if picked is not None:
-            label = self.store.naming(picked.events)(picked.row)
+        label = self._described()
         state = self.state
         mark = Mark(
             letter,
@@ -101,6 +102,17 @@ class Marking(Areas, Stepping):
             note,
         )
         self.app.set_state(marked(state, mark))
+
+    def _described(self) -> str:
+        """What is under the cursor: the event's name, and the innermost range around it."""
+        picked = self.under_cursor()
+        owner = None if picked is None else self.owner(picked.events)
+        if picked is None or owner is None:
+            return ""
+        name = self.store.naming(picked.events)(picked.row)
+        rows = ranges_around(owner.report, owner.events, picked.row)
+        ranges = owner.report.ranges
+        return f"{fit(name, NAME)} in {ranges.names[ranges.name[rows[-1]]]}" if rows else name
 
     def _in_order(self) -> list[Mark]:
         return sorted(self.state.marks.values(), key=lambda mark: (mark.time, mark.letter))

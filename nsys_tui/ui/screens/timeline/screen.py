@@ -35,20 +35,22 @@ class TimelineScreen(Pointing, Marking, Searching, Arranging, Joining, Exporting
 
     def action_nav_escape(self) -> None:
         """Gives up an area, a search, a filter, a selection, in this order; then goes back."""
-        app = self.app
-        if app.error is not None or self.maximized is not None or app.progress is not None:
-            COMMANDS["nav.escape"](app)
-            self.canvas.focus()
-        elif self.clear_area() or self.clear_search():
+        if self.clear_area() or self.clear_search():
             return
-        elif not self.canvas.has_focus:
+        if not self.canvas.has_focus:
             self.canvas.focus()
         elif self.picked is not None:
             self.area = None
             self.picked = None
             self.point(selection=None)
         else:
-            COMMANDS["nav.escape"](app)
+            COMMANDS["nav.escape"](self.app)
+
+    def minimize(self) -> None:
+        """The strip that filled the screen gives the focus back to the lanes."""
+        super().minimize()
+        if self.strip.has_focus:
+            self.canvas.focus()
 
     def action_copy_cell(self) -> None:
         """Copies the name of the selected event."""

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.timeline.facts import Facts, facts_of, path_ranges
+from nsys_tui.analysis.timeline.facts import Facts, facts_of, ranges_around
 from nsys_tui.analysis.timeline.flow import call_of, launched_by
 from nsys_tui.analysis.timeline.steps import Step, after, before, column, lanes_of
-from nsys_tui.model.events import ApiCalls, EventSet, Operations, Syncs, ThreadEvents
+from nsys_tui.model.events import ApiCalls, EventSet, Operations, Syncs
 from nsys_tui.state import Cursor
 from nsys_tui.ui.latest import Latest
 from nsys_tui.ui.screens.timeline.core import TimelineCore
@@ -121,8 +121,15 @@ class Stepping(TimelineCore):
 
     def current(self) -> Picked | None:
         """The selected event, or the one under the cursor."""
-        if self.picked is not None:
-            return self.picked
+        return self.picked or self.under_cursor()
+
+    def under_cursor(self) -> Picked | None:
+        """The longest event in the cursor's cell, or the selected one if the cursor is on it."""
+        picked, time = self.picked, self.cursor_time
+        if picked is not None:
+            start, end = int(picked.events.start[picked.row]), int(picked.events.end[picked.row])
+            if start <= time < max(end, start + 1):
+                return picked
         track = self.row
         if track is None or track.events is None:
             return None
@@ -191,24 +198,14 @@ class Stepping(TimelineCore):
         """The innermost range around the selected event, wider than it."""
         picked = self.picked
         owner = None if picked is None else self.owner(picked.events)
-        if picked is None or owner is None or not owner.report.loaded("ranges"):
+        if picked is None or owner is None:
             return None
-        report, events, offset = owner
-        row = picked.row
-        if isinstance(events, (Operations, Syncs)):
-            call = call_of(report, events, row)
-            if call is None:
-                return None
-            events, row = report.api, call
-        if not isinstance(events, ThreadEvents):
-            return None
-        tid, time = int(events.threads[events.thread[row]]), int(events.start[row])
-        own = row if events is report.ranges else -1
-        rows = [each for each in path_ranges(report, tid, time) if each != own]
+        ranges = owner.report.ranges
+        rows = ranges_around(owner.report, owner.events, picked.row)
         if not rows:
             return None
-        start, end = int(report.ranges.start[rows[-1]]), int(report.ranges.end[rows[-1]])
-        return start + offset, end + offset
+        start, end = int(ranges.start[rows[-1]]), int(ranges.end[rows[-1]])
+        return start + owner.offset, end + owner.offset
 
     # Facts --------------------------------------------------------------------------------------
 
