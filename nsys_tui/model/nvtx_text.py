@@ -15,6 +15,7 @@ _PATCHED: Final = re.compile(
     r"nccl(\w+)\(\): commHash (0x[0-9a-f]+|\d+), stream ([^,]+), data_size (\d+), "
     r"type_size (\d+), pid (\d+)"
 )
+_NAME: Final = re.compile(r"(?:nccl)?([A-Z]\w*)")
 _SIZE_KEYS: Final = ("Message size [bytes]", "Bytes")
 _COMM_KEYS: Final = ("NCCL communicator ID",)
 _PEER_KEYS: Final = ("Root", "Peer", "Peer rank")
@@ -57,15 +58,18 @@ def parse_payload(name: str, payload: str) -> NvtxCollective | None:
         payload: the export's ``jsonText``.
 
     Returns:
-        The collective, or None if the payload names no size.
+        The collective, or None if the range is none or its payload names no size.
     """
+    named = _NAME.match(name)
+    if named is None:
+        return None
     values = payload_fields(payload)
     size = _first(values, _SIZE_KEYS)
     if not isinstance(size, int):
         return None
     peer = _first(values, _PEER_KEYS)
     return NvtxCollective(
-        name.removeprefix("nccl").partition("(")[0],
+        named[1],
         size,
         str(_first(values, _COMM_KEYS) or ""),
         peer=peer if isinstance(peer, int) else -1,

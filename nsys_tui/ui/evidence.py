@@ -35,14 +35,23 @@ def window_around(span: Window, extent: tuple[int, int]) -> Window | None:
     return Window(start, start + width)
 
 
-def show_on_timeline(app: NsysTuiApp, events: EventSet, row: int) -> None:
-    """Goes to the timeline, around one event, with it selected; Esc comes back."""
+def show_on_timeline(
+    app: NsysTuiApp, events: EventSet, row: int, extent: tuple[int, int] | None = None
+) -> None:
+    """Goes to the timeline, around one event, with it selected; Esc comes back.
+
+    Args:
+        app: the app.
+        events: the event set.
+        row: the event in it.
+        extent: the whole trace, where the report in front has yet to be read.
+    """
     if app.handler("view.timeline") is None:
         app.say("this build has no timeline")
         return
     selection = selection_of(events, row, app.state.display.names)
     changes: dict[str, Any] = {"selection": selection}
     if selection.span is not None:
-        changes["window"] = window_around(selection.span, app.session.extent)
+        changes["window"] = window_around(selection.span, extent or app.session.extent)
         changes["cursor"] = Cursor(selection.span.start)
     app.show("timeline", **changes)

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from demo_making import make
+from loglines import body, info, init
+from synth import Synth
 from tui.frames import rows, running, settled, text
 
 from nsys_tui.ui.screens.logs.files import expand
@@ -112,3 +114,48 @@ def test_a_pattern_names_one_log_per_rank(tmp_path: Path) -> None:
         (tmp_path / f"rank{rank}.log").write_text("x\n")
     assert [p.name for p in expand(str(tmp_path / "rank[01].log"))] == ["rank0.log", "rank1.log"]
     assert len(expand(str(tmp_path))) == 3
+
+
+def run_of_two_ranks(folder: Path) -> list[Path]:
+    """A report and a log per rank; the processes have other ids in the logs, as in containers."""
+    paths = []
+    for rank in range(2):
+        synth = Synth(folder / f"run_rank{rank}.sqlite").process(5)
+        synth.session(10**9, utc=10**18 + rank * 1000)
+        lines = [info(init("0x10", rank, 2), pid=70 + rank)]
+        for call in range(3):
+            at = 1_000_000 * (call + 1) - rank * 1000 + rank * 400
+            kernel = (at, at + 50_000 - rank * 400)
+            name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)"
+            synth.launch(name, (at - 9000, at - 8000), kernel)
+            text = body(op_count=call, count=256 << call, comm="0x10", nranks=2)
+            lines.append(info(text, pid=70 + rank))
+        paths.append(synth.write())
+        (folder / f"nccl{rank}.log").write_text("".join(f"{line}\n" for line in lines))
+    return paths
+
+
+async def test_logs_join_every_open_report_of_the_run(tmp_path: Path) -> None:
+    paths = run_of_two_ranks(tmp_path)
+    other = Synth(tmp_path / "other.sqlite").process(5).session(10**9, utc=2 * 10**18)
+    other.kernel("gemm", 0, 9)
+    async with running(*paths, other.write(), size=(160, 45)) as pilot:
+        await press(pilot, "f8")
+        screen(pilot).open([tmp_path / "nccl0.log", tmp_path / "nccl1.log"])
+        await settled(pilot)
+        joined = screen(pilot).joined
+        assert joined is not None
+        assert joined.found.seen.tolist() == [2, 2, 2]
+        assert joined.found.skew.tolist() == [400] * 3
+        assert joined.found.bytes.tolist() == [1024, 2048, 4096]
+        await press(pilot, "k")
+        assert screen(pilot).section == "which kernel"
+        notes = " ".join(text(pilot).split())
+        assert "2 open reports of one run are joined: run_rank0.sqlite, run_rank1" in notes
+        assert "at another time, so not joined: other.sqlite" in notes
+        await press(pilot, "enter", "enter")
+        app: Any = pilot.app
+        assert app.front.SCREEN == "timeline"
+        assert app.session.path == paths[1]
+        assert app.state.selection is not None
+        assert app.state.selection.span.start == 1_000_000 - 600

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from nsys_tui.analysis.nccl.collectives import collectives
 from nsys_tui.analysis.nccl.ranks import Traced
 from nsys_tui.analysis.nccl.tables import TABLES
+from nsys_tui.fleet.mapping import told_rank
 from nsys_tui.logs import read_logs
 from nsys_tui.logs.hangs import find_hangs
 from nsys_tui.logs.joining import join_calls
@@ -51,21 +52,72 @@ def open_logs(paths: Sequence[Path], progress: Progress) -> Opened:
     return Opened(tuple(paths), result, find_hangs(result))
 
 
-def find_collectives(report: Report, opened: Opened | None) -> Collectives:
-    """The collectives of a report: sizes from the logs, or from the report itself."""
-    return collectives([Traced(report)], join_calls(opened.result) if opened else None)
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Collectives of the reports of one run."""
+
+    found: Collectives
+    places: tuple[Place, ...]
+    """The reports, in the order of ``Member.report``; the one in front is the first."""
 
 
-def sections(opened: Opened | None, joined: Collectives | None) -> list[str]:
+class Place(NamedTuple):
+    """An open report."""
+
+    path: Path
+    report: Report
+
+
+def find_collectives(
+    front: Place, others: Sequence[Place], notes: Sequence[str], opened: Opened | None
+) -> Joined:
+    """The collectives of a report and of those of the same run: sizes from the logs, or their own.
+
+    Args:
+        front: the report in front.
+        others: other open reports; those of another time are another run and left out.
+        notes: what to say besides.
+        opened: the logs.
+    """
+    ours = [place for place in others if _same_run(front.report, place.report)]
+    said = [*notes]
+    if strangers := [place.path.name for place in others if place not in ours]:
+        said.append(f"captured at another time, so not joined: {', '.join(strangers)}")
+    if ours:
+        names = ", ".join(place.path.name for place in (front, *ours))
+        said.append(f"{1 + len(ours)} open reports of one run are joined: {names}")
+    places = (front, *ours)
+    traced = [
+        Traced(place.report, named_rank=told_rank(place.report, place.path)) for place in places
+    ]
+    found = collectives(traced, join_calls(opened.result) if opened else None)
+    return Joined(replace(found, notes=(*said, *found.notes)), places)
+
+
+def _same_run(report: Report, other: Report) -> bool:
+    """Whether two sessions overlap in time; False where a report does not tell its time."""
+    here, there = (_session(one) for one in (report, other))
+    return here is not None and there is not None and here[0] < there[1] and there[0] < here[1]
+
+
+def _session(report: Report) -> tuple[int, int] | None:
+    begin = report.metadata.session_start_utc_ns
+    if begin is None:
+        return None
+    lo, hi = report.extent
+    return begin + lo, begin + max(hi, lo + 1)
+
+
+def sections(opened: Opened | None, joined: Joined | None) -> list[str]:
     """Names of what can be shown, in reading order."""
     own = list(SECTIONS) if opened is not None else []
-    return [*(JOINED if joined is not None and len(joined) else ()), *own]
+    return [*(JOINED if joined is not None and len(joined.found) else ()), *own]
 
 
-def section_table(name: str, opened: Opened | None, joined: Collectives | None) -> Table | None:
+def section_table(name: str, opened: Opened | None, joined: Joined | None) -> Table | None:
     """The table of a section; None where nothing has it."""
     if name in JOINED and joined is not None:
-        return TABLES[JOINED[name]](joined, None)
+        return TABLES[JOINED[name]](joined.found, None)
     if opened is not None and name in SECTIONS:
         return make_table(name, opened.result, opened.hangs)
     return None

@@ -21,6 +21,7 @@ from nsys_tui.ui.screens.logs.columns import columns_of
 from nsys_tui.ui.screens.logs.files import entries, expand
 from nsys_tui.ui.screens.logs.found import (
     JOINED,
+    Place,
     find_collectives,
     open_logs,
     section_table,
@@ -33,10 +34,11 @@ from nsys_tui.ui.widgets.table.table import VirtualTable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nsys_tui.analysis.nccl.result import Collectives
     from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
     from nsys_tui.model.table import Table
-    from nsys_tui.ui.screens.logs.found import Opened
+    from nsys_tui.ui.screens.logs.found import Joined, Opened
+    from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.table.grid import Grid
 
 ACTIONS = (
@@ -44,6 +46,8 @@ ACTIONS = (
     *TABLE,
 )
 
+MOST_OTHERS: Final = 63
+"""Open reports that are joined with the one in front."""
 MUTED: Final = style(Ink.MUTED)
 NOTHING: Final = (
     "no log is open: o opens NCCL, trainer or MPI logs; what NCCL has to write:",
@@ -70,7 +74,8 @@ class LogsScreen(ReportScreen):
     def __init__(self) -> None:
         super().__init__()
         self.opened: Opened | None = None
-        self.joined: Collectives | None = None
+        self.joined: Joined | None = None
+        self._others: dict[Path, Report] = {}
         self.section = ""
         self._tables: dict[str, Table] = {}
 
@@ -105,10 +110,42 @@ class LogsScreen(ReportScreen):
         report, opened = self.report, self.opened
         if report is None or not self.session.finished:
             return
-        self._busy("joining with the report")
-        self.compute("join", partial(find_collectives, report, opened), self._take_joined)
+        self._busy("joining with the open reports")
+        front = Place(self.session.path, report)
+        # Without logs nobody asked for the other reports, so those not yet read are left alone.
+        others = [
+            session
+            for session in self.app.sessions
+            if session is not self.session and (session.finished or opened is not None)
+        ]
 
-    def _take_joined(self, joined: Collectives) -> None:
+        def work(progress: Progress) -> Joined:
+            places, notes = self._read_others(others, progress)
+            return find_collectives(front, places, notes, opened)
+
+        self.compute_telling("join", work, self._take_joined)
+
+    def _read_others(
+        self, sessions: list[Session], progress: Progress
+    ) -> tuple[list[Place], list[str]]:
+        """Reports that are open beside the one in front, read where they were not yet shown."""
+        places, notes = [], []
+        for done, session in enumerate(sessions[:MOST_OTHERS]):
+            progress("reading the other open reports", done, len(sessions))
+            report = session.report if session.finished else self._others.get(session.path)
+            try:
+                report = report or self.app.opener(session.path, progress)
+            except NsysTuiError as error:
+                notes.append(f"{session.name} is not joined: {error.title}")
+                continue
+            if not session.finished:
+                self._others[session.path] = report
+            places.append(Place(session.path, report))
+        if len(sessions) > MOST_OTHERS:
+            notes.append(f"{len(sessions) - MOST_OTHERS} more open reports are not joined")
+        return places, notes
+
+    def _take_joined(self, joined: Joined) -> None:
         self.joined = joined
         self._refill()
 
@@ -160,7 +197,7 @@ class LogsScreen(ReportScreen):
         self._tables[name] = table
         self.table.title, self.table.empty = table.title, "none"
         self.table.show_rows(columns_of(table), len(table))
-        joined = self.joined.notes if self.joined is not None and name in JOINED else ()
+        joined = self.joined.found.notes if self.joined is not None and name in JOINED else ()
         self._show_notes(dict.fromkeys((*table.notes, *joined)))
 
     def _show_notes(self, notes: Iterable[str]) -> None:
@@ -207,7 +244,12 @@ class LogsScreen(ReportScreen):
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """Shows the kernel of a collective on the timeline: that of the rank that came last."""
-        report, joined = self.report, self.joined
-        if self.section != "which kernel" or report is None or joined is None:
+        joined = self.joined
+        if self.section != "which kernel" or joined is None:
             return
-        show_on_timeline(self.app, report.operations, joined.kernel_row(message.row))
+        found = joined.found
+        row = found.kernel_row(message.row)
+        path, report = joined.places[found.members[found.last[message.row]].report]
+        if report is not self.report:
+            self.app.open_path(path)
+        show_on_timeline(self.app, report.operations, row, report.extent)
