@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("text", "table", "json", "markdown", "csv")
 SECTIONS: Final = ("summary", "kernels", "copies", "ranges", "api", "stalls", "findings")
-LARGE: Final = 1_000_000
-"""Operations of a report from which the expert rules are run on demand only: 2 s per million."""
 
 _EPILOG: Final = """\
 A is before, B is after: less time in B is better. With five steady steps on both sides, steps are
@@ -95,7 +93,8 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--findings",
         action=argparse.BooleanOptionalAction,
-        help=f"run the expert rules on both sides (default up to {LARGE:,} operations)",
+        default=True,
+        help="run the expert rules on both sides, which takes longer than all the rest",
     )
 
 
@@ -227,14 +226,12 @@ def _part(arguments: argparse.Namespace, report: Report, letter: str) -> _Part:
     if chosen is not None:
         scope, name = _iteration(report, scope, chosen, arguments.iteration)
         label = f"{report.name} {name}"
-    asked = arguments.findings
-    few = len(report.operations) <= LARGE
     made = plan(
         report,
         scope,
         pattern=arguments.iteration,
         style=arguments.names,
-        findings=few if asked is None else asked,
+        findings=arguments.findings and "findings" in (arguments.section or SECTIONS),
         by_step=chosen is None,
     )
     identity = f"{report_id(report.path)} {scope} {arguments.iteration} {arguments.names}"

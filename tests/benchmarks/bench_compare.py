@@ -76,6 +76,7 @@ def run(first: Path, second: Path) -> None:
     sides = measure_both(*plans)
     bench("compare the measured sides", lambda: compare(*sides))
     bench("all of it", lambda: compare(*measure_both(*map(_plain, reports))))
+    bench("all of it, with findings", lambda: compare(*measure_both(*map(plan, reports))), 2)
     bench("differential stacks", lambda: differential_stacks(*plans), 1)
     values = np.sort(np.random.default_rng(0).integers(1000, 2000, KERNELS))
     samples = Spread.of(values), Spread.of(values + 1)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import coverages
+from nsys_tui.analysis.breakdown import coverages, split_of
 from nsys_tui.analysis.compare.fair import facts, options
 from nsys_tui.analysis.compare.samples import Pieces, by_name, in_steps, in_window
 from nsys_tui.analysis.compare.side import WHOLE, Found, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import Spread
 from nsys_tui.analysis.grouping import regroup
 from nsys_tui.analysis.iterations.finding import find_iterations
+from nsys_tui.analysis.rules.register import Case
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gaps import Edge, stalls
 from nsys_tui.analysis.window import Scope, row_numbers
@@ -160,13 +161,14 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         identity: equal for the same part of the same report.
     """
     report, part = plan.report, plan.part
+    case = Case(report, plan.scope)
     groups, lacks = {}, {}
     makers: dict[str, tuple[Callable[[Plan], dict[str, Named]], Capability]] = {
         "kernels": (_kernels, Capability.KERNELS),
         "copies": (_copies, Capability.COPIES),
         "ranges": (_ranges, Capability.NVTX),
         "api": (_api, Capability.API),
-        "stalls": (_stalls, Capability.KERNELS),
+        "stalls": (lambda plan: _stalls(plan, case), Capability.KERNELS),
     }
     for key, (make, capability) in makers.items():
         groups[key] = make(plan)
@@ -183,16 +185,19 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         base_ns=base[1] - base[0],
         steps=plan.steps,
         steps_found=len(plan.steps) if plan.found is None else plan.found,
-        metrics=_metrics(plan, base),
+        metrics=_metrics(plan, base, case),
         groups=groups,
         lacks=lacks,
-        findings=_findings(report, plan.scope) if plan.findings else None,
+        findings=_findings(case) if plan.findings else None,
         notes=tuple(report.metadata.notes),
     )
 
 
-def _metrics(plan: Plan, base: tuple[int, int]) -> dict[str, Spread]:
-    """Wall time and where the GPUs' time went, per step or as a whole; means over the GPUs."""
+def _metrics(plan: Plan, base: tuple[int, int], case: Case) -> dict[str, Spread]:
+    """Wall time and where the GPUs' time went, per step or as a whole; means over the GPUs.
+
+    What the rules will need of the same devices is left in ``case``.
+    """
     report = plan.report
     if plan.by_step:
         starts, ends = plan.steps.start, plan.steps.end
@@ -202,12 +207,17 @@ def _metrics(plan: Plan, base: tuple[int, int]) -> dict[str, Spread]:
     values: dict[str, Int64] = {"wall": wall}
     sums: dict[str, Int64] = {}
     count = 0
+    splits = []
     for coverage in coverages(report, plan.searched):
         count += 1
+        if plan.findings and plan.searched == plan.scope:
+            splits.append(split_of(report, coverage, plan.scope))
         parts = coverage.within(starts, ends)
         parts["kernel_time"] = _kernel_time(report, coverage, starts, ends)
         for name, ns in parts.items():
             sums[name] = sums[name] + ns if name in sums else ns
+    if splits:
+        case.splits = splits
     if count and len(report.operations):
         busy = sums["busy"]
         values["busy_share"] = _parts(busy, wall * count)
@@ -290,12 +300,12 @@ def _among(rows: Rows, kept: Bool) -> Rows:
     return rows[kept[rows]]
 
 
-def _stalls(plan: Plan) -> dict[str, Named]:
+def _stalls(plan: Plan, case: Case) -> dict[str, Named]:
     """Idle gaps between operations by cause, each gap for itself."""
     report = plan.report
     if not len(report.operations):
         return {}
-    gaps = stalls(report, plan.part, merge_runs=False).gaps
+    gaps = stalls(report, plan.part, merge_runs=False, work=case.work).gaps
     gaps = gaps.take(gaps.edge == Edge.INNER)
     names = [cause.key for cause in Cause]
     code = gaps.cause.astype(np.int64)
@@ -306,7 +316,7 @@ def _stalls(plan: Plan) -> dict[str, Named]:
     return in_steps(names, code, gaps.idle, step, plan.steps)
 
 
-def _findings(report: Report, scope: Scope) -> tuple[Found, ...]:
-    from nsys_tui.analysis.rules.findings import find
+def _findings(case: Case) -> tuple[Found, ...]:
+    from nsys_tui.analysis.rules.findings import find_in
 
-    return tuple(Found(f.rule, str(f.severity), f.title, f.saved_ns) for f in find(report, scope))
+    return tuple(Found(f.rule, str(f.severity), f.title, f.saved_ns) for f in find_in(case))

@@ -48,8 +48,10 @@ def by_name(
         steps: number of steps.
     """
     size = len(names)
-    samples = spreads(group_stats(*instances, size))
-    total = _sums(pieces.group, pieces.ns, size)
+    stats = group_stats(*instances, size)
+    samples = spreads(stats)
+    whole = pieces.ns is instances[1]
+    total = stats.totals if whole else _sums(pieces.group, pieces.ns, size)
     moved = np.zeros(size, np.int64)
     if pieces.bytes is not None:
         moved = _sums(pieces.group, pieces.bytes, size)

@@ -35,7 +35,11 @@ def find(
     Returns:
         Findings, the gravest first; of equal severity the one that could save most.
     """
-    case = register.Case(report, scope)
+    return find_in(register.Case(report, scope), progress)
+
+
+def find_in(case: register.Case, progress: Progress | None = None) -> list[Finding]:
+    """The same on a case of which analyses may be there already."""
     found: list[Finding] = []
     for done, rule in enumerate(RULES.values()):
         found += rule.run(case).findings
