@@ -103,7 +103,7 @@ class _Run:
             engine = self.engine or (local_pool(self.workers) if several else here)
             for path, result in engine(_largest_first(list(missing.values())), self.opening):
                 if self.opening.use_cache and isinstance(result, ReportSummary):
-                    store.keep(result, missing[path].options)
+                    store.keep(Path(path), result, missing[path].options)
                 take(path, result)
         failures = [result for result in results.values() if isinstance(result, Failure)]
         if tasks and len(failures) == len(results):

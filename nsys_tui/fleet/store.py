@@ -1,7 +1,12 @@
-"""Summaries in the user's cache folder: an interrupted run goes on where it stopped."""
+"""Summaries in the user's cache folder: an interrupted run goes on where it stopped.
+
+A file's name is evidence of ranks, so a summary belongs to content and name.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 from typing import TYPE_CHECKING
 
 from nsys_tui.fleet.summary import ReportSummary
@@ -14,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def kept(path: Path, options: Options) -> ReportSummary | None:
-    """The summary of a report with the same content, made with the same options; None if absent.
+    """The summary of a report of the same content and name, with the same options; None if absent.
 
     Raises:
         UnreadableReportError: the report cannot be read.
     """
     sidecar = _sidecar(report_id(path))
     try:
-        stored = sidecar.load(_part(options))
+        stored = sidecar.load(_part(path, options))
         return None if stored is None else ReportSummary.unpack(*stored)
     except (KeyError, TypeError, ValueError, IndexError):
         return None
@@ -29,11 +34,11 @@ def kept(path: Path, options: Options) -> ReportSummary | None:
         sidecar.close()
 
 
-def keep(summary: ReportSummary, options: Options) -> None:
+def keep(path: Path, summary: ReportSummary, options: Options) -> None:
     """Stores a summary; a full or read-only disk costs only time later."""
     sidecar = _sidecar(summary.report_id)
     try:
-        sidecar.store(_part(options), *summary.pack())
+        sidecar.store(_part(path, options), *summary.pack())
     finally:
         sidecar.close()
 
@@ -42,5 +47,6 @@ def _sidecar(key: str) -> Sidecar:
     return Sidecar(CacheFolder(cache_root(), "reports", f"fleet-{key}"))
 
 
-def _part(options: Options) -> str:
-    return f"summary-{options.key()}"
+def _part(path: Path, options: Options) -> str:
+    name = hashlib.blake2b(os.fsencode(path.stem), digest_size=8).hexdigest()
+    return f"summary-{options.key()}-{name}"

@@ -114,7 +114,7 @@ def test_without_dask_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch)
 def test_a_summary_survives_the_cache_bit_by_bit(paths: list[Path]) -> None:
     fresh = map_report(str(paths[0]), EVERYTHING, UNCACHED)
     assert isinstance(fresh, ReportSummary)
-    store.keep(fresh, EVERYTHING)
+    store.keep(paths[0], fresh, EVERYTHING)
     kept = store.kept(paths[0], EVERYTHING)
     assert kept is not None
     same(fresh, kept)
@@ -143,6 +143,33 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     assert len(read) == 2
     resumed = run_fleet(paths)
     assert len(read) == 4, "only the other two were read"
+    assert figures(resumed) == figures(run_fleet(paths, opening=UNCACHED))
+
+
+def test_a_report_under_another_name_tells_its_rank_by_that(tmp_path: Path) -> None:
+    paths = [tmp_path / f"profile_rank_{rank}.sqlite" for rank in (4, 7)]
+    for path in paths:
+        Run().write_rank(path, 0, variable="")
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert [m.rank for m in run_fleet(paths).members] == [4, 7]
+    assert [m.rank for m in run_fleet([paths[1].rename(tmp_path / "rank_2.sqlite")]).members] == [2]
+
+
+def test_a_run_that_was_killed_goes_on_where_it_stopped(paths: list[Path]) -> None:
+    code = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from nsys_tui.fleet.run import run_fleet\n"
+        "def told(path, result, done, total):\n"
+        "    if done == 2:\n"
+        "        os.kill(os.getpid(), 9)\n"
+        "run_fleet([Path(path) for path in sys.argv[1:]], told=told)\n"
+    )
+    names = [str(path) for path in paths]
+    ended = subprocess.run([sys.executable, "-c", code, *names], check=False)
+    assert ended.returncode == -9
+    assert sum(store.kept(path, Options()) is not None for path in paths) == 2
+    resumed = run_fleet(paths)
     assert figures(resumed) == figures(run_fleet(paths, opening=UNCACHED))
 
 
