@@ -7,11 +7,12 @@ known. Every figure from here carries "≈".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from nsys_tui.analysis.kernel_table import GroupBy, KernelTable, kernel_table
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.lanes import Lane
@@ -19,7 +20,10 @@ from nsys_tui.model.lanes import Lane
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Int64, Operations
+    from nsys_tui.model.report import Report
+    from nsys_tui.names import NameStyle
 
 CATEGORIES = (Category.COMPUTE, Category.COMM)
 
@@ -59,6 +63,35 @@ class Runs:
         codes = np.repeat(np.array(CATEGORIES, np.uint8), len(begin))
         kept = np.flatnonzero(ends > starts)
         return Lane.build(starts[kept], ends[kept], kept, codes)
+
+
+def sampled_kernels(
+    report: Report, sample: Operations, scope: Scope, style: NameStyle
+) -> tuple[Report, KernelTable]:
+    """Kernels by name as a sample lets expect them.
+
+    The sample is spread evenly over the kernel table, whose last row number says how many rows
+    each sampled one stands for; totals and counts are scaled by that.
+
+    Args:
+        report: the report; of its operations only the sample is there.
+        sample: operations as ``Report.sampled_operations`` gives them.
+        scope: what to look at.
+        style: how kernels are named.
+
+    Returns:
+        the report with nothing but the sampled kernels, and its table.
+    """
+    kernels = sample.take(np.flatnonzero(sample.kind == OpKind.KERNEL))
+    sampled = report.with_sample(kernels)
+    found = kernel_table(sampled, GroupBy.NAME, scope, style=style)
+    rows = int(kernels.rowid.max(initial=0)) / max(len(kernels), 1)
+    return sampled, replace(
+        found,
+        total=np.round(found.total * rows).astype(np.int64),
+        count=np.round(found.count * rows).astype(np.int64),
+        straddling=np.zeros(len(found), np.int64),
+    )
 
 
 def kernel_runs(sample: Operations, place: int) -> Runs:

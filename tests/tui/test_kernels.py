@@ -8,6 +8,8 @@ from demo_making import make
 from paths import REPORTS, needs_reports
 from tui.frames import FANCY, frame, rows, running, settled, text
 
+from nsys_tui.analysis.estimate import sampled_kernels
+from nsys_tui.analysis.window import Scope
 from nsys_tui.state import Selection, Window
 from nsys_tui.units import format_duration
 
@@ -74,6 +76,29 @@ async def test_wide_frame_shows_instances_and_facts_beside_each_other(demo: Path
     for header in ("med", "stddev", "GPU", "stream", "Durations of", "Instances", "grid 8,1,1"):
         assert header in body
     assert "called by" in body
+
+
+async def test_figures_of_a_sample_are_marked_and_replaced_in_place(demo: Path) -> None:
+    async with running(demo, terminal=FANCY) as pilot:
+        screen = await ready(pilot)
+        exact = rows(pilot)[2:15]
+        report = screen.report
+        sample = report.sampled_operations()
+        made = sampled_kernels(report, sample, Scope(), screen.state.display.names)
+        screen._show_estimate(made)
+        await settled(pilot)
+        lines = rows(pilot)
+        assert "≈ from a sample" in lines[2]
+        assert lines[3] == exact[1], "the header stands where it will stand"
+        assert all("≈" in line for line in lines[4:8])
+        assert not screen.table.check_action("export_view", ())
+        await pilot.press("down")
+        name = screen._labels[screen.table.row]
+        screen._show(screen.found)
+        await settled(pilot)
+        assert "≈" not in text(pilot)
+        assert screen.found.labels[screen.table.row] == name
+        assert rows(pilot)[3] == exact[1]
 
 
 async def test_sorting_keeps_the_cursor_on_its_row_and_turns_round(demo: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from nsys_tui.model.categories import OpKind
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.render.spark import sparkline
+from nsys_tui.ui.screens.kernels.panes import short_duration
 from nsys_tui.ui.times import moment_text
 from nsys_tui.ui.widgets.table.columns import (
     Drawn,
@@ -91,6 +93,35 @@ def group_columns(
             ink=inks.__getitem__,
         ),
     )
+
+
+def rounded_count(value: Any) -> str:
+    """A count of at most 6 cells, as estimates are: ``9,870``, ``123k``, ``5.03M``."""
+    count = value[0] if isinstance(value, tuple) else int(value)
+    if count < 10_000:
+        return f"{count:,}"
+    return f"{count / 1_000:.0f}k" if count < 1_000_000 else f"{count / 1_000_000:.2f}M"
+
+
+_ROUNDED: Final[dict[Unit, Callable[[Any], str]]] = {
+    Unit.NS: short_duration,
+    Unit.COUNT: rounded_count,
+}
+"""How estimates are written."""
+
+
+def sampled_columns(
+    table: KernelTable, report: Report, glyphs: Glyphs, wide: bool
+) -> tuple[TableColumn, ...]:
+    """The same columns for figures from a sample: at the same places, marked as estimates."""
+
+    def estimated(column: TableColumn) -> TableColumn:
+        if not isinstance(column, Numbers):
+            return column
+        write = _ROUNDED.get(column.unit, column.write)
+        return replace(column, write=lambda value: f"≈{write(value)}")
+
+    return tuple(estimated(column) for column in group_columns(table, report, glyphs, wide))
 
 
 def _calls(table: KernelTable) -> TableColumn:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from textual.containers import Horizontal
 
+from nsys_tui.analysis.estimate import sampled_kernels
 from nsys_tui.analysis.kernel_table import GroupBy, KernelTable, kernel_table
 from nsys_tui.analysis.timeline.events import find
 from nsys_tui.model.capabilities import Capability
@@ -17,19 +18,21 @@ from nsys_tui.state import cycled
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import bindings
 from nsys_tui.ui.scoping import report_scope, same_scope
-from nsys_tui.ui.screens.kernels.columns import group_columns
+from nsys_tui.ui.screens.kernels.columns import group_columns, sampled_columns
 from nsys_tui.ui.screens.kernels.detail import KernelDetail
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import GROUP, INSTANCES, TABLE, WHOLE
 from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from textual import events
 
     from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
     from nsys_tui.state import Selection, ViewState
+    from nsys_tui.ui.widgets.table.columns import TableColumn
     from nsys_tui.ui.widgets.table.grid import Grid
 
 ACTIONS = (*TABLE, GROUP, INSTANCES, WHOLE)
@@ -78,6 +81,8 @@ class KernelsScreen(KernelDetail):
         super().__init__()
         self.by = GroupBy.NAME
         self._pending: KernelsView | None = None
+        self._labels: tuple[str, ...] = ()
+        """What the rows of the table are called."""
         self._wide = False
 
     def body(self) -> Iterable[Any]:
@@ -94,15 +99,18 @@ class KernelsScreen(KernelDetail):
 
     def show_report(self) -> None:
         """A new report: nothing is known yet."""
-        self._pending = None
+        self._pending, self._labels = None, ()
+        self.table.estimated = False
         self.forget()
         self.table.empty = "reading GPU work ..."
         self.table.show_rows((), 0)
         self._clear_detail()
 
     def part_loaded(self, part: str) -> None:
-        """The table needs the operations alone."""
-        if part == "operations":
+        """The table needs the operations alone; a sample of them gives first figures."""
+        if part == "sample":
+            self._estimate()
+        elif part == "operations":
             self._compute()
 
     def load_finished(self) -> None:
@@ -113,6 +121,7 @@ class KernelsScreen(KernelDetail):
     def state_changed(self, old: ViewState, new: ViewState) -> None:
         """Window, scope and names change the rows; a selection moves the cursor."""
         if self.found is None:
+            self._estimate()
             return
         if not same_scope(old, new) or old.display.names != new.display.names:
             self._compute()
@@ -134,6 +143,25 @@ class KernelsScreen(KernelDetail):
             self._look(self.table.row)
 
     # The table --------------------------------------------------------------------------------
+
+    def _estimate(self) -> None:
+        """What a sample lets expect, until the operations are read."""
+        report, sample, state = self.report, self.session.sample, self.state
+        if report is None or sample is None or self.session.exact:
+            return
+        scope = report_scope(report, state)
+        self.compute(
+            "table",
+            lambda: sampled_kernels(report, sample, scope, state.display.names),
+            self._show_estimate,
+        )
+
+    def _show_estimate(self, made: tuple[Report, KernelTable]) -> None:
+        sampled, found = made
+        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        self._arrange(found, sampled_columns(found, sampled, glyphs, self._wide))
+        self.table.note, self.table.estimated = "group: name  ≈ from a sample", True
+        self.table.redraw_heading()
 
     def _compute(self) -> None:
         report, state, by = self.report, self.state, self.by
@@ -174,14 +202,21 @@ class KernelsScreen(KernelDetail):
         report = self.report
         if report is None:
             return
-        place = self.table.row
-        here = self.found.labels[place] if self.found and place is not None else None
         self.found = found
         glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
-        columns = group_columns(found, report, glyphs, self._wide)
         self.table.busy = ""
         self.table.note = f"group: {found.by}"
         self.table.empty = self._why_empty()
+        self._arrange(found, group_columns(found, report, glyphs, self._wide))
+        self.table.estimated = False
+        if not len(found):
+            self._clear_detail()
+
+    def _arrange(self, found: KernelTable, columns: Sequence[TableColumn]) -> None:
+        """Puts the columns into the table, by and by sorted as before."""
+        place, on_top = self.table.row, self.table.estimated and self.table.cursor == 0
+        here = None if place is None or on_top else self._labels[place]
+        self._labels = found.labels
         arrangement = self.table.arrangement
         headers = {str(by) for by in GroupBy}
         if arrangement.sort in headers:
@@ -191,8 +226,6 @@ class KernelsScreen(KernelDetail):
         self.table.arrangement = replace(arrangement, pattern=self.state.filter.pattern)
         row = found.labels.index(here) if here in found.labels else None
         self.table.show_rows(columns, len(found), row=row)
-        if not len(found):
-            self._clear_detail()
 
     def _why_empty(self) -> str:
         report = self.report

@@ -98,6 +98,8 @@ class Grid(ScrollView, Framed, can_focus=True):
         self.title = title
         self.note = ""
         self.empty = empty
+        self.estimated = False
+        """Whether the figures come from a sample."""
         self.columns: Sequence[TableColumn] = ()
         self.cursor = 0
         """Position of the cursor among the rows shown."""
@@ -261,9 +263,9 @@ class Grid(ScrollView, Framed, can_focus=True):
         save(self.app, Saving(f"Write {what}", name, {**table_writers(table, rows), **own}))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What is empty cannot be written."""
+        """What is empty or an estimate is not written."""
         if action == "export_view":
-            return self.shown > 0
+            return self.shown > 0 and not self.estimated
         return super().check_action(action, parameters)
 
     def on_click(self, event: events.Click) -> None:
