@@ -210,3 +210,16 @@ async def test_ranges_keep_a_colour_of_their_own_if_it_can_be_read(tmp_path: Pat
         assert "#00ff00" not in (grounds["dim"].lower(), grounds["unreadable"].lower())
         assert grounds["dim"] != "#101010"
         assert grounds["unreadable"] != "#101010"
+
+
+async def test_a_terminal_that_was_too_small_for_a_while_changes_nothing(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        await pilot.press("2", "f", ".")
+        await settled(pilot)
+        before = text(pilot)
+        await pilot.resize_terminal(70, 20)
+        await settled(pilot)
+        assert "needs 80x24" in text(pilot)
+        await pilot.resize_terminal(160, 45)
+        await settled(pilot)
+        assert text(pilot) == before

@@ -87,6 +87,8 @@ class ReportScreen(Screen[None], inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__()
+        self._unfocused: Widget | None = None
+        """What had the focus when the terminal became too small."""
         self._seen_session: Session | None = None
         self._seen_report: Report | None = None
         self._seen_parts: set[str] = set()
@@ -202,6 +204,9 @@ class ReportScreen(Screen[None], inherit_bindings=False):
                 f" or run: nsys-tui overview {visible(self.session.name)}"
             )
             self.query_one("#notice", Static).update(Content(text))
+            self._unfocused = self.focused or self._unfocused
+        elif self.focused is None and self._unfocused is not None:
+            self.call_after_refresh(self.set_focus, self._unfocused)
         self.refresh_keys()
 
     def sync(self) -> None:

@@ -103,10 +103,10 @@ class Framing(Placed):
 
     def redraw(self, *, fresh: bool = False) -> None:
         """Hands the present state to the canvas and the lines around it."""
-        if not self.is_attached or self.report is None:
-            return
         if fresh:
             self._serial += 1
+        if not self.is_attached or self.report is None or self.has_class("-too-small"):
+            return
         canvas = self.canvas
         self._scroll(canvas.lanes_shown)
         scene = self._scene()

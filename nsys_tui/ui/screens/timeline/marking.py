@@ -124,7 +124,7 @@ class Marking(Areas, Stepping):
         for mark in marks:
             apart = "" if before is None else f"+{format_duration(mark.time - before, 3)}"
             before = mark.time
-            text = f"{self.moment(mark.time):<14} {apart:<10} {mark.label}"
+            text = f"{self._exactly(mark.time):<11} {apart:<8} {mark.label}"
             lines.append([(f" {mark.letter} ", LETTER), (text, 0), (f"  {mark.note}", MUTED)])
         return lines
 
