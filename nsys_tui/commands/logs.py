@@ -275,7 +275,7 @@ def _print_tables(
         name = (arguments.section or ["per-op"])[0]
         sys.stdout.writelines(chunks(make_table(name, result, hangs, bounds, top), "csv"))
         return
-    names = arguments.section or [name for name in SUMMARY if _has_rows(name, result)]
+    names = arguments.section or [name for name in SUMMARY if _is_shown(name, result, hangs)]
     tables = [make_table(name, result, hangs, bounds, top) for name in names]
     sys.stdout.write(sections_text(tables, fmt))
 
@@ -291,17 +291,11 @@ def _print_joined(arguments: argparse.Namespace, result: LogResult) -> None:
     collectives.print_collectives(found, arguments.format, arguments.section, arguments.top)
 
 
-def _has_rows(name: str, result: LogResult) -> bool:
-    """Whether a section of the summary has anything to say about these logs."""
-    if name == "tuning":
-        return bool(result.tuning)
-    if name == "topology":
-        return bool(result.topology.groups or result.topology.network)
-    if name == "steps":
-        return bool(result.step_lines or result.run_totals)
-    if name == "warnings":
-        return bool(result.warnings)
-    return name == "files" or bool(len(result.calls))
+def _is_shown(name: str, result: LogResult, hangs: HangReport) -> bool:
+    from nsys_tui.logs.tables import has_rows
+
+    # That all ranks agree is worth a line too.
+    return has_rows(name, result, hangs) or (name == "hangs" and bool(len(result.calls)))
 
 
 def _gate(fail_on: Sequence[str], result: LogResult, hangs: HangReport) -> bool:

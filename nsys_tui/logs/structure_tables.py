@@ -136,15 +136,24 @@ def topology_table(result: LogResult) -> Table:
             "Group": text([one.group if one.group >= 0 else "-" for one in rows]),
             "Ranks": known([result.groups[o.group].nranks if o.group >= 0 else -1 for o in rows]),
             "Nodes": known(nodes),
-            "Channels": text(
-                [", ".join(f"{n} {kind}" for kind, n in one.channels) or "-" for one in rows]
-            ),
             "Rings": count([len(one.rings) for one in rows]),
             "Tree nodes": count([len(one.trees) for one in rows]),
             "NVLS heads": count([one.nvls_heads for one in rows]),
             "Transports": text(
                 [", ".join(f"{n} {k}" for k, n in one.transports().items()) or "-" for one in rows]
             ),
+            "Channels": text([_channels(one.channels) for one in rows]),
         },
         notes,
     )
+
+
+def _channels(counts: tuple[tuple[str, int], ...]) -> str:
+    """``2 coll, 2 p2p (1 per peer)``; kinds without a channel are left out."""
+    per_peer = dict(counts).get("p2p_per_peer")
+    shown = [
+        f"{n} {kind}" + (f" ({per_peer} per peer)" if kind == "p2p" and per_peer else "")
+        for kind, n in counts
+        if n and kind != "p2p_per_peer"
+    ]
+    return ", ".join(shown) or "-"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.logs import api_tables, hang_tables, size_tables, structure_tables
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 def files_table(result: LogResult) -> Table:
     """Files and what their lines were."""
     files = result.files
+    folder, names = _short([file.path for file in files])
     return make(
         "files",
         "Logs",
         {
-            "File": text([file.path for file in files]),
+            "File": text(names),
             "Lines": count([file.lines for file in files]),
             "NCCL lines": count([file.header_lines for file in files]),
             "Collectives": count([file.collective_lines for file in files]),
@@ -32,8 +34,20 @@ def files_table(result: LogResult) -> Table:
             "Cut": count([file.cut_lines for file in files]),
             "NCCL version": text([", ".join(file.versions) or "-" for file in files]),
         },
-        [f"skipped {path}: {why}" for path, why in result.skipped] + _window_notes(result),
+        [
+            *([f"in {folder}"] if folder else []),
+            *(f"skipped {path}: {why}" for path, why in result.skipped),
+            *_window_notes(result),
+        ],
     )
+
+
+def _short(paths: Sequence[str]) -> tuple[str, list[str]]:
+    """The folder that all files are in, empty for none, and their names in it."""
+    folders = {str(Path(path).parent) for path in paths}
+    if len(folders) != 1 or folders == {"."}:
+        return "", list(paths)
+    return folders.pop(), [Path(path).name for path in paths]
 
 
 def _window_notes(result: LogResult) -> list[str]:
@@ -159,6 +173,31 @@ SECTIONS: Final[dict[str, Callable[[LogResult, HangReport, Sequence[int], int | 
     "api-calls": lambda r, _h, _b, t: api_tables.api_calls_table(r, t),
 }
 """All tables by name, in reading order."""
+
+
+def has_rows(name: str, result: LogResult, hangs: HangReport) -> bool:
+    """Whether the logs have anything for a table; cheap, since no table is made."""
+    groups = result.topology.groups
+    found = {
+        "files": True,
+        "steps": result.step_lines or result.run_totals,
+        "tuning": result.tuning,
+        "topology": groups or result.topology.network,
+        "rings": any(one.rings for one in groups),
+        "trees": any(one.trees for one in groups),
+        "edges": any(one.edges for one in groups),
+        "communicators": result.communicators,
+        "hangs": hangs.mismatches or hangs.drifts,
+        "progress": hangs.progress,
+        "kernels": result.kernels,
+        "mpi": result.mpi.calls,
+        "environment": result.environment,
+        "warnings": result.warnings,
+        "api": len(result.api),
+        "api-calls": len(result.api),
+    }
+    return bool(found.get(name, len(result.calls)))
+
 
 SUMMARY: Final = (
     "files",

@@ -159,3 +159,20 @@ async def test_logs_join_every_open_report_of_the_run(tmp_path: Path) -> None:
         assert app.session.path == paths[1]
         assert app.state.selection is not None
         assert app.state.selection.span.start == 1_000_000 - 600
+
+
+async def test_logs_of_another_run_leave_the_report_its_own_sizes(
+    demo: Demo, tmp_path: Path
+) -> None:
+    (tmp_path / "other.log").write_text(info(body(), pid=1) + "\n")
+    async with running(demo.path) as pilot:
+        await press(pilot, "f8")
+        screen(pilot).open([tmp_path / "other.log"])
+        await settled(pilot)
+        joined = screen(pilot).joined
+        assert joined is not None
+        assert joined.found.sized_by == "NVTX payloads"
+        assert any("the logs fit no open report" in note for note in joined.found.notes)
+        shown = text(pilot)
+        assert "other.log" in shown
+        assert "the lines carry no time" in shown

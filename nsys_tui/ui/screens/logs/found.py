@@ -10,9 +10,10 @@ from nsys_tui.analysis.nccl.ranks import Traced
 from nsys_tui.analysis.nccl.tables import TABLES
 from nsys_tui.fleet.mapping import told_rank
 from nsys_tui.logs import read_logs
+from nsys_tui.logs.advice import advise
 from nsys_tui.logs.hangs import find_hangs
 from nsys_tui.logs.joining import join_calls
-from nsys_tui.logs.tables import SECTIONS, make_table
+from nsys_tui.logs.tables import SECTIONS, has_rows, make_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,6 +92,9 @@ def find_collectives(
         Traced(place.report, named_rank=told_rank(place.report, place.path)) for place in places
     ]
     found = collectives(traced, join_calls(opened.result) if opened else None)
+    if opened and not len(found):
+        said += ["the logs fit no open report, so sizes are the report's own", *found.notes]
+        found = collectives(traced)
     return Joined(replace(found, notes=(*said, *found.notes)), places)
 
 
@@ -118,6 +122,18 @@ def section_table(name: str, opened: Opened | None, joined: Joined | None) -> Ta
     """The table of a section; None where nothing has it."""
     if name in JOINED and joined is not None:
         return TABLES[JOINED[name]](joined.found, None)
-    if opened is not None and name in SECTIONS:
-        return make_table(name, opened.result, opened.hangs)
-    return None
+    if opened is None or name not in SECTIONS:
+        return None
+    table = make_table(name, opened.result, opened.hangs)
+    if name != "files":
+        return table
+    unjoined = joined.found.notes if joined is not None and not len(joined.found) else ()
+    said = [*(one.text for one in advise(opened.result)), *unjoined]
+    return replace(table, notes=(*table.notes, *said))
+
+
+def is_empty(name: str, opened: Opened | None) -> bool:
+    """Whether a section has nothing to show."""
+    if opened is None or name in JOINED:
+        return False
+    return not has_rows(name, opened.result, opened.hangs)

@@ -23,6 +23,7 @@ from nsys_tui.ui.screens.logs.found import (
     JOINED,
     Place,
     find_collectives,
+    is_empty,
     open_logs,
     section_table,
     sections,
@@ -163,7 +164,9 @@ class LogsScreen(ReportScreen):
         pane = self.query_one("#sections", LinePane)
         if self.section in names:
             pane.cursor = names.index(self.section)
-        pane.show([[(f" {name}", 0)] for name in names], names)
+        inks = [MUTED if is_empty(name, self.opened) else 0 for name in names]
+        lines = [[(f" {name}", ink)] for name, ink in zip(names, inks, strict=True)]
+        pane.show(lines, names)
         if not names:
             self.section = ""
             self.table.title, self.table.empty = "Logs", NOTHING[0].partition(";")[0]
