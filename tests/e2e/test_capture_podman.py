@@ -33,7 +33,8 @@ class Podman:
         real = shutil.which("podman") or "podman"
         self.command = [
             real, "--root", f"{folder}/st", "--runroot", f"{folder}/rr", "--storage-driver", "vfs",
-            "--cgroup-manager", "cgroupfs", "--events-backend", "none", "--runtime", "runc",
+            "--cgroup-manager", "cgroupfs", "--events-backend", "none",
+            "--runtime", "runc" if shutil.which("runc") else "crun",
         ]  # fmt: skip
 
     def run(self, *args: str) -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,7 @@ import pytest
 from capture_support import Place, Recorder, make_place, stand_in
 from e2e.capture_lab import Lab, Proxy, make_key, make_lab
 
-from nsys_tui.capture.capture import preflight
+from nsys_tui.capture.capture import Capture, preflight
 from nsys_tui.capture.events import Reconnecting
 from nsys_tui.capture.failures import (
     AuthenticationError,
@@ -217,6 +217,43 @@ async def test_a_cut_in_any_state_is_mended(
     assert [call[0] for call in place.seen()] == ["profile", "export"]
 
 
+async def test_a_server_that_goes_down_before_the_start_ends_it_and_nothing_was_started(
+    lab: Lab, tmp_path: Path
+) -> None:
+    def cut(event: object) -> None:
+        if getattr(event, "state", None) is State.CHECKING:
+            lab.box.stop()
+
+    place = at(lab, tmp_path)
+    capture = Capture.create(place.plan("true"), place.config, on_event=cut, store=place.store)
+    try:
+        with pytest.raises(UnreachableError):
+            await asyncio.wait_for(capture.run(), 60)
+    finally:
+        lab.box.start()
+    assert place.store.load(capture.record.id).state is State.FAILED
+    assert not place.dump.exists()
+
+
+@pytest.mark.parametrize("state", [State.SUBMITTING, State.VERIFYING])
+async def test_a_cut_at_the_start_and_at_the_end_is_mended(
+    lab: Lab, tmp_path: Path, state: State
+) -> None:
+    """Whether the start had arrived or not: the program runs once."""
+
+    def cut(event: object) -> None:
+        if getattr(event, "state", None) is state:
+            asyncio.get_running_loop().call_later(0.05, lab.box.cut_connections)
+
+    place = at(lab, tmp_path, export="auto")
+    plan = place.plan("sh", "-c", "echo x >> count; sleep 0.5")
+    capture = Capture.create(plan, place.config, on_event=cut, store=place.store)
+    record = await asyncio.wait_for(capture.run(), 60)
+    assert record.state is State.DONE
+    assert (place.cwd / "count").read_text() == "x\n"
+    assert same(record.reports[0].path, record.reports[0].local)
+
+
 @pytest.fixture
 def proxied(lab: Lab, tmp_path: Path) -> Iterator[tuple[Place, Proxy]]:
     """The box behind a proxy that can freeze and cut."""
@@ -340,10 +377,13 @@ async def test_secrets_are_in_no_argv_on_either_side(
     record = await running
     assert seen == b""
     assert "MY_TOKEN=s3cr3t-over-ssh" in place.seen()[0]
-    assert b"s3cr3t" not in (place.store.path(record.id) / "record.json").read_bytes()
     assert not (Path(record.job_dir) / "env").exists()
+    kept = [*place.store.folder.rglob("*"), *place.jobs.rglob("*"), *tmp_path.glob("*.log")]
+    holding = [path for path in kept if path.is_file() and b"s3cr3t" in path.read_bytes()]
+    assert holding == []
 
 
+KILLED_PROGRAM = "echo one; sleep 0.3; echo two; exit 3"
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
@@ -352,16 +392,44 @@ from capture_support import make_place
 from nsys_tui.capture.record import State
 place = make_place(Path(sys.argv[3]), ssh=["ssh", "-F", sys.argv[4]], host="gpu-box", export="auto")
 place = place.fake(SECONDS="0.6", SIZE="30000000")
-state = State(sys.argv[5])
+stopping = sys.argv[5] == "stopping"
+state = State.RUNNING if stopping else State(sys.argv[5])
 def on_event(event):
+    if stopping:
+        if "stopping" in getattr(event, "detail", ""):
+            asyncio.get_running_loop().call_later(0.3, os.kill, os.getpid(), signal.SIGKILL)
+        elif "Collecting" in str(getattr(event, "updates", "")):
+            asyncio.ensure_future(capture.stop(keep=True))
+        return
     if getattr(event, "state", None) is state or (
         state is State.FETCHING and getattr(event, "done", 0) > 0
     ):
         os.kill(os.getpid(), signal.SIGKILL)
-capture = place.capture("sh", "-c", "echo one; sleep 0.3; echo two; exit 3", recorder=on_event)
+capture = place.capture("sh", "-c", sys.argv[6], recorder=on_event)
 Path(sys.argv[3], "id").write_text(capture.record.id)
 asyncio.run(capture.run())
 """
+
+
+async def test_kill_9_of_the_app_while_it_stops_the_job_still_keeps_the_report(
+    lab: Lab, tmp_path: Path
+) -> None:
+    assert killed(lab, tmp_path, "stopping", "sleep 30") == -signal.SIGKILL
+    place = at(lab, tmp_path, export="auto").fake(SECONDS="0.6", SIZE="30000000")
+    attached = place.attach((tmp_path / "id").read_text())
+    record = await asyncio.wait_for(attached.run(), 60)
+    assert (record.state, record.kept) == (State.CANCELLED, "kept")
+    assert same(record.reports[0].path, record.reports[0].local)
+
+
+def killed(lab: Lab, folder: Path, state: str, program: str = KILLED_PROGRAM) -> int:
+    """Runs a capture in another process that kills itself in a state."""
+    root = Path(__file__).resolve().parent.parent
+    command = [sys.executable, "-c", KILLED, str(root), str(root.parent)]
+    return subprocess.run(
+        [*command, str(folder), str(lab.config), state, program], check=False, timeout=60,
+        stderr=subprocess.DEVNULL,
+    ).returncode  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -372,13 +440,7 @@ asyncio.run(capture.run())
 async def test_kill_9_of_the_app_in_every_state_loses_nothing(
     lab: Lab, tmp_path: Path, state: str
 ) -> None:
-    root = Path(__file__).resolve().parent.parent
-    command = [sys.executable, "-c", KILLED, str(root), str(root.parent)]
-    app = subprocess.run(
-        [*command, str(tmp_path), str(lab.config), state], check=False, timeout=60,
-        stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    assert app.returncode == -signal.SIGKILL
+    assert killed(lab, tmp_path, state) == -signal.SIGKILL
     place = at(lab, tmp_path, export="auto").fake(SECONDS="0.6", SIZE="30000000")
     capture = (tmp_path / "id").read_text()
     heard = Recorder()

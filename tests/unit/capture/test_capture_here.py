@@ -7,6 +7,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -106,6 +107,22 @@ async def test_nasty_words_arrive_byte_for_byte(place: Place, tmp_path: Path) ->
     assert str(nasty_cwd) in call
     assert f"ODD={ODD}" in call
     assert record.reports[0].path == f"{nasty_cwd}/re port $(x)'s.nsys-rep"
+    assert not list(tmp_path.rglob("pwned"))
+
+
+async def test_odd_characters_in_every_folder_and_name(place: Place, tmp_path: Path) -> None:
+    odd = tmp_path / 'it\'s $(touch pwned) "x" * -é'
+    odd.mkdir()
+    (odd / "nsys").write_text(Path(place.target.settings.nsys).read_text())
+    (odd / "nsys").chmod(0o755)
+    place = place.setting(
+        jobs_dir=f"{odd}/jobs", nsys=f"{odd}/nsys",
+        preamble=f"cd {shlex.quote(str(odd))} && : 'it''s'",
+    )  # fmt: skip
+    options = {"nvtx-capture": "a 'b' $(x)@*", "capture-range": "nvtx", "trace": ("nvtx", "cuda")}
+    record = await place.capture("true", options=options).run()
+    assert Path(record.reports[0].local).is_file()
+    assert f"--nvtx-capture={options['nvtx-capture']}" in place.seen()[0]
     assert not list(tmp_path.rglob("pwned"))
 
 
