@@ -344,3 +344,27 @@ async def test_a_single_kernel_leaves_no_gap_to_list(tmp_path: Path) -> None:
 )
 def test_thresholds_step_by_one_two_five(now: int, up: bool, wanted: int) -> None:
     assert step_of(now, up=up) == wanted
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)])
+async def test_operations_are_named_in_the_style_chosen(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10, "train")
+    for name, call in (("gemm", 0), ("add", 150 * US)):
+        times = {"call": (call, call + 10 * US), "gpu": (call + 20 * US, call + 100 * US)}
+        synth.launch(f"void f::{name}<8>(float*)", **times, short=name)
+    async with running(synth.write(), size) as pilot:
+        await press(pilot, "5")
+        shown = lines_with(pilot, r"\|>!H")
+        for _ in range(2):
+            await press(pilot, "D")
+            shown += lines_with(pilot, r"\|>!H")
+        for line, name in zip(shown, (" add ", " f::add ", " void f::ad"), strict=True):
+            assert name in line
+        await press(pilot, "g", "g", "g", "g")
+        assert lines_with(pilot, r"void f::gemm<8>\(float\*\) -> ")
+        await press(pilot, "space")
+        assert lines_with(pilot, r"Idle gaps 1 shown / 1")
+        await press(pilot, "D")
+        assert lines_with(pilot, "gemm -> add"), "the group went with its name"

@@ -11,11 +11,11 @@ from nsys_tui.analysis.grouping import group_stats, regroup
 from nsys_tui.analysis.rules.severity import Severity, severity
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.gaps import Edge
-from nsys_tui.names import api_name, normalise_nvtx
+from nsys_tui.names import NameStyle, api_name, kernel_name, normalise_nvtx
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.stalls.gaps import Stalls
-    from nsys_tui.model.events import Int32, Int64
+    from nsys_tui.model.events import Int64, Operations
     from nsys_tui.model.report import Report
 
 LAUNCH_BOUND: Final = "launch-bound run"
@@ -165,7 +165,9 @@ def _run_row(report: Report, result: Stalls, number: int, base_ns: int) -> Stall
     )
 
 
-def stall_groups(report: Report, result: Stalls, by: str = "cause") -> list[StallGroup]:
+def stall_groups(
+    report: Report, result: Stalls, by: str = "cause", style: str = NameStyle.SHORT
+) -> list[StallGroup]:
     """Idle time by cause, range, pair of operations, thread or device; largest first.
 
     Head and tail have groups of their own, and so have the gaps below the threshold, so that the
@@ -175,8 +177,9 @@ def stall_groups(report: Report, result: Stalls, by: str = "cause") -> list[Stal
         report: the report.
         result: what ``stalls`` found in it.
         by: one of ``GROUPINGS``.
+        style: how operations are named: short, normalised or full.
     """
-    keys, codes = _gap_keys(report, result, by)
+    keys, codes = _gap_keys(report, result, by, style)
     stats = group_stats(codes, result.gaps.idle, len(keys))
     columns = zip(keys, stats.counts, stats.totals, stats.max, strict=True)
     groups = {key: [int(n), int(sum_), int(most)] for key, n, sum_, most in columns if n}
@@ -193,13 +196,15 @@ def stall_groups(report: Report, result: Stalls, by: str = "cause") -> list[Stal
     return listed
 
 
-def group_codes(report: Report, result: Stalls, by: str) -> tuple[list[str], Int64]:
+def group_codes(
+    report: Report, result: Stalls, by: str, style: str = NameStyle.SHORT
+) -> tuple[list[str], Int64]:
     """Which group of ``stall_groups`` each gap and, after them, each run belongs to.
 
     Returns:
         the keys, and int64 [gaps + runs] places in them.
     """
-    keys, codes = _gap_keys(report, result, by)
+    keys, codes = _gap_keys(report, result, by, style)
     known = {key: place for place, key in enumerate(keys)}
     of_runs = [
         known.setdefault(_run_key(report, row, by), len(known)) for row in _run_rows(report, result)
@@ -225,7 +230,19 @@ def _thread_key(report: Report, thread: int) -> str:
     return report.thread_name(thread) if thread >= 0 else "[no API call]"
 
 
-def _gap_keys(report: Report, result: Stalls, by: str) -> tuple[list[str], Int64]:
+def operation_names(ops: Operations, style: str) -> list[str]:
+    """What each name code of the operations is called."""
+    return [kernel_name(name.short, name.demangled, style) for name in ops.names]
+
+
+def name_codes(ops: Operations, rows: Int64) -> Int64:
+    """Name code of some operations, -1 where there is none."""
+    if not len(ops):
+        return np.full(len(rows), -1, np.int64)
+    return np.where(rows >= 0, ops.name[rows], -1).astype(np.int64)
+
+
+def _gap_keys(report: Report, result: Stalls, by: str, style: str) -> tuple[list[str], Int64]:
     """The distinct group names, and the code of each gap."""
     gaps, ops, api = result.gaps, report.operations, report.api
     if by == "cause":
@@ -241,10 +258,10 @@ def _gap_keys(report: Report, result: Stalls, by: str) -> tuple[list[str], Int64
         threads = api.thread[gaps.call] if len(api) else gaps.call
         codes = np.where(gaps.call >= 0, threads, len(known)).astype(np.int64)
     else:
-        pairs = np.stack((_name_code(ops.name, gaps.previous), _name_code(ops.name, gaps.next)))
+        pairs = np.stack((name_codes(ops, gaps.previous), name_codes(ops, gaps.next)))
         used, codes = np.unique(pairs, axis=1, return_inverse=True)
-        shorts = [name.short for name in ops.names] + ["-"]
-        texts = [f"{shorts[before]} -> {shorts[after]}" for before, after in used.T.tolist()]
+        names = [*operation_names(ops, style), "-"]
+        texts = [f"{names[before]} -> {names[after]}" for before, after in used.T.tolist()]
         codes = codes.reshape(-1).astype(np.int64)
     if by != "device":
         texts = [*texts, HEAD, TAIL]
@@ -252,10 +269,3 @@ def _gap_keys(report: Report, result: Stalls, by: str) -> tuple[list[str], Int64
         codes = np.where(gaps.edge == Edge.TAIL, len(texts) - 1, codes)
     merged, distinct = regroup(codes, texts)
     return distinct, merged.astype(np.int64)
-
-
-def _name_code(
-    names: Int32,
-    rows: Int64,
-) -> Int64:
-    return np.where(rows >= 0, names[rows], -1).astype(np.int64)

@@ -13,7 +13,8 @@ import numpy as np
 from nsys_tui.analysis.grouping import encode_rows, regroup
 from nsys_tui.analysis.rules.severity import HIGH_SHARE, MEDIUM_SHARE
 from nsys_tui.analysis.stalls.gaps import Edge
-from nsys_tui.analysis.stalls.rows import stall_row
+from nsys_tui.analysis.stalls.rows import name_codes, operation_names, stall_row
+from nsys_tui.names import NameStyle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,14 +86,15 @@ class StallTable:
         )
 
 
-def stall_table(report: Report, result: Stalls) -> StallTable:
+def stall_table(report: Report, result: Stalls, style: str = NameStyle.SHORT) -> StallTable:
     """Gaps and runs as columns.
 
     Args:
         report: the report.
         result: what ``stalls`` found in it.
+        style: how operations are named: short, normalised or full.
     """
-    gaps, runs, ops = result.gaps, result.runs, report.operations
+    gaps, runs = result.gaps, result.runs
     single = np.ones(len(gaps), np.int64)
 
     def joined(of_gaps: NDArray[np.integer], of_runs: list[int]) -> Int64:
@@ -105,7 +107,6 @@ def stall_table(report: Report, result: Stalls) -> StallTable:
     start = joined(gaps.start, [run.start for run in runs])
     idle = joined(gaps.idle, list(result.run_idle))
     place = joined(gaps.place, [run.place for run in runs])
-    following = np.where(gaps.next >= 0, ops.name[gaps.next], -1) if len(ops) else gaps.next
     caller = np.where(gaps.call >= 0, report.api.thread[gaps.call], -1) if len(report.api) else None
     table = StallTable(
         result=result,
@@ -116,7 +117,7 @@ def stall_table(report: Report, result: Stalls) -> StallTable:
         gaps=joined(single, [run.gap_count for run in runs]),
         severity=np.where(edge == Edge.INNER, _severity(report, result, idle), 0),
         cause=coded([gaps.edge, gaps.cause, gaps.what], lambda row: row.label),
-        next=coded([following], lambda row: row.next),
+        next=_operations(report, joined(gaps.next, [run.first_row for run in runs]), style),
         range=coded([gaps.range], lambda row: row.range),
         thread=coded(
             [gaps.call if caller is None else caller],
@@ -124,6 +125,13 @@ def stall_table(report: Report, result: Stalls) -> StallTable:
         ),
     )
     return table.take(np.lexsort((place, start, -idle, edge != Edge.INNER)))
+
+
+def _operations(report: Report, rows: Int64, style: str) -> Coded:
+    """Names of some operations, empty for row -1."""
+    names = [*operation_names(report.operations, style), ""]
+    merged, texts = regroup(name_codes(report.operations, rows), names)
+    return Coded(merged.astype(np.int64), tuple(texts))
 
 
 def _severity(report: Report, result: Stalls, idle: Int64) -> Int64:

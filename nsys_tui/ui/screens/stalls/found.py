@@ -12,6 +12,7 @@ from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS
 from nsys_tui.analysis.stalls.rows import group_codes, stall_groups
 from nsys_tui.analysis.stalls.table import StallTable, stall_table
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.names import NameStyle
 from nsys_tui.ui.screens.stalls.panes import Sums, sums_of
 
 if TYPE_CHECKING:
@@ -93,7 +94,9 @@ def exposed_communication(report: Report, scope: Scope) -> int:
     return sum(split.exposed_comm_ns for split in device_splits(report, scope))
 
 
-def gather(report: Report, result: Stalls, wish: Wish, exposed_ns: int) -> Found:
+def gather(
+    report: Report, result: Stalls, wish: Wish, exposed_ns: int, names: str = NameStyle.SHORT
+) -> Found:
     """Rows, groups and sums of some stalls.
 
     Args:
@@ -101,11 +104,12 @@ def gather(report: Report, result: Stalls, wish: Wish, exposed_ns: int) -> Found
         result: its stalls from the threshold of the wish on.
         wish: how to group them, or whose gaps to list.
         exposed_ns: ``exposed_communication`` in the same scope.
+        names: how operations are named.
     """
-    rows, groups, members = stall_table(report, result), [], np.empty(0, np.int64)
+    rows, groups, members = stall_table(report, result, names), [], np.empty(0, np.int64)
     if wish.by:
-        groups = stall_groups(report, result, wish.by)
-        keys, codes = group_codes(report, result, wish.by)
+        groups = stall_groups(report, result, wish.by, names)
+        keys, codes = group_codes(report, result, wish.by, names)
         known = {group.key: place for place, group in enumerate(groups)}
         places = np.array([*(known.get(key, -1) for key in keys), -1], np.int64)
         members = places[codes[rows.numbers]]

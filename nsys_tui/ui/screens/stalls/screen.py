@@ -137,8 +137,12 @@ class StallsScreen(ReportScreen):
         self._find()
 
     def state_changed(self, old: ViewState, new: ViewState) -> None:
-        """Window and scope change the rows, the time format their text."""
-        if not same_scope(old, new):
+        """Window, scope and names change the rows, the time format their text."""
+        renamed = old.display.names != new.display.names
+        if renamed and self.wish.by == "pair":
+            # The group is known by names that are no longer written so.
+            self.wish = replace(self.wish, inside="")
+        if renamed or not same_scope(old, new):
             self._find()
         elif old.display.time != new.display.time and self.found is not None:
             self._fill(self.found)
@@ -164,13 +168,16 @@ class StallsScreen(ReportScreen):
         self.table.busy = "finding gaps" if self.found is not None else ""
         self.table.empty = "finding gaps ..."
         self.table.redraw_heading()
-        self._finding.ask_telling(partial(self._work, report, scope, self.wish))
+        names = self.state.display.names
+        self._finding.ask_telling(partial(self._work, report, scope, self.wish, names))
 
-    def _work(self, report: Report, scope: Scope, wish: Wish, progress: Progress) -> Found:
+    def _work(
+        self, report: Report, scope: Scope, wish: Wish, names: str, progress: Progress
+    ) -> Found:
         if self._exposed is None or self._exposed[0] != scope:
             self._exposed = (scope, exposed_communication(report, scope))
         found = self._stalls(report, scope, wish.threshold, progress)
-        return gather(report, found, wish, self._exposed[1])
+        return gather(report, found, wish, self._exposed[1], names)
 
     def _stalls(self, report: Report, scope: Scope, threshold: int, progress: Progress) -> Stalls:
         """Gaps and causes; grouping them differently does not find them again."""
