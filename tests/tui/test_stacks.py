@@ -6,6 +6,7 @@ import pytest
 from synth import Synth
 from tui.frames import rows, running, settled, text
 
+from nsys_tui.state import Filter
 from nsys_tui.ui.screens.stacks.screen import StacksScreen
 from nsys_tui.ui.widgets.icicle import IciclePane
 
@@ -139,3 +140,42 @@ async def test_the_same_stacks_as_a_tree(report: Path) -> None:
         assert "70.0%" in line
         await press(pilot, "up", "i")
         assert path(pilot) == ("step",)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)])
+async def test_similar_ranges_merge_and_the_place_is_kept(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(1)
+    for step in range(120):
+        begin = step * 100
+        synth.nvtx(f"step {step}", begin, begin + 90).nvtx("fwd", begin, begin + 80)
+        synth.launch("gemm_8", (begin + 10, begin + 20), (begin + 30, begin + 60 + step))
+    async with running(synth.write(), size=size) as pilot:
+        await press(pilot, "6")
+        assert "m merges names that differ in numbers only" in text(pilot)
+        await press(pilot, "j", "j")
+        assert path(pilot) == ("step 119", "fwd")
+        await press(pilot, "m")
+        assert path(pilot) == ("step #", "fwd")
+        assert "similar merged" in rows(pilot)[2]
+        assert "in step #" in text(pilot)
+        await press(pilot, "v")
+        assert path(pilot) == ("step #", "fwd")
+        await press(pilot, "v")
+        assert path(pilot) == ("fwd",), "in the middle of the sandwich"
+        await press(pilot, "v", "j")
+        assert path(pilot) == ("step #", "fwd", "gemm_8")
+
+
+async def test_the_filter_decides_what_is_folded(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(1)
+    synth.kernel("first", 0, 100, device=0).kernel("second", 0, 300, device=1)
+    async with running(synth.write()) as pilot:
+        await press(pilot, "6")
+        app: Any = pilot.app
+        app.show("stacks", filter=Filter(devices=frozenset({1})))
+        await settled(pilot)
+        stacks = pane(pilot).stacks
+        assert stacks is not None
+        assert int(stacks.weight[0]) == 300

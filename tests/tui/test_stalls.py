@@ -354,7 +354,7 @@ async def test_operations_are_named_in_the_style_chosen(
     for name, call in (("gemm", 0), ("add", 150 * US)):
         times = {"call": (call, call + 10 * US), "gpu": (call + 20 * US, call + 100 * US)}
         synth.launch(f"void f::{name}<8>(float*)", **times, short=name)
-    async with running(synth.write(), size) as pilot:
+    async with running(synth.write(), size=size) as pilot:
         await press(pilot, "5")
         shown = lines_with(pilot, r"\|>!H")
         for _ in range(2):

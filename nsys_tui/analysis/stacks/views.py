@@ -1,4 +1,4 @@
-"""Other views of folded stacks: recursion collapsed, small frames elided, callers and callees.
+"""Other views of folded stacks: names merged, recursion collapsed, small frames elided, callers.
 
 Each view is a tree of its own; weights of the whole never change.
 """
@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.model.tree import ROOT, Trie, TrieBuilder, WeightedTree
+from nsys_tui.names import normalise_nvtx
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from nsys_tui.model.events import Int64
@@ -42,6 +45,21 @@ def _moved(tree: WeightedTree, builder: TrieBuilder, of_node: Int64) -> View:
     np.add.at(weight, of_node, tree.self_weight)
     np.add.at(count, of_node, tree.self_count)
     return View(WeightedTree(builder.trie(), weight, count, tree.unit), of_node)
+
+
+def merge_similar(tree: WeightedTree) -> View:
+    """Makes one of range frames whose names differ in numbers only: ``Train step #``.
+
+    Frames with weight of their own are operations and keep their names.
+    """
+    trie, builder = tree.trie, TrieBuilder()
+    labels = _labels(trie, builder)
+    alike = np.array([builder.label(normalise_nvtx(text)) for text in trie.labels], np.int64)
+    wanted = np.where(tree.self_count > 0, labels[trie.label], alike[trie.label])
+    of_node = np.zeros(len(trie), np.int64)
+    for level in trie.levels[1:]:
+        of_node[level] = builder.children(of_node[trie.parent[level]], wanted[level])
+    return _moved(tree, builder, of_node)
 
 
 def collapse_recursion(tree: WeightedTree) -> View:
@@ -94,6 +112,21 @@ def hide_small(tree: WeightedTree, share: float = 0.005) -> View:
 def _labels(trie: Trie, builder: TrieBuilder) -> Int64:
     """Code in ``builder`` of each label of a trie."""
     return np.array([builder.label(text) for text in trie.labels], np.int64)
+
+
+def located(trie: Trie, frames: Iterable[str]) -> int:
+    """Node of a path, or of as much of it as there is; names that differ in numbers fit too."""
+    node = ROOT
+    for frame in frames:
+        children = trie.children_of(node).tolist()
+        names = [trie.labels[code] for code in trie.label[children]]
+        if frame not in names:
+            names = [normalise_nvtx(name) for name in names]
+            frame = normalise_nvtx(frame)
+        if frame not in names:
+            break
+        node = children[names.index(frame)]
+    return node
 
 
 def outermost(trie: Trie, label: int) -> NDArray[np.intp]:

@@ -13,7 +13,9 @@ from nsys_tui.analysis.stacks.views import (
     collapse_recursion,
     first_seen,
     hide_small,
+    located,
     matched_weight,
+    merge_similar,
 )
 from nsys_tui.model.tree import WeightedTree, from_stacks
 
@@ -47,6 +49,40 @@ def test_recursion_collapses_to_one_frame(stacks: list[Stack]) -> None:
     view = collapse_recursion(from_stacks(stacks))
     expected = summed([(tuple(key for key, _ in groupby(f)), w) for f, w in stacks])
     assert stacks_of(view.tree) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from(("step 1", "step 22", "fwd")), max_size=3).map(tuple),
+            st.sampled_from(("gemm_8", "gemm_16")),
+            st.integers(1, 9),
+        ),
+        max_size=10,
+    )
+)
+def test_similar_ranges_are_one_and_operations_keep_their_names(
+    stacks: list[tuple[tuple[str, ...], str, int]],
+) -> None:
+    view = merge_similar(from_stacks([((*ranges, leaf), w) for ranges, leaf, w in stacks]))
+    merged = {"step 1": "step #", "step 22": "step #", "fwd": "fwd"}
+    expected = summed([((*(merged[r] for r in ranges), leaf), w) for ranges, leaf, w in stacks])
+    assert stacks_of(view.tree) == expected
+
+
+def test_a_place_is_found_again_as_far_as_it_exists() -> None:
+    apart = from_stacks([(("step 1", "fwd", "k"), 3), (("step 2", "fwd", "k"), 4)])
+    merged = merge_similar(apart).tree
+    paths = {
+        ("step 2", "fwd"): ("step #", "fwd"),
+        ("step 2", "bwd", "k"): ("step #",),
+        ("other",): (),
+    }
+    for asked, there in paths.items():
+        assert merged.trie.path(located(merged.trie, asked)) == there
+    assert apart.trie.path(located(apart.trie, ("step #", "fwd"))) == ("step 1", "fwd")
+    assert apart.trie.path(located(apart.trie, ("step 2", "fwd"))) == ("step 2", "fwd")
 
 
 @settings(max_examples=100, deadline=None)

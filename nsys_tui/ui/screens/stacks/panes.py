@@ -17,11 +17,11 @@ from nsys_tui.analysis.stacks.folding import (
     cpu_stacks,
     gpu_stacks,
 )
-from nsys_tui.analysis.window import Scope
 from nsys_tui.export.flamegraph import flame_graph
 from nsys_tui.export.folded import as_json, folded_lines
 from nsys_tui.model.table import Unit
 from nsys_tui.model.tree import ROOT, WeightedTree
+from nsys_tui.names import normalise_nvtx
 from nsys_tui.render.cells import Ink, style
 from nsys_tui.ui.saving import text_writer
 from nsys_tui.ui.widgets.table.columns import counts, numbers, texts
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.stacks.views import View
+    from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import EventSet
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.state import Window
     from nsys_tui.ui.saving import Writer
     from nsys_tui.ui.widgets.icicle import IciclePane
     from nsys_tui.ui.widgets.lines import Line
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 MUTED = style(Ink.MUTED)
 SMALL_SHARE = 0.005
+MANY_NAMES = 100
+"""From so many different names on it is worth merging similar ones."""
 
 
 class Order(StrEnum):
@@ -69,11 +71,18 @@ class Options:
     source: StackSource = StackSource.GPU
     order: Order = Order.HEAVY
     across: bool = False
+    similar: bool = False
+    """Frames that differ in numbers only are one."""
     recursion: bool = False
     small: bool = False
     thread: int | None = None
     frame: str = ""
     """Frame in the middle of a sandwich."""
+
+    @property
+    def merges(self) -> bool:
+        """Whether similar frames are merged: only NVTX ranges carry numbers that tell nothing."""
+        return self.similar and self.source is StackSource.GPU
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +95,8 @@ class Shown:
     tree: WeightedTree
     order: Any
     callers: WeightedTree | None = None
+    hint: str = ""
+    """What would make the picture clearer."""
 
     def folded_nodes(self, node: int) -> NDArray[np.intp]:
         """Nodes of the folded tree that a node on the screen stands for."""
@@ -95,11 +106,8 @@ class Shown:
         return nodes
 
 
-def fold(
-    report: Report, options: Options, window: Window | None, names: str, progress: Progress
-) -> Stacks:
-    """Folds the chosen source over a window."""
-    scope = Scope(window=window)
+def fold(report: Report, options: Options, scope: Scope, names: str, progress: Progress) -> Stacks:
+    """Folds the chosen source over a part of the report."""
     if options.source is StackSource.GPU:
         return gpu_stacks(
             report, scope, names=names, across_threads=options.across, progress=progress
@@ -125,6 +133,7 @@ def arranged(report: Report, stacks: Stacks, options: Options) -> Shown:
     views: list[View] = []
     tree = stacks.tree
     for wanted, change in (
+        (options.merges, stack_views.merge_similar),
         (options.recursion, stack_views.collapse_recursion),
         (options.small, lambda t: stack_views.hide_small(t, SMALL_SHARE)),
     ):
@@ -138,11 +147,23 @@ def arranged(report: Report, stacks: Stacks, options: Options) -> Shown:
         for view in views:
             node = view.of_node[node]
         order = stack_views.first_seen(tree, node, events.start[stacks.rows])
-    if options.order is Order.SANDWICH and options.frame in tree.trie.labels:
-        label = tree.trie.labels.index(options.frame)
+    frame = normalise_nvtx(options.frame) if options.merges else options.frame
+    if options.order is Order.SANDWICH and frame in tree.trie.labels:
+        label = tree.trie.labels.index(frame)
         below = stack_views.callees(tree, label).tree
         return Shown(stacks, tuple(views), below, None, stack_views.callers(tree, label).tree)
-    return Shown(stacks, tuple(views), tree, order)
+    return Shown(stacks, tuple(views), tree, order, hint=_hint(tree, options))
+
+
+def _hint(tree: WeightedTree, options: Options) -> str:
+    """Says that similar frames can be merged where that leaves at most half of them."""
+    if options.merges or options.source is not StackSource.GPU:
+        return ""
+    names = tree.trie.labels
+    alike = len({normalise_nvtx(name) for name in names})
+    if len(names) < max(2 * alike, MANY_NAMES):
+        return ""
+    return f"m merges names that differ in numbers only: {len(names)} become {alike}"
 
 
 def picture_writers(shown: Shown, root: int, title: str) -> dict[str, Writer]:
@@ -200,14 +221,21 @@ def frame_facts(shown: Shown, pane: IciclePane, found: str) -> list[Line]:
         [
             (
                 f"depth {int(trie.depth[node])}, {several(len(trie.children_of(node)), 'callee')}, "
-                f"{several(int((trie.label == trie.label[node]).sum()), 'place')} of this frame",
+                f"{several(int((trie.label == trie.label[node]).sum()), 'place')} of this frame"
+                f"{_inside(trie.path(parent)) if node else ''}",
                 MUTED,
             )
         ],
     ]
     if found:
         lines.append([(found, 0)])
-    return lines + [[(note, MUTED)] for note in shown.stacks.notes]
+    told = [note for note in (shown.hint, *shown.stacks.notes) if note]
+    return lines + [[(note, MUTED)] for note in told]
+
+
+def _inside(frames: tuple[str, ...]) -> str:
+    """The callers of a frame, innermost first: what a narrow pane cuts off matters least."""
+    return f", in {' < '.join(reversed(frames))}" if frames else ""
 
 
 def neighbours(tree: WeightedTree, node: int) -> list[Line]:

@@ -18,6 +18,7 @@ from nsys_tui.model.tree import ROOT
 from nsys_tui.state import Selection, Window, cycled
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.scoping import report_scope, same_scope
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.stacks.panes import (
     MUTED,
@@ -31,6 +32,7 @@ from nsys_tui.ui.screens.stacks.panes import (
     frame_facts,
     neighbours,
     picture_writers,
+    several,
     tree_columns,
 )
 from nsys_tui.ui.widgets.icicle import IciclePane
@@ -58,6 +60,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("stacks.thread", ("t",), "thread", "next thread (CPU samples) or all"),
     Action("stacks.across", ("a",), "across", "credit backward work across threads, marked ~"),
     Action("stacks.same", ("#",), "same", "next place of the same frame", 46),
+    Action("stacks.similar", ("m",), "merge", "one frame for names that differ in numbers only"),
     Action("stacks.recursion", ("r",), "recursion", "collapse a frame that calls itself"),
     Action("stacks.hide_small", ("u",), "small", "hide small frames behind a counted one"),
     Action("stacks.tree", ("i",), "tree", "icicle, or the same stacks as a tree", 14),
@@ -99,6 +102,8 @@ class StacksScreen(ReportScreen):
         self.shown: Shown | None = None
         self._pattern = ""
         self._hits: NDArray[np.intp] = np.empty(0, np.intp)
+        self._place: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        """Paths of the selected frame and of the frame that fills the pane, outside a sandwich."""
 
     def body(self) -> Iterable[Any]:
         """The icicle over the facts of the selected frame; callers and callees at the side."""
@@ -112,12 +117,12 @@ class StacksScreen(ReportScreen):
                 LinePane("Frame", id="frame"),
                 id="main",
             ),
-            Vertical(LinePane("Callers", id="above"), LinePane("Callees", id="below"), id="side"),
+            Vertical(LinePane(id="above"), LinePane(id="below"), id="side"),
         )
 
     def show_report(self) -> None:
         """Another report: nothing is folded yet."""
-        self.shown, self.options = None, Options()
+        self.shown, self.options, self._place = None, Options(), ((), ())
         self._say("reading …")
 
     def load_finished(self) -> None:
@@ -125,8 +130,8 @@ class StacksScreen(ReportScreen):
         self._fold()
 
     def state_changed(self, old: ViewState, new: ViewState) -> None:
-        """The window and the name style decide what is folded."""
-        if (old.window, old.display.names) != (new.window, new.display.names):
+        """Window, filter and name style decide what is folded."""
+        if not same_scope(old, new) or old.display.names != new.display.names:
             self._fold()
 
     def view(self) -> Options:
@@ -143,14 +148,14 @@ class StacksScreen(ReportScreen):
         report, options = self.report, self.options
         if report is None or not self.session.finished:
             return
-        window, names = self.state.window, str(self.state.display.names)
+        scope, names = report_scope(report, self.state), str(self.state.display.names)
         self._heading("folding …")
         memo = self.session.memo
 
         def work(progress: Progress) -> Shown | NoDataError:
             try:
-                key = ("stacks", options.source, options.across, options.thread, window, names)
-                folded = memo(key, lambda: fold(report, options, window, names, progress))
+                key = ("stacks", options.source, options.across, options.thread, scope, names)
+                folded = memo(key, lambda: fold(report, options, scope, names, progress))
                 return arranged(report, folded, options)
             except NoDataError as error:
                 return error
@@ -165,6 +170,7 @@ class StacksScreen(ReportScreen):
 
     def _show(self, found: Shown | NoDataError) -> None:
         pane = self.query_one("#icicle", IciclePane)
+        self._keep_place(pane)
         self.set_class(isinstance(found, Shown) and found.callers is not None, "-sandwich")
         if isinstance(found, NoDataError):
             self.shown = None
@@ -179,10 +185,21 @@ class StacksScreen(ReportScreen):
         pane.show(found.tree, found.order)
         if self.has_class("-tree"):
             self._fill_tree()
-        children = found.tree.trie.children_of(ROOT)
-        pane.select(int(children[0]) if found.callers is not None and len(children) else ROOT)
+        if found.callers is None:
+            selected, zoomed = (stack_views.located(found.tree.trie, p) for p in self._place)
+            pane.zoom(zoomed)
+            pane.select(selected)
+        else:
+            children = found.tree.trie.children_of(ROOT)
+            pane.select(int(children[0]) if len(children) else ROOT)
         self._search_again()
         self._heading()
+
+    def _keep_place(self, pane: IciclePane) -> None:
+        """Remembers where the reader is: another order or view of the stacks keeps the place."""
+        if pane.stacks is not None and self.shown is not None and self.shown.callers is None:
+            trie = pane.stacks.trie
+            self._place = (trie.path(pane.selected), trie.path(pane.root))
 
     def _fill_tree(self) -> None:
         """The icicle's stacks as a tree; a hidden tree has no width to lay columns out in."""
@@ -216,6 +233,7 @@ class StacksScreen(ReportScreen):
         orders = " ".join(f"[{o}]" if o is options.order else str(o) for o in Order)
         flags = [
             *(["~across threads"] if options.across else []),
+            *(["similar merged"] if options.merges else []),
             *(["recursion collapsed"] if options.recursion else []),
             *(["small hidden"] if options.small else []),
         ]
@@ -256,8 +274,11 @@ class StacksScreen(ReportScreen):
             return neighbours(above.tree, 1), neighbours(below.tree, 1)
 
         def done(found: tuple[list[Line], list[Line]]) -> None:
-            for name, lines in zip(("#above", "#below"), found, strict=True):
-                self.query_one(name, LinePane).show(lines or [[("none", MUTED)]])
+            heads = {"#above": "Callers", "#below": "Callees"}
+            for (name, head), lines in zip(heads.items(), found, strict=True):
+                pane = self.query_one(name, LinePane)
+                pane.heading(head, several(len(lines), "frame") if lines else "")
+                pane.show(lines or [[("none", MUTED)]])
 
         self.compute("neighbours", work, done)
 
@@ -280,6 +301,7 @@ class StacksScreen(ReportScreen):
 
     def action_stacks_source(self) -> None:
         """The next source."""
+        self.shown, self._place = None, ((), ())
         self._change(source=cycled(self.options.source), thread=None, frame="", order=Order.HEAVY)
 
     def action_stacks_thread(self) -> None:
@@ -296,6 +318,13 @@ class StacksScreen(ReportScreen):
     def action_stacks_across(self) -> None:
         """Credits work to other threads, or only to its own."""
         self._change(across=not self.options.across)
+
+    def action_stacks_similar(self) -> None:
+        """Merges frames that differ in numbers only, or tells them apart."""
+        if self.options.source is not StackSource.GPU:
+            self.app.say("only names of NVTX ranges are merged: s changes the source")
+            return
+        self._change(similar=not self.options.similar)
 
     def action_stacks_recursion(self) -> None:
         """Collapses recursion or shows it."""
@@ -364,7 +393,7 @@ class StacksScreen(ReportScreen):
             return ""
         weight = stack_views.matched_weight(pane.stacks, pane.matches)
         share = format_share(weight, int(pane.stacks.weight[ROOT]))
-        return f"/{self._pattern}: {len(self._hits)} frames, {share} of the whole"
+        return f"/{self._pattern}: {several(len(self._hits), 'frame')}, {share} of the whole"
 
     def action_find_next(self) -> None:
         """Next match by weight."""

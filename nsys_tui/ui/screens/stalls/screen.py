@@ -97,6 +97,8 @@ class StallsScreen(ReportScreen):
         self._key: Key | None = None
         self._last: tuple[tuple[Scope, int], Stalls] | None = None
         self._exposed: tuple[Scope, int] | None = None
+        self._width = 0
+        """Cells that the columns were made for."""
         self._finding: Latest[Found] = Latest(self, "stalls", self._show, self._stopped)
         self._looking: Latest[Drawn] = Latest(self, "scene", self._show_scene)
 
@@ -155,7 +157,8 @@ class StallsScreen(ReportScreen):
             self.call_after_refresh(self._refill)
 
     def _refill(self) -> None:
-        if self.found is not None:
+        """Columns for the present width; a first layout may come after the rows."""
+        if self.found is not None and self.table.size.width != self._width:
             self._fill(self.found)
 
     # Finding ----------------------------------------------------------------------------------
@@ -199,6 +202,7 @@ class StallsScreen(ReportScreen):
     def _show(self, found: Found) -> None:
         self.found = found
         self._fill(found)
+        self.call_after_refresh(self._refill)
         self._show_sums(found)
         if self._pending is not None:
             view, self._pending = self._pending, None
@@ -213,7 +217,7 @@ class StallsScreen(ReportScreen):
         report, table, sums = self.report, self.table, found.sums
         if report is None:
             return
-        width = table.size.width
+        width = self._width = table.size.width
         table.busy, table.empty = "", self._why_empty(report)
         threshold = plain_duration(found.wish.threshold)
         between = f"between work {format_duration(sums.inner_ns)} ({sums.inner_share})"
