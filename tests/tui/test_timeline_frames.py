@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from paths import REPORTS, needs_reports
@@ -189,6 +189,23 @@ async def test_two_streams_share_a_row_where_half_blocks_can_be_drawn(demo: Path
     assert "▄" in row
     plain = await frame(demo, (160, 45), "2", config=config)
     assert not any("str 7+13" in line for line in plain), "ASCII has no half blocks"
+
+
+async def test_both_lanes_of_a_shared_row_are_searched_selected_and_summed(demo: Path) -> None:
+    from nsys_tui.config import Config, DisplayConfig
+
+    config = Config(display=DisplayConfig(theme="dark", density="compact"))
+    async with running(demo, size=(160, 45), config=config, terminal=FANCY) as pilot:
+        for key in ("2", "f", "/", *"ampere", "enter"):
+            await pilot.press(key)
+            await settled(pilot)
+        screen: Any = pilot.app.front  # type: ignore[attr-defined]
+        row = next(line for line in rows(pilot) if "str 7+13" in line)
+        lane = next(t for t in screen.store.whole if t.label.startswith("str 13") and not t.device)
+        assert f" {len(screen.found.matches[lane.key]):,}" in row
+        screen.select_area(*screen.span, screen.row.key, "gpu:0")
+        await settled(pilot)
+        assert lane.key in pilot.app.state.selection.lanes  # type: ignore[attr-defined]
 
 
 async def test_ranges_keep_a_colour_of_their_own_if_it_can_be_read(tmp_path: Path) -> None:

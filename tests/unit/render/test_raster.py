@@ -212,6 +212,23 @@ def test_two_lanes_share_a_row() -> None:
         draw_pair(upper, None, columns(6), ASCII)
 
 
+def test_marks_in_a_shared_row_go_over_whole_cells() -> None:
+    upper = view_of((0, 2, "a", COMPUTE), (4, 4, "z", MEMORY))
+    lower = view_of((1, 3, "b", COMM), (5, 6, "c", COMM))
+    overlays = Overlay(None, None, np.array([1])), Overlay(None, 0, np.array([0, 1]))
+    row = draw_pair(upper, lower, columns(6), UNICODE, overlays)
+    chosen = Emphasis.REVERSE | Emphasis.BOLD
+    found = [parts(int(code))[2] for code in row.styles]
+    assert found == [
+        Emphasis(0),
+        chosen | Emphasis.UNDERLINE,
+        chosen,
+        Emphasis(0),
+        Emphasis.UNDERLINE,
+        Emphasis.UNDERLINE,
+    ]
+
+
 def test_many_events_are_coloured_from_a_sample_until_layers_are_there() -> None:
     count = 3 * ON_THE_FLY
     starts = np.arange(count, dtype=np.int64) * 10

@@ -10,6 +10,7 @@ from nsys_tui.render.cells import Emphasis, Ink, category_ink, style
 from nsys_tui.render.glyphs import LETTERS
 from nsys_tui.state import Selection, Window
 from nsys_tui.ui.screens.timeline.core import TimelineCore
+from nsys_tui.ui.screens.timeline.place import keys_of
 from nsys_tui.ui.times import window_text
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_count, format_duration, format_share
@@ -52,7 +53,8 @@ class Areas(TimelineCore):
         lanes: tuple[str, ...] = ()
         if first != last:
             numbers = [n for n, track in enumerate(self.rows) if track.key in (first, last)]
-            lanes = tuple(t.key for t in self.rows[min(numbers) : max(numbers) + 1])
+            chosen = self.rows[min(numbers) : max(numbers) + 1]
+            lanes = tuple(key for track in chosen for key in keys_of(track))
         span = Window(lo, max(hi, lo + 1))
         self.point(selection=Selection("area", (), span, lanes, label="area"))
 

@@ -24,7 +24,7 @@ from nsys_tui.render.viewport import Viewport
 from nsys_tui.ui.widgets.summary_view import NO_TIMES, summary_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from nsys_tui.analysis.timeline.search import Positions
     from nsys_tui.model.events import EventSet, Int64
@@ -131,27 +131,21 @@ class Painter:
         glyphs: Glyphs,
         column: int | None,
     ) -> Row:
-        picked = self._picked(scene, track)
-        matches = scene.matches.get(track.key)
-        key = f"{track.key} {picked} {id(matches) if matches is not None else ''}"
+        lanes = (track,) if track.pair is None else (track, track.pair)
+        overlays = [_overlay(scene, lane) for lane in lanes]
+        found = [o.matches for o in overlays if o.matches is not None]
+        key = f"{track.key} {[o.selected for o in overlays]} {[id(each) for each in found]}"
         if key not in self._rows:
-            self._rows[key] = self._draw(scene, track, window, glyphs, picked)
+            self._rows[key] = self._draw(scene, track, window, glyphs, overlays)
         drawn, peak = self._rows[key]
         self.exact = self.exact and drawn.exact
         row = Row(drawn.chars.copy(), drawn.styles.copy())
-        if scene.searching and matches is not None:
-            count = f" {len(matches):,}"
+        if scene.searching and found:
+            count = f" {sum(map(len, found)):,}"
             row.put(row.width - len(count), count, style(Ink.MARK, emphasis=Emphasis.BOLD))
         if column is not None:
             draw_cursor(row, column, glyphs)
         return join(self._margin(scene, track, margin, glyphs, peak), row)
-
-    def _picked(self, scene: Scene, track: Track) -> int | None:
-        """Position of the selected event in a lane."""
-        picked, lane = scene.picked, track.lane
-        if picked is None or lane is None or track.events is not picked.events:
-            return None
-        return position_of(track, picked.row)
 
     def _margin(self, scene: Scene, track: Track, width: int, glyphs: Glyphs, peak: str) -> Row:
         is_group = track.key in scene.groups
@@ -167,7 +161,12 @@ class Painter:
         return text_row(text, BOLD if current else 0)
 
     def _draw(
-        self, scene: Scene, track: Track, window: Viewport, glyphs: Glyphs, picked: int | None
+        self,
+        scene: Scene,
+        track: Track,
+        window: Viewport,
+        glyphs: Glyphs,
+        overlays: Sequence[Overlay],
     ) -> tuple[Row, str]:
         """A row without cursor, and the peak of a counter."""
         if track.shape is Shape.HEADING:
@@ -182,9 +181,9 @@ class Painter:
         if track.pair is None and not view.summary and _empty(view, window):
             return Row.blank(window.width), ""
         if track.pair is not None:
-            return draw_pair(view, scene.view(track.pair), window, glyphs), ""
-        matches = scene.matches.get(track.key)
-        return draw_lane(view, window, glyphs, Overlay(None, picked, matches)), ""
+            both = (overlays[0], overlays[1])
+            return draw_pair(view, scene.view(track.pair), window, glyphs, both), ""
+        return draw_lane(view, window, glyphs, overlays[0]), ""
 
     def _counter(
         self, scene: Scene, track: Track, window: Viewport, glyphs: Glyphs
@@ -210,6 +209,14 @@ def _summary(scene: Scene, track: Track, window: Viewport) -> LaneView | None:
     if track.summary is None:
         return None
     return summary_view(track.summary, window, scene.explained.get(track.device or 0, NO_TIMES))
+
+
+def _overlay(scene: Scene, track: Track) -> Overlay:
+    """The selected event and the search matches of a lane."""
+    picked, selected = scene.picked, None
+    if picked is not None and track.lane is not None and track.events is picked.events:
+        selected = position_of(track, picked.row)
+    return Overlay(None, selected, scene.matches.get(track.key))
 
 
 def _empty(view: LaneView, window: Viewport) -> bool:
