@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _save(arguments: argparse.Namespace) -> int:
-    from nsys_tui.analysis.compare.measure import measure, plan
+    from nsys_tui.analysis.compare.measure import identity_of, measure, plan
     from nsys_tui.analysis.window import Scope
     from nsys_tui.export import baselines
     from nsys_tui.reader.cache import report_id
@@ -52,7 +52,7 @@ def _save(arguments: argparse.Namespace) -> int:
     report = open_from(arguments)
     made = plan(report, pattern=arguments.iteration, style=arguments.names)
     known = report_id(report.path)
-    identity = f"{known} {Scope()} {arguments.iteration} {arguments.names}"
+    identity = identity_of(known, Scope(), arguments.iteration, arguments.names)
     side = measure(made, identity=identity)
     path = baselines.save(arguments.name, side, report.path, known)
     print(path)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.compare.measure import Plan
     from nsys_tui.analysis.compare.side import Side
     from nsys_tui.analysis.window import Scope
+    from nsys_tui.export.baselines import Baseline
     from nsys_tui.model.report import Report
 
 FORMATS: Final = ("text", "table", "json", "markdown", "csv")
@@ -87,8 +88,8 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--names",
         choices=("short", "normalised", "full"),
-        default="normalised",
-        help="how kernels are named, and so which are one",
+        help="how kernels are named, and so which are one (default: normalised, or as in the "
+        "baseline)",
     )
     group.add_argument(
         "--findings",
@@ -134,6 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from nsys_tui.analysis.compare.comparison import compare
     from nsys_tui.analysis.compare.stats import SEED, THRESHOLD
+    from nsys_tui.export import baselines
 
     _check(arguments)
     gate = None if arguments.gate is None else parse_percent(arguments.gate)
@@ -141,12 +143,14 @@ def run(arguments: argparse.Namespace) -> int:
     if threshold is None:
         asked = arguments.threshold
         threshold = THRESHOLD if asked is None else parse_percent(asked)
+    baseline = None if arguments.baseline is None else baselines.load(arguments.baseline)
+    arguments.names = _names(arguments.names, baseline)
     parts = _parts(arguments)
     if arguments.folded or arguments.svg:
         _stacks(arguments, parts)
     if arguments.folded:
         return OK
-    a, b = _sides(arguments, parts)
+    a, b = _sides(parts, baseline)
     seed = SEED if arguments.seed is None else arguments.seed
     found = compare(a, b, threshold=threshold, seed=seed)
     for piece in _rendered(arguments, found):
@@ -216,7 +220,7 @@ def _parts(arguments: argparse.Namespace) -> list[_Part]:
 
 
 def _part(arguments: argparse.Namespace, report: Report, letter: str) -> _Part:
-    from nsys_tui.analysis.compare.measure import plan
+    from nsys_tui.analysis.compare.measure import identity_of, plan
     from nsys_tui.reader.cache import report_id
 
     window = getattr(arguments, f"window_{letter}")
@@ -234,7 +238,8 @@ def _part(arguments: argparse.Namespace, report: Report, letter: str) -> _Part:
         findings=arguments.findings and "findings" in (arguments.section or SECTIONS),
         by_step=chosen is None,
     )
-    identity = f"{report_id(report.path)} {scope} {arguments.iteration} {arguments.names}"
+    known = report_id(report.path)
+    identity = identity_of(known, scope, arguments.iteration, arguments.names)
     return _Part(made, label, identity)
 
 
@@ -257,14 +262,25 @@ def _iteration(report: Report, scope: Scope, chosen: str, pattern: str | None) -
     return iteration_scope(found, number, scope), f"iteration {number}: {found.labels[number]}"
 
 
-def _sides(arguments: argparse.Namespace, parts: list[_Part]) -> tuple[Side, Side]:
+def _names(asked: str | None, baseline: Baseline | None) -> str:
+    """How kernels are named on both sides."""
+    if baseline is None:
+        return asked or "normalised"
+    if asked not in (None, baseline.side.style):
+        raise UsageError(
+            f"baseline {baseline.name} was saved with --names {baseline.side.style}",
+            hint="leave --names out, or save the baseline again",
+        )
+    return baseline.side.style
+
+
+def _sides(parts: list[_Part], kept: Baseline | None) -> tuple[Side, Side]:
     from dataclasses import replace
 
     from nsys_tui.analysis.compare.comparison import measure_both
     from nsys_tui.analysis.compare.measure import measure
-    from nsys_tui.export import baselines
 
-    if arguments.baseline is None:
+    if kept is None:
         first, second = parts
         return measure_both(
             first.plan,
@@ -273,7 +289,6 @@ def _sides(arguments: argparse.Namespace, parts: list[_Part]) -> tuple[Side, Sid
             identities=(first.identity, second.identity),
         )
     (part,) = parts
-    kept = baselines.load(arguments.baseline)
     gone = "" if kept.there else "; its report is no longer there"
     side = replace(kept.side, label=f"baseline {kept.name}: {kept.side.label}{gone}")
     return side, measure(part.plan, part.label, part.identity)

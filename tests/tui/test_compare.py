@@ -367,3 +367,10 @@ async def test_reports_that_captures_brought_home_can_be_chosen(runs: dict[str, 
         assert "after.sqlite" in line_of(pilot, "capture")
         await press(pilot, "enter")
         assert "A: before.sqlite   B: after.sqlite" in rows(pilot)[2]
+
+
+async def test_a_report_and_its_own_baseline_are_the_same(runs: dict[str, Path]) -> None:
+    assert cli.main(["baseline", "save", "own", str(runs["single"]), "--no-cache"]) == 0
+    async with running(runs["single"]) as pilot:
+        await press(pilot, "7", "B", *"own", "enter")
+        assert rows(pilot)[3].startswith("| same: A and B are the same part of one report")

@@ -152,6 +152,18 @@ def iteration_scope(found: Iterations, number: int, scope: Scope) -> Scope:
     return replace(scope, window=(int(found.start[number]), int(found.end[number])))
 
 
+def identity_of(report: str, scope: Scope, pattern: str | None, style: str) -> str:
+    """Equal for the same part of the same report, measured in the same way.
+
+    Args:
+        report: identity of the report's content.
+        scope: the part.
+        pattern: regular expression for the NVTX names of steps.
+        style: how kernels are named.
+    """
+    return f"{report} {scope} {pattern} {style}"
+
+
 def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
     """Measures one side.
 
@@ -190,6 +202,7 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         lacks=lacks,
         findings=_findings(case) if plan.findings else None,
         notes=tuple(report.metadata.notes),
+        style=plan.style,
     )
 
 

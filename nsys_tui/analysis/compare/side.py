@@ -15,6 +15,7 @@ import numpy as np
 from nsys_tui.analysis.compare.stats import FEWEST, Spread
 from nsys_tui.analysis.iterations.finding import Rule
 from nsys_tui.model.intervals import is_sorted
+from nsys_tui.names import NameStyle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -194,6 +195,8 @@ class Side:
     findings: tuple[Found, ...] | None = None
     """None where the rules were not run."""
     notes: tuple[str, ...] = field(default=())
+    style: str = NameStyle.NORMALISED
+    """How kernels are named."""
 
     @property
     def step_count(self) -> int:

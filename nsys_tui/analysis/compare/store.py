@@ -9,6 +9,7 @@ import numpy as np
 from nsys_tui.analysis.compare.side import Found, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import Spread
 from nsys_tui.analysis.iterations.finding import Rule
+from nsys_tui.names import NameStyle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +46,7 @@ def to_data(side: Side) -> dict[str, Any]:
         if side.findings is None
         else [[f.rule, f.severity, f.title, f.saved_ns] for f in side.findings],
         "notes": list(side.notes),
+        "style": str(side.style),
     }
 
 
@@ -77,6 +79,7 @@ def from_data(data: Mapping[str, Any]) -> Side:
         lacks=dict(data["lacks"]),
         findings=None if findings is None else tuple(Found(*values) for values in findings),
         notes=tuple(data["notes"]),
+        style=str(data.get("style", NameStyle.NORMALISED)),
     )
 
 

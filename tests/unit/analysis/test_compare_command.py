@@ -165,6 +165,17 @@ def test_a_baseline_serves_when_its_report_is_gone(
     assert "no baseline is called 'main'" in err
 
 
+def test_a_baseline_decides_how_kernels_are_named(runs: dict[str, str], capsys: Out) -> None:
+    run(capsys, "baseline", "save", "full", runs["a"], "--names", "full", "--no-cache")
+    words = ("compare", runs["b"], "--baseline", "full", "--no-cache", "--format", "json")
+    code, out, _ = run(capsys, *words)
+    assert code == 0
+    assert {row["kind"] for row in json.loads(out)["kernels"]} == {"slower"}
+    code, _, err = run(capsys, *words, "--names", "short")
+    assert code == 64
+    assert "baseline full was saved with --names full" in err
+
+
 @pytest.mark.parametrize("name", ["../evil", "", ".hidden", "a/b", "x" * 65, "a\n"])
 def test_names_of_baselines_never_leave_their_folder(
     runs: dict[str, str], name: str, capsys: Out

@@ -145,3 +145,18 @@ def test_equal_seeds_give_equal_intervals() -> None:
     assert judge(a, b, random(3)) == judge(a, b, random(3))
     assert judge(a, b, random(3)).interval != judge(a, b, random(4)).interval
     assert DRAWS >= 1000
+
+
+@pytest.mark.parametrize(("count", "noise"), [(5, 0.005), (11, 0.02), (40, 0.05)])
+def test_noise_is_rarely_called_a_change_and_5_percent_is_found(count: int, noise: float) -> None:
+    draws = np.random.default_rng(7)
+
+    def sample(factor: float = 1.0) -> Spread:
+        times = 1e6 * factor * (1 + noise * draws.standard_normal(count))
+        return Spread.of(np.sort(times.astype(np.int64)))
+
+    told = [judged(sample(), sample()).verdict for _ in range(300)]
+    assert sum(verdict is not Verdict.SAME for verdict in told) <= 0.08 * len(told)
+    found = [judged(sample(), sample(1.05)).verdict for _ in range(50)]
+    assert Verdict.BETTER not in found
+    assert found.count(Verdict.WORSE) >= 0.9 * 50

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare
-from nsys_tui.analysis.compare.measure import Plan, measure, plan
+from nsys_tui.analysis.compare.measure import Plan, identity_of, measure, plan
 from nsys_tui.analysis.compare.side import Found
 from nsys_tui.analysis.window import Scope
 from nsys_tui.export.baselines import Baseline
@@ -128,9 +128,11 @@ def gather(pair: Pair, names: str, threshold: float) -> Result:
 
     Args:
         pair: both ends, loaded.
-        names: how kernels are named, and so which are one.
+        names: how kernels are named, and so which are one; a baseline has its own way.
         threshold: smaller relative changes count as none.
     """
+    baseline = next((end for end in (pair.a, pair.b) if isinstance(end, Baseline)), None)
+    names = baseline.side.style if baseline is not None else names
     plans = [_plan(end, names) if isinstance(end, Part) else None for end in (pair.a, pair.b)]
     first, second = plans
     if first is not None and second is not None:
@@ -154,7 +156,8 @@ def _side(end: End, made: Plan | None) -> Side:
         return replace(end.side, label=f"baseline {end.name}: {end.side.label}{gone}")
     assert made is not None
     session = end.session
-    identity = f"{session.report_id or session.path.absolute()} {made.scope} {made.style}"
+    known = session.report_id or str(session.path.absolute())
+    identity = identity_of(known, made.scope, None, made.style)
     key = ("side", end.scope, end.single, made.by_step, made.style)
     side = _kept(session, key, lambda: measure(made, end.name, identity))
     return replace(side, label=end.name)
