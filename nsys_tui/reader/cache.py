@@ -38,6 +38,9 @@ READER_VERSION: Final = 4
 SIZE_LIMIT: Final = 10 * 10**9
 """Bytes that all cached reports together may take, unless ``NSYS_TUI_CACHE_LIMIT`` says more."""
 
+SLACK: Final = 20
+"""The cache may pass its limit by one part in so many before it is looked through again."""
+
 _MAGIC: Final = b"nsys-tui columns 1\n"
 _ALIGNMENT: Final = 4096
 _ENDS: Final = 64 << 10
@@ -82,12 +85,25 @@ class CacheFolder:
         """
         self.root = root
         self.path = root / kind / key
+        self._grown: int | None = None
         with contextlib.suppress(OSError):
             self.path.mkdir(parents=True, exist_ok=True)
             lock = os.open(self.path / _LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
             self._release = weakref.finalize(self, os.close, lock)
             os.utime(self.path / _LOCK_NAME)
             _lock(lock, exclusive=False)
+
+    def grew(self, size: int) -> None:
+        """Keeps the cache to its limit after some bytes were written.
+
+        All its folders are looked through the first time, later only after many bytes: at a
+        thousand reports that takes 70 ms, and a report has a dozen parts.
+        """
+        limit = size_limit()
+        self._grown = None if self._grown is None else self._grown + size
+        if self._grown is None or self._grown > limit // SLACK:
+            evict(self.root, limit)
+            self._grown = 0
 
     def close(self) -> None:
         """Gives the folder free for eviction; arrays mapped from it stay valid."""
@@ -153,7 +169,7 @@ class Sidecar:
                 _write_part(file, arrays, meta)
         except OSError:
             return given
-        evict(self.folder.root)
+        self.folder.grew(sum(array.nbytes for array in arrays.values()))
         return self.load(part) or given
 
     def close(self) -> None:

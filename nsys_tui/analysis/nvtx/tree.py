@@ -99,7 +99,7 @@ def nvtx_tree(
         across_threads: as for stacks.
         paths: NVTX paths of the report if they are at hand.
         nodes: with ``paths``: the node of every operation of the report, if that is known.
-        progress: told how many levels of the tree have their GPU time.
+        progress: told how many operations are merged.
     """
     scope = scope or Scope()
     paths = paths or nvtx_paths(report)

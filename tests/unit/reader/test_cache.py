@@ -240,11 +240,23 @@ class TestEviction:
         self, report: Path, root: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.fill(root, "a")
-        monkeypatch.setattr(evict, "__defaults__", (500,))
+        monkeypatch.setenv("NSYS_TUI_CACHE_LIMIT", "500")
         sidecar = Sidecar.for_report(report, root)
         sidecar.store("kernels", ARRAYS, META)
         assert sidecar.load("kernels") is not None
         assert self.left(root) == sidecar.folder.path.name
+
+    def test_the_cache_is_looked_through_again_only_when_it_has_grown(
+        self, report: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("NSYS_TUI_CACHE_LIMIT", "20000")
+        sidecar = Sidecar.for_report(report, root)
+        sidecar.folder.grew(10)
+        self.fill(root, "abcdefghijklmnopqrstuvwxyz")
+        sidecar.folder.grew(1000)
+        assert len([*root.glob("*/?")]) == 26
+        sidecar.folder.grew(1)
+        assert len([*root.glob("*/?")]) <= 20
 
     def test_no_cache_is_no_error(self, root: Path) -> None:
         assert evict(root, limit=0) == []
