@@ -19,7 +19,7 @@ from nsys_tui.model.tree import ROOT, TrieBuilder
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nsys_tui.model.events import Int64, Ranges
+    from nsys_tui.model.events import Bool, Int32, Int64, Ranges
     from nsys_tui.model.report import Report
 
 Rows = NDArray[np.intp]
@@ -31,20 +31,18 @@ class ThreadPaths:
 
     thread: int
     """globalTid."""
-    rows: Rows
-    """Nesting ranges of the thread in (start, -end, rowid) order."""
     times: Int64
-    nodes: Int64
+    nodes: Int32
     """Trie node of the whole path, 0 where no range is open."""
-    innermost: Int64
+    innermost: Int32
     """Row of the innermost open range in ``Report.ranges``, -1 for none."""
     range_time: int
     """Length of the union of the thread's ranges, in ns."""
 
-    def _at(self, values: Int64, times: Int64, default: int) -> Int64:
+    def _at(self, values: Int32, times: Int64, default: int) -> Int64:
         place = np.searchsorted(self.times, times, side="right") - 1
-        found: Int64 = np.where(place >= 0, values[np.maximum(place, 0)], default)
-        return found
+        found = np.where(place >= 0, values[np.maximum(place, 0)], default)
+        return found.astype(np.int64)
 
     def node_at(self, times: Int64) -> Int64:
         """Trie node of the path at each time."""
@@ -93,8 +91,13 @@ def frame_labels(ranges: Ranges, builder: TrieBuilder) -> Int64:
     return labels
 
 
-def nvtx_paths(report: Report) -> Paths:
-    """Builds the paths of every thread of a report."""
+def nvtx_paths(report: Report, *, launching: bool = False) -> Paths:
+    """Builds the paths of the threads of a report.
+
+    Args:
+        report: the report.
+        launching: leave out threads that launch no GPU work, of which there may be thousands.
+    """
     ranges = report.ranges
     builder = TrieBuilder()
     labels = frame_labels(ranges, builder)
@@ -106,14 +109,22 @@ def nvtx_paths(report: Report) -> Paths:
         np.full(total, -1, np.int64),
         np.zeros(total, np.int64),
     )
-    for thread, rows in _threads(ranges):
+    kept = _launch(report) if launching else np.ones(len(ranges.threads), bool)
+    for thread, rows in _threads(ranges, kept):
         paths.threads[thread] = _thread_paths(thread, rows, ranges, labels, paths)
     return paths
 
 
-def _threads(ranges: Ranges) -> Iterator[tuple[int, Rows]]:
-    """(globalTid, nesting ranges in path order) of every thread."""
-    nesting = np.flatnonzero(ranges.nests)
+def _launch(report: Report) -> Bool:
+    """Which threads of the ranges launch GPU work."""
+    api, calls = report.api, report.calls
+    launches = np.bincount(api.thread[calls[calls >= 0]], minlength=len(api.threads))
+    return np.isin(report.ranges.threads, api.threads[launches > 0])
+
+
+def _threads(ranges: Ranges, kept: Bool) -> Iterator[tuple[int, Rows]]:
+    """(globalTid, nesting ranges in path order) of the kept threads."""
+    nesting = np.flatnonzero(ranges.nests & kept[ranges.thread])
     keys = (ranges.rowid[nesting], -ranges.end[nesting], ranges.start[nesting])
     order = nesting[np.lexsort((*keys, ranges.thread[nesting]))]
     for rows in _groups(order, ranges.thread):
@@ -147,10 +158,10 @@ def _thread_paths(
     paths.self_time[rows] = own
     times, events, places, nodes = (np.concatenate(column) for column in zip(*steps, strict=True))
     order = np.lexsort((component[events], times))
-    places, nodes = places[order], nodes[order]
-    innermost = np.where(places >= 0, rows[np.maximum(places, 0)], -1)
+    places, nodes = places[order], nodes[order].astype(np.int32)
+    innermost = np.where(places >= 0, rows[np.maximum(places, 0)], -1).astype(np.int32)
     covered = intervals.total(start, end)
-    return ThreadPaths(thread, rows, times[order], nodes, innermost, covered)
+    return ThreadPaths(thread, times[order], nodes, innermost, covered)
 
 
 def _depth(start: Int64, end: Int64) -> Int64:
@@ -235,36 +246,40 @@ def _walk(
     builder: TrieBuilder,
 ) -> Steps:
     """Walks a stretch in which ranges cross: one that closes leaves the middle of the path."""
-    events = [(int(end[p]), 0, -int(p)) for p in places if end[p] > start[p]]
-    events += [(int(start[p]), 1, int(p)) for p in places]
-    active: list[int] = []
+    begins, stops = dict(_pairs(places, start)), dict(_pairs(places, end))
+    codes = dict(_pairs(places, labels))
+    events = [(stops[p], 0, -p) for p in begins if stops[p] > begins[p]]
+    events += [(begins[p], 1, p) for p in begins]
+    active, path = [-1], [ROOT]  # the open ranges, and the node of the path to each
     steps: list[tuple[int, int, int, int]] = []
     children: dict[int, list[int]] = {}
     for time, opens, key in sorted(events):
         place = abs(key)
         if opens:
-            parent[place] = active[-1] if active else -1
-            children.setdefault(int(parent[place]), []).append(place)
-            path = _node_of([*active, place], labels, builder)
-            node[place] = path
-            if end[place] == start[place]:
+            parent[place] = active[-1]
+            children.setdefault(active[-1], []).append(place)
+            node[place] = builder.child(path[-1], codes[place])
+            if stops[place] == time:
                 continue
             active.append(place)
+            path.append(int(node[place]))
         else:
-            active.remove(place)
-            path = _node_of(active, labels, builder)
-        steps.append((time, place, active[-1] if active else -1, path))
-    for place in places:
-        inside = np.array(children.get(int(place), []), np.intp)
-        lo, hi = start[place], end[place]
-        covered = intervals.total(np.clip(start[inside], lo, hi), np.clip(end[inside], lo, hi))
-        own[place] = hi - lo - covered
+            at = active.index(place)
+            del active[at], path[at:]
+            for inner in active[at:]:
+                path.append(builder.child(path[-1], codes[inner]))
+        steps.append((time, place, active[-1], path[-1]))
+    for place, lo in begins.items():
+        reached, hi = lo, stops[place]
+        own[place] = hi - lo
+        for inner in children.get(place, ()):
+            until = min(stops[inner], hi)
+            if until > reached:
+                own[place] -= until - max(begins[inner], reached)
+                reached = until
     columns = np.array(steps, np.int64).reshape(-1, 4)
     return tuple(columns.T)
 
 
-def _node_of(active: list[int], labels: Int64, builder: TrieBuilder) -> int:
-    node = ROOT
-    for place in active:
-        node = builder.child(node, int(labels[place]))
-    return node
+def _pairs(places: Rows, values: Int64) -> Iterator[tuple[int, int]]:
+    return zip(places.tolist(), values[places].tolist(), strict=True)

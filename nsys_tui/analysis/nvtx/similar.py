@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.nvtx.paths import Paths
-    from nsys_tui.model.events import Int64
+    from nsys_tui.model.events import Int32
 
 _NUMBER: Final = re.compile(r"\d+")
 _LONGEST: Final = 18
@@ -39,7 +39,7 @@ class SimilarPaths:
     """What each merged node is called; empty for the root."""
     names: tuple[str, ...]
     """What each label of the merged trie is called, wherever it stands."""
-    node: Int64
+    node: Int32
     """Merged node of each node of the original trie."""
 
 
@@ -54,9 +54,11 @@ def similar_paths(paths: Paths, *, merge: bool = True) -> SimilarPaths:
     builder = TrieBuilder()
     keys = [normalise_nvtx(strip_op_id(text)) if merge else text for text in trie.labels]
     code = np.array([builder.label(key) for key in keys], np.int64)
-    node = np.zeros(len(trie), np.int64)
+    merged_node = np.zeros(len(trie), np.int64)
     for nodes in trie.levels[1:]:
-        node[nodes] = builder.children(node[trie.parent[nodes]], code[trie.label[nodes]])
+        above = merged_node[trie.parent[nodes]]
+        merged_node[nodes] = builder.children(above, code[trie.label[nodes]])
+    node = merged_node.astype(np.int32)
     # Operations without a path have roots of their own; made here, because later on the trie is
     # shared by threads and must not grow.
     for root in (NO_CALL, NO_RANGE):
@@ -76,11 +78,14 @@ def similar_paths(paths: Paths, *, merge: bool = True) -> SimilarPaths:
 
 
 def _common(
-    texts: Sequence[str], group: Int64, label: NDArray[np.integer], otherwise: Sequence[str]
+    texts: Sequence[str],
+    group: NDArray[np.integer],
+    label: NDArray[np.integer],
+    otherwise: Sequence[str],
 ) -> tuple[str, ...]:
     """The common name of the labels of each group; ``otherwise`` where a group has none."""
     width, size = max(len(texts), 1), len(otherwise)
-    pairs = np.unique(group * width + label)
+    pairs = np.unique(group.astype(np.int64) * width + label)
     parts = np.split(pairs % width, np.searchsorted(pairs // width, np.arange(1, size)))
     names = [[texts[code] for code in part.tolist()] for part in parts]
     return tuple(

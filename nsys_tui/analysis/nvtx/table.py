@@ -113,7 +113,7 @@ def nvtx_table(
         progress: told how far the work is.
     """
     scope = scope or Scope()
-    nodes = similar.node.astype(np.int32)[raw.node]
+    nodes = similar.node[raw.node]
     tree = nvtx_tree(report, scope, paths=similar.paths, nodes=nodes, progress=progress)
     ranges = report.ranges
     rows = row_numbers(ranges, scope.threads(ranges))

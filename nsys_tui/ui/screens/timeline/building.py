@@ -51,7 +51,7 @@ TRACKS_OF: Final[dict[str, Callable[[Report], list[Track]]]] = {
     "osrt": osrt_tracks,
     "api": api_tracks,
     "syncs": sync_tracks,
-    "projected": lambda report: projected_tracks(report, nvtx_paths(report)),
+    "projected": lambda report: projected_tracks(report, nvtx_paths(report, launching=True)),
 }
 """What makes the tracks of each part; they are built one at a time, in this order."""
 NEEDS: Final = {"projected": ("operations", "ranges", "api")}
