@@ -217,10 +217,11 @@ def _parse_steps(text: str | None) -> tuple[int, int] | None:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError(text)
-    return value
+    from argparse import ArgumentTypeError
+
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"a whole number from 1 on is wanted, not {text!r}")
+    return int(text)
 
 
 def _progress(path: str, done: int, total: int) -> None:

@@ -136,8 +136,8 @@ class _Checked:
 
     def silent(self, group: Group) -> list[int]:
         """Members that were set up and made no call, where the log shows all ranks of the group."""
-        ranks = {self._communicators[m].rank for m in group.members}
-        told = group.certain or ranks == set(range(group.nranks))
+        ranks = {self._communicators[m].rank for m in group.members} - {-1}
+        told = group.certain or len(ranks) == len(group.members) == group.nranks
         return [m for m in group.members if m not in self.rows_of] if told else []
 
     def by_order(self, members: list[int]) -> bool:

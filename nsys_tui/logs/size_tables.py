@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,10 +33,15 @@ def _size_columns(rows: Sequence[SizeRow]) -> Columns:
         "Operation": text([row.op for row in rows]),
         "Calls": count([row.calls for row in rows]),
         "Min bytes": count([row.min_bytes for row in rows]),
-        "Avg bytes": count([float(row.mean_bytes) for row in rows]),
+        "Avg bytes": count([_rounded(row.mean_bytes) for row in rows]),
         "Max bytes": count([row.max_bytes for row in rows]),
         "Total bytes": count([row.total_bytes for row in rows]),
     }
+
+
+def _rounded(value: Fraction) -> int:
+    """The nearest integer, halves up; a float would lose digits beyond 2**53."""
+    return math.floor(value + Fraction(1, 2))
 
 
 def per_op_table(result: LogResult) -> Table:
@@ -90,7 +97,7 @@ def traffic_table(result: LogResult) -> Table:
             "Calls": count([row.calls for row in rows]),
             "Buffer bytes": count([row.buffer_bytes for row in rows]),
             "Wire bytes": count(
-                [None if row.wire_bytes is None else float(row.wire_bytes) for row in rows]
+                [None if row.wire_bytes is None else _rounded(row.wire_bytes) for row in rows]
             ),
         },
     )

@@ -9,6 +9,7 @@ import pytest
 from loglines import body, info, nemo, read
 
 from nsys_tui.errors import UnreadableReportError
+from nsys_tui.logs.hangs import find_hangs
 from nsys_tui.logs.heads import NO_TIME
 
 if TYPE_CHECKING:
@@ -286,3 +287,12 @@ def test_one_bad_file_among_others_is_skipped_and_named(tmp_path: Path) -> None:
     ((path, why),) = result.skipped
     assert path.endswith("rank0.log")
     assert "binary" in why
+
+
+def test_numbers_that_no_machine_has_end_nowhere(tmp_path: Path) -> None:
+    line = info(body(op_count=2**64 - 1, count=10**18 - 1, datatype=8, nranks=999_999_999))
+    head = f"99999999999999999999.1: {line.replace('NCCL', '9' * 40 + ' NCCL')}"
+    result = read(tmp_path, [head] * 3)
+    assert result.calls.bytes.tolist() == [8 * (10**18 - 1)] * 3
+    assert (result.calls.time_ns == result.calls.time_ns.min()).all()
+    assert find_hangs(result).drifts == ()
