@@ -195,10 +195,11 @@ def _columns(scans: list[Scan]) -> dict[str, NDArray[Any]]:
     if not chunks:
         nothing = ("process", "pointer", "file", "line", "nranks", "device", "global_rank")
         return {name: np.empty(0, dtype=np.int64) for name in nothing}
-    columns = {name: np.concatenate([chunk[name] for _, chunk in chunks]) for name in chunks[0][1]}
-    columns["file"] = np.concatenate(
-        [np.full(len(chunk["line"]), file, dtype=np.int32) for file, chunk in chunks]
-    )
+    names = list(chunks[0][1])
+    file = [np.full(len(chunk["line"]), file, dtype=np.int32) for file, chunk in chunks]
+    # A column leaves its chunks as it is joined: a long log would else stand in memory twice.
+    columns = {name: np.concatenate([chunk.pop(name) for _, chunk in chunks]) for name in names}
+    columns["file"] = np.concatenate(file)
     return columns
 
 
@@ -293,7 +294,7 @@ def _file(scan: Scan) -> LogFile:
         lines=scan.lines,
         header_lines=scan.header_lines,
         header_not_at_column_0=scan.inner_headers,
-        collective_lines=sum(len(chunk["line"]) for chunk in scan.chunks),
+        collective_lines=scan.bodies,
         torn_lines=scan.torn_lines,
         cut_lines=scan.cut_lines,
         tuning_lines=scan.messages.tuned.total(),

@@ -39,6 +39,8 @@ class Scan:
     api: ApiLines = field(default_factory=ApiLines)
     mpi: list[MpiCall] = field(default_factory=list)
     lines: int = 0
+    bodies: int = 0
+    """Whole COLL bodies."""
     header_lines: int = 0
     inner_headers: int = 0
     torn_lines: int = 0
@@ -108,6 +110,7 @@ class Scanner:
         self._others(scan, lines, np.flatnonzero(other), first, heads)
         columns["line"] = line + first
         scan.chunks.append(columns)
+        scan.bodies += len(line)
         scan.lines = first + len(starts) - 1
 
     def _others(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.logs.hangs import HangReport
     from nsys_tui.logs.result import LogResult
+    from nsys_tui.logs.trainers import RunTotal
 
 
 def files_table(result: LogResult) -> Table:
@@ -71,10 +72,7 @@ def steps_table(result: LogResult) -> Table:
         notes = [f"no matching iterations found in range {first}-{last}"]
     if any(row.estimated for row in rows):
         notes.append("≈ TFLOPs worked out by us, the trainer prints none")
-    totals = [
-        f"{total.format} at the end: " + ", ".join(f"{k} {v}" for k, v in total.values)
-        for total in result.run_totals
-    ]
+    totals = [_total(total) for total in result.run_totals]
     return make(
         "steps",
         "Training steps",
@@ -91,6 +89,17 @@ def steps_table(result: LogResult) -> Table:
         notes + totals,
         none="no step lines",
     )
+
+
+def _total(total: RunTotal) -> str:
+    """What a trainer says of the whole run, in words."""
+    said = []
+    if total.step_ns is not None:
+        said.append(f"average step {seconds(total.step_ns)} s")
+    if total.tflops is not None:
+        said.append(f"average TFLOPs per GPU ≈ {decimals(total.tflops)}")
+    said += [f"{name} {value}" for name, value in total.values if name != "ms"]
+    return f"{total.format} at the end: {', '.join(said)}"
 
 
 def kernels_table(result: LogResult) -> Table:

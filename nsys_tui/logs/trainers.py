@@ -231,9 +231,9 @@ def _fsdp(lines: TrainerLines, match: re.Match[str], text: str) -> _Made:
     return step, values
 
 
-def _hf_bar(_: TrainerLines, match: re.Match[str], __: str) -> _Made:
+def _hf_bar(_: TrainerLines, match: re.Match[str], text: str) -> _Made:
     rate = _number(match[3])
-    if not rate:
+    if not rate or _DESCRIBED.search(text[: match.start()]):
         return None
     seconds = rate if match[4] == "s/it" else 1 / rate
     return int(match[1]), {"step_ns": round(seconds * 10**9)}
@@ -243,6 +243,8 @@ def _hf_dict(lines: TrainerLines, match: re.Match[str], _: str) -> _Made:
     return lines.next_dict(), {"loss": _loss(match[1])}
 
 
+_DESCRIBED: Final = re.compile(r"(?<![\w\[])[A-Za-z][\w .()/-]*:\s+\d+%\|")
+"""Start of a bar that has a name, such as ``Loading checkpoint shards``: the trainer's has none."""
 _N: Final = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
 
 _FORMATS: Final[tuple[tuple[str, re.Pattern[str], _Builder], ...]] = (
