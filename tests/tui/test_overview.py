@@ -175,3 +175,8 @@ async def test_a_span_of_the_trace_is_dragged(small: Path) -> None:
         await pilot.press("enter")
         await settled(pilot)
         assert app.state.window == Window(viewport.time(9), int(viewport.edges[21]))
+
+
+async def test_a_tall_screen_explains_the_fills(small: Path) -> None:
+    assert "# compute   = comm" in "\n".join(await frame(small, (160, 45)))
+    assert "# compute" not in "\n".join(await frame(small, (80, 24)))

@@ -10,10 +10,11 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.strip import Strip
 
+from nsys_tui.analysis.timeline.area import GPU
 from nsys_tui.names import pad, visible
 from nsys_tui.render.axis import draw_axis
-from nsys_tui.render.cells import Emphasis, Row
-from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.render.cells import Emphasis, Ink, Row, category_ink, style
+from nsys_tui.render.glyphs import FILLS, glyphs_for
 from nsys_tui.render.raster import LaneView, draw_lane
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import Window
@@ -83,6 +84,7 @@ class TracePane(Framed, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.rows: Sequence[AnyRow] = ()
+        self._legend = False
         self._extent = (0, 1)
         self._drawn: tuple[object, list[Row]] | None = None
         self.column: int | None = None
@@ -93,8 +95,11 @@ class TracePane(Framed, can_focus=True):
         """First and last column of the chosen span."""
         self.heading("Whole trace", HINT)
 
-    def show(self, rows: Sequence[AnyRow], extent: tuple[int, int]) -> None:
-        """Replaces what is drawn."""
+    def show(
+        self, rows: Sequence[AnyRow], extent: tuple[int, int], *, legend: bool = False
+    ) -> None:
+        """Replaces what is drawn; with a legend below where there is room."""
+        self._legend = legend
         if extent != self._extent:
             self._begin = self._chosen = None
         self.rows, self._extent, self._drawn = rows, extent, None
@@ -141,7 +146,7 @@ class TracePane(Framed, can_focus=True):
         if self.has_focus and self.column is not None:
             for row in rows:
                 row.emphasise(LABEL + self.column, LABEL + self.column + 1, Emphasis.REVERSE)
-        return rows
+        return [*rows, legend_row(width, glyphs)] if self._legend else rows
 
     def _axis(self, width: int, window: Viewport, glyphs: Glyphs) -> Row:
         style, report = self.app.state.display.time, self.app.session.report
@@ -242,3 +247,20 @@ class TracePane(Framed, can_focus=True):
         """A double click opens the timeline there."""
         if event.chain > 1:
             self.action_nav_open()
+
+
+def legend_row(width: int, glyphs: Glyphs) -> Row:
+    """What the colours or fills of GPU work, and of idle time, stand for."""
+    parts = [
+        ("█" if glyphs.solid else FILLS[category], category.name.lower(), category_ink(category))
+        for category in GPU
+    ]
+    parts.append((glyphs.idle, "idle", Ink.IDLE))
+    row = Row.blank(width)
+    row.put(0, "legend")
+    column = LABEL
+    for fill, name, ink in parts:
+        row.put(column, fill, style(ink))
+        row.put(column + 2, name, style(Ink.MUTED))
+        column += len(name) + 5
+    return row

@@ -167,8 +167,9 @@ class OverviewScreen(ReportScreen):
         estimated = self.session.report is not None and not self.session.exact
         mark = "≈ from a sample, " if estimated and self._gpu_rows else ""
         pane.heading(f"Whole trace{rest}", f"{mark}{HINT}")
-        pane.show(rows, self.session.extent)
-        pane.styles.height = len(rows) + 3
+        legend = height >= TALL and bool(self._gpu_rows)
+        pane.show(rows, self.session.extent, legend=legend)
+        pane.styles.height = len(rows) + legend + 3
 
     def _show_estimates(self, found: Overview) -> None:
         glyphs, pane = self._glyphs(), self.query_one("#kernels", LinePane)
