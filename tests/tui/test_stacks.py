@@ -158,7 +158,7 @@ async def test_similar_ranges_merge_and_the_place_is_kept(
         assert path(pilot) == ("step 119", "fwd")
         await press(pilot, "m")
         assert path(pilot) == ("step #", "fwd")
-        assert "similar merged" in rows(pilot)[2]
+        assert "merged" in rows(pilot)[2]
         assert "in step #" in text(pilot)
         await press(pilot, "v")
         assert path(pilot) == ("step #", "fwd")
@@ -179,3 +179,20 @@ async def test_the_filter_decides_what_is_folded(tmp_path: Path) -> None:
         stacks = pane(pilot).stacks
         assert stacks is not None
         assert int(stacks.weight[0]) == 300
+
+
+async def test_g_shows_the_longest_instance_with_its_facts(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(1)
+    for step, length in ((0, 5_000), (1, 3_000)):
+        begin = step * 100_000
+        synth.nvtx(f"step {step}", begin, begin + 90_000)
+        synth.launch("gemm", (begin, begin + 10), (begin + 20, begin + 20 + length))
+    async with running(synth.write(), size=(160, 45)) as pilot:
+        await press(pilot, "6", "m", "j", "g")
+        app: Any = pilot.app
+        selection = app.state.selection
+        assert (selection.kind, selection.label) == ("operation", "gemm")
+        assert (selection.span.start, selection.span.end) == (20, 5_020)
+        assert app.state.cursor.time == 20
+        assert "Selected: gemm #1 of 2" in text(pilot)
+        assert "step 0" in text(pilot), "the facts of the kernel name its range"

@@ -54,10 +54,10 @@ class Stacks:
     notes: tuple[str, ...] = ()
     """What is left out or marked, one sentence each."""
 
-    def longest(self, events: EventSet, node: int) -> int | None:
-        """Row of the longest event at or below a node."""
+    def longest(self, events: EventSet, nodes: int | NDArray[np.intp]) -> int | None:
+        """Row of the longest event at or below some nodes; of equals the first."""
         inside = np.zeros(len(self.tree.trie), bool)
-        inside[node] = True
+        inside[nodes] = True
         for level in self.tree.trie.levels[1:]:
             inside[level] |= inside[self.tree.trie.parent[level]]
         found = self.rows[inside[self.node]]

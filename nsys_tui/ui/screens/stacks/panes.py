@@ -117,15 +117,13 @@ def fold(report: Report, options: Options, scope: Scope, names: str, progress: P
     return call_stacks(report, options.source, scope)
 
 
-def event_set(report: Report, source: StackSource) -> tuple[EventSet, str, str]:
-    """The events that a source folds, and their selection kind and table."""
+def event_set(report: Report, source: StackSource) -> EventSet:
+    """The events that a source folds."""
     if source is StackSource.GPU:
-        return report.operations, "operation", "operations"
+        return report.operations
     if source is StackSource.CPU:
-        return report.samples, "sample", "COMPOSITE_EVENTS"
-    if source is StackSource.CUDA:
-        return report.api, "api", "CUPTI_ACTIVITY_KIND_RUNTIME"
-    return report.osrt, "osrt", "OSRT_API"
+        return report.samples
+    return report.api if source is StackSource.CUDA else report.osrt
 
 
 def arranged(report: Report, stacks: Stacks, options: Options) -> Shown:
@@ -142,7 +140,7 @@ def arranged(report: Report, stacks: Stacks, options: Options) -> Shown:
             tree = views[-1].tree
     order = None
     if options.order is Order.TIME:
-        events, _, _ = event_set(report, options.source)
+        events = event_set(report, options.source)
         node = stacks.node
         for view in views:
             node = view.of_node[node]

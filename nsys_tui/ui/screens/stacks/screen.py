@@ -15,8 +15,10 @@ from nsys_tui.analysis.stacks.folding import StackSource
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.export.folded import folded_frame
 from nsys_tui.model.tree import ROOT
-from nsys_tui.state import Selection, Window, cycled
+from nsys_tui.names import cell_len, cut
+from nsys_tui.state import cycled
 from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.scoping import report_scope, same_scope
 from nsys_tui.ui.screens.base import ReportScreen
@@ -73,6 +75,8 @@ ACTIONS: tuple[Action, ...] = (
 )
 
 NARROW = 76
+SPARE_CELLS = 11
+"""Of a heading: corners, blanks, the sign of focus, and a gap before the remark."""
 
 
 class StacksScreen(ReportScreen):
@@ -233,17 +237,21 @@ class StacksScreen(ReportScreen):
         orders = " ".join(f"[{o}]" if o is options.order else str(o) for o in Order)
         flags = [
             *(["~across threads"] if options.across else []),
-            *(["similar merged"] if options.merges else []),
-            *(["recursion collapsed"] if options.recursion else []),
+            *(["merged"] if options.merges else []),
+            *(["recursion"] if options.recursion else []),
             *(["small hidden"] if options.small else []),
         ]
         thread = ""
         if options.thread is not None and self.report is not None:
             thread = f"  {self.report.thread_name(options.thread)}"
-        left = f"{SOURCES[options.source]}{thread}  v: {orders}"
+        left = f"{SOURCES[options.source]}{thread}  v: "
         pane = self.query_one("#icicle", IciclePane)
-        zoom = "zoomed: esc out" if pane.root != ROOT else ""
-        pane.heading(left, extra or ", ".join([*flags, *([zoom] if zoom else [])]))
+        zoom = ["zoomed: esc out"] if pane.root != ROOT else []
+        right = extra or ", ".join([*flags, *zoom])
+        room = pane.outer_size.width - SPARE_CELLS
+        if right and cell_len(left + orders + right) > room:
+            orders = f"[{options.order}]"
+        pane.heading(left + orders, cut(right, max(room - cell_len(left + orders), 0)))
 
     def _say(self, *lines: str) -> None:
         self._heading()
@@ -445,20 +453,10 @@ class StacksScreen(ReportScreen):
         if self.shown.callers is not None or not len(nodes):
             self.app.say("leave the sandwich first: v")
             return
-        events, kind, table = event_set(self.report, self.options.source)
-        longest = [row for node in nodes if (row := self.shown.stacks.longest(events, int(node)))]
-        rows = [row for row in longest if row is not None]
-        if not rows or self.app.handler("view.timeline") is None:
-            return
-        row = max(rows, key=lambda r: int(events.duration[r]))
-        start, end = int(events.start[row]), int(events.end[row])
-        margin = max((end - start) * 2, 1000)
-        trie = pane.stacks.trie if pane.stacks is not None else None
-        label = trie.labels[trie.label[pane.selected]] if trie is not None else ""
-        self.app.show(
-            "timeline",
-            window=Window(start - margin, end + margin),
-            selection=Selection(
-                kind, (table, int(events.rowid[row])), Window(start, end), label=label
-            ),
-        )
+        events, stacks = event_set(self.report, self.options.source), self.shown.stacks
+
+        def show(row: int | None) -> None:
+            if row is not None:
+                show_on_timeline(self.app, events, row)
+
+        self.compute("longest", lambda: stacks.longest(events, nodes), show)
