@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -209,6 +210,8 @@ def print_collectives(
         return
     rows = top or (_ROWS_OF_TEXT if fmt == "table" else None)
     tables = [TABLES[name](found, rows) for name in sections or _SECTIONS]
+    if "collectives" not in (sections or _SECTIONS):
+        tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *found.notes))
     sys.stdout.write(sections_text(tables, fmt))
 
 

@@ -171,7 +171,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.report:
         _print_joined(arguments, result)
     elif arguments.format == "json":
-        _print_json(result, hangs, bounds, calls=arguments.calls)
+        _print_json(arguments, result, hangs, bounds)
     else:
         _print_tables(arguments, result, hangs, bounds)
     return GATE_HIT if _gate(arguments.fail_on, result, hangs) else 0
@@ -244,20 +244,22 @@ def _narrate(result: LogResult, *, with_notes: bool) -> None:
 
 
 def _print_json(
-    result: LogResult, hangs: HangReport, bounds: Sequence[int], *, calls: bool
+    arguments: argparse.Namespace, result: LogResult, hangs: HangReport, bounds: Sequence[int]
 ) -> None:
     from nsys_tui.logs.api_tables import api_rows
-    from nsys_tui.logs.payload import as_json, call_rows
+    from nsys_tui.logs.payload import as_json, call_rows, only
 
-    text = json.dumps(as_json(result, hangs, bounds), indent=1)
-    if not calls:
-        print(text)
-        return
+    found, sections = as_json(result, hangs, bounds), arguments.section or ()
+    lists = {"calls": ("calls", call_rows), "api-calls": ("api_calls", api_rows)}
+    asked = [name for name in lists if arguments.calls or name in sections]
+    if sections:
+        found = only(found, sections)
     # The call lists may hold millions of rows: they are written row by row, not built in memory.
-    sys.stdout.write(text.removesuffix("\n}"))
-    for name, rows in (("calls", call_rows(result)), ("api_calls", api_rows(result))):
-        sys.stdout.write(f',\n "{name}": [')
-        for number, row in enumerate(rows):
+    sys.stdout.write(json.dumps(found, indent=1).removesuffix("\n}"))
+    for name in asked:
+        key, rows = lists[name]
+        sys.stdout.write(f',\n "{key}": [')
+        for number, row in enumerate(rows(result)):
             sys.stdout.write(("," if number else "") + "\n  " + json.dumps(row))
         sys.stdout.write("\n ]")
     sys.stdout.write("\n}\n")

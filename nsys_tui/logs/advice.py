@@ -36,6 +36,7 @@ def advise(result: LogResult) -> tuple[Advice, ...]:
     found = [
         *_debug_time(result),
         *_torn(result),
+        *_cut_short(result),
         *_unsized(result),
         *_groups(result),
         *_devices(result),
@@ -80,6 +81,14 @@ def _torn(result: LogResult) -> list[Advice]:
             )
         )
     return found
+
+
+def _cut_short(result: LogResult) -> list[Advice]:
+    return [
+        Advice("warning", f"{file.path!r} ends in the middle: what stands before that was read")
+        for file in result.files
+        if file.cut_short
+    ]
 
 
 def _unsized(result: LogResult) -> list[Advice]:

@@ -301,6 +301,7 @@ def _file(scan: Scan) -> LogFile:
         call_lines=len(scan.api.line),
         versions=tuple(version for version, _ in scan.messages.versions.most_common()),
         timed=scan.timed,
+        cut_short=scan.cut_short,
     )
 
 

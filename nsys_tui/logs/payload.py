@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.logs.advice import advise
 from nsys_tui.logs.purpose import purposes
@@ -128,6 +128,31 @@ def as_json(
             for file, mine in zip(files, own, strict=True)
         ],
     }
+
+
+SECTION_KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "files": ("files", "skipped"),
+    "per-op": ("collective_lines", "per_op"),
+    "steps": ("trainer", "step_lines", "average", "averages", "run_totals"),
+    "ranks": ("per_rank",),
+    "gpus": ("gpus", "per_gpu"),
+    "communicators": ("communicators", "groups", "per_communicator"),
+    "rings": ("topology",),
+    "trees": ("topology",),
+    "edges": ("topology",),
+    "hangs": ("mismatches", "more_mismatches", "drifts", "unchecked_groups"),
+    "kernels": ("rccl_kernels",),
+    "warnings": ("nccl_warnings",),
+    "calls": (),
+    "api-calls": (),
+}
+"""Keys that hold a section; a section of another name has one key of its name."""
+
+
+def only(found: dict[str, Any], sections: Sequence[str]) -> dict[str, Any]:
+    """The keys of some sections, with the window that they are of."""
+    keys = {key for name in sections for key in SECTION_KEYS.get(name, (name,))}
+    return {key: value for key, value in found.items() if key in keys or key == "window"}
 
 
 _COUNTS = (

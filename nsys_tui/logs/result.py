@@ -36,6 +36,8 @@ class LogFile:
     versions: tuple[str, ...]
     timed: bool
     """Whether the COLL lines carry a wall clock."""
+    cut_short: bool = False
+    """Whether it is compressed and its end is missing."""
 
 
 @dataclass(frozen=True)

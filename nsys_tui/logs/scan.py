@@ -47,6 +47,7 @@ class Scan:
     cut_lines: int = 0
     torn_mpi_lines: int = 0
     timed: bool = False
+    cut_short: bool = False
     mentions_debug_time: bool = False
 
 
@@ -77,7 +78,11 @@ class Scanner:
         scan.trainer = TrainerLines(file, self._flops_per_token)
         heads = Heads(self._processes)
         ended = True
-        for data in blocks(path):
+
+        def cut_short() -> None:
+            scan.cut_short = True
+
+        for data in blocks(path, cut_short):
             # A piece of a line that was too long continues the line of the piece before.
             first = scan.lines + 1 if ended else scan.lines
             self._block(scan, data, first, heads)

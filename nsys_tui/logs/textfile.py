@@ -5,17 +5,17 @@ The only place of this room that opens files; what is no text log is refused her
 
 from __future__ import annotations
 
-import gzip
 import os
 import stat
 import sys
+import zlib
 from typing import IO, TYPE_CHECKING, Final, cast
 
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.logs.grammar import ANSI
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from io import BufferedReader
     from pathlib import Path
 
@@ -23,21 +23,25 @@ BLOCK_BYTES: Final = 8 << 20
 LONGEST_LINE: Final = 4 << 20
 """A longer line is handed on in pieces, so that a file without line ends stays in bounds."""
 
+_GZIP: Final = 31
+"""zlib's window bits for a stream with a gzip header."""
 _SAMPLE: Final = 1 << 16
 _HINT: Final = "give NCCL_DEBUG output, a trainer's log or an MPI logger file as plain text"
 
 
-def blocks(path: Path) -> Iterator[bytes]:
+def blocks(path: Path, cut_short: Callable[[], None] = lambda: None) -> Iterator[bytes]:
     """Yields the file as blocks that end at a line end, free of ANSI sequences.
 
-    A path ``-`` is standard input.
+    Args:
+        path: the file; ``-`` is standard input.
+        cut_short: called if it is compressed and its end is missing.
 
     Raises:
         UnreadableReportError: missing, no regular text, or the disk failed.
     """
     shown = repr(str(path)) if str(path) != "-" else "standard input"
     try:
-        with _opened(path, shown) as stream:
+        with _opened(path, shown, cut_short) as stream:
             for block in _whole_lines(stream):
                 yield ANSI.sub(b"", block) if b"\x1b" in block else block
     except FileNotFoundError as error:
@@ -46,18 +50,18 @@ def blocks(path: Path) -> Iterator[bytes]:
         raise UnreadableReportError(
             f"{shown} is a folder", hint=f"name the files in it: nsys-tui logs {path}/*"
         ) from error
-    except (OSError, EOFError) as error:
+    except OSError as error:
         raise UnreadableReportError(
             f"cannot read {shown}", str(error), "check the file and its permissions"
         ) from error
 
 
-def _opened(path: Path, shown: str) -> IO[bytes]:
+def _opened(path: Path, shown: str, cut_short: Callable[[], None]) -> IO[bytes]:
     opened = sys.stdin.buffer if str(path) == "-" else path.open("rb", _SAMPLE)
     raw = cast("BufferedReader", opened)
     head = raw.peek(_SAMPLE)[:_SAMPLE]
     if head.startswith(b"\x1f\x8b"):
-        return cast("IO[bytes]", gzip.open(raw))
+        return cast("IO[bytes]", _Inflated(raw, cut_short))
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return cast("IO[bytes]", _Recoded(raw))
     # A log that was truncated under a writer starts with NUL where its old text was.
@@ -97,6 +101,44 @@ def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
             carry = b""
     if carry:
         yield carry
+
+
+class _Inflated:
+    """A gzip file; of one that is still being written, or was cut, what there is of it."""
+
+    def __init__(self, raw: IO[bytes], cut_short: Callable[[], None]) -> None:
+        self._raw = raw
+        self._cut_short = cut_short
+        self._left = b""
+        self._stream = zlib.decompressobj(_GZIP)
+
+    def __enter__(self) -> _Inflated:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._raw.close()
+
+    def read(self, size: int) -> bytes:
+        """At most ``size`` bytes, none at the end.
+
+        Raises:
+            OSError: what it holds is no gzip stream.
+        """
+        piece = b""
+        while not piece:
+            packed = self._left or self._raw.read(_SAMPLE)
+            if not packed:
+                if not self._stream.eof:
+                    self._cut_short()
+                return self._stream.flush()
+            if self._stream.eof:
+                self._stream = zlib.decompressobj(_GZIP)
+            try:
+                piece = self._stream.decompress(packed, size)
+            except zlib.error as error:
+                raise OSError(f"damaged gzip data: {error}") from error
+            self._left = self._stream.unconsumed_tail or self._stream.unused_data.lstrip(b"\0")
+        return piece
 
 
 class _Recoded:

@@ -194,3 +194,18 @@ def test_reader_that_leaves_and_standard_input(tmp_path: Path) -> None:
     assert done.stdout.count("\n") == 1
     assert "Traceback" not in done.stderr
     assert done.returncode == 0
+
+
+def test_json_of_some_sections(log: str, capsys: Capture) -> None:
+    def keys(*sections: str) -> list[str]:
+        words = [word for name in sections for word in ("--section", name)]
+        assert main(["logs", log, "--format", "json", *words]) == 0
+        return list(json.loads(capsys.readouterr().out))
+
+    every = keys()
+    assert keys("per-op", "histogram") == ["collective_lines", "per_op", "histogram", "window"]
+    assert keys("calls") == ["window", "calls"]
+    assert "calls" not in every
+    for name in verb._SECTIONS:
+        assert len(keys(name)) > 1, name
+        assert set(keys(name)) - {"calls", "api_calls"} <= set(every)

@@ -9,6 +9,7 @@ import pytest
 from loglines import body, info, nemo, read
 
 from nsys_tui.errors import UnreadableReportError
+from nsys_tui.logs.advice import advise
 from nsys_tui.logs.hangs import find_hangs
 from nsys_tui.logs.heads import NO_TIME
 
@@ -268,11 +269,32 @@ def test_calls_across_blocks_keep_their_line_numbers(
     assert whole.calls.line.tolist() == [n for n in range(1, 50) if n % 3]
 
 
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_a_compressed_log_that_is_being_written_gives_what_it_has(
+    tmp_path: Path, share: float
+) -> None:
+    lines = [info(body(op_count=n, count=n * n * 7919)) for n in range(1, 20_000)]
+    packed = gzip.compress("".join(f"{line}\n" for line in lines).encode())
+    result = read(tmp_path, packed[: int(len(packed) * share)])
+    found = result.calls.op_count.tolist()
+    assert found == list(range(1, len(found) + 1))
+    assert abs(len(found) / len(lines) - share) < 0.15
+    assert result.files[0].cut_short
+    assert any("ends in the middle" in one.text for one in advise(result))
+
+
+def test_gzip_members_one_after_another_are_one_log(tmp_path: Path) -> None:
+    parts = [gzip.compress(f"{info(body(op_count=n))}\n".encode()) for n in range(3)]
+    result = read(tmp_path, b"".join(parts) + b"\0" * 512)
+    assert result.calls.op_count.tolist() == [0, 1, 2]
+    assert not result.files[0].cut_short
+
+
 def test_unreadable_files_are_named(tmp_path: Path) -> None:
     cases = {
         b"SQLite format 3\0" + b"\1" * 99: "database",
         bytes(range(256)) * 40: "binary",
-        gzip.compress(LINE.encode() * 99)[:40]: "cannot read",
+        b"\x1f\x8b" + b"no gzip" * 99: "cannot read",
     }
     for data, word in cases.items():
         with pytest.raises(UnreadableReportError, match=word) as caught:
