@@ -636,3 +636,16 @@ async def test_a_name_that_the_heading_cuts_is_shown_in_full(demo: Path) -> None
         width = pane.content_region.width
         lines = [line[x : x + width] for line in text(pilot).splitlines()[y : y + 3]]
         assert name in "".join(line[10:].strip() for line in lines)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)])
+async def test_two_marks_tell_what_the_gpu_did_between_them(
+    handmade: Path, size: tuple[int, int]
+) -> None:
+    async with running(handmade, size=size) as pilot:
+        await press(pilot, "2", "g", *"100us", "enter", "m", "a", "g", *"350us", "enter", "m", "b")
+        wanted = "a-b 250 us: compute 80%, comm 16%, idle 4%"
+        if size[0] == 160:
+            assert wanted.partition(": ")[2] in text(pilot)
+        body = await press(pilot, "'", "down")
+        assert wanted in body

@@ -6,11 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.screen import ModalScreen
+from textual.widgets import Static
 
 from nsys_tui.names import pad, visible
 from nsys_tui.render.cells import Emphasis, Ink, style
 from nsys_tui.state import at_mark, unmarked
+from nsys_tui.ui.between import span_between, split_between
 from nsys_tui.ui.times import moment_text
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_duration
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.app import ComposeResult
 
+    from nsys_tui.model.report import Report
     from nsys_tui.state import Mark
     from nsys_tui.ui.app import NsysTuiApp
 
@@ -38,12 +42,14 @@ class MarkList(ModalScreen[tuple[str, bool]]):
     DEFAULT_CSS: ClassVar[str] = """
     MarkList { align: center middle; background: transparent; }
     MarkList LinePane { width: 78; max-width: 100%; height: 70%; min-height: 8; }
+    MarkList Static { width: 78; max-width: 100%; height: 1; padding: 0 2; background: $panel; }
     """
     app: NsysTuiApp
 
     def compose(self) -> ComposeResult:
-        """One pane."""
+        """The list, and what lies between the mark under the cursor and the one before."""
         yield LinePane("Marks", "letter or enter: go, Shift+letter: time only, del: remove")
+        yield Static(id="between", markup=False)
 
     def on_mount(self) -> None:
         """Shows the bookmarks in the order of time."""
@@ -72,6 +78,31 @@ class MarkList(ModalScreen[tuple[str, bool]]):
             (f"{pad(moment, 16)} {pad(step, 12)} ", 0),
             (visible(text), 0),
         ]
+
+    def on_line_pane_moved(self, message: LinePane.Moved) -> None:
+        """Tells what the GPUs did since the mark before."""
+        marks, chosen = self._marks(), message.choice
+        place = next((n for n, mark in enumerate(marks) if mark is chosen), 0)
+        if not place:
+            self.query_one("#between", Static).update("")
+            return
+        first, last = marks[place - 1], marks[place]
+        self.query_one("#between", Static).update(Content(span_between(first, last)))
+        report = self.app.session.report
+        if report is not None and self.app.session.exact:
+            self.run_worker(
+                lambda: self._count(report, first, last), thread=True, exclusive=True, group="marks"
+            )
+
+    def _count(self, report: Report, first: Mark, last: Mark) -> None:
+        text = Content(split_between(report, first, last))
+
+        def show() -> None:
+            if self.query_one(LinePane).choice is last:
+                self.query_one("#between", Static).update(text)
+
+        if self.is_attached:
+            self.app.call_from_thread(show)
 
     def on_key(self, event: events.Key) -> None:
         """A letter goes to its mark."""

@@ -10,16 +10,16 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from nsys_tui.analysis.timeline.area import area
 from nsys_tui.analysis.timeline.facts import ranges_around
 from nsys_tui.names import fit
 from nsys_tui.render.cells import Emphasis, Ink, style
 from nsys_tui.state import Mark, marked
+from nsys_tui.ui.between import span_between, split_between
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.screens.timeline.areas import Areas
 from nsys_tui.ui.screens.timeline.stepping import Stepping
 from nsys_tui.ui.widgets.lines import LinePane
-from nsys_tui.units import format_duration, format_share
+from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from textual import events
@@ -65,6 +65,11 @@ class Marking(Areas, Stepping):
     def show_report(self) -> None:
         """The marks of an earlier run are there."""
         super().show_report()
+        self.show_marks()
+
+    def load_finished(self) -> None:
+        """What the GPUs did between two marks can be told."""
+        super().load_finished()
         self.show_marks()
 
     def action_mark_set(self) -> None:
@@ -133,18 +138,18 @@ class Marking(Areas, Stepping):
         marks = self._in_order()
         pane = self.query_one("#marks", LinePane)
         lines = self.mark_lines(marks) or [[(" m and a letter sets a mark", MUTED)]]
-        if len(marks) >= 2:
-            lines.append([(f" {self._between(*marks[-2:])}", 0)])
-        pane.show(lines)
+        if len(marks) < 2:
+            pane.show(lines)
+            return
+        first, last = marks[-2:]
+        pane.show([*lines, [(f" {span_between(first, last)}", 0)]])
+        report = self.report
+        if report is None or not self.session.exact:
+            return
 
-    def _between(self, first: Mark, last: Mark) -> str:
-        """Span and busy split between two marks."""
-        span = (first.time, last.time)
-        text = f"{first.letter}-{last.letter} {format_duration(last.time - first.time, 3)}"
-        work = [t for t in self.store.whole if t.summary is not None]
-        if span[1] <= span[0] or not work or self.session.sample is not None:
-            return text
-        rows = area(work, span, self.state.display.names).categories
-        return f"{text}: " + ", ".join(
-            f"{row.name} {format_share(row.busy, row.of, 0)}" for row in rows
-        )
+        def show(text: str) -> None:
+            if self._in_order() == marks:
+                span, _, split = text.partition(": ")
+                pane.show([*lines, [(f" {span}", 0)], [(f"   {split}", 0)]])
+
+        self.compute("between", lambda: split_between(report, first, last), show)
