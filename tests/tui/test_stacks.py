@@ -6,7 +6,7 @@ import pytest
 from synth import Synth
 from tui.frames import rows, running, settled, text
 
-from nsys_tui.state import Filter
+from nsys_tui.state import Filter, Window
 from nsys_tui.ui.screens.stacks.screen import StacksScreen
 from nsys_tui.ui.widgets.icicle import IciclePane
 
@@ -196,3 +196,15 @@ async def test_g_shows_the_longest_instance_with_its_facts(tmp_path: Path) -> No
         assert app.state.cursor.time == 20
         assert "Selected: gemm #1 of 2" in text(pilot)
         assert "step 0" in text(pilot), "the facts of the kernel name its range"
+
+
+async def test_a_window_without_events_says_so_and_0_leaves_it(report: Path) -> None:
+    async with running(report) as pilot:
+        await press(pilot, "6")
+        app: Any = pilot.app
+        app.show("stacks", window=Window(500_000, 600_000))
+        await settled(pilot)
+        assert "nothing of this source here" in text(pilot)
+        assert "0: the whole trace" in text(pilot)
+        await press(pilot, "0")
+        assert "total 1.000 us" in text(pilot)

@@ -39,6 +39,7 @@ from nsys_tui.ui.screens.stacks.panes import (
 )
 from nsys_tui.ui.widgets.icicle import IciclePane
 from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.actions import WHOLE
 from nsys_tui.ui.widgets.tree.tree import VirtualTree
 from nsys_tui.units import format_share
 
@@ -71,6 +72,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("table.sort", ("S",), "sort", "sort the tree by this column; again reverses"),
     Action("table.column_previous", ("<",), "column", "column to the left"),
     Action("table.column_next", (">",), "column", "column to the right"),
+    WHOLE,
     Action("stacks.timeline", ("g",), "timeline", "longest instance on the timeline", 47),
 )
 
@@ -177,11 +179,12 @@ class StacksScreen(ReportScreen):
         self._keep_place(pane)
         self.set_class(isinstance(found, Shown) and found.callers is not None, "-sandwich")
         if isinstance(found, NoDataError):
-            self.shown = None
-            pane.stacks = pane.icicle = None
-            pane.refresh()
             reason = str(found).partition(": ")[2] or str(found)
-            self._say(*wrap(reason, NARROW), "s: another source")
+            self._show_nothing(pane, *wrap(reason, NARROW), "s: another source")
+            return
+        if not int(found.stacks.tree.self_count.sum()):
+            whole = "0: the whole trace" if self.state.window is not None else "a filter is set"
+            self._show_nothing(pane, "nothing of this source here", "s: another source", whole)
             return
         self.shown = found
         if found.callers is not None:
@@ -198,6 +201,12 @@ class StacksScreen(ReportScreen):
             pane.select(int(children[0]) if len(children) else ROOT)
         self._search_again()
         self._heading()
+
+    def _show_nothing(self, pane: IciclePane, *lines: str) -> None:
+        self.shown = None
+        pane.stacks = pane.icicle = None
+        pane.refresh()
+        self._say(*lines)
 
     def _keep_place(self, pane: IciclePane) -> None:
         """Remembers where the reader is: another order or view of the stacks keeps the place."""
@@ -323,6 +332,10 @@ class StacksScreen(ReportScreen):
         choices = [None, *busiest]
         self._change(thread=choices[(choices.index(self.options.thread) + 1) % len(choices)])
 
+    def action_timeline_whole(self) -> None:
+        """The whole trace again."""
+        self.app.show(self.SCREEN, window=None)
+
     def action_stacks_across(self) -> None:
         """Credits work to other threads, or only to its own."""
         self._change(across=not self.options.across)
@@ -443,6 +456,12 @@ class StacksScreen(ReportScreen):
             return {}
         title = f"{self.session.name}: {SOURCES[self.options.source]}"
         return picture_writers(self.shown, pane.root, title)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The whole trace can be shown where it is not."""
+        if action == "timeline_whole":
+            return self.state.window is not None
+        return super().check_action(action, parameters)
 
     def action_stacks_timeline(self) -> None:
         """Shows the longest event of the selected frame on the timeline."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.stacks.folding import StackSource
+from nsys_tui.analysis.window import touching
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.state import Window
 from nsys_tui.ui.screens.stacks.panes import Options
@@ -40,8 +41,9 @@ def host_stacks(report: Report, stall: StallRow) -> Options | None:
         if len(own) and own[samples.thread[lo:hi]].any():
             return Options(source=StackSource.CPU, thread=stall.thread)
         return Options(source=StackSource.CPU)
-    if report.can(Capability.OSRT_BACKTRACES):
+    window = (stall.start, stall.end)
+    if (report.osrt.callchain[touching(report.osrt, window)] > 0).any():
         return Options(source=StackSource.OSRT)
-    if report.can(Capability.CUDA_BACKTRACES):
+    if (report.api.callchain[touching(report.api, window)] > 0).any():
         return Options(source=StackSource.CUDA)
     return None
