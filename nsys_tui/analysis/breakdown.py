@@ -134,6 +134,8 @@ class DeviceSplit:
     """Operations that reach into the window but start before it."""
     max_gap: tuple[int, int] | None
     """Longest idle interval between two operations, cut to the window."""
+    longest_exposed_comm: tuple[int, int] | None
+    """Longest stretch of communication while nothing computes."""
     exposed_is_upper_bound: bool
     """True where graph launches hide what ran inside them."""
 
@@ -217,9 +219,19 @@ def split_of(report: Report, coverage: Coverage, scope: Scope) -> DeviceSplit:
         operation_count=int(np.count_nonzero(begun)),
         straddling_count=int(np.count_nonzero(counted & ~begun)),
         max_gap=_longest_gap(coverage.sets["busy"], _active(ops, coverage, scope)),
+        longest_exposed_comm=_longest_exposed(coverage),
         exposed_is_upper_bound=bool((category == Category.GRAPH).any()),
         **figures,
     )
+
+
+def _longest_exposed(coverage: Coverage) -> tuple[int, int] | None:
+    comm, hidden = coverage.sets["comm"], coverage.sets["compute_comm_overlap"]
+    starts, ends = intervals.subtract((comm.starts, comm.ends), (hidden.starts, hidden.ends))
+    if not len(starts):
+        return None
+    longest = int(np.argmax(ends - starts))
+    return int(starts[longest]), int(ends[longest])
 
 
 def _longest_gap(busy: Covered, active: tuple[int, int]) -> tuple[int, int] | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.breakdown import coverages
+from nsys_tui.analysis.grouping import encode_rows
 from nsys_tui.analysis.occupancy import LIMITS, occupancy
 from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, plural, rule
 from nsys_tui.analysis.rules.severity import Severity
@@ -16,7 +16,6 @@ from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gaps import Edge
 from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.config import LaunchBoundConfig
-from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import normalise_kernel
@@ -73,11 +72,10 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
     gaps = case.stalls.gaps
     gaps = gaps.take((gaps.edge == Edge.INNER) & np.isin(gaps.cause, causes))
     apart = np.isin(gaps.cause, [*_TOLD_APART])
-    keys = np.stack((gaps.cause.astype(np.int64), np.where(apart, gaps.what, -1)), axis=1)
+    group, kinds = encode_rows((gaps.cause, np.where(apart, gaps.what, -1)))
     found: list[Finding] = []
-    for key in np.unique(keys, axis=0):
-        those = gaps.take((keys == key).all(axis=1))
-        found += _idle_finding(case, name, Cause(int(key[0])), those)
+    for number, (cause, _) in enumerate(kinds.tolist()):
+        found += _idle_finding(case, name, Cause(cause), gaps.take(group == number))
     return found
 
 
@@ -209,11 +207,6 @@ def _exposed_findings(case: Case) -> list[Finding]:
     worst = max(case.splits, key=lambda split: split.exposed_comm_ns, default=None)
     if worst is None or not worst.exposed_comm_ns:
         return []
-    alone = case.scope.only(worst.place)
-    (coverage,) = coverages(case.report, alone)
-    comm, compute = coverage.sets["comm"], coverage.sets["compute"]
-    starts, ends = intervals.subtract((comm.starts, comm.ends), (compute.starts, compute.ends))
-    longest = int(np.argmax(ends - starts))
     share = units.format_share(worst.exposed_comm_ns, worst.comm_ns, 0)
     bound = " (upper bound)" if worst.exposed_is_upper_bound else ""
     return case.finding(
@@ -223,7 +216,7 @@ def _exposed_findings(case: Case) -> list[Finding]:
         f" {units.format_share(worst.exposed_comm_ns, worst.base_ns)} of the time",
         "overlap collectives with compute, or bucket them",
         saved_ns=worst.exposed_comm_ns,
-        window=(int(starts[longest]), int(ends[longest])),
+        window=worst.longest_exposed_comm,
         place=worst.place,
     )
 
@@ -342,34 +335,18 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
 
 def _configurations(
     report: Report, rows: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
     """One row of each distinct launch configuration, and which of them each row is."""
     ops, launch = report.operations, report.launch_attributes
-    key = np.zeros(len(rows), np.int64)
-    for column in (
-        ops.device[rows],
-        ops.name[rows],
-        np.multiply.reduce(launch.block[rows], axis=1, dtype=np.int64),
-        launch.registers[rows],
-        launch.static_shared[rows].astype(np.int64) + launch.dynamic_shared[rows],
-    ):
-        codes = _dense(column)
-        key = _dense(key * (int(codes.max(initial=0)) + 1) + codes)
-    first = np.zeros(int(key.max(initial=-1)) + 1, np.intp)
-    first[key[::-1]] = rows[::-1]
-    return first, key
-
-
-_TABLE_SIZE: Final = 1 << 24
-
-
-def _dense(values: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Codes 0, 1, … of the distinct values; by table where they are small: no sort of 5 M rows."""
-    if not len(values):
-        return np.zeros(0, np.int64)
-    if int(values.min()) < 0 or int(values.max()) >= _TABLE_SIZE:
-        sorted_codes: NDArray[np.int64] = np.unique(values, return_inverse=True)[1].astype(np.int64)
-        return sorted_codes
-    seen = np.bincount(values) > 0
-    dense: NDArray[np.int64] = (np.cumsum(seen) - 1)[values]
-    return dense
+    codes, kinds = encode_rows(
+        (
+            ops.device[rows],
+            ops.name[rows],
+            np.multiply.reduce(launch.block[rows], axis=1, dtype=np.int64),
+            launch.registers[rows],
+            launch.static_shared[rows].astype(np.int64) + launch.dynamic_shared[rows],
+        )
+    )
+    first = np.zeros(len(kinds), np.intp)
+    first[codes[::-1]] = rows[::-1]
+    return first, codes

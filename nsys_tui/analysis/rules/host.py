@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.grouping import encode_rows
 from nsys_tui.analysis.iterations.finding import Rule as StepRule
 from nsys_tui.analysis.rules.gpu import idle_findings
 from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, plural, rule
@@ -46,9 +47,7 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
     report, ops = case.report, case.report.operations
     rows = case.operations()
     rows = rows[(ops.kind[rows] == OpKind.MEMCPY) & np.isin(ops.copy_kind[rows], HOST_COPIES)]
-    kinds = np.stack((ops.copy_kind[rows].astype(np.int64), ops.bytes[rows]), axis=1)
-    series, group = np.unique(kinds, axis=0, return_inverse=True)
-    group = group.reshape(-1)
+    group, series = encode_rows((ops.copy_kind[rows], ops.bytes[rows]))
     count = np.bincount(group, minlength=len(series))
     calls = report.calls[rows]
     held = np.where(calls >= 0, report.api.duration[calls] if len(report.api) else 0, 0)

@@ -25,7 +25,7 @@ from nsys_tui.model.table import Column, Table
 from nsys_tui.units import format_count, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -93,11 +93,19 @@ class Case:
     Args:
         report: the report.
         scope: window, devices, processes and streams.
+        splits: where the time of each device went, if that is known already.
     """
 
-    def __init__(self, report: Report, scope: Scope | None = None) -> None:
+    def __init__(
+        self,
+        report: Report,
+        scope: Scope | None = None,
+        splits: Sequence[DeviceSplit] | None = None,
+    ) -> None:
         self.report = report
         self.scope = scope or Scope()
+        if splits is not None:
+            self.splits = [*splits]
         base = self.scope.base(report)
         self.base = base
         self.base_ns = base[1] - base[0]

@@ -48,7 +48,7 @@ def _parts(case: Case, compat: bool) -> Iterator[_Part]:
     if compat:
         rows = rows[(ops.kind[rows] != OpKind.GRAPH) & (ops.start[rows] > 0)]
     pairs = ops.process[rows].astype(np.int64) * max(len(ops.devices), 1) + ops.device[rows]
-    for pair in np.unique(pairs).tolist():
+    for pair in np.flatnonzero(np.bincount(pairs)).tolist():
         process, place = divmod(pair, max(len(ops.devices), 1))
         mine = rows[pairs == pair]
         global_pid = int(ops.processes[process])
@@ -110,8 +110,10 @@ def _idle(case: Case, part: _Part, compat: bool) -> Intervals:
     if len(events):
         inside = (events.start >= lo) & (events.end <= hi)
         stalls = np.flatnonzero(names[events.name] & own[events.thread] & inside)
-    starts = np.concatenate((part.starts, events.start[stalls]))
-    ends = np.concatenate((part.ends, events.end[stalls]))
+    starts, ends = part.starts, part.ends
+    if len(stalls):
+        starts = np.concatenate((starts, events.start[stalls]))
+        ends = np.concatenate((ends, events.end[stalls]))
     if not compat:
         return intervals.gaps(starts, ends, lo, hi)
     begin, finish = np.sort(ends)[:-1], np.sort(starts)[1:]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import group_stats, regroup
+from nsys_tui.analysis.grouping import encode_rows, group_stats, regroup
 from nsys_tui.analysis.rules.severity import Severity, severity
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.gaps import Edge
@@ -258,11 +258,11 @@ def _gap_keys(report: Report, result: Stalls, by: str, style: str) -> tuple[list
         threads = api.thread[gaps.call] if len(api) else gaps.call
         codes = np.where(gaps.call >= 0, threads, len(known)).astype(np.int64)
     else:
-        pairs = np.stack((name_codes(ops, gaps.previous), name_codes(ops, gaps.next)))
-        used, codes = np.unique(pairs, axis=1, return_inverse=True)
+        pairs = (name_codes(ops, gaps.previous), name_codes(ops, gaps.next))
+        found, used = encode_rows(pairs)
         names = [*operation_names(ops, style), "-"]
-        texts = [f"{names[before]} -> {names[after]}" for before, after in used.T.tolist()]
-        codes = codes.reshape(-1).astype(np.int64)
+        texts = [f"{names[before]} -> {names[after]}" for before, after in used.tolist()]
+        codes = found.astype(np.int64)
     if by != "device":
         texts = [*texts, HEAD, TAIL]
         codes = np.where(gaps.edge == Edge.HEAD, len(texts) - 2, codes)

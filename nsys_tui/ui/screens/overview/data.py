@@ -17,7 +17,7 @@ from nsys_tui.render.raster import LaneView
 from nsys_tui.ui.widgets.trace import SummaryRow, TraceRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.overview import TopName
@@ -44,11 +44,18 @@ def gpu_rows(session: Session, report: Report) -> list[SummaryRow]:
     ]
 
 
-def findings(report: Report, progress: Progress) -> list[Finding]:
-    """What the expert rules find."""
-    from nsys_tui.analysis.rules.findings import find
+def findings(report: Report, splits: Sequence[DeviceSplit], progress: Progress) -> list[Finding]:
+    """What the expert rules find.
 
-    return find(report, None, progress)
+    Args:
+        report: the report.
+        splits: where the time of each device went.
+        progress: told after each rule.
+    """
+    from nsys_tui.analysis.rules.findings import find_in
+    from nsys_tui.analysis.rules.register import Case
+
+    return find_in(Case(report, splits=splits), progress)
 
 
 def estimated_rows(sample: Operations) -> list[TraceRow]:

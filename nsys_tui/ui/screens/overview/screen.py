@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from textual import events
 
+    from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.state import ViewState
     from nsys_tui.ui.session import Session
@@ -200,9 +201,9 @@ class OverviewScreen(ReportScreen):
         self._show_tops()
         self._draw_trace()
         self.refresh_keys()
-        self._compute_findings()
+        self._compute_findings(found.devices)
 
-    def _compute_findings(self) -> None:
+    def _compute_findings(self, splits: tuple[DeviceSplit, ...]) -> None:
         """Not before the figures are there: both at once would make the user wait for both."""
         report, memo = self.report, self.session.memo
         if report is None or not self.session.finished or self._asked == self.session:
@@ -210,7 +211,7 @@ class OverviewScreen(ReportScreen):
         self._asked = self.session
         self.compute_telling(
             "findings",
-            lambda progress: memo("findings", lambda: data.findings(report, progress)),
+            lambda progress: memo("findings", lambda: data.findings(report, splits, progress)),
             self._show_findings,
         )
 
