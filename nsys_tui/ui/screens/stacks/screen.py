@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,16 +11,15 @@ from textual.containers import Horizontal, Vertical
 
 from nsys_tui.analysis.stacks import views as stack_views
 from nsys_tui.analysis.stacks.folding import StackSource
-from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.errors import NoDataError
 from nsys_tui.export.folded import folded_frame
 from nsys_tui.model.tree import ROOT
 from nsys_tui.names import cell_len, cut
 from nsys_tui.state import cycled
-from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.scoping import report_scope, same_scope
-from nsys_tui.ui.screens.base import ReportScreen
+from nsys_tui.ui.screens.stacks.finding import Finding
 from nsys_tui.ui.screens.stacks.panes import (
     MUTED,
     SOURCES,
@@ -41,12 +39,9 @@ from nsys_tui.ui.widgets.icicle import IciclePane
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import WHOLE
 from nsys_tui.ui.widgets.tree.tree import VirtualTree
-from nsys_tui.units import format_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from numpy.typing import NDArray
 
     from nsys_tui.model.progress import Progress
     from nsys_tui.state import ViewState
@@ -81,12 +76,12 @@ SPARE_CELLS = 11
 """Of a heading: corners, blanks, the sign of focus, and a gap before the remark."""
 
 
-class StacksScreen(ReportScreen):
+class StacksScreen(Finding):
     """Screen 6."""
 
     SCREEN = "stacks"
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar = bindings(ACTIONS)
+    BINDINGS: ClassVar[list[Any]] = [*bindings(ACTIONS)]
     AUTO_FOCUS = "#icicle"
     DEFAULT_CSS: ClassVar[str] = """
     StacksScreen #main { width: 1fr; }
@@ -106,8 +101,6 @@ class StacksScreen(ReportScreen):
         super().__init__()
         self.options = Options()
         self.shown: Shown | None = None
-        self._pattern = ""
-        self._hits: NDArray[np.intp] = np.empty(0, np.intp)
         self._place: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         """Paths of the selected frame and of the frame that fills the pane, outside a sandwich."""
 
@@ -175,7 +168,7 @@ class StacksScreen(ReportScreen):
             self._say("cancelled: R reads the report again")
 
     def _show(self, found: Shown | NoDataError) -> None:
-        pane = self.query_one("#icicle", IciclePane)
+        pane = self.icicle
         self._keep_place(pane)
         self.set_class(isinstance(found, Shown) and found.callers is not None, "-sandwich")
         if isinstance(found, NoDataError):
@@ -199,7 +192,7 @@ class StacksScreen(ReportScreen):
         else:
             children = found.tree.trie.children_of(ROOT)
             pane.select(int(children[0]) if len(children) else ROOT)
-        self._search_again()
+        self.search_again()
         self._heading()
 
     def _show_nothing(self, pane: IciclePane, *lines: str) -> None:
@@ -216,7 +209,7 @@ class StacksScreen(ReportScreen):
 
     def _fill_tree(self) -> None:
         """The icicle's stacks as a tree; a hidden tree has no width to lay columns out in."""
-        pane, tree = self.query_one("#icicle", IciclePane), self.query_one("#tree", VirtualTree)
+        pane, tree = self.icicle, self.query_one("#tree", VirtualTree)
         stacks = pane.stacks
         if stacks is None or not tree.size.width:
             return
@@ -230,7 +223,7 @@ class StacksScreen(ReportScreen):
 
     def action_stacks_tree(self) -> None:
         """Shows the stacks as a tree, at the selected frame, or as an icicle again."""
-        pane, tree = self.query_one("#icicle", IciclePane), self.query_one("#tree", VirtualTree)
+        pane, tree = self.icicle, self.query_one("#tree", VirtualTree)
         shown = not self.has_class("-tree")
         self.set_class(shown, "-tree")
         if shown:
@@ -254,7 +247,7 @@ class StacksScreen(ReportScreen):
         if options.thread is not None and self.report is not None:
             thread = f"  {self.report.thread_name(options.thread)}"
         left = f"{SOURCES[options.source]}{thread}  v: "
-        pane = self.query_one("#icicle", IciclePane)
+        pane = self.icicle
         zoom = ["zoomed: esc out"] if pane.root != ROOT else []
         right = extra or ", ".join([*flags, *zoom])
         room = pane.outer_size.width - SPARE_CELLS
@@ -273,8 +266,8 @@ class StacksScreen(ReportScreen):
         message.stop()
         if self.shown is None:
             return
-        pane = self.query_one("#icicle", IciclePane)
-        self.query_one("#frame", LinePane).show(frame_facts(self.shown, pane, self._found_text()))
+        pane = self.icicle
+        self.query_one("#frame", LinePane).show(frame_facts(self.shown, pane, self.found_text()))
         self._heading()
         if self.query_one("#side").display:
             self._show_neighbours(pane.selected)
@@ -306,7 +299,7 @@ class StacksScreen(ReportScreen):
     def action_stacks_order(self) -> None:
         """Left-heavy, time order, or the selected frame between its callers and callees."""
         order = cycled(self.options.order)
-        pane = self.query_one("#icicle", IciclePane)
+        pane = self.icicle
         frame = ""
         if order is Order.SANDWICH and pane.stacks is not None:
             trie = pane.stacks.trie
@@ -355,103 +348,34 @@ class StacksScreen(ReportScreen):
         """Hides small frames or shows them."""
         self._change(small=not self.options.small)
 
-    def action_stacks_same(self) -> None:
-        """The next place of the same frame, by weight."""
-        pane = self.query_one("#icicle", IciclePane)
-        if pane.stacks is not None:
-            trie = pane.stacks.trie
-            same = np.flatnonzero(trie.label == trie.label[pane.selected])
-            self._go_to(same[np.argsort(-pane.stacks.weight[same], kind="stable")])
-
-    def _go_to(self, nodes: NDArray[np.intp], step: int = 1) -> None:
-        pane = self.query_one("#icicle", IciclePane)
-        if not len(nodes):
-            return
-        here = np.flatnonzero(nodes == pane.selected)
-        place = (int(here[0]) + step) % len(nodes) if len(here) else 0
-        pane.select(int(nodes[place]))
-
-    def action_find_open(self) -> None:
-        """Asks for a regular expression over frames."""
-
-        def check(text: str) -> None:
-            try:
-                re.compile(text)
-            except re.error as error:
-                raise UsageError(f"not a regular expression: {error}") from error
-
-        def done(text: str | None) -> None:
-            if text is not None:
-                self._pattern = text
-                self._search_again()
-                self._go_to(self._hits, 0)
-
-        self.app.push_screen(
-            Prompt("Find frames", "regular expression; empty clears", self._pattern, check), done
-        )
-
-    def _search_again(self) -> None:
-        pane = self.query_one("#icicle", IciclePane)
-        if pane.stacks is None:
-            return
-        if not self._pattern:
-            self._hits = np.empty(0, np.intp)
-            pane.mark(None)
-            pane.post_message(IciclePane.Moved(pane.selected))
-            return
-        test = re.compile(self._pattern)
-        trie = pane.stacks.trie
-        fits = np.array([bool(text) and test.search(text) is not None for text in trie.labels])
-        matches = fits[trie.label]
-        hits = np.flatnonzero(matches)
-        self._hits = hits[np.argsort(-pane.stacks.weight[hits], kind="stable")]
-        pane.mark(matches)
-        pane.post_message(IciclePane.Moved(pane.selected))
-
-    def _found_text(self) -> str:
-        pane = self.query_one("#icicle", IciclePane)
-        if not self._pattern or pane.stacks is None or pane.matches is None:
-            return ""
-        weight = stack_views.matched_weight(pane.stacks, pane.matches)
-        share = format_share(weight, int(pane.stacks.weight[ROOT]))
-        return f"/{self._pattern}: {several(len(self._hits), 'frame')}, {share} of the whole"
-
-    def action_find_next(self) -> None:
-        """Next match by weight."""
-        self._go_to(self._hits)
-
-    def action_find_previous(self) -> None:
-        """Previous match by weight."""
-        self._go_to(self._hits, -1)
-
     def action_nav_escape(self) -> None:
         """Out of the search, then out of the zoom, then back."""
         from nsys_tui.ui.commands import nav_escape
 
-        if self._pattern:
-            self._pattern = ""
-            self._search_again()
-        elif not self.query_one("#icicle", IciclePane).zoom_out():
+        if self.pattern:
+            self.pattern = ""
+            self.search_again()
+        elif not self.icicle.zoom_out():
             nav_escape(self.app)
         self._heading()
 
     def action_copy_cell(self) -> None:
         """Copies the frame's name."""
-        pane = self.query_one("#icicle", IciclePane)
+        pane = self.icicle
         if pane.stacks is not None:
             trie = pane.stacks.trie
             self.app.copy(trie.labels[trie.label[pane.selected]] or "all", "1 frame")
 
     def action_copy_row(self) -> None:
         """Copies the stack to the selected frame as folded text."""
-        pane = self.query_one("#icicle", IciclePane)
+        pane = self.icicle
         if pane.stacks is not None:
             path = ";".join(folded_frame(f) for f in pane.stacks.trie.path(pane.selected)) or "all"
             self.app.copy(f"{path} {int(pane.stacks.weight[pane.selected])}", "1 folded stack")
 
     def writers(self) -> Mapping[str, Writer]:
         """The flame graph as it is on the screen; the tree has its own rows."""
-        pane = self.query_one("#icicle", IciclePane)
+        pane = self.icicle
         if self.shown is None or not isinstance(self.focused, IciclePane):
             return {}
         title = f"{self.session.name}: {SOURCES[self.options.source]}"
@@ -467,7 +391,7 @@ class StacksScreen(ReportScreen):
         """Shows the longest event of the selected frame on the timeline."""
         if self.shown is None or self.report is None:
             return
-        pane = self.query_one("#icicle", IciclePane)
+        pane = self.icicle
         nodes = self.shown.folded_nodes(pane.selected)
         if self.shown.callers is not None or not len(nodes):
             self.app.say("leave the sandwich first: v")
