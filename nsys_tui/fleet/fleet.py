@@ -13,7 +13,7 @@ import numpy as np
 from nsys_tui.fleet.collectives import Matched, end_offsets, match
 from nsys_tui.fleet.grid import Grid, grid_over, rebinned
 from nsys_tui.fleet.parts import METRIC_SHIFT, metric_grid
-from nsys_tui.fleet.ranks import BY_ORDER, decide
+from nsys_tui.fleet.ranks import BY_ORDER, decide, without_numbers
 from nsys_tui.fleet.summary import MAPPED, Failure, Options, ProcessSummary, ReportSummary
 from nsys_tui.units import format_duration
 
@@ -233,7 +233,8 @@ def reduce(
     failures = tuple(found for _, found in results if isinstance(found, Failure))
     reports = [(path, found) for path, found in results if isinstance(found, ReportSummary)]
     owners = [(n, p) for n, (_, report) in enumerate(reports) for p in report.processes]
-    ranks = decide([process.evidence for _, process in owners])
+    evidence = [process.evidence for _, process in owners]
+    ranks = decide([*map(without_numbers, evidence)] if len(reports) == 1 else evidence)
     order = sorted(range(len(owners)), key=lambda place: ranks[place][0])
     used, origin, offsets = _offsets([report for _, report in reports], owners, clock)
     members = tuple(

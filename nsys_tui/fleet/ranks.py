@@ -26,6 +26,7 @@ Evidence = tuple[tuple[int, str], ...]
 """Ranks that a process may have, the surest first, each with what says so."""
 
 BY_ORDER: Final = "by order of files"
+NUMBER: Final = "number in the file name"
 _PROCESS_NAME: Final = re.compile(r"(?i)\brank[ _:-]?(\d{1,6})\b")
 _INIT: Final = re.compile(r"^(nccl)?CommInit")
 
@@ -67,7 +68,7 @@ def _of_program(
     said = [
         (environment.rank, environment.variable),
         (name.rank, "file name"),
-        (name.number, "number in the file name"),
+        (name.number, NUMBER),
     ]
     if count == 1:
         return [(rank, source) for rank, source in said if rank is not None]
@@ -95,6 +96,15 @@ def nccl_ranks(report: Report) -> dict[int, int]:
         if isinstance(rank, int) and isinstance(size, int) and size > best.get(process, (0, 0))[0]:
             best[process] = size, rank
     return {process: rank for process, (_, rank) in best.items()}
+
+
+def without_numbers(own: Evidence) -> Evidence:
+    """What is left where there are no other reports whose names count on: a version, say, does not.
+
+    Args:
+        own: evidence of a process.
+    """
+    return tuple((rank, source) for rank, source in own if NUMBER not in source)
 
 
 def decide(members: Sequence[Evidence]) -> list[tuple[int, str]]:
