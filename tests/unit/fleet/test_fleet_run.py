@@ -234,9 +234,9 @@ def test_a_broken_report_is_left_out_and_named(paths: list[Path], tmp_path: Path
 
 def test_a_number_in_the_name_of_a_lonely_report_is_no_rank(tmp_path: Path) -> None:
     path = both_in_one(tmp_path / "training-2gpu-2026.2.sqlite", Run(ranks=2))
-    fleet = run_fleet([path], opening=UNCACHED)
+    fleet = run_fleet([path])
     assert [(m.rank, m.source) for m in fleet.members] == [(0, BY_ORDER), (1, BY_ORDER)]
     others = Run(ranks=2).write(tmp_path, "report{rank}.sqlite")
     for rank, other in enumerate(others):
         Run(ranks=2).write_rank(other, rank, variable="")
-    assert [m.rank for m in run_fleet(others, opening=UNCACHED).members] == [0, 1]
+    assert [m.rank for m in run_fleet(others).members] == [0, 1]
