@@ -23,12 +23,16 @@ from nsys_tui.fleet.mapping import Opening, Task, map_report
 from nsys_tui.fleet.summary import Failure, ReportSummary
 
 Result: TypeAlias = ReportSummary | Failure
-Engine: TypeAlias = Callable[[Sequence[Task], Opening], Iterator[tuple[str, Result]]]
+Done: TypeAlias = tuple[str, Result] | None
+"""A path and its result; None says only that the work goes on."""
+Engine: TypeAlias = Callable[[Sequence[Task], Opening], Iterator[Done]]
 
 PATIENCE = "10s"
 """How long a scheduler may take to answer."""
 PATIENCE_FOR_WORKERS = "120s"
 """How long it may take until it has a worker: batch systems start them late."""
+PULSE = 0.2
+"""Seconds after which a pool says that the work goes on."""
 _DIED = "the process that read it died: out of memory, or killed"
 
 
@@ -39,7 +43,7 @@ def default_workers() -> int:
     return os.cpu_count() or 1
 
 
-def here(tasks: Sequence[Task], opening: Opening) -> Iterator[tuple[str, Result]]:
+def here(tasks: Sequence[Task], opening: Opening) -> Iterator[Done]:
     """One report after the other in this process."""
     for task in tasks:
         yield task.path, map_report(*task, opening)
@@ -48,12 +52,13 @@ def here(tasks: Sequence[Task], opening: Opening) -> Iterator[tuple[str, Result]
 def local_pool(workers: int) -> Engine:
     """Processes on this machine, started afresh so that no state of this one leaks into them."""
 
-    def run(tasks: Sequence[Task], opening: Opening) -> Iterator[tuple[str, Result]]:
+    def run(tasks: Sequence[Task], opening: Opening) -> Iterator[Done]:
         left = {task.path: task for task in tasks}
         try:
-            for path, result in _pool(list(left.values()), opening, workers):
-                del left[path]
-                yield path, result
+            for done in _pool(list(left.values()), opening, workers):
+                if done is not None:
+                    del left[done[0]]
+                yield done
         except BrokenProcessPool:
             # One report took a worker down, and the pool with it: alone, each tells if it was it.
             for path, task in left.items():
@@ -62,11 +67,12 @@ def local_pool(workers: int) -> Engine:
     return run
 
 
-def _pool(tasks: Sequence[Task], opening: Opening, workers: int) -> Iterator[tuple[str, Result]]:
+def _pool(tasks: Sequence[Task], opening: Opening, workers: int) -> Iterator[Done]:
     context = multiprocessing.get_context("spawn")
     # It inherits stderr, which inside the app is no file: pass it the real one.
     with contextlib.redirect_stderr(sys.__stderr__):
         resource_tracker.ensure_running()
+    unwanted = False
     pool = ProcessPoolExecutor(min(workers, len(tasks)), context, _leave_with_parent)
     try:
         with _interrupts_ignored():
@@ -74,11 +80,17 @@ def _pool(tasks: Sequence[Task], opening: Opening, workers: int) -> Iterator[tup
                 pool.submit(map_report, *task, opening): task.path for task in tasks
             }
         while waiting:
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+            finished = wait(waiting, timeout=PULSE, return_when=FIRST_COMPLETED).done
+            for future in finished:
                 result = future.result()
                 yield waiting.pop(future), result
+            if not finished:
+                yield None
+    except GeneratorExit:  # what is under way ends by itself
+        unwanted = True
+        raise
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        pool.shutdown(wait=not unwanted, cancel_futures=True)
 
 
 @contextlib.contextmanager
@@ -108,7 +120,7 @@ def _leave_with_parent() -> None:
 
 def _alone(task: Task, opening: Opening) -> Result:
     try:
-        return next(_pool([task], opening, 1))[1]
+        return next(done for done in _pool([task], opening, 1) if done is not None)[1]
     except BrokenProcessPool:
         return Failure(task.path, _DIED)
 
@@ -130,7 +142,7 @@ def dask_cluster(address: str) -> Engine:
             hint="pip install 'nsys-tui[cluster]', here and on the workers; or --workers N",
         ) from error
 
-    def run(tasks: Sequence[Task], opening: Opening) -> Iterator[tuple[str, Result]]:
+    def run(tasks: Sequence[Task], opening: Opening) -> Iterator[Done]:
         client = _connected(distributed, address)
         try:
             futures = {

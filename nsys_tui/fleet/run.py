@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Told: TypeAlias = Callable[[str, "Result", int, int], None]
 """Called as ``told(path, result, done, total)`` after each report; raising in it stops the run."""
+Alive: TypeAlias = Callable[[int, int], None]
+"""Called as ``alive(done, total)`` meanwhile; raising in it stops the run too."""
 
 
 def run_fleet(
@@ -32,6 +34,7 @@ def run_fleet(
     clock: Clock = Clock.AUTO,
     window: Bounds | None = None,
     told: Told | None = None,
+    alive: Alive | None = None,
 ) -> Fleet:
     """Summarises reports and puts the summaries together.
 
@@ -48,13 +51,14 @@ def run_fleet(
         window: only this counts, ns on the common clock (for which all reports are read whole
             first), or on each session's own where ``clock`` is ``SESSION``.
         told: hears of every report.
+        alive: hears several times a second that a pool works on.
 
     Raises:
         UnreadableReportError: none of the reports can be read.
     """
     options, opening = options or Options(), opening or Opening()
     names = [str(path.absolute()) for path in paths]
-    run = _Run(engine, workers, opening, told)
+    run = _Run(engine, workers, opening, told, alive)
     if window is None or clock is Clock.SESSION:
         options = replace(options, window=window)
         return reduce(run([Task(name, options) for name in names]), options, clock)
@@ -77,6 +81,7 @@ class _Run:
     workers: int
     opening: Opening
     told: Told | None
+    alive: Alive | None
 
     def __call__(self, tasks: Sequence[Task]) -> list[tuple[str, Result]]:
         """The result of each task, in their order.
@@ -101,7 +106,12 @@ class _Run:
         if missing:
             several = self.workers > 1 and len(missing) > 1
             engine = self.engine or (local_pool(self.workers) if several else here)
-            for path, result in engine(_largest_first(list(missing.values())), self.opening):
+            for done in engine(_largest_first(list(missing.values())), self.opening):
+                if done is None:
+                    if self.alive is not None:
+                        self.alive(len(results), len(tasks))
+                    continue
+                path, result = done
                 if self.opening.use_cache and isinstance(result, ReportSummary):
                     store.keep(Path(path), result, missing[path].options)
                 take(path, result)

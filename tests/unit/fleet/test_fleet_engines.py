@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from unit.fleet.fleet_reports import US, Run
 
-from nsys_tui.errors import UsageError
+from nsys_tui.errors import CancelledError, UsageError
 from nsys_tui.fleet import engine, mapping, store
 from nsys_tui.fleet.mapping import Opening, Task, map_report
 from nsys_tui.fleet.run import run_fleet
@@ -173,6 +173,21 @@ def test_a_run_that_was_killed_goes_on_where_it_stopped(paths: list[Path]) -> No
     assert figures(resumed) == figures(run_fleet(paths, opening=UNCACHED))
 
 
+def test_a_pool_that_nobody_wants_any_more_is_left_at_once(
+    paths: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "PULSE", 0.0)
+    heard = []
+
+    def stop(done: int, total: int) -> None:
+        heard.append((done, total))
+        raise CancelledError("cancelled")
+
+    with pytest.raises(CancelledError):
+        run_fleet(paths, opening=UNCACHED, workers=2, alive=stop)
+    assert heard == [(0, 4)]
+
+
 def test_a_damaged_summary_is_made_again(paths: list[Path], own_folders: Path) -> None:
     expected = figures(run_fleet(paths[:1]))
     stored = list((own_folders / "cache").rglob("summary-*"))
@@ -224,7 +239,7 @@ def test_workers_start_where_stderr_is_no_file(paths: list[Path]) -> None:
         "        return -1\n"
         "sys.stderr = Screen()\n"
         "tasks = [Task(path, Options()) for path in sys.argv[1:]]\n"
-        "found = list(local_pool(2)(tasks, Opening(use_cache=False)))\n"
+        "found = [*filter(None, local_pool(2)(tasks, Opening(use_cache=False)))]\n"
         "print(sorted(type(result).__name__ for _, result in found))\n"
     )
     command = [sys.executable, "-c", code, *map(str, paths[:2])]

@@ -132,15 +132,24 @@ class FleetScreen(ReportScreen):
         def work(progress: Progress) -> Shown | None:
             partial = Partial([str(path) for path in paths], options, show)
 
-            def told(path: str, result: Result, done: int, total: int) -> None:
+            def alive(done: int, total: int) -> None:
                 progress("reading reports of the fleet", done, total)
+
+            def told(path: str, result: Result, done: int, total: int) -> None:
+                alive(done, total)
                 if window is None:
                     partial.take(path, result)
 
             try:
                 return shown(
                     run_fleet(
-                        paths, options, workers=workers, opening=opening, window=window, told=told
+                        paths,
+                        options,
+                        workers=workers,
+                        opening=opening,
+                        window=window,
+                        told=told,
+                        alive=alive,
                     )
                 )
             except CancelledError:
