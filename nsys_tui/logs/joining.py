@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nsys_tui.logs.calls import Calls
     from nsys_tui.logs.result import LogResult
 
+Values: TypeAlias = "NDArray[np.int64]"
 _LARGEST: Final = 2**40
 """opCounts above are torn lines."""
 
@@ -72,13 +73,23 @@ def _launches(calls: Calls, stuck: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _stuck(calls: Calls) -> NDArray[np.bool_]:
-    """Calls of communicators whose opCount never moves: only the order of their lines is left."""
+    """Calls of processes whose opCount never moves: only the order of their lines is left.
+
+    One communicator alone tells nothing, for it may have made all of its calls in one group.
+    """
     if not len(calls):
         return np.empty(0, np.bool_)
-    count = int(calls.communicator.max()) + 1
-    low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
-    np.minimum.at(low, calls.communicator, calls.op_count)
-    np.maximum.at(high, calls.communicator, calls.op_count)
-    lines = np.bincount(calls.communicator, minlength=count)
-    found: NDArray[np.bool_] = ((low == high) & (lines > 1))[calls.communicator]
+    owner, communicator = calls.process, calls.communicator
+    low, high = _extremes(communicator, calls.op_count)
+    moves = np.bincount(owner, low[communicator] != high[communicator]) > 0
+    lines = np.bincount(communicator)
+    found: NDArray[np.bool_] = ~moves[owner] & (lines[communicator] > 1)
     return found
+
+
+def _extremes(code: NDArray[np.int32], values: NDArray[np.int64]) -> tuple[Values, Values]:
+    low = np.full(int(code.max()) + 1, np.iinfo(np.int64).max)
+    high = np.full(len(low), np.iinfo(np.int64).min)
+    np.minimum.at(low, code, values)
+    np.maximum.at(high, code, values)
+    return low, high

@@ -223,7 +223,7 @@ def _align(
     else:
         rows = rows[offsets[0] : offsets[0] + len(places)]
     first[places] = rows
-    return "" if len(wanted) == len(given) else f"{counts}: joined at the only place that fits"
+    return "" if len(wanted) == len(given) else f"≈ {counts}: joined at the only place that fits"
 
 
 def _code(kind: str) -> int:

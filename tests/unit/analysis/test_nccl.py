@@ -405,6 +405,17 @@ def test_opcounts_that_stand_still_leave_each_line_a_launch(tmp_path: Path) -> N
     assert found.bytes.tolist() == [1024, 2048, 4096]
 
 
+def test_a_communicator_used_in_one_group_alone_is_one_launch(tmp_path: Path) -> None:
+    calls = [(0, "0x1", 100), (0, "0x2", 200), (0, "0x2", 300), (1, "0x1", 400)]
+    lines = [
+        info(body("AllReduce", number, count=count, comm=comm, nranks=2), pid=5, tid=5)
+        for number, comm, count in calls
+    ]
+    report = kernels(tmp_path / "r.sqlite", 5, ["AllReduce"] * 3)
+    found = collectives([Traced(report)], join_calls(read(tmp_path, lines)))
+    assert found.bytes.tolist() == [400, 2000, 1600]
+
+
 def test_kernel_names_of_several_versions() -> None:
     names = {
         "ncclDevKernel_AllReduce_Sum_f32_TREE_LL": "AllReduce",
