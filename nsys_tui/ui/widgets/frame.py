@@ -12,12 +12,15 @@ _BORDER_CELLS = 6
 
 
 def heading_text(left: str, right: str, width: int, focused: bool) -> str:
-    """``Time split ───── enter: go`` for a frame of ``width`` cells; the right part gives way."""
+    """``Time split ───── enter: go`` for a frame of ``width`` cells.
+
+    Of the right part, what stands before two blanks gives way first, then all of it.
+    """
     room = max(0, width - _BORDER_CELLS)
     left = visible(f"> {left}" if focused else left)
     right = visible(right)
-    if cell_len(left) + cell_len(right) + 3 > room:
-        right = ""
+    while right and cell_len(left) + cell_len(right) + 3 > room:
+        right = right.partition("  ")[2].lstrip()
     left = cut(left, room)
     fill = room - cell_len(left) - cell_len(right) - 2
     return f"{left} {'─' * fill} {right}" if right else left

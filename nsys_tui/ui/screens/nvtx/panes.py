@@ -65,7 +65,9 @@ def _notes(steps: StepTimes, chosen: int | None) -> list[Line]:
         more = f", {len(outliers) - NAMED} more" if len(outliers) > NAMED else ""
         lines.append([(f"outlier: step {', step '.join(named)}{more}", STALL)])
     else:
-        lines.append([(f"no outlier, median {_short(steps.median)}", MUTED)])
+        # Where most iterations lack the range, their median is no time of it.
+        median = f", median {_short(steps.median)}" if steps.median else ""
+        lines.append([(f"no outlier{median}", MUTED)])
     begun = int((steps.rows >= 0).sum())
     if begun < len(steps):
         lines[-1].append((f"  in {begun:,} of {len(steps):,} iterations", MUTED))

@@ -55,8 +55,9 @@ class OverviewScreen(ReportScreen):
     OverviewScreen #findings, OverviewScreen #facts { display: none; }
     OverviewScreen.-findings #findings, OverviewScreen.-findings #facts { display: block; }
     OverviewScreen.-findings #report { display: none; }
-    OverviewScreen #facts { height: 3; }
-    OverviewScreen #facts.-detail { height: 5; }
+    OverviewScreen #facts { height: 5; }
+    OverviewScreen.-short #facts { height: 1; padding: 0 1; }
+    OverviewScreen.-short #facts.framed { height: 5; padding: 0; }
     OverviewScreen.-medium #facts { height: 5; }
     OverviewScreen.-tall #facts { height: 6; }
     OverviewScreen #tops { height: 1fr; }
@@ -171,6 +172,7 @@ class OverviewScreen(ReportScreen):
         legend = height >= TALL and bool(self._gpu_rows)
         pane.show(rows, self.session.extent, legend=legend)
         pane.styles.height = len(rows) + legend + 3
+        pane.display = bool(rows) or not self.session.finished
 
     def _show_estimates(self, found: Overview) -> None:
         glyphs, pane = self._glyphs(), self.query_one("#kernels", LinePane)
@@ -237,6 +239,7 @@ class OverviewScreen(ReportScreen):
         self._detail = entry if isinstance(entry, Finding) else None
         is_finding = isinstance(entry, Finding)
         strip.set_class(is_finding, "-detail")
+        self._fit_facts()
         if isinstance(entry, Finding):
             strip.heading("Finding", entry.command.replace("REPORT", self.session.name))
             strip.show_built(lambda width: panes.finding_detail(entry, width))
@@ -273,6 +276,13 @@ class OverviewScreen(ReportScreen):
         """One list or two, by the width; rows of the trace by the height."""
         self._show_tops()
         self._draw_trace()
+        self._fit_facts()
+
+    def _fit_facts(self) -> None:
+        """On a low screen one bare line, unless a finding is told in full."""
+        strip = self.query_one("#facts", LinePane)
+        strip.can_focus = self.size.height >= MEDIUM or self._detail is not None
+        strip.set_class(strip.can_focus, "framed")
 
     def action_export_view(self) -> None:
         """Writes what ``nsys-tui overview`` prints; csv holds the pane in focus, else the GPUs."""

@@ -57,7 +57,8 @@ class FrequencyList(ModalScreen["Tally | None"]):
         """A box with the list."""
         box = DialogBox(LinePane(framed=False, always_cursor=True))
         cut = f"{len(self._tallies):,} of " if self._distinct > len(self._tallies) else ""
-        title = f"Frequency of {self._column.header}: {cut}{self._distinct:,} values"
+        what = "bins" if any(tally.high > tally.low for tally in self._tallies) else "values"
+        title = f"Frequency of {self._column.header}: {cut}{self._distinct:,} {what}"
         box.heading(title, "enter: filter, esc: close")
         yield box
 
