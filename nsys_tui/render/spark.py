@@ -175,7 +175,7 @@ def draw_bars(
         for bar in np.unique(np.flatnonzero(outliers) // merged).tolist():
             rows[0].put(MARGIN + bar, glyphs.outlier, style(Ink.STALL))
     labels = Row.blank(width, style(Ink.AXIS))
-    every = max(10, -(-room // 8 // 10) * 10)
+    every = max(10, -(-min(room, len(heads)) // 8 // 10) * 10)
     for bar in range(0, len(heads), every):
         labels.put(MARGIN + bar, str(bar * merged))
     return [*rows, labels], merged

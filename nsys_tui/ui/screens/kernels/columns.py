@@ -215,7 +215,7 @@ def instance_columns(
             write=duration,
             unit=Unit.NS,
         ),
-        _coded("stream", 17, ops.stream, rows, streams),
+        _coded("stream", 17, ops.stream, rows, streams, grow=True),
         *_launch_columns(report, rows),
     ]
     if paths is not None:

@@ -41,6 +41,8 @@ class Detail:
     longest: int
     """The longest of them."""
     durations: Histogram
+    bins: int
+    """Bins that ``durations`` was made for."""
 
 
 class Told(NamedTuple):
@@ -98,7 +100,7 @@ class KernelDetail(ReportScreen):
         ops, rows = self.report.operations, found.instances(group)
         durations = np.maximum(ops.end[rows] - ops.start[rows], 0)
         longest = int(rows[np.argmax(durations)])
-        return Detail(found, group, rows, longest, histogram(durations, bins))
+        return Detail(found, group, rows, longest, histogram(durations, bins), bins)
 
     def _show_detail(self, detail: Detail) -> None:
         if detail.found is not self.found:
@@ -107,7 +109,14 @@ class KernelDetail(ReportScreen):
         pane = self.query_one("#histogram", LinePane)
         pane.heading(f"Durations of {len(detail.rows):,} (log)")
         glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
-        pane.show_built(lambda _: panes.histogram_lines(detail.durations, pane.size.height, glyphs))
+
+        def chart(width: int) -> list[panes.Line]:
+            # A chart for another width would be cut, so it is counted anew.
+            if panes.bins_for(width) != detail.bins and detail is self.detail:
+                self.call_later(self._look, detail.group)
+            return panes.histogram_lines(detail.durations, pane.size.height, glyphs)
+
+        pane.show_built(chart)
         self._show_instances(detail)
         self._tell(detail)
 
