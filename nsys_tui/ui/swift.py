@@ -17,6 +17,7 @@ from nsys_tui.ui.keymap import SCREENS
 from nsys_tui.ui.thrift import ThriftyWrites, thrifty
 
 if TYPE_CHECKING:
+    from textual.await_complete import AwaitComplete
     from textual.driver import Driver
     from textual.screen import Screen
     from textual.timer import Timer
@@ -51,6 +52,16 @@ class SwiftApp(App[int], inherit_bindings=False):
     def delay_update(self, delay: float = SWITCH_DELAY) -> None:
         """Hides the moment between two screens; Textual's 50 ms were most of a switch."""
         super().delay_update(delay)
+
+    def push_screen(self, *args: Any, **options: Any) -> Any:
+        """Opens a dialog; it is drawn once, when it is laid out."""
+        self.delay_update()
+        return super().push_screen(*args, **options)
+
+    def pop_screen(self) -> AwaitComplete:
+        """Closes a dialog; what was below it is drawn once."""
+        self.delay_update()
+        return super().pop_screen()
 
     def get_driver_class(self) -> type[Driver]:
         """The platform's driver, sending only the cells that changed."""

@@ -4,8 +4,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from synth import Synth
+from textual._compositor import Compositor
 from textual.css.stylesheet import Stylesheet
-from tui.frames import running, settled
+from tui.frames import running, settled, text
 
 from nsys_tui.ui.keymap import SCREENS, ScreenSpec
 
@@ -65,3 +66,30 @@ async def test_a_theme_reaches_screens_that_are_built_and_screens_that_are_not(
             await settled(pilot)
             wanted = app.get_css_variables()["background"]
             assert app.screen.styles.background.hex.lower() == wanted.lower()
+
+
+async def test_what_is_laid_out_in_a_batch_is_painted_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(small(tmp_path)) as pilot:
+        painted: list[bool] = []
+        paint = Compositor.render_update
+
+        def noted(compositor: Compositor, **options: Any) -> Any:
+            painted.append(pilot.app._batch_count > 0)
+            return paint(compositor, **options)
+
+        monkeypatch.setattr(Compositor, "render_update", noted)
+        with pilot.app.batch_update():
+            pilot.app.screen.query_one("#trace").styles.height = 9
+            pilot.app.screen._refresh_layout()
+            assert painted == []
+        await settled(pilot)
+        assert painted
+        await pilot.press("question_mark")
+        await settled(pilot)
+        assert "type to filter these keys" in text(pilot)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert "Top kernels" in text(pilot)
+        assert not any(painted)

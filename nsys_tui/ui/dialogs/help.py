@@ -6,7 +6,6 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from nsys_tui.names import cell_len, cut, pad
@@ -15,6 +14,7 @@ from nsys_tui.render.glyphs import FILLS
 from nsys_tui.ui.dialogs.picker import KEY, DialogBox
 from nsys_tui.ui.keymap import GLOBAL, Action, effective_keys, shown_key
 from nsys_tui.ui.matching import Entry, matching
+from nsys_tui.ui.painting import Dialog
 from nsys_tui.ui.widgets.chrome import KeyLine
 from nsys_tui.ui.widgets.lines import CURSOR, LinePane
 
@@ -30,7 +30,7 @@ BOLD = style(emphasis=Emphasis.BOLD)
 MUTED = style(Ink.MUTED)
 
 
-class HelpScreen(ModalScreen[str]):
+class HelpScreen(Dialog[str]):
     """Returns the id of the action to run, or None.
 
     Args:

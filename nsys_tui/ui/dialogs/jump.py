@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from nsys_tui.ui.keymap import SCREENS
+from nsys_tui.ui.painting import Dialog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nsys_tui.ui.app import NsysTuiApp
 
 
-class JumpOverlay(ModalScreen[None]):
+class JumpOverlay(Dialog[None]):
     """Shows the letters until a key is pressed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from nsys_tui.names import pad, visible
 from nsys_tui.render.cells import Emphasis, Ink, style
 from nsys_tui.state import at_mark, unmarked
 from nsys_tui.ui.between import span_between, split_between
+from nsys_tui.ui.painting import Dialog
 from nsys_tui.ui.times import moment_text
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_duration
@@ -32,7 +32,7 @@ MUTED: Final = style(Ink.MUTED)
 Line = list[tuple[str, int]]
 
 
-class MarkList(ModalScreen[tuple[str, bool]]):
+class MarkList(Dialog[tuple[str, bool]]):
     """Returns the letter and whether only its time is wanted."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

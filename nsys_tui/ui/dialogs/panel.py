@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen
 
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.names import NameStyle
@@ -20,6 +19,7 @@ from nsys_tui.state import (
     TimeFormat,
     displayed,
 )
+from nsys_tui.ui.painting import Dialog
 from nsys_tui.ui.session import initial_state
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_duration
@@ -104,7 +104,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
 )
 
 
-class DisplayPanel(ModalScreen[None]):
+class DisplayPanel(Dialog[None]):
     """A strip at the right; the screen to its left redraws with each change."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

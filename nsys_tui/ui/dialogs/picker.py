@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from nsys_tui.names import cell_len
 from nsys_tui.render.cells import Emphasis, Ink, style
 from nsys_tui.ui.matching import Entry, matching
+from nsys_tui.ui.painting import Dialog
 from nsys_tui.ui.widgets.frame import Framed
 from nsys_tui.ui.widgets.lines import LinePane
 
@@ -30,7 +30,7 @@ class DialogBox(Vertical, Framed):
     """The frame of a dialog."""
 
 
-class Picker(ModalScreen[Any]):
+class Picker(Dialog[Any]):
     """Returns the value of the chosen entry, or None.
 
     Args:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.names import visible
 from nsys_tui.ui.dialogs.picker import DialogBox
+from nsys_tui.ui.painting import Dialog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
 
-class Prompt(ModalScreen[str | None]):
+class Prompt(Dialog[str | None]):
     """Asks for one line of text.
 
     Args:
@@ -82,7 +82,7 @@ class Prompt(ModalScreen[str | None]):
             self.dismiss(event.value)
 
 
-class Confirm(ModalScreen[str | None]):
+class Confirm(Dialog[str | None]):
     """Asks a question that one key answers.
 
     Args:

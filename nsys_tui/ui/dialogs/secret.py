@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from nsys_tui.capture.askpass import PromptKind
 from nsys_tui.names import visible
 from nsys_tui.ui.dialogs.picker import DialogBox
 from nsys_tui.ui.dialogs.prompt import Confirm
+from nsys_tui.ui.painting import Dialog
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nsys_tui.ui.app import NsysTuiApp
 
 
-class Secret(ModalScreen[str | None]):
+class Secret(Dialog[str | None]):
     """Asks for one line.
 
     Args:

@@ -15,7 +15,6 @@ from textual.content import Content
 from textual.geometry import Offset
 from textual.message import Message
 from textual.reactive import Reactive
-from textual.screen import Screen
 from textual.widgets import Static
 
 from nsys_tui.errors import CancelledError, NsysTuiError
@@ -23,6 +22,7 @@ from nsys_tui.names import visible
 from nsys_tui.ui.keymap import GLOBAL, SCREENS, Action, effective_keys, shown_key
 from nsys_tui.ui.loader import telling, unexpected
 from nsys_tui.ui.messages import Failed, WorkEnded
+from nsys_tui.ui.painting import CalmScreen
 from nsys_tui.ui.times import window_text
 from nsys_tui.ui.trim import trim
 from nsys_tui.ui.widgets.chrome import KeyLine, StatusLine, TabLine, TitleLine
@@ -63,7 +63,7 @@ class Computed(Message):
         self.deliver = deliver
 
 
-class ReportScreen(Screen[None], inherit_bindings=False):
+class ReportScreen(CalmScreen[None], inherit_bindings=False):
     """Base of the screens behind the number keys."""
 
     SCREEN: ClassVar[str] = ""

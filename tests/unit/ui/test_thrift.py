@@ -64,6 +64,16 @@ class Terminal:
                 self.flags |= {word}
 
 
+def seen(terminal: Terminal) -> dict[tuple[int, int], tuple[str, ...]]:
+    """What a user sees in each cell: of a blank without lines only the background."""
+    return {
+        at: (char, bg)
+        if char == " " and not flags & {"4", "7", "9", "21", "53"}
+        else (char, fg, bg, *sorted(flags))
+        for at, (char, fg, bg, flags) in terminal.cells.items()
+    }
+
+
 def frame(*parts: tuple[int, int, str, str]) -> str:
     """Row, column, style and text as Textual writes them, the cursor put at the start at last."""
     drawn = "\n".join(
@@ -125,6 +135,13 @@ def test_the_shortest_change_of_style() -> None:
     assert change(plain, plain) == ""
 
 
+def test_blanks_take_no_colour_that_is_not_seen_on_them() -> None:
+    sent = Shadow().difference(
+        frame((1, 1, BLUE, "a"), (1, 2, f"1;{ON_RED}", "  "), (1, 4, "4", " "))
+    )
+    assert f"\x1b[{BLUE}ma\x1b[{ON_RED}m  \x1b[0;4m " in sent
+
+
 def test_a_driver_forgets_when_it_starts_anew() -> None:
     class Base:
         def __init__(self) -> None:
@@ -166,5 +183,5 @@ def test_the_terminal_shows_the_same_as_without_saving(
         data = frame(*pieces)
         whole.feed(data)
         saving.feed(shadow.difference(data))
-        assert saving.cells == whole.cells
+        assert seen(saving) == seen(whole)
         assert saving.at == whole.at

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from nsys_tui.capture.capture import preflight
 from nsys_tui.capture.preflight import checks
@@ -18,6 +17,7 @@ from nsys_tui.render.cells import Emphasis, Ink, style
 from nsys_tui.ui.dialogs.picker import DialogBox
 from nsys_tui.ui.dialogs.prompt import Confirm, Prompt
 from nsys_tui.ui.dialogs.secret import ask
+from nsys_tui.ui.painting import Dialog
 from nsys_tui.ui.screens.capture import target_form as forms
 from nsys_tui.ui.widgets.lines import LinePane
 
@@ -36,7 +36,7 @@ WARN: Final = style(Ink.STALL)
 STRONG: Final = style(emphasis=Emphasis.BOLD)
 
 
-class Checking(ModalScreen[Any]):
+class Checking(Dialog[Any]):
     """A dialog with lines to choose from above, and what there is to say about them below."""
 
     DEFAULT_CSS: ClassVar[str] = """

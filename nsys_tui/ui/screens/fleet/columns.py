@@ -93,7 +93,7 @@ def _shares(fleet: Fleet, rows: list[RankRow], figure: str) -> Float64:
         member = fleet.members[row.member]
         base = member.base[1] - member.base[0]
         if row.device is not None and base:
-            found[number] = 100 * member.process.splits[row.device, place] / base
+            found[number] = 100.0 * member.process.splits[row.device, place] / base
     return found
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from nsys_tui.analysis.timeline.facts import ranges_around
@@ -16,6 +15,7 @@ from nsys_tui.render.cells import Emphasis, Ink, style
 from nsys_tui.state import Mark, marked
 from nsys_tui.ui.between import span_between, split_between
 from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.painting import Dialog
 from nsys_tui.ui.screens.timeline.areas import Areas
 from nsys_tui.ui.screens.timeline.stepping import Stepping
 from nsys_tui.ui.widgets.lines import LinePane
@@ -33,7 +33,7 @@ NAME: Final = 32
 """Cells of an event's name that leave room for the range around it."""
 
 
-class LetterPrompt(ModalScreen[str | None]):
+class LetterPrompt(Dialog[str | None]):
     """Waits for one letter."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
+
+from nsys_tui.ui.painting import Dialog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +24,7 @@ class Sought(NamedTuple):
     as_filter: bool
 
 
-class FindLine(ModalScreen[Sought | None]):
+class FindLine(Dialog[Sought | None]):
     """Enter searches, Ctrl+F filters, Esc changes nothing; an empty pattern clears.
 
     Args:

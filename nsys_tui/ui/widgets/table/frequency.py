@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen
 
 from nsys_tui.names import visible
 from nsys_tui.render.cells import Ink, style
 from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.ui.dialogs.picker import DialogBox
+from nsys_tui.ui.painting import Dialog
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_share
 
@@ -26,7 +26,7 @@ BAR: Final = 16
 LONGEST: Final = 200
 
 
-class FrequencyList(ModalScreen["Tally | None"]):
+class FrequencyList(Dialog["Tally | None"]):
     """Returns the chosen value, or None.
 
     Args:
