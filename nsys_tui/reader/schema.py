@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 METADATA_TABLES: Final = ("META_DATA_EXPORT", "EXPORT_META_DATA")
 """Where the exporter notes its version and input: since 2023.3, and 2022.1 to 2023.2."""
@@ -32,6 +32,23 @@ _OWN_NAMES: Final = frozenset(
     }
 )
 _OWN_PREFIXES: Final = ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "MPI_", "CUDA_GRAPH_", "ENUM_NSYS_")
+
+TIMED: Final = (
+    *(f"CUPTI_ACTIVITY_KIND_{name}" for name in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")),
+    *(f"CUPTI_ACTIVITY_KIND_{name}" for name in ("RUNTIME", "SYNCHRONIZATION")),
+    "NVTX_EVENTS",
+    "OSRT_API",
+)
+"""Tables of events that last; without their times nothing of them can be shown."""
+
+
+def without_times(tables: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """The tables of ``TIMED`` that lack the column ``start`` or ``end``.
+
+    Args:
+        tables: table names with their columns.
+    """
+    return tuple(t for t in TIMED if t in tables and not {"start", "end"} <= {*tables[t]})
 
 
 def is_nsys_export(tables: Iterable[str]) -> bool:

@@ -28,7 +28,7 @@ from nsys_tui.reader.filecheck import (
     unreadable,
 )
 from nsys_tui.reader.recovery import left_over, recovered_copy
-from nsys_tui.reader.schema import is_nsys_export
+from nsys_tui.reader.schema import is_nsys_export, without_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +52,9 @@ class Database:
 
     Attributes:
         path: the file as the user named it.
-        tables: real tables (no views, no virtual tables) with their column names in file order.
+        tables: real tables (no views, no virtual tables) with their column names in file order;
+            without those of ``untimed``.
+        untimed: tables of events that lack the columns of their times.
         header: the file's SQLite header.
         descriptor: open descriptor of the file that is really read, for positional reads.
         generated: tables that hold generated columns, whose records differ from their columns.
@@ -75,6 +77,7 @@ class Database:
         self._opened: Stamp = stamp(descriptor)
         self._closed = False
         self.generated: frozenset[str] = frozenset()
+        self.untimed: tuple[str, ...] = ()
         self.tables: Mapping[str, tuple[str, ...]] = {}
 
     @classmethod
@@ -129,8 +132,11 @@ class Database:
         for table, column, _ in rows:
             columns.setdefault(table, []).append(column)
         self.generated = frozenset(table for table, _, hidden in rows if hidden)
-        self.tables = MappingProxyType({name: tuple(names) for name, names in columns.items()})
-        if not is_nsys_export(self.tables):
+        self.untimed = without_times(columns)
+        self.tables = MappingProxyType(
+            {name: tuple(names) for name, names in columns.items() if name not in self.untimed}
+        )
+        if not is_nsys_export(columns):
             cause = (
                 "it is a SQLite database, but not one that nsys exported: it has no table of nsys"
             )

@@ -56,6 +56,9 @@ def read_metadata(db: Database) -> Metadata:
     settings = _first(export)
     utc = db.select("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
     notes = [] if export else ["exported by an nsys of 2021 or earlier, or trimmed: no version"]
+    notes += [
+        f"{table} lacks its column start or end: nothing of it is shown" for table in db.untimed
+    ]
     sessions = db.select("ANALYSIS_DETAILS", ("duration",))
     if len(sessions) > 1:
         notes.append(f"{len(sessions)} sessions in ANALYSIS_DETAILS: the first is used")
