@@ -118,7 +118,7 @@ def algorithm_name(word: str, version: tuple[int, int] | None) -> str:
         version: NCCL's major and minor number; up to 2.13 the number 2 was CollNet.
     """
     if not word.isdigit():
-        return word.upper()
+        return word.upper() if word.upper() in ALGORITHMS else word
     if word == "2" and version is not None and version <= (2, 13):
         return "COLLNET"
     code = int(word)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from nsys_tui.logs.purpose import purposes
@@ -10,6 +11,7 @@ from nsys_tui.model.table import Unit
 
 if TYPE_CHECKING:
     from nsys_tui.logs.result import LogResult
+    from nsys_tui.logs.topology import GroupTopology
     from nsys_tui.model.table import Table
 
 
@@ -139,13 +141,19 @@ def topology_table(result: LogResult) -> Table:
             "Rings": count([len(one.rings) for one in rows]),
             "Tree nodes": count([len(one.trees) for one in rows]),
             "NVLS heads": count([one.nvls_heads for one in rows]),
-            "Transports": text(
-                [", ".join(f"{n} {k}" for k, n in one.transports().items()) or "-" for one in rows]
-            ),
+            "Transports": text([_transports(one) for one in rows]),
             "Channels": text([_channels(one.channels) for one in rows]),
         },
         notes,
     )
+
+
+def _transports(one: GroupTopology) -> str:
+    """``2 P2P/IPC, 1 NET/IB with GPU direct``, most edges first."""
+    kinds = Counter(
+        edge.kind + (" with GPU direct" if edge.gpu_direct else "") for edge in one.edges
+    )
+    return ", ".join(f"{n} {kind}" for kind, n in kinds.most_common()) or "-"
 
 
 def _channels(counts: tuple[tuple[str, int], ...]) -> str:

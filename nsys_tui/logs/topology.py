@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.logs.messages import GraphLine
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from nsys_tui.logs.communicators import CommunicatorTable
     from nsys_tui.logs.messages import CommEvent
     from nsys_tui.logs.result import Communicator
+
+
+_OLD_SHARED_MEMORY: Final = "direct shared memory"
+"""As NCCL up to 2.10 printed it."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,8 @@ class Edge:
     @property
     def kind(self) -> str:
         """Transport without device and options, such as ``P2P/IPC``, ``SHM`` or ``NET/IB``."""
+        if self.transport == _OLD_SHARED_MEMORY:
+            return "SHM"
         parts = self.transport.split("/")
         return "/".join(parts[:2]) if parts[0] in ("P2P", "NET") else parts[0]
 
