@@ -134,6 +134,7 @@ def compare(a: Side, b: Side, *, threshold: float = THRESHOLD, seed: int = SEED)
     """
     rows = RowJudge(a, b, threshold, np.random.default_rng(seed))
     summary = rows.summary()
+    rows.has_common = not _nothing_in_common(a, b)
     return Comparison(
         a=a,
         b=b,

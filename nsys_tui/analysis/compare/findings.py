@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.compare.side import Found
 
 STATUSES: Final = ("solved", "new", "in both")
-_THEME: Final = re.compile(r"\bgaps?, ([^:]+)")
-"""A rule may give a finding for each cause of idle time; the cause tells them apart."""
+_THEME: Final = re.compile(r"\bgaps?, ([^:]+?)(?: in .+)?(?::|$)")
+"""A rule may give a finding for each cause of idle time; the cause tells them apart, not the range
+in which it was seen."""
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,8 @@ class Row:
         """``worse: slower``, ``better: gone``, ``same``, ``too few``."""
         if self.kind == "too few" or self.kind == str(self.verdict):
             return self.kind
+        if self.verdict is Verdict.UNKNOWN:
+            return self.kind
         return f"{self.verdict}: {self.kind}"
 
 
@@ -70,6 +72,8 @@ class RowJudge:
 
     def __init__(self, a: Side, b: Side, threshold: float, random: np.random.Generator) -> None:
         self.a, self.b = a, b
+        self.has_common = True
+        """Where nothing is, what only one side has is neither better nor worse."""
         self.threshold, self.random = threshold, random
         self.by_step = a.by_step and b.by_step
 
@@ -115,7 +119,9 @@ class RowJudge:
 
     def _named(self, name: str, a: Named | None, b: Named | None) -> Row:
         change, by_step, kind = self._changed(a, b)
-        verdict = {"new": Verdict.WORSE, "gone": Verdict.BETTER}.get(kind, change.verdict)
+        verdict = change.verdict
+        if self.has_common:
+            verdict = {"new": Verdict.WORSE, "gone": Verdict.BETTER}.get(kind, verdict)
         return Row(
             key=name,
             name=name,

@@ -10,7 +10,9 @@ from synth import Synth
 from training import GAP, KERNELS, REPEATS, US, Run
 
 from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare, measure_both
+from nsys_tui.analysis.compare.findings import paired
 from nsys_tui.analysis.compare.measure import iteration_scope, measure, plan
+from nsys_tui.analysis.compare.side import Found
 from nsys_tui.analysis.compare.stats import FEWEST, Verdict
 from nsys_tui.analysis.iterations.finding import Rule, find_iterations
 from nsys_tui.analysis.window import Scope
@@ -254,6 +256,10 @@ def test_nothing_in_common_is_not_comparable_and_says_why(tmp_path: Path) -> Non
     found = pair(tmp_path, Run(), other)
     assert found.verdict is Verdict.UNKNOWN
     assert "no kernel and no NVTX range of A occurs in B" in found.judgement.reason
+    assert {(row.kind, row.words) for row in found.groups["kernels"]} == {
+        ("new", "new"),
+        ("gone", "gone"),
+    }
 
 
 @needs_reports
@@ -352,6 +358,19 @@ def test_findings_are_solved_new_or_in_both(tmp_path: Path) -> None:
     back = compared(b, a, findings=True)
     assert back.findings is not None
     assert "cuda_memcpy_sync" in {c.rule for c in back.findings if c.status == "solved"}
+
+
+def test_findings_of_one_cause_are_one_wherever_it_was_seen() -> None:
+    titles = (
+        ("GPU 0, GPU 1 idle 5 us in 2 gaps, nothing recorded on the host in Train step 9",
+         "GPU 0 idle 6 us in 4 gaps, nothing recorded on the host in Train step 7"),
+        ("GPU 0 idle 65 ms in 4 gaps, OSRT call: pread64 in read shard",
+         "GPU 0 idle 10 ms in 1 gap, OSRT call: poll"),
+    )  # fmt: skip
+    sides = [tuple(Found("gpu_idle", "low", pair[n], 5) for pair in titles) for n in (0, 1)]
+    changes = paired(*sides)
+    assert changes is not None
+    assert [change.status for change in changes] == ["in both"] * 2
 
 
 @needs_reports

@@ -77,8 +77,10 @@ def bar(row: Row, most: float) -> str:
 
 
 def verdict_word(row: Row) -> str:
-    """``better``, ``worse``, ``same``, or ``few`` where a verdict would need more instances."""
-    return "few" if row.verdict is Verdict.UNKNOWN else str(row.verdict)
+    """``better``, ``worse``, ``same``; ``few`` where more instances are needed; else ``-``."""
+    if row.verdict is not Verdict.UNKNOWN:
+        return str(row.verdict)
+    return "-" if row.kind in ("new", "gone") else "few"
 
 
 def row_columns(rows: Sequence[Row], width: int) -> tuple[TableColumn, ...]:

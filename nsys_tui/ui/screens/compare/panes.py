@@ -69,7 +69,7 @@ def _counts(row: Row) -> bool:
 
 def _verdict(found: Comparison, width: int) -> list[Line]:
     ink = VERDICT_INKS.get(found.verdict, 0) | BOLD
-    first, *rest = wrapped(f"{found.verdict}: {found.judgement.reason}", width - 2)
+    first, *rest = wrapped(f"{found.verdict}: {found.judgement.reason}", width - 4)
     word, colon, text = first.partition(": ")
     return [
         [(f" {word}{colon}", ink), (text, 0)],
