@@ -138,10 +138,11 @@ class Placed(ReportScreen):
     @property
     def cursor_time(self) -> int:
         """The cursor's moment; before it was moved, the begin of the work in view."""
-        cursor = self.state.cursor
-        if cursor == Cursor() and self.span is not None:
-            return self.span[0]
-        return cursor.time
+        cursor, window = self.state.cursor, self.window
+        if cursor != Cursor() or self.span is None:
+            return cursor.time
+        begin = self.span[0]
+        return begin if window.start <= begin < window.end else window.start
 
     # Changes -----------------------------------------------------------------------------------
 
