@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LIMIT: Final = 160_000_000
+LIMIT: Final = 120_000_000
 """Bytes of arrays that are kept: at 5 M kernels one result takes 20 to 75 MB."""
 
 
@@ -32,6 +32,7 @@ class Memo:
         self._limit = limit
         self._values: dict[Hashable, Any] = {}
         self._lasting: dict[Hashable, Any] = {}
+        self._shared: set[int] = set()
         self._locks: dict[Hashable, threading.RLock] = {}
         self._guard = threading.Lock()
 
@@ -47,21 +48,26 @@ class Memo:
         with self._guard:
             lock = self._locks.setdefault(key, threading.RLock())
         with lock:
-            if key in self._lasting:
-                value = self._lasting[key]
-                return value
-            value = self._values[key] if key in self._values else make()
             with self._guard:
-                self._values.pop(key, None)
-                (self._lasting if lasting else self._values)[key] = value
-                self._give_up()
+                if key in self._lasting:
+                    value = self._lasting[key]
+                    return value
+                if key in self._values:
+                    value = self._values[key] = self._values.pop(key)
+                    return value
+            value = make()
+            with self._guard:
+                if lasting:
+                    self._lasting[key] = value
+                    array_bytes(value, self._shared)
+                else:
+                    self._values[key] = value
+                    self._give_up()
             return value
 
     def _give_up(self) -> None:
         """Counts from the latest backwards; what they share is counted once, and not given up."""
-        counted: set[int] = set()
-        array_bytes(self._lasting, counted)
-        total = 0
+        counted, total = {*self._shared}, 0
         for place, key in enumerate(reversed([*self._values])):
             more = array_bytes(self._values[key], counted)
             total += more
