@@ -9,7 +9,7 @@ from tui.frames import rows, running, settled, text
 
 from nsys_tui.capture.record import Record, ReportFile, State, Store
 from nsys_tui.config import Config, load_config
-from nsys_tui.ui.screens.capture.screen import CaptureScreen
+from nsys_tui.ui.screens.capture.screen import CaptureScreen, FormPane
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -255,3 +255,29 @@ async def test_one_key_attaches_to_what_was_left_running(report: Path, stand_in:
         await press(pilot, "A")
         assert "came home" in text(pilot)
         assert "late" in "\n".join(shown.live.lines)
+
+
+async def test_a_recorded_variable_is_shown_once_when_it_is_ticked(
+    report: Path, stand_in: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FAKE_NSYS_DUMP", str(tmp_path / "dump"))
+    monkeypatch.setenv("FAKE_NSYS_DUMP_ENV", "MODE,API_TOKEN")
+    async with running(report, size=(100, 45)) as pilot:
+        await press(pilot, "p")
+        shown = screen(pilot)
+        form = shown.query_one("#form", FormPane)
+        keys = [entry.key for entry in form._choices]  # type: ignore[attr-defined]
+        form.action_move(keys.index("replay:API_TOKEN"))
+        await press(pilot, "space")
+        assert shown.ticked == frozenset()
+        form.action_move(keys.index("replay:MODE") - keys.index("replay:API_TOKEN"))
+        await press(pilot, "space")
+        assert "MODE=quick and hidden" in text(pilot)
+        await press(pilot, "y")
+        assert "quick and hidden" not in text(pilot)
+        assert "[x] replay" in text(pilot)
+        await press(pilot, "enter", "escape")
+        assert "MODE=quick and hidden" in (tmp_path / "dump").read_text()
+        (record,) = Store().all()
+        kept = [path for path in Store().path(record.id).iterdir() if path.suffix != ".sqlite"]
+        assert not any(b"quick and hidden" in path.read_bytes() for path in kept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from nsys_tui.capture.again import plan_again
+from nsys_tui.capture.again import plan_again, replayed_values
 from nsys_tui.capture.capture import preflight
 from nsys_tui.capture.launchers import typed_command
 from nsys_tui.capture.plan import Form, Plan, form_from_plan, plan_from_json
@@ -13,7 +13,7 @@ from nsys_tui.capture.preflight import checks
 from nsys_tui.capture.record import Store
 from nsys_tui.capture.targets import find_target
 from nsys_tui.errors import NsysTuiError
-from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.dialogs.prompt import Confirm, Prompt
 from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.screens.capture import form as forms
 from nsys_tui.ui.screens.capture.presets import Presets
@@ -41,6 +41,7 @@ ACTIONS: tuple[Action, ...] = (
 )
 LOG_ROWS: Final = 8
 COMMAND_ROWS: Final = 8
+VALUE_SHOWN: Final = 500
 
 
 class FormPane(LinePane):
@@ -154,12 +155,27 @@ class CaptureScreen(Running, Presets):
             return
         if entry.key.startswith("replay:"):
             if entry.choices:
-                self.ticked = self.ticked ^ {entry.key.removeprefix("replay:")}
-                self.show_form()
+                self._tick_variable(entry.key.removeprefix("replay:"))
         elif entry.choices:
             self._set(entry.key, forms.next_choice(entry))
         else:
             self.action_capture_type()
+
+    def _tick_variable(self, name: str) -> None:
+        """Takes a recorded variable into the capture, after its value was shown this once."""
+        if name in self.ticked:
+            self.ticked -= {name}
+            self.show_form()
+            return
+
+        def answered(answer: str | None) -> None:
+            if answer == "y":
+                self.ticked |= {name}
+                self.show_form()
+
+        value = replayed_values(metadata(self.report), [name])[name]
+        question = f"Replay {name}={value[:VALUE_SHOWN]}{'…' if len(value) > VALUE_SHOWN else ''}"
+        self.app.push_screen(Confirm(question, {"y": "replay", "n": "no"}), answered)
 
     def action_capture_type(self) -> None:
         """A box to type the value in; what it would bring is said meanwhile."""
