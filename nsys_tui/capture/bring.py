@@ -7,7 +7,6 @@ one is still a success: opening it later finds or asks for an nsys.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import posixpath
 import re
@@ -37,9 +36,25 @@ async def export_there(job: Job) -> None:
         if report.export:
             continue
         job.reach(State.EXPORTING)
-        with contextlib.suppress(FetchError):
+        try:
             made = await export_one(job, report, number)
+        except FetchError:
+            made = await _lying_beside(job, report)
+        if made:
             _replace(job, replace(report, export=made))
+
+
+def _name_beside(report: ReportFile) -> str:
+    return posixpath.splitext(report.path)[0] + ".sqlite"
+
+
+async def _lying_beside(job: Job, report: ReportFile) -> str:
+    """A ``.sqlite`` of the report's name that is no older; whether it is its export shows here."""
+    if not job.plan.target.remote:
+        return ""
+    answers = await job.ask("files", PATHS=_name_beside(report))
+    file = next((f for f in map(read_file_answer, answers) if f is not None), None)
+    return file.path if file is not None and file.mtime >= report.mtime else ""
 
 
 async def export_one(job: Job, report: ReportFile, number: int) -> str:
@@ -155,6 +170,12 @@ async def _fetch_export(job: Job, report: ReportFile, folder: Path) -> None:
         return
     if not job.plan.target.remote:
         home = _beside(job, report, home)
+    elif report.export == _name_beside(report) and not job.plan.options.get("export"):
+        from nsys_tui.reader.freshness import doubt_about
+
+        if doubt := doubt_about(home, Path(report.local)):
+            job.remark("warning", "nobody asked for the .sqlite beside the report", doubt)
+            return  # the reader takes it where there is no nsys, and names the doubt
     _replace(job, replace(report, sqlite=str(home), sqlite_id=_identity(home)))
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from capture_support import Place, Recorder, make_place
+from synth import Synth
 
 from nsys_tui.capture.capture import preflight
 from nsys_tui.capture.collect import output_pattern
 from nsys_tui.capture.failures import NoReportError
 from nsys_tui.capture.record import State
+from nsys_tui.config import ContainerConfig
 
 HEAD = r"""#!/bin/sh
 verb=$1; shift
@@ -143,3 +146,29 @@ async def test_a_short_help_refuses_no_option(tmp_path: Path) -> None:
 )
 def test_patterns_of_names(output: str, folder: str, pattern: str) -> None:
     assert output_pattern(output) == (folder, pattern)
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_a_sqlite_that_nobody_asked_for_is_taken_and_doubted(
+    tmp_path: Path, named: bool
+) -> None:
+    """Over a connector that counts as remote, since here the reader finds it by itself."""
+    place = at(tmp_path, 'make; cp "$MADE" "${out%.nsys-rep}.sqlite"\n')
+    synth = Synth(tmp_path / "made.sqlite").process(1000).kernel("k", 0, 10)
+    name = "true.nsys-rep" if named else "another.nsys-rep"
+    synth.add("META_DATA_EXPORT", name="EXPORT_PARAM_INPUT_FILE", value=f"/there/{name}")
+    synth.add("META_DATA_EXPORT", name="EXPORT_TIME_UTC", value="2099-01-01T00:00:00")
+    env = {**place.target.settings.env, "MADE": str(synth.write())}
+    place = place.setting(export="auto", env=env, launcher="docker", container=ContainerConfig("c"))
+    docker = tmp_path / "tools" / "docker"
+    docker.parent.mkdir()
+    docker.write_text('#!/bin/sh\nshift 3\nexec "$@"\n')
+    docker.chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{docker.parent}:{os.environ['PATH']}")
+        heard = Recorder()
+        record = await place.capture("true", recorder=heard).run()
+    [report] = record.reports
+    assert bool(report.sqlite) is named
+    assert Path(report.local).with_suffix(".sqlite").is_file()
+    assert ("was exported from another report" in "\n".join(record.notes)) is not named
