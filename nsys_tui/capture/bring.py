@@ -72,11 +72,13 @@ async def export_one(job: Job, report: ReportFile, number: int) -> str:
     script = scripts.export_script(job.plan, job.record.nsys_path, report.path, output)
     start = {"RUN": script, "WRAP": shell_text("wrap.sh"), "OWNER": "export", "ANYWAY": "yes"}
     await job.link.ask("start", job.values(name) | start, 120)
-    outcome = await Follower(job, name).run()
+    follower = Follower(job, name)
+    outcome = await follower.run()
     answers = await job.link.ask("files", job.values(name) | {"PATHS": output})
     if outcome.status != 0 or last(answers, "file") is None:
+        said = f": {follower.last_words}" if follower.last_words else ""
         job.remark(
-            "warning", "nsys could not export the report there",
+            "warning", f"nsys could not export the report there{said}",
             "an nsys here does it on opening; --export=sqlite has nsys write it with the report",
         )  # fmt: skip
         raise FetchError("no export")

@@ -42,6 +42,8 @@ class Follower:
         self._job = job
         self._name = name
         self.parser = OutputParser()
+        self.last_words = ""
+        """What a job of ours (an export) said last; it has no log on the screen."""
         self._path: Path | None = None if name else job.store.log_path(job.record.id)
         self._offset = 0
         self._kept = 0
@@ -118,7 +120,9 @@ class Follower:
         self._show(self.parser.feed(data))
 
     def _show(self, updates: list[LogUpdate]) -> None:
-        if updates:
+        if self._name:
+            self.last_words = next((u.text for u in reversed(updates) if u.text), self.last_words)
+        elif updates:
             self._job.emit(LogChanged(tuple(updates)))
 
     def _queue(self, state: slurm.JobState) -> None:

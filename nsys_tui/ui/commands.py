@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from nsys_tui.capture.askpass import Prompt as Question
+    from nsys_tui.capture.events import Progress
     from nsys_tui.state import Place, ViewState
     from nsys_tui.ui.app import NsysTuiApp
 
@@ -178,10 +180,17 @@ async def _fetch_and_open(app: NsysTuiApp, name: str) -> None:
     from nsys_tui.ui.dialogs.picker import Picker
     from nsys_tui.ui.dialogs.secret import ask
     from nsys_tui.ui.matching import Entry
-    from nsys_tui.ui.messages import Failed
+    from nsys_tui.ui.messages import Failed, ProgressMoved, WorkEnded
+    from nsys_tui.units import format_bytes
 
     def asked(question: Question) -> Awaitable[str | None]:
         return ask(app, question)
+
+    def told(moved: Progress) -> None:
+        if app.session.cancel.is_set():
+            app.workers.cancel_group(app, "fetch")
+        megabytes = (moved.done // 10**6, moved.total // 10**6)
+        app.post_message(ProgressMoved(f"fetching {moved.name}, MB", *megabytes))
 
     try:
         remote = parse_remote(name)
@@ -189,16 +198,27 @@ async def _fetch_and_open(app: NsysTuiApp, name: str) -> None:
             app.open_path(Path(name))
         elif remote.is_folder:
             listing = await list_reports(remote, app.config, asked)
-            names = [f"{name}{e.name}{'/' if e.is_folder else ''}" for e in listing.entries]
-            entries = [Entry(text, "there", text) for text in names]
+            entries = [
+                Entry(f"{name}{e.name}/", "folder", f"{name}{e.name}/")
+                if e.is_folder
+                else Entry(f"{name}{e.name}", format_bytes(e.size), f"{name}{e.name}")
+                for e in listing.entries
+            ]
             chosen = await app.push_screen_wait(Picker(f"Reports in {name}", entries))
             if chosen:
                 await _fetch_and_open(app, str(chosen))
         else:
             app.say(f"fetching {name}")
-            app.open_path(await fetch_report(remote, app.config, asked))
+            if app.session.finished:
+                app.session.cancel.clear()
+            app.open_path(await fetch_report(remote, app.config, asked, told))
+    except asyncio.CancelledError:
+        app.say("what has arrived is kept; opening it again goes on from there")
+        raise
     except NsysTuiError as error:
         app.post_message(Failed(error))
+    finally:
+        app.post_message(WorkEnded())
 
 
 @command("capture.again")

@@ -1,15 +1,21 @@
 from __future__ import annotations
 
+import contextlib
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.capture_lab import Lab, make_lab, nsys_tui
 from synth import Synth
+from tui.frames import rows, running, settled, text
+
+from nsys_tui.config import load_config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from textual.pilot import Pilot
 
 pytestmark = pytest.mark.e2e
 
@@ -51,3 +57,47 @@ def test_an_option_in_place_of_a_host_is_refused(settings: str) -> None:
     run = nsys_tui("overview", "--", "-oProxyCommand=touch /tmp/x:/y", NSYS_TUI_CONFIG=settings)
     assert run.returncode in (64, 65)
     assert "Traceback" not in run.stderr
+
+
+def shown(pilot: Pilot[int]) -> str:
+    """The screen; empty while it is being laid out anew."""
+    with contextlib.suppress(AssertionError):
+        return text(pilot)
+    return ""
+
+
+async def test_a_folder_there_is_listed_on_the_screen_and_a_fetch_shows_and_stops(
+    settings: str, tmp_path: Path
+) -> None:
+    there = tmp_path / "runs"
+    there.mkdir()
+    Synth(there / "there.sqlite").process(1).kernel("gemm", 0, 500).write()
+    with (there / "there.sqlite").open("ab") as file:
+        file.write(bytes(200_000_000))
+    here = Synth(tmp_path / "here.sqlite").process(1).kernel("gemm", 0, 500).write()
+    async with running(here, size=(120, 30), config=load_config(settings)) as pilot:
+        app: Any = pilot.app
+        seen = set()
+
+        async def choose(keys: str, until: Callable[[], bool]) -> None:
+            await pilot.press(*keys, "enter")
+            for _ in range(400):
+                await pilot.pause(0.05)
+                seen.update(word for word in [app.status_text()[0]] if "fetching there" in word)
+                if until():
+                    return
+            raise AssertionError(text(pilot))
+
+        await pilot.press("o")
+        await choose(
+            f"gpu-box:{there}/",
+            lambda: "200 MB" in shown(pilot),
+        )
+        await choose("", lambda: bool(seen))
+        await pilot.press("escape")
+        await settled(pilot)
+        assert len(app.sessions) == 1
+        await pilot.press("o")
+        await choose(f"gpu-box:{there}/there.sqlite", lambda: len(app.sessions) == 2)
+        await settled(pilot)
+        assert "there.sqlite" in rows(pilot)[0]

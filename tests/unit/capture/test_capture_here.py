@@ -174,7 +174,8 @@ async def test_export_failure_is_a_remark(place: Place, heard: Recorder) -> None
     record = await place.capture("true", recorder=heard).run()
     assert record.state is State.DONE
     assert record.reports[0].sqlite == ""
-    assert "could not export" in heard.remarks
+    assert "could not export the report there: Exporting failed." in heard.remarks
+    assert "Exporting failed." not in heard.log
 
 
 async def test_taken_name_is_refused_before_the_start(place: Place) -> None:
