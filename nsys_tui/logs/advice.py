@@ -41,6 +41,7 @@ def advise(result: LogResult) -> tuple[Advice, ...]:
         *_groups(result),
         *_devices(result),
         *_window(result),
+        *_carried_steps(result),
         *_mixed_trainers(result),
         *_step_figures(result),
     ]
@@ -154,6 +155,28 @@ def _window(result: LogResult) -> list[Advice]:
                     "whose line closes them, and times are means over the interval",
                 )
             )
+    return found
+
+
+def _carried_steps(result: LogResult) -> list[Advice]:
+    """How calls of files without step lines came by their steps, and how many did not."""
+    told = {step.file for step in result.step_lines if step.format == result.trainer}
+    calls = result.every_call
+    silent = ~np.isin(calls.file, list(told))
+    if result.window is None or not told or not silent.any() or result.window.legacy:
+        return []
+    found = []
+    lost = int((calls.step[silent] < 0).sum())
+    if lost:
+        text = f"{lost:,} calls of files without step lines belong to no step that can be told"
+        found.append(Advice("warning", text))
+    used = np.unique(calls.communicator[silent & (calls.step >= 0)]).tolist()
+    if any(not result.groups[result.communicators[i].group].certain for i in used):
+        text = (
+            "≈ files without step lines take their steps from the other ranks by opCount, and "
+            "which communicators belong together is a guess"
+        )
+        found.append(Advice("note", text))
     return found
 
 

@@ -263,8 +263,8 @@ def _with_steps(
         step[mine] = clock.owner(calls.line[mine])
     silent = np.array([not len(clock.steps) for clock in clocks])
     if silent.any() and not silent.all():
-        certain = np.array([c.group if groups[c.group].certain else -1 for c in communicators])
-        carried = carry_steps(step, certain[calls.communicator], calls.op_count)
+        group = np.array([c.group if groups[c.group].nranks > 1 else -1 for c in communicators])
+        carried = carry_steps(step, group[calls.communicator], calls.op_count)
         step = np.where(silent[calls.file], carried, step)
     return replace(calls, step=step)
 

@@ -11,6 +11,7 @@ from paths import LOGS, needs_logs
 
 from nsys_tui.errors import UsageError
 from nsys_tui.logs import read_logs
+from nsys_tui.logs.advice import advise
 from nsys_tui.logs.payload import average_of, average_range, decimals, seconds
 
 if TYPE_CHECKING:
@@ -264,10 +265,15 @@ def test_files_without_step_lines_take_their_partners_steps(tmp_path: Path) -> N
     assert inside.calls.rank.tolist() == [0, 1]
 
 
-def test_a_guess_at_partners_carries_no_steps(tmp_path: Path) -> None:
+def test_a_guess_at_partners_carries_steps_and_says_so(tmp_path: Path) -> None:
     speaking = [info(body(comm="0xa", nranks=2)), nemo(1)]
-    silent = [info(body(comm="0xb", nranks=2), pid=2)]
-    assert read(tmp_path, speaking, silent).calls.step.tolist() == [1, -1]
+    silent = [info(body(comm="0xb", nranks=2), pid=2), info(body(op_count=9, comm="0xb"), pid=2)]
+    result = read(tmp_path, speaking, silent, steps=(1, 1))
+    assert result.every_call.step.tolist() == [1, 1, -1]
+    assert len(result.calls) == 2
+    said = "\n".join(one.text for one in advise(result))
+    assert "is a guess" in said
+    assert "1 calls of files without step lines" in said
 
 
 def test_a_window_needs_step_lines(tmp_path: Path) -> None:
