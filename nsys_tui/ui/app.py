@@ -28,7 +28,7 @@ from nsys_tui.ui.swift import SwiftApp
 from nsys_tui.ui.terminal import Terminal, probe
 from nsys_tui.ui.theming import StyleTable, choose_theme, find_theme, textual_theme
 from nsys_tui.ui.widgets.chrome import KeyLine
-from nsys_tui.ui.working import Work, counted
+from nsys_tui.ui.working import LONG, Work, counted
 
 if TYPE_CHECKING:
     from textual.filter import LineFilter
@@ -352,8 +352,15 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
 
     def on_progress_moved(self, message: ProgressMoved) -> None:
         """Shows progress once the work has lasted half a second."""
-        self.work.moved(message.what, time.monotonic())
-        self.progress = message if self.work.is_long(time.monotonic()) else None
+        began = self.work.began is not None
+        self.work.moved(message, time.monotonic())
+        if not began:
+            self.set_timer(LONG, self._show_progress)
+        self._show_progress()
+
+    def _show_progress(self) -> None:
+        """Work may last without getting on, so a timer looks too."""
+        self.progress = self.work.last if self.work.is_long(time.monotonic()) else None
         if (front := self.front) is not None:
             front.refresh_status()
 

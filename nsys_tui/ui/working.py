@@ -33,15 +33,18 @@ class Work:
     """Long work in the background, a phase after the other."""
 
     began: float | None = None
+    last: ProgressMoved | None = None
+    """Where it stands."""
     phase: str = ""
     phase_began: float = 0.0
 
-    def moved(self, what: str, now: float) -> None:
-        """Notes that the work is at ``what``; times are seconds of a monotonic clock."""
+    def moved(self, progress: ProgressMoved, now: float) -> None:
+        """Notes where the work is; times are seconds of a monotonic clock."""
+        self.last = progress
         if self.began is None:
             self.began = now
-        if what != self.phase:
-            self.phase, self.phase_began = what, now
+        if progress.what != self.phase:
+            self.phase, self.phase_began = progress.what, now
 
     def is_long(self, now: float) -> bool:
         """Whether a user should be told about it."""
@@ -50,7 +53,8 @@ class Work:
     def text(self, progress: ProgressMoved, now: float) -> str:
         """One line: what, done of total where that is known, rate, time left, how to cancel."""
         done, total, elapsed = progress.done, progress.total, now - self.phase_began
-        rate = f"  {done / elapsed:,.0f}/s" if elapsed > 0 and done else ""
-        left = f"  {elapsed * (total - done) / done:.0f} s left" if 0 < done < total else ""
+        told = done and elapsed >= LONG / 2
+        rate = f"  {done / elapsed:,.0f}/s" if told else ""
+        left = f"  {elapsed * (total - done) / done:.0f} s left" if told and done < total else ""
         share = f" of {total:,} ({100 * done // total}%)" if total else ""
         return f"{progress.what}  {done:,}{share}{rate}{left}   esc cancels"

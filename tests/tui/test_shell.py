@@ -141,7 +141,8 @@ async def test_an_error_stays_in_the_bar_until_escape(small: Path) -> None:
 async def test_progress_is_shown_after_half_a_second_and_escape_cancels(small: Path) -> None:
     async with running(small) as pilot:
         app: Any = pilot.app
-        app.work.moved("decoding kernels", time.monotonic() - 10)
+        begun = ProgressMoved("decoding kernels", 0, 1_000_000)
+        app.work.moved(begun, time.monotonic() - 10)
         app.post_message(ProgressMoved("decoding kernels", 250_000, 1_000_000))
         await settled(pilot)
         assert "decoding kernels  250,000 of 1,000,000" in text(pilot)

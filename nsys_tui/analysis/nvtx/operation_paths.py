@@ -52,7 +52,7 @@ def operation_paths(
         paths: its NVTX paths if they are at hand; roots for unattributed work are added to them.
         progress: told how many operations were attributed.
     """
-    paths = paths or nvtx_paths(report)
+    paths = paths or nvtx_paths(report, progress=progress)
     for root in (NO_CALL, NO_RANGE):
         paths.builder.add((root,))
     total = len(report.operations)
@@ -61,4 +61,5 @@ def operation_paths(
         progress("finding the ranges of operations", begin, total)
         rows = np.arange(begin, min(begin + CHUNK, total))
         node[rows] = attribute(report, paths, rows)
+    progress("finding the ranges of operations", total, total)
     return OperationPaths(paths, paths.builder.trie(), node)

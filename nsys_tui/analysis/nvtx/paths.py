@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsys_tui.model import intervals
+from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.tree import ROOT, TrieBuilder
 
 if TYPE_CHECKING:
@@ -91,17 +92,19 @@ def frame_labels(ranges: Ranges, builder: TrieBuilder) -> Int64:
     return labels
 
 
-def nvtx_paths(report: Report, *, launching: bool = False) -> Paths:
+def nvtx_paths(report: Report, *, launching: bool = False, progress: Progress = silent) -> Paths:
     """Builds the paths of the threads of a report.
 
     Args:
         report: the report.
         launching: leave out threads that launch no GPU work, of which there may be thousands.
+        progress: told how many ranges are nested.
     """
     ranges = report.ranges
     builder = TrieBuilder()
     labels = frame_labels(ranges, builder)
-    total = len(ranges)
+    total, nested = len(ranges), 0
+    progress("nesting ranges", 0, total)
     paths = Paths(
         builder,
         {},
@@ -111,6 +114,8 @@ def nvtx_paths(report: Report, *, launching: bool = False) -> Paths:
     )
     kept = _launch(report) if launching else np.ones(len(ranges.threads), bool)
     for thread, rows in _threads(ranges, kept):
+        progress("nesting ranges", nested, total)
+        nested += len(rows)
         paths.threads[thread] = _thread_paths(thread, rows, ranges, labels, paths)
     return paths
 

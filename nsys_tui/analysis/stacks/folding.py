@@ -98,7 +98,7 @@ def gpu_stacks(
     rows = row_numbers(ops, scope.operations(ops))
     rows = rows[ops.counted[rows]]
     start, end = clipped(ops, rows, scope.window)
-    paths = paths or nvtx_paths(report)
+    paths = paths or nvtx_paths(report, progress=progress)
     path = np.empty(len(rows), np.int64)
     for begin in range(0, len(rows), CHUNK):
         progress("finding the ranges of operations", begin, len(rows))

@@ -159,6 +159,7 @@ class NvtxScreen(RangeDetail):
 
         def make(progress: Progress) -> NvtxTable:
             raw = memo("operation_paths", lambda: operation_paths(report, progress=progress))
+            progress("merging similar names", 0, len(raw.trie))
             similar = memo(("similar_paths", merge), lambda: similar_paths(raw.paths, merge=merge))
             return nvtx_table(report, raw, similar, scope, progress)
 
