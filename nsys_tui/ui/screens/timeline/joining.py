@@ -90,6 +90,7 @@ class Joining(TimelineCore):
         self.store.remove(key)
         if not self.beside:
             self.store.head(None)
+        self._recolour()
         self._refilter()
         self.refresh_chrome()
 

@@ -55,8 +55,14 @@ class Store:
 
     def remove(self, part: str) -> None:
         """Gives the tracks of a part up."""
-        if self.parts.pop(part, None) is not None:
-            self._arrange()
+        gone = self.parts.pop(part, None)
+        if gone is None:
+            return
+        self.colours = Colours()  # ids of what is gone may come again
+        for track in gone:
+            self.layers.pop(id(track.lane), None)
+        self._names.clear()
+        self._arrange()
 
     def _arrange(self) -> None:
         tracks = [track for found in self.parts.values() for track in found]
