@@ -50,10 +50,18 @@ class IciclePane(Framed, can_focus=True):
         self._skip = 0
         self._drawn: tuple[object, Drawn] | None = None
 
-    def show(self, tree: WeightedTree, order: Int64 | None = None) -> None:
-        """Shows another tree, zoomed out."""
+    def show(
+        self, tree: WeightedTree, order: Int64 | None = None, laid: Icicle | None = None
+    ) -> None:
+        """Shows another tree, zoomed out.
+
+        Args:
+            tree: the stacks.
+            order: when each frame comes among its siblings; the heaviest first by default.
+            laid: the same laid out, where a worker has done so.
+        """
         self.stacks = tree
-        self.icicle = lay_out(tree.trie, tree.weight, order)
+        self.icicle = laid or lay_out(tree.trie, tree.weight, order)
         self.root = self.selected = ROOT
         self.matches, self._skip, self._drawn = None, 0, None
         self.refresh()

@@ -23,6 +23,7 @@ from nsys_tui.model.table import Unit
 from nsys_tui.model.tree import ROOT, WeightedTree
 from nsys_tui.names import normalise_nvtx
 from nsys_tui.render.cells import Ink, style
+from nsys_tui.render.icicle import lay_out
 from nsys_tui.ui.saving import text_writer
 from nsys_tui.ui.widgets.table.columns import counts, numbers, texts
 from nsys_tui.units import format_count, format_duration, format_share
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.events import EventSet
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
+    from nsys_tui.render.icicle import Icicle
     from nsys_tui.ui.saving import Writer
     from nsys_tui.ui.widgets.icicle import IciclePane
     from nsys_tui.ui.widgets.lines import Line
@@ -97,6 +99,8 @@ class Shown:
     callers: WeightedTree | None = None
     hint: str = ""
     """What would make the picture clearer."""
+    laid: Icicle | None = None
+    """The tree laid out."""
 
     def folded_nodes(self, node: int) -> NDArray[np.intp]:
         """Nodes of the folded tree that a node on the screen stands for."""
@@ -150,7 +154,8 @@ def arranged(report: Report, stacks: Stacks, options: Options) -> Shown:
         label = tree.trie.labels.index(frame)
         below = stack_views.callees(tree, label).tree
         return Shown(stacks, tuple(views), below, None, stack_views.callers(tree, label).tree)
-    return Shown(stacks, tuple(views), tree, order, hint=_hint(tree, options))
+    laid = lay_out(tree.trie, tree.weight, order)
+    return Shown(stacks, tuple(views), tree, order, hint=_hint(tree, options), laid=laid)
 
 
 def _hint(tree: WeightedTree, options: Options) -> str:

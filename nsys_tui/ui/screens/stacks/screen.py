@@ -182,7 +182,7 @@ class StacksScreen(Finding):
         self.shown = found
         if found.callers is not None:
             self.query_one("#callers", IciclePane).show(found.callers)
-        pane.show(found.tree, found.order)
+        pane.show(found.tree, found.order, found.laid)
         if self.has_class("-tree"):
             self._fill_tree()
         if found.callers is None:
