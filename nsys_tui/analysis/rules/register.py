@@ -94,6 +94,7 @@ class Case:
         report: the report.
         scope: window, devices, processes and streams.
         splits: where the time of each device went, if that is known already.
+        idle: gives the idle gaps with their causes, where others want them too.
     """
 
     def __init__(
@@ -101,7 +102,9 @@ class Case:
         report: Report,
         scope: Scope | None = None,
         splits: Sequence[DeviceSplit] | None = None,
+        idle: Callable[[], Stalls] | None = None,
     ) -> None:
+        self._idle = idle
         self.report = report
         self.scope = scope or Scope()
         if splits is not None:
@@ -123,6 +126,8 @@ class Case:
     @cached_property
     def stalls(self) -> Stalls:
         """Idle gaps with their causes."""
+        if self._idle is not None:
+            return self._idle()
         return stalls(self.report, self.scope, work=self.work)
 
     @cached_property

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.overview import TopName
     from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.analysis.stalls.gaps import Stalls
     from nsys_tui.model.events import Operations, Ranges
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
@@ -44,18 +45,26 @@ def gpu_rows(session: Session, report: Report) -> list[SummaryRow]:
     ]
 
 
-def findings(report: Report, splits: Sequence[DeviceSplit], progress: Progress) -> list[Finding]:
+def findings(
+    session: Session, report: Report, splits: Sequence[DeviceSplit], progress: Progress
+) -> list[Finding]:
     """What the expert rules find.
 
     Args:
+        session: keeps the idle gaps for the screen that lists them.
         report: the report.
         splits: where the time of each device went.
         progress: told after each rule.
     """
     from nsys_tui.analysis.rules.findings import find_in
     from nsys_tui.analysis.rules.register import Case
+    from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS
+    from nsys_tui.ui.screens.stalls.found import idle_gaps
 
-    return find_in(Case(report, splits=splits), progress)
+    def idle() -> Stalls:
+        return idle_gaps(session, report, Scope(), THRESHOLD_NS, progress)
+
+    return find_in(Case(report, splits=splits, idle=idle), progress)
 
 
 def estimated_rows(sample: Operations) -> list[TraceRow]:

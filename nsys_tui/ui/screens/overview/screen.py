@@ -207,13 +207,15 @@ class OverviewScreen(ReportScreen):
 
     def _compute_findings(self, splits: tuple[DeviceSplit, ...]) -> None:
         """Not before the figures are there: both at once would make the user wait for both."""
-        report, memo = self.report, self.session.memo
-        if report is None or not self.session.finished or self._asked == self.session:
+        report, session, memo = self.report, self.session, self.session.memo
+        if report is None or not session.finished or self._asked == session:
             return
-        self._asked = self.session
+        self._asked = session
         self.compute_telling(
             "findings",
-            lambda progress: memo("findings", lambda: data.findings(report, splits, progress)),
+            lambda progress: memo(
+                "findings", lambda: data.findings(session, report, splits, progress)
+            ),
             self._show_findings,
         )
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.containers import Horizontal, Vertical
 
-from nsys_tui.analysis.stalls.gaps import stalls
-from nsys_tui.analysis.stalls.hostwork import HostWork
 from nsys_tui.analysis.timeline.tracks import gpu_key
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.render.glyphs import glyphs_for
@@ -21,7 +19,14 @@ from nsys_tui.ui.latest import Latest
 from nsys_tui.ui.scoping import report_scope, same_scope
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.stalls.columns import gap_columns, group_columns, plain_duration
-from nsys_tui.ui.screens.stalls.found import WAYS, Found, Wish, exposed_communication, gather
+from nsys_tui.ui.screens.stalls.found import (
+    WAYS,
+    Found,
+    Wish,
+    exposed_communication,
+    gather,
+    idle_gaps,
+)
 from nsys_tui.ui.screens.stalls.panes import cause_lines, sum_lines
 from nsys_tui.ui.screens.stalls.scene import Drawn, look, scene_lines
 from nsys_tui.ui.screens.stalls.stacks import show_stacks
@@ -35,7 +40,6 @@ if TYPE_CHECKING:
 
     from textual import events
 
-    from nsys_tui.analysis.stalls.gaps import Stalls
     from nsys_tui.analysis.stalls.rows import StallRow
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.progress import Progress
@@ -95,7 +99,6 @@ class StallsScreen(ReportScreen):
         self.drawn: Drawn | None = None
         self._pending: StallsView | None = None
         self._key: Key | None = None
-        self._last: tuple[tuple[Scope, int], Stalls] | None = None
         self._exposed: tuple[Scope, int] | None = None
         self._width = 0
         """Cells that the columns were made for."""
@@ -126,7 +129,7 @@ class StallsScreen(ReportScreen):
 
     def show_report(self) -> None:
         """A new report: nothing is known yet."""
-        self.found = self.drawn = self._pending = self._last = self._exposed = self._key = None
+        self.found = self.drawn = self._pending = self._exposed = self._key = None
         self._finding.reset()
         self._looking.reset()
         self.table.empty = "reading ..."
@@ -179,17 +182,8 @@ class StallsScreen(ReportScreen):
     ) -> Found:
         if self._exposed is None or self._exposed[0] != scope:
             self._exposed = (scope, exposed_communication(report, scope))
-        found = self._stalls(report, scope, wish.threshold, progress)
+        found = idle_gaps(self.session, report, scope, wish.threshold, progress)
         return gather(report, found, wish, self._exposed[1], names)
-
-    def _stalls(self, report: Report, scope: Scope, threshold: int, progress: Progress) -> Stalls:
-        """Gaps and causes; grouping them differently does not find them again."""
-        key = (scope, threshold)
-        if self._last is None or self._last[0] != key:
-            work = self.session.memo("host_work", lambda: HostWork(report))
-            found = stalls(report, scope, threshold_ns=threshold, work=work, progress=progress)
-            self._last = (key, found)
-        return self._last[1]
 
     def _stopped(self) -> None:
         """Cancelled: what is shown stays."""
