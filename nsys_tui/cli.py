@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import sys
+import warnings
 from contextlib import nullcontext, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -88,6 +89,9 @@ def build_parser(verbs: Sequence[str] | None = None) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status (definitions in ``errors``)."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if not os.environ.get("NSYS_TUI_DEBUG"):
+        # numpy's word on absurd times; standard error is for what a user can act on.
+        warnings.simplefilter("ignore", RuntimeWarning)
     try:
         with _screened():
             return _run(words)

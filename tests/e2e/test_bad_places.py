@@ -10,11 +10,14 @@ import hashlib
 import os
 import resource
 import shutil
+import sqlite3
 import struct
 import subprocess
 import sys
 import termios
-from contextlib import suppress
+import threading
+import time
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -194,3 +197,37 @@ def test_a_log_that_cannot_be_written_is_told(report: Path, tmp_path: Path) -> N
     assert ran.returncode == USAGE
     assert f"cannot write {tmp_path}" in ran.stderr
     assert calm(ran.stderr)
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_a_report_that_is_being_written_is_refused_and_left_to_its_writer(
+    mode: str, report: Path
+) -> None:
+    stop = threading.Event()
+
+    def write() -> None:
+        with closing(sqlite3.connect(report, isolation_level=None, timeout=60)) as db:
+            db.execute(f"PRAGMA journal_mode = {mode}")
+            number = 10**6
+            while not stop.is_set():
+                db.execute("BEGIN")
+                rows = [(number + row, "x" * 50) for row in range(200)]
+                db.executemany("INSERT INTO StringIds VALUES (?, ?)", rows)
+                db.execute("COMMIT")
+                number += 200
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        while report.stat().st_size < 200_000:
+            time.sleep(0.01)
+        ran = run([*PROGRAM, "overview", str(report)])
+    finally:
+        stop.set()
+        writer.join()
+    assert ran.returncode in (0, UNREADABLE)
+    assert "writ" in ran.stderr or ran.returncode == 0
+    assert calm(ran.stderr)
+    with closing(sqlite3.connect(report)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert run([*PROGRAM, "overview", str(report)]).returncode == 0

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from synth import Synth
 from tui.frames import running, settled, text
 
+from nsys_tui.demo.report import make_report
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.ui.widgets.tree.tree import VirtualTree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCREENS: Final = "12345"
+SCREENS: Final = (*"1234567", "f7", "f8")
+DIALOGS: Final = ("question_mark", "ctrl+p", "apostrophe", "C")
 LAST: Final = 2**63 - 1
 NOT_SHOWN: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 
@@ -29,6 +33,13 @@ async def walk(path: Path) -> str:
             await settled(pilot)
             seen.append(text(pilot))
             await pilot.press("down", "plus", "slash", "a", "escape", "escape")
+            if screen in "24":
+                for dialog in DIALOGS:
+                    await pilot.press(dialog)
+                    await settled(pilot)
+                    seen.append(text(pilot))
+                    await pilot.press("escape")
+        assert pilot.app.error is None  # type: ignore[attr-defined]
         await settled(pilot)
     return "\n".join(seen)
 
@@ -66,3 +77,30 @@ async def test_a_file_that_cannot_be_read_ends_the_app_with_its_reason(tmp_path:
 
 async def test_a_search_in_a_tree_that_was_never_filled_finds_nothing() -> None:
     assert not VirtualTree()._found("a").any()
+
+
+async def test_every_text_of_a_report_is_shown_and_not_obeyed(tmp_path: Path) -> None:
+    path = make_report(tmp_path / "demo.sqlite", steps=2).report
+    with closing(sqlite3.connect(path)) as db:
+        columns = db.execute(
+            "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c"
+            " WHERE m.type = 'table' AND c.type LIKE '%TEXT%' AND c.name NOT IN ('name', 'label')"
+        ).fetchall()
+        for table, column in columns:
+            db.execute(
+                f'UPDATE OR IGNORE "{table}" SET "{column}" = ? || "{column}"',
+                ("a\x1b[31mred\x07[/]\u202e\x9b2J",),
+            )
+        db.commit()
+    seen = await walk(path)
+    assert NOT_SHOWN.findall(seen) == []
+    assert "[31mred" in seen
+
+
+async def test_thousands_of_threads_leave_the_app_running(tmp_path: Path) -> None:
+    made = Synth(tmp_path / "threads.sqlite").process(100, "train").gpu(0)
+    for thread in range(2_000):
+        at = thread * 100
+        made.thread(1000 + thread, f"worker {thread}").nvtx("step", at, at + 90, tid=1000 + thread)
+        made.launch("gemm", call=(at, at + 10), gpu=(at + 20, at + 80), tid=1000 + thread)
+    assert "2,000" in await walk(made.write())
