@@ -219,6 +219,9 @@ SUMMARY: Final = (
     "topology",
     "hangs",
     "warnings",
+    "kernels",
+    "mpi",
+    "api",
 )
 """Tables that are printed when none is named."""
 

@@ -318,3 +318,12 @@ def test_numbers_that_no_machine_has_end_nowhere(tmp_path: Path) -> None:
     assert result.calls.bytes.tolist() == [8 * (10**18 - 1)] * 3
     assert (result.calls.time_ns == result.calls.time_ns.min()).all()
     assert find_hangs(result).drifts == ()
+
+
+@pytest.mark.parametrize(("length", "cut"), [(1023, 1), (1022, 0)])
+def test_a_stamp_of_its_own_counts_in_the_buffer_of_nccl(
+    tmp_path: Path, length: int, cut: int
+) -> None:
+    stamp = "[2026-01-16 06:33:24] "
+    lines = [stamp + info("Using network IB"), (stamp + info("Trees " + "x" * 1023))[:length]]
+    assert read(tmp_path, lines).files[0].cut_lines == cut
