@@ -105,7 +105,7 @@ def clipped(events: EventSet, rows: Rows, window: tuple[int, int] | None) -> tup
     start, end = events.start[rows], events.end[rows]
     if window is not None:
         start, end = np.clip(start, *window), np.clip(end, *window)
-    return start, np.maximum(start, end)
+    return start, np.maximum(start, end) if (end < start).any() else end
 
 
 def starting(events: EventSet, rows: Rows, window: tuple[int, int] | None) -> Bool:

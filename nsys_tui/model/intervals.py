@@ -36,7 +36,8 @@ def union(starts: npt.ArrayLike, ends: npt.ArrayLike) -> Intervals:
         ends: int64 [n], nanoseconds.
 
     Returns:
-        Normalised starts and ends. Touching intervals become one.
+        Normalised starts and ends; the given arrays where they are that already. Touching
+        intervals become one.
     """
     first, last = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
     if not is_sorted(first):
@@ -47,9 +48,12 @@ def union(starts: npt.ArrayLike, ends: npt.ArrayLike) -> Intervals:
         first, last = first[lasting], last[lasting]
     if not len(first):
         return empty()
-    reached = np.maximum.accumulate(last)
-    heads = np.flatnonzero(first[1:] > reached[:-1]) + 1
-    return first[np.append(0, heads)], reached[np.append(heads - 1, len(first) - 1)]
+    if (first[1:] > last[:-1]).all():
+        return first, last
+    reached = last if is_sorted(last) else np.maximum.accumulate(last)
+    edges = np.ones(len(first) + 1, bool)
+    np.greater(first[1:], reached[:-1], out=edges[1:-1])
+    return first[edges[:-1]], reached[edges[1:]]
 
 
 def total(starts: npt.ArrayLike, ends: npt.ArrayLike) -> int:
