@@ -203,7 +203,8 @@ def _mix(a: Side, b: Side, threshold: float, random: np.random.Generator) -> _Mi
             pairs = [(mine[name].instances, theirs[name].instances) for name in common]
             weights = [float(mine[name].count) for name in common]
             change = judge_together(pairs, weights, random, threshold=threshold)
-            text = f"median durations of {len(common)} {what} names, as often as in A,"
+            named = f"{len(common)} {what} name{'s' * (len(common) != 1)}"
+            text = f"median durations of {named}, as often as in A,"
             return _Mix(change, f"{text} {percent(change)}")
     return None
 

@@ -255,7 +255,8 @@ class CompareCore(ReportScreen):
         aligned = basis.get(found.judgement.basis, "name")
         pane = self.query_one("#summary", LinePane)
         names = f"A: {end_name(pair.a)}   B: {end_name(pair.b)}"
-        pane.heading(f"Compare  {names}", f"aligned on: {aligned}")
+        whole = "0: whole  " if pair.titles else ""
+        pane.heading(f"Compare  {names}", f"{whole}aligned on: {aligned}")
         pane.show_built(lambda width: summary_lines(found, width, pair.titles))
         self._fill()
         self.refresh_keys()
