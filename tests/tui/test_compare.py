@@ -374,3 +374,20 @@ async def test_a_report_and_its_own_baseline_are_the_same(runs: dict[str, Path])
     async with running(runs["single"]) as pilot:
         await press(pilot, "7", "B", *"own", "enter")
         assert rows(pilot)[3].startswith("| same: A and B are the same part of one report")
+
+
+async def test_enter_on_a_finding_shows_where_each_side_has_it(runs: dict[str, Path]) -> None:
+    async with running(runs["before"], runs["after"], size=(160, 45)) as pilot:
+        await press(pilot, "7", *"ggggg")
+        found = screen(pilot).result.found.findings  # type: ignore[union-attr]
+        assert found is not None
+        both = next(n for n, change in enumerate(found) if change.status == "in both")
+        screen(pilot).table.put_cursor(both)
+        await press(pilot, "enter")
+        for side, window in zip(
+            (found[both].a, found[both].b), screen(pilot).twins.windows, strict=True
+        ):
+            assert side is not None
+            assert side.window is not None
+            assert window.start < side.window[0] <= side.window[1] < window.end
+        assert found[both].rule in text(pilot)

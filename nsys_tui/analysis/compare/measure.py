@@ -332,4 +332,4 @@ def _stalls(plan: Plan, case: Case) -> dict[str, Named]:
 def _findings(case: Case) -> tuple[Found, ...]:
     from nsys_tui.analysis.rules.findings import find_in
 
-    return tuple(Found(f.rule, str(f.severity), f.title, f.saved_ns) for f in find_in(case))
+    return tuple(map(Found.of, find_in(case)))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.iterations.finding import Iterations
+    from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import Int64
 
 Bounds: TypeAlias = "tuple[Int64, Int64]"
@@ -164,6 +165,14 @@ class Found:
     severity: str
     title: str
     saved_ns: int
+    window: tuple[int, int] | None = None
+    """Where it is to be seen."""
+
+    @classmethod
+    def of(cls, finding: Finding) -> Found:
+        """What is kept of a finding."""
+        severity = str(finding.severity)
+        return cls(finding.rule, severity, finding.title, finding.saved_ns, finding.window)
 
 
 @dataclass(frozen=True, eq=False)

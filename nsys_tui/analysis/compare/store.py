@@ -44,7 +44,7 @@ def to_data(side: Side) -> dict[str, Any]:
         "lacks": dict(side.lacks),
         "findings": None
         if side.findings is None
-        else [[f.rule, f.severity, f.title, f.saved_ns] for f in side.findings],
+        else [[f.rule, f.severity, f.title, f.saved_ns, f.window] for f in side.findings],
         "notes": list(side.notes),
         "style": str(side.style),
     }
@@ -77,7 +77,7 @@ def from_data(data: Mapping[str, Any]) -> Side:
             for key, names in data["groups"].items()
         },
         lacks=dict(data["lacks"]),
-        findings=None if findings is None else tuple(Found(*values) for values in findings),
+        findings=None if findings is None else tuple(_found(*values) for values in findings),
         notes=tuple(data["notes"]),
         style=str(data.get("style", NameStyle.NORMALISED)),
     )
@@ -104,6 +104,13 @@ def _named(values: list[Any]) -> Named:
     steps = None if per_step is None else _spread(per_step)
     often = None if calls is None else float(calls)
     return Named(_spread(instances), int(total), steps, often, int(size))
+
+
+def _found(
+    rule: str, severity: str, title: str, saved: int, window: list[int] | None = None
+) -> Found:
+    span = None if window is None else (int(window[0]), int(window[1]))
+    return Found(rule, severity, title, int(saved), span)
 
 
 def _array(values: list[int]) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.containers import Vertical
 
-from nsys_tui.analysis.compare.places import event_of
 from nsys_tui.analysis.compare.stats import THRESHOLD
 from nsys_tui.errors import UsageError
 from nsys_tui.export import baselines
 from nsys_tui.ui.messages import Failed
-from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.compare.columns import finding_columns, row_columns
 from nsys_tui.ui.screens.compare.flame import DifferenceIcicle
 from nsys_tui.ui.screens.compare.pair import (
@@ -25,11 +23,11 @@ from nsys_tui.ui.screens.compare.pair import (
     with_findings,
 )
 from nsys_tui.ui.screens.compare.panes import summary_lines
-from nsys_tui.ui.screens.compare.timelines import Half, TwinTimelines, around, prepared
+from nsys_tui.ui.screens.compare.stands import GROUPS, CompareStands
+from nsys_tui.ui.screens.compare.timelines import TwinTimelines
 from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.table import VirtualTable
-from nsys_tui.ui.widgets.timeline.painter import Picked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,19 +39,10 @@ if TYPE_CHECKING:
     from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.widgets.table.grid import Grid
 
-GROUPS: Final = {
-    "kernels": ("Kernels", ("kernels", "copies")),
-    "copies": ("Copies and memsets", ("copies",)),
-    "ranges": ("NVTX ranges", ("ranges",)),
-    "api": ("CUDA API", ("api",)),
-    "stalls": ("Idle time by cause", ("stalls",)),
-    "findings": ("Findings", ()),
-}
-"""What the table shows, in the order of ``g``: title, and groups of the comparison."""
 CHOOSE: Final = "B: compare with another report or a baseline  i: two parts of this one"
 
 
-class CompareCore(ReportScreen):
+class CompareCore(CompareStands):
     """Which two are compared, and what is shown of them; ``CompareScreen`` adds the keys."""
 
     SCREEN = "compare"
@@ -74,17 +63,13 @@ class CompareCore(ReportScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.group = "kernels"
         self.threshold = THRESHOLD
         self.other: Session | Baseline | None = None
         self.parts: tuple[Part, Part] | None = None
         """Two parts of one report, which are compared while it is in front."""
         self.is_swapped = False
-        self.result: Result | None = None
         self._asked: tuple[Pair, str, float] | None = None
         self._rows: tuple[Row, ...] = ()
-        self._lanes_for: Pair | None = None
-        self._step: int | None = None
         self._taken: Selection | None = None
         self._flame_for: Result | None = None
 
@@ -98,11 +83,6 @@ class CompareCore(ReportScreen):
     def table(self) -> VirtualTable:
         """Changes by name."""
         return self.query_one("#changes", VirtualTable)
-
-    @property
-    def twins(self) -> TwinTimelines:
-        """Both timelines."""
-        return self.query_one(TwinTimelines)
 
     # The pair ---------------------------------------------------------------------------------
 
@@ -304,80 +284,7 @@ class CompareCore(ReportScreen):
         left, right = super().title_parts()
         return left, "A vs B" if self.pair is not None else right
 
-    # Timelines --------------------------------------------------------------------------------
-
-    def _prepare_lanes(self, result: Result) -> None:
-        pair, plans = result.pair, result.plans
-        if self._lanes_for == pair:
-            return
-        self._lanes_for = pair
-
-        def work() -> list[Half | None]:
-            ends = (pair.a, pair.b)
-            return [
-                prepared(end, plan) if isinstance(end, Part) and plan is not None else None
-                for end, plan in zip(ends, plans, strict=True)
-            ]
-
-        def done(halves: list[Half | None]) -> None:
-            self.twins.show_pair((pair.a, pair.b), (halves[0], halves[1]))
-            self._go_to_step(result.step)
-
-        self.compute("lanes", work, done)
-
-    def _windows(self, step: int | None) -> tuple[tuple[int, int] | None, ...]:
-        """The step of each side, else its window; None where there is neither."""
-        result = self.result
-        if result is None:
-            return None, None
-        if step is None:
-            return tuple(plan.window if plan is not None else None for plan in result.plans)
-        sides = (result.found.a.steps, result.found.b.steps)
-        return tuple((int(s.start[step]), int(s.end[step])) for s in sides)
-
-    def _go_to_step(
-        self, step: int | None, picked: tuple[Picked | None, Picked | None] = (None, None)
-    ) -> None:
-        """Puts the same step of both side by side, equally wide; without steps, what is picked."""
-        spans = self._windows(step)
-        self._step = step
-        what = self._step_name(step)
-        starts, lengths = [], []
-        for span, pick, half in zip(spans, picked, self.twins.halves, strict=True):
-            if step is None and pick is not None:
-                begin, end = int(pick.events.start[pick.row]), int(pick.events.end[pick.row])
-                what = "around one instance"
-                span = begin - 4 * (end - begin), end + 4 * (end - begin)
-            if span is None:
-                report = half.session.report if half is not None else None
-                span = (report.span or report.extent) if report is not None else (0, 1)
-            starts.append(span[0])
-            lengths.append(max(span[1] - span[0], 1))
-        width = max(lengths)
-        self.twins.look_at((around(starts[0], width), around(starts[1], width)), what, picked)
-
-    def _step_name(self, step: int | None) -> str:
-        """What a step is called: by its range, else by its number."""
-        if step is None or self.result is None:
-            return "all"
-        for plan in self.result.plans:
-            if plan is not None and step < len(plan.rows):
-                ranges = plan.report.ranges
-                return ranges.names[int(ranges.name[plan.rows[step]])]
-        return f"step {step + 1}"
-
-    def _pick(self, row: Row, step: int | None) -> tuple[Picked | None, Picked | None]:
-        """One event of a name on each side."""
-        result, (_, groups) = self.result, GROUPS[self.group]
-        if result is None or self.group == "stalls":
-            return None, None
-        picked: list[Picked | None] = []
-        for plan, window in zip(result.plans, self._windows(step), strict=True):
-            found = event_of(plan, groups[0], row.name, window) if plan is not None else None
-            picked.append(None if found is None else Picked(*found))
-        return picked[0], picked[1]
-
-    def on_grid_opened(self, message: Grid.Opened) -> None:  # noqa: ARG002
+    def on_grid_opened(self, message: Grid.Opened) -> None:
         """Both timelines, on the row's name in a usual step."""
         result, row = self.result, self.row
         if result is None:
@@ -386,7 +293,9 @@ class CompareCore(ReportScreen):
         self.add_class("-lower")
         step = self._step if self._step is not None else result.step
         # Which lanes are in view depends on the height that the timelines have by then.
-        if row is None:
+        if self.group == "findings":
+            self.call_after_refresh(self._go_to_finding, message.row)
+        elif row is None:
             self.call_after_refresh(self._go_to_step, step)
         else:
             self.compute(

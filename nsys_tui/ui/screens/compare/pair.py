@@ -183,7 +183,7 @@ def _findings(part: Part) -> tuple[Found, ...]:
     else:
         key = ("findings", part.scope)
         found = _kept(part.session, key, lambda: find(part.report, part.scope))
-    return tuple(Found(f.rule, str(f.severity), f.title, f.saved_ns) for f in found)
+    return tuple(map(Found.of, found))
 
 
 def _kept(session: Session, key: Hashable, make: Callable[[], T]) -> T:
