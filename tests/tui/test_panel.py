@@ -45,7 +45,8 @@ async def test_it_tells_where_values_come_from_and_writes_one_without_touching_t
         assert await line(pilot, "counters") == "counters blocks default"
         await pilot.press("w")
         assert await line(pilot, "colour by") == "colour by stream file"
-        expected = FILE.replace("[display]\n", '[display]\ncolour_by = "stream"\n')
+        line_before = 'theme = "light"  # easier on the eyes\n'
+        expected = FILE.replace(line_before, f'{line_before}colour_by = "stream"\n')
         assert path.read_text() == expected
         await pilot.press("right")
         assert await line(pilot, "colour by") == "colour by name here"
