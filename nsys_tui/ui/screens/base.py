@@ -243,7 +243,9 @@ class ReportScreen(CalmScreen[None], inherit_bindings=False):
     def refresh_status(self) -> None:
         """Brings the progress or error line up to date."""
         text, error = self.app.status_text()
-        self.query_one(StatusLine).say(text, error=error)
+        # Progress may come before the screen has its lines.
+        for line in self.query(StatusLine):
+            line.say(text, error=error)
 
     def title_parts(self) -> tuple[str, str]:
         """Left and right part of the title line."""
