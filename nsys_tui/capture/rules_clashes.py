@@ -169,6 +169,11 @@ def functions_trace(draft: Draft) -> Iterator[Advice]:
     """Functions that nsys would skip in silence."""
     if not draft.functions_json:
         return
+    known = draft.facts.known_options
+    if known is not None and "python-functions-trace" not in known:
+        yield Advice(
+            ERROR, "python-functions-trace", "the nsys there does not know it", "use a newer one"
+        )
     if "nvtx" not in draft.words("trace"):
         yield Advice(
             ERROR,

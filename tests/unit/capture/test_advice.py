@@ -5,12 +5,15 @@ from typing import Any
 import pytest
 
 from nsys_tui.capture.advice import Advice, Draft, advise
-from nsys_tui.capture.facts import Facts, parse_version
+from nsys_tui.capture.facts import Facts, parse_version, refused_scopes
+from nsys_tui.capture.functions_trace import make
 
 
 def given(options: dict[str, Any], **rest: Any) -> list[Advice]:
     return advise(Draft(options, **{"program": ("./a.out",), **rest}))
 
+
+FUNCTIONS = make(["train:step"])
 
 CASES: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
     # options, rest of the draft, severity, option, part of the text or remedy
@@ -120,6 +123,34 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
         "it is called --gpu-metrics-device there",
     ),
     ({"show-output": "false"}, {}, "note", "show-output", "log"),
+    (
+        {"sample": "process-tree"},
+        {"facts": Facts(root=True, refused_scopes=frozenset({"process-tree"}))},
+        "warning",
+        "sample",
+        "nsys status -e there: CPU profiling (process-tree) fails",
+    ),
+    (
+        {"trace": "cuda"},
+        {"functions_json": FUNCTIONS},
+        "error",
+        "python-functions-trace",
+        "add nvtx to --trace",
+    ),
+    (
+        {},
+        {"functions_json": FUNCTIONS, "program": ("python", "src/train.py")},
+        "warning",
+        "python-functions-trace",
+        "train is the script itself",
+    ),
+    (
+        {},
+        {"functions_json": FUNCTIONS, "facts": Facts(known_options=frozenset({"trace"}))},
+        "error",
+        "python-functions-trace",
+        "does not know it",
+    ),
 ]
 
 
@@ -175,3 +206,19 @@ def test_errors_come_first() -> None:
 )
 def test_versions(text: str, version: tuple[int, int, int] | None) -> None:
     assert parse_version(text) == version
+
+
+@pytest.mark.parametrize(
+    ("lines", "refused"),
+    [
+        (["CPU Profiling Environment (process-tree): OK"], set()),
+        (["CPU Profiling Environment (process-tree): Fail"], {"process-tree"}),
+        (
+            ["CPU Profiling Environment (process-tree): OK",
+             "CPU Profiling Environment (system-wide): FAIL"], {"system-wide"},
+        ),
+        (["Linux Kernel Paranoid Level = 4: Fail"], set()),
+    ],
+)  # fmt: skip
+def test_scopes_that_nsys_calls_a_failure(lines: list[str], refused: set[str]) -> None:
+    assert refused_scopes(lines) == refused

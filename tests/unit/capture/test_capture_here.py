@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 import pytest
 from capture_support import Place, Recorder, make_place
 
+from nsys_tui.capture import submit
+from nsys_tui.capture.capture import preflight
 from nsys_tui.capture.events import StopStuck
 from nsys_tui.capture.failures import (
     CaptureError,
@@ -29,10 +31,14 @@ from nsys_tui.capture.failures import (
     PreflightError,
 )
 from nsys_tui.capture.record import State
+from nsys_tui.capture.submit import probe
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from nsys_tui.capture.job import Job
+    from nsys_tui.capture.preflight import Preflight
 
 
 @pytest.fixture
@@ -523,3 +529,31 @@ async def test_a_disk_there_that_fills_up_still_tells_the_exit(
     record = place.store.load(capture.record.id)
     assert record.program_exit == 1
     assert caught.value.exit_code == 77
+
+
+async def test_a_target_is_asked_once_a_minute(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    async def counted(job: Job, *, thorough: bool = False) -> Preflight:
+        asked.append(thorough)
+        return await probe(job, thorough=thorough)
+
+    monkeypatch.setattr(submit, "probe", counted)
+    await preflight(place.plan("true"), place.config)
+    record = await place.capture("true").run()
+    assert record.state is State.DONE
+    assert asked == [True]
+    await place.fake(SIZE="7").capture("true").run()
+    monkeypatch.setattr(submit, "_FRESH_S", 0.0)
+    await place.capture("true").run()
+    assert asked == [True, False, False]
+
+
+async def test_what_could_not_work_is_asked_again(place: Place) -> None:
+    place.cwd.rmdir()
+    with pytest.raises(PreflightError):
+        await place.capture("true").run()
+    place.cwd.mkdir()
+    assert (await place.capture("true").run()).state is State.DONE
