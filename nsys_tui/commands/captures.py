@@ -21,7 +21,7 @@ def add_parser(subparsers: Any) -> None:
     """Adds the verb."""
     parser = subparsers.add_parser(
         "captures",
-        help="list, attach to, stop and remove captures",
+        help="list, open, attach to, stop and remove captures",
         description="Captures are remembered in the user's state folder until they are removed.",
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
