@@ -45,7 +45,7 @@ VERBS: Final[dict[str, str]] = {
     "collectives": "NCCL collectives: which kernel, bandwidth, who comes late",
     "capture": "profile a program here, over SSH, in Slurm or in a container",
     "targets": "list, check and edit the places to capture on",
-    "captures": "list, attach to, stop and remove captures",
+    "captures": "list, open, attach to, stop and remove captures",
     "export": "write a table or a window in another format",
     "demo": "write the demo report",
     "doctor": "what terminal, clipboard, nsys and cache were found",
