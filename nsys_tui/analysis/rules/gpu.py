@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.grouping import encode_rows
 from nsys_tui.analysis.occupancy import LIMITS, occupancy
 from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, plural, rule
@@ -35,6 +36,7 @@ _IDLE_ADVICE: Final = {
     Cause.API: "move the call out of the loop",
     Cause.HOST: "the host computes here: launch ahead of it, or move it to another thread",
     Cause.NOTHING: "record more to see why: --trace=osrt,nvtx --sample=process-tree",
+    Cause.UNKNOWN: "no call launched what follows: record with --trace=cuda from the start",
 }
 """Causes that this rule reports; the others have rules of their own."""
 
@@ -88,18 +90,28 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Findi
     several = "" if (gaps.what == gaps.what[0]).all() else "most in "
     told = f"{cause.label}: {several}{what}" if what else cause.label
     inside = f" in {where}" if where and where != what else ""
+    advice = _IDLE_ADVICE.get(cause, "order work with events instead of waiting on the host")
+    if cause is Cause.UNKNOWN and _before_migrations(case, gaps):
+        inside = ": pages of unified memory migrate on demand"
+        advice = "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"
     return case.finding(
         name,
         f"{case.device_labels(gaps.place.tolist())} idle"
         f" {units.format_duration(int(per_device.max()))} in {plural(len(gaps), 'gap')},"
         f" {told}{inside}",
-        _IDLE_ADVICE.get(cause, "order work with events instead of waiting on the host"),
+        advice,
         saved_ns=int(per_device.max()),
         window=(int(gaps.start[worst]), int(gaps.end[worst])),
         place=int(gaps.place[worst]),
         screen="5",
         command="nsys-tui stalls REPORT",
     )
+
+
+def _before_migrations(case: Case, gaps: Gaps) -> bool:
+    """Whether most of the idle time ends with a migration of unified memory."""
+    migrates = np.isin(case.report.operations.copy_kind[gaps.next], UVM_COPY_KINDS)
+    return int(gaps.idle[migrates & (gaps.next >= 0)].sum()) * 2 > int(gaps.idle.sum())
 
 
 _BOUND: Final = LaunchBoundConfig()

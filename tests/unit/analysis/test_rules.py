@@ -295,6 +295,22 @@ def test_waits_are_told_by_range_with_the_idle_time_they_cause(synth: Synth) -> 
     assert "cudaStreamSynchronize in layer 1" in finding.title
 
 
+def test_idle_time_before_migrations_of_unified_memory_is_told(synth: Synth) -> None:
+    synth.launch("a", call=(0, US), gpu=(US, 100 * US))
+    for number in range(1, 4):
+        synth.memcpy(number * MS, number * MS + 10 * US, kind=11)
+    (finding,) = run(synth, "gpu_idle").findings
+    assert "in 3 gaps, unknown: pages of unified memory migrate on demand" in finding.title
+    assert "cudaMemPrefetchAsync" in finding.advice
+
+
+def test_idle_time_without_a_call_asks_for_calls(synth: Synth) -> None:
+    synth.kernel("a", 0, 100 * US).kernel("b", MS, 2 * MS)
+    (finding,) = run(synth, "gpu_idle").findings
+    assert "1 gap, unknown" in finding.title
+    assert "--trace=cuda" in finding.advice
+
+
 def test_low_occupancy_by_launch_configuration(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").gpu().process(10)
     synth.kernel("fat", 0, 900, block=(128, 1, 1), registersPerThread=255)
