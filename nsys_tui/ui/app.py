@@ -94,8 +94,6 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
         self.animation_level = "none"
         self.error: NsysTuiError | None = None
         self.fatal: NsysTuiError | None = None
-        self.jobs: set[int] = set()
-        """Threads that read or compute."""
         self.progress: ProgressMoved | None = None
         self._faults = 0
         self.work = Work()

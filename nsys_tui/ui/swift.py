@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SWITCH_DELAY: Final = 0.005
 """Seconds that a new screen has to be laid out before it is drawn."""
 CALM: Final = 0.3
-"""Seconds after loading; then nothing that is on the screen is waited for any more."""
+"""Seconds after loading before anything is done ahead."""
 
 
 class SwiftApp(App[int], inherit_bindings=False):
@@ -35,6 +35,8 @@ class SwiftApp(App[int], inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__()
+        self.jobs: set[int] = set()
+        """Threads that read or compute."""
         self._pause: Timer | None = None
         """Runs while the user presses no key."""
         for spec in SCREENS:
@@ -90,11 +92,19 @@ class SwiftApp(App[int], inherit_bindings=False):
         await super().on_event(event)
 
     def fetch_screens(self) -> None:
-        """Imports the screens that were not visited yet: half the time of a first visit."""
+        """Imports the screens that were not visited yet: half the time of a first visit.
+
+        It waits until nothing is computed any more, so that nothing on the screen comes later.
+        """
 
         def job() -> None:
             for spec in SCREENS:
                 spec.load()
 
-        fetch = partial(self.run_worker, job, thread=True, group="screens", exit_on_error=False)
+        def fetch() -> None:
+            if self.jobs:
+                self.set_timer(CALM, fetch)
+            else:
+                self.run_worker(job, thread=True, group="screens", exit_on_error=False)
+
         self.set_timer(CALM, fetch)

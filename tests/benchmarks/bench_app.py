@@ -136,6 +136,8 @@ class Program:
         if stalls is not None:
             program = TICKER.format(path=str(stalls), arguments=arguments)
             command = [sys.executable, "-c", program]
+        self.used = 0.0
+        """CPU seconds up to the last byte."""
         self.began = time.perf_counter()
         self.pid, self.fd = pty.fork()
         if not self.pid:
@@ -167,8 +169,9 @@ class Program:
     def settle(self, quiet: float = SETTLED, limit: float = 90) -> float:
         """Reads until nothing comes for a while; seconds from the command to the last byte."""
         last, end = time.perf_counter(), time.perf_counter() + limit
+        self.used = self.cpu
         while time.perf_counter() < end and self.read(quiet):
-            last = time.perf_counter()
+            last, self.used = time.perf_counter(), self.cpu
         return last - self.began
 
     def press(self, key: bytes) -> Press:
@@ -285,7 +288,7 @@ def small(report: str, folder: Path) -> None:
         first = app.until(lambda text: "2 Timeline" in text)
         complete = app.settle(0.6)
         row(f"small report, {name}: first frame, s", first, "<= 1.0")
-        row(f"small report, {name}: complete, s", complete, "<= 1.0", cpu_of(app))
+        row(f"small report, {name}: complete, s", complete, "<= 1.0", f"CPU {app.used:.2f} s")
         small_keys(app)
         app.leave()
 
