@@ -44,6 +44,7 @@ SECTIONS = (
 _SHOWN = 20
 """Rows of long lists in a table for people; all in the other formats."""
 _MOST_BINS = 1024
+_OF_COMMAND = ("window", "step", "nvtx", "iteration", "pace", "scheduler")
 _EPILOG = """\
 Ranks come from MPI and NCCL records, the launcher's environment (Open MPI, PMI, Slurm, ...),
 process names and file names, in this order; the section "reports" says which. Times are put on
@@ -199,6 +200,13 @@ def _report(arguments: argparse.Namespace, paths: list[Path]) -> int:
 def _check(arguments: argparse.Namespace) -> None:
     if not 1 <= arguments.bins <= _MOST_BINS:
         raise UsageError(f"--bins {arguments.bins}: from 1 to {_MOST_BINS}")
+    of_command = [name for name in _OF_COMMAND if getattr(arguments, name) is not None]
+    if arguments.open and (of_command or arguments.clock != "auto"):
+        name = (of_command or ["clock"])[0]
+        raise UsageError(
+            f"--{name} is for the printed fleet, not for --open",
+            hint="w on the fleet screen asks for a window, a step or a range",
+        )
     if arguments.workers is not None and arguments.workers < 1:
         raise UsageError(f"--workers {arguments.workers}: at least 1")
     if arguments.format == "parquet" and not arguments.output:

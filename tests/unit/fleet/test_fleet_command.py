@@ -151,6 +151,9 @@ def test_a_broken_report_is_told_on_stderr_and_the_status_stays_0(
         (["--format", "json", "-o", "x"], "-o writes csv and parquet"),
         (["--iteration", "("], "not a regular expression"),
         (["--map", "nobody", "--section", "heat"], "no map 'nobody'"),
+        (["--open", "--step", "3"], "--step is for the printed fleet"),
+        (["--window", "5s"], "not a time window"),
+        (["--window", "1s/2s", "--step", "3"], "not allowed with argument"),
     ],
 )
 def test_what_cannot_be_understood_is_a_usage_error(
