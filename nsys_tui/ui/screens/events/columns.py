@@ -49,7 +49,7 @@ def event_columns(table: EventsTable, display: Display) -> tuple[TableColumn, ..
         ),
         Numbers(
             header="duration",
-            width=9,
+            width=10,
             values=lambda: table.column(_durations),
             at=lambda row: duration_of(table, row),
             write=duration,

@@ -209,7 +209,7 @@ def instance_columns(
         ),
         Numbers(
             header="duration",
-            width=9,
+            width=10,
             values=lambda: np.maximum(ops.end[rows] - ops.start[rows], 0),
             at=lambda i: max(int(ops.end[rows[i]] - ops.start[rows[i]]), 0),
             write=duration,

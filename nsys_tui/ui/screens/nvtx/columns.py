@@ -147,7 +147,7 @@ def range_columns(
         ),
         Numbers(
             header="duration",
-            width=9,
+            width=10,
             values=lambda: ranges.duration[rows],
             at=lambda i: max(int(ranges.end[rows[i]] - ranges.start[rows[i]]), 0),
             write=lasted,
