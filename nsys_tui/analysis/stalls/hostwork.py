@@ -148,6 +148,16 @@ class HostWork:
 
     def __init__(self, report: Report) -> None:
         self._report = report
+        self.names: list[str] = []
+        """Texts behind the name codes that the threads return."""
+        self._codes: dict[str, int] = {}
+        self._threads: dict[int, ThreadWork] = {}
+        self._held = 0
+        self._innermost: dict[int, Named] = {}
+
+    @cached_property
+    def _sources(self) -> tuple[_Source, ...]:
+        report = self._report
         osrt, ranges = report.osrt, report.ranges
         classes = {
             report.host_events: host_event_classes(report.host_events),
@@ -155,15 +165,12 @@ class HostWork:
             osrt: np.where(osrt.nesting <= 0, Cause.OSRT, NO_CLASS).astype(np.uint8),
             ranges: np.where(ranges.nests, Cause.HOST, NO_CLASS).astype(np.uint8),
         }
-        self._sources = [
-            _Source(events, codes, ByThread(events)) for events, codes in classes.items()
-        ]
-        self.names: list[str] = []
-        """Texts behind the name codes that the threads return."""
-        self._codes: dict[str, int] = {}
-        self._threads: dict[int, ThreadWork] = {}
-        self._held = 0
-        self._innermost: dict[int, Named] = {}
+        return tuple(_Source(events, codes, ByThread(events)) for events, codes in classes.items())
+
+    def rest(self) -> None:
+        """Keeps the names only; the next question about a thread takes as long as the first."""
+        self.__dict__.pop("_sources", None)
+        self._threads, self._innermost, self._held = {}, {}, 0
 
     def code(self, name: str) -> int:
         """Code of a text, known or new."""
@@ -193,18 +200,19 @@ class HostWork:
             )
             self._held += len(found)
         self._threads[global_tid] = found
-        while self._held > HELD:
+        while self._held > HELD and self._threads:
             self._held -= len(self._threads.pop(next(iter(self._threads))))
         return found
 
     def innermost(self, global_tid: int) -> Named:
         """Disjoint pieces of a thread's time with the name of the innermost NVTX range."""
-        if global_tid not in self._innermost:
+        found = self._innermost.get(global_tid)
+        if found is None:
             ranges = self._of_classes(global_tid, (Cause.HOST,)).get(Cause.HOST, _NOTHING)
             pieces = segments(ranges.starts, ranges.ends)
-            names = ranges.name[pieces.owner]
-            self._innermost[global_tid] = Named(pieces.starts, pieces.ends, names)
-        return self._innermost[global_tid]
+            found = Named(pieces.starts, pieces.ends, ranges.name[pieces.owner])
+            self._innermost[global_tid] = found
+        return found
 
     def _of_classes(self, global_tid: int, causes: tuple[Cause, ...]) -> dict[Cause, Named]:
         """The events of some classes on a thread; classes without events are left out."""

@@ -260,6 +260,8 @@ def test_threads_that_are_not_kept_are_looked_at_again(
     for field in fields(kept.gaps):
         assert getattr(kept.gaps, field.name).tolist() == getattr(again.gaps, field.name).tolist()
     assert kept.work.names == again.work.names
+    kept.work.rest()
+    assert stalls(report, work=kept.work).gaps.what.tolist() == kept.gaps.what.tolist()
     assert stall_rows(report, kept) == stall_rows(report, again)
 
 

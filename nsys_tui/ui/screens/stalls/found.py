@@ -99,7 +99,10 @@ def idle_gaps(
 
     def find() -> Stalls:
         work = session.memo("host_work", lambda: HostWork(report))
-        return stalls(report, scope, threshold_ns=threshold_ns, work=work, progress=progress)
+        try:
+            return stalls(report, scope, threshold_ns=threshold_ns, work=work, progress=progress)
+        finally:
+            work.rest()
 
     return session.memo(("stalls", scope, threshold_ns), find)
 
