@@ -68,7 +68,7 @@ def map_report(
     except CancelledError:
         raise
     except NsysTuiError as error:
-        return Failure(path, str(error))
+        return Failure(path, str(error), error.exit_code)
     except Exception as error:
         logging.getLogger(__name__).debug("cannot summarise %r", path, exc_info=True)
         return Failure(path, f"internal error: {type(error).__name__}: {error}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from nsys_tui.errors import NsysTuiError, UnreadableReportError
+from nsys_tui.errors import NO_DATA, NoDataError, NsysTuiError, UnreadableReportError
 from nsys_tui.fleet import store
 from nsys_tui.fleet.engine import here, local_pool
 from nsys_tui.fleet.fleet import Clock, Fleet, reduce
@@ -88,6 +88,7 @@ class _Run:
 
         Raises:
             UnreadableReportError: none of the reports can be read.
+            NoDataError: none has the step or range that was asked for.
         """
         results: dict[str, Result] = {}
 
@@ -117,7 +118,9 @@ class _Run:
                 take(path, result)
         failures = [result for result in results.values() if isinstance(result, Failure)]
         if tasks and len(failures) == len(results):
-            reasons = "\n".join(failure.reason for failure in failures)
+            reasons = "\n".join(dict.fromkeys(failure.reason for failure in failures))
+            if all(failure.exit_code == NO_DATA for failure in failures):
+                raise NoDataError("none of the reports has what was asked for", reasons)
             raise UnreadableReportError("none of the reports can be read", reasons)
         return [(task.path, results[task.path]) for task in tasks]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 import numpy as np
 
+from nsys_tui.errors import UNREADABLE
 from nsys_tui.fleet.grid import Grid
 from nsys_tui.fleet.namestats import NameStats
 from nsys_tui.fleet.stored import Stored
@@ -215,3 +216,5 @@ class Failure:
 
     path: str
     reason: str
+    exit_code: int = UNREADABLE
+    """What a command that read only this report would exit with."""

@@ -11,7 +11,7 @@ from synth import Synth
 from unit.fleet.fleet_reports import ALL_REDUCE, REDUCED, STEP, US, Run, both_in_one
 
 from nsys_tui import cli
-from nsys_tui.errors import UnreadableReportError
+from nsys_tui.errors import NoDataError
 from nsys_tui.fleet.collectives import Group
 from nsys_tui.fleet.fleet import Clock
 from nsys_tui.fleet.mapping import Opening, map_report
@@ -147,7 +147,7 @@ def test_a_report_without_that_step_is_skipped_with_the_reason(
     fleet = run_fleet([*paths, short], Options(step="4"), opening=UNCACHED)
     assert [m.rank for m in fleet.members] == [0, 1, 2]
     assert [f.reason for f in fleet.failures] == ["no step '4': it has steps 0 to 2"]
-    with pytest.raises(UnreadableReportError, match="none of the reports"):
+    with pytest.raises(NoDataError, match="none of the reports has"):
         run_fleet(paths, Options(nvtx="no such range"), opening=UNCACHED)
 
 
