@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -8,7 +9,7 @@ from synth import Synth
 from tui.frames import rows, running, settled, text
 
 from nsys_tui.capture.record import Record, ReportFile, State, Store
-from nsys_tui.config import Config, load_config
+from nsys_tui.config import Config, TargetConfig, load_config
 from nsys_tui.ui.screens.capture.screen import CaptureScreen, FormPane
 
 if TYPE_CHECKING:
@@ -281,3 +282,16 @@ async def test_a_recorded_variable_is_shown_once_when_it_is_ticked(
         (record,) = Store().all()
         kept = [path for path in Store().path(record.id).iterdir() if path.suffix != ".sqlite"]
         assert not any(b"quick and hidden" in path.read_bytes() for path in kept)
+
+
+async def test_an_empty_form_shows_what_the_target_brings_along(
+    report: Path, tmp_path: Path
+) -> None:
+    box = TargetConfig(command=("python", "a b.py"), cwd="~/llm")
+    config = Config(path=tmp_path / "config.toml", targets={"box": box})
+    config = replace(config, capture=replace(config.capture, default_target="box"))
+    async with running(report, size=(80, 24), config=config) as pilot:
+        await press(pilot, "9")
+        assert "(python 'a b.py')" in text(pilot)
+        assert "(~/llm)" in text(pilot)
+        assert "--output=JOB/a_b python 'a b.py'" in text(pilot)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +11,7 @@ from nsys_tui.capture.options import OPTIONS, Kind
 from nsys_tui.capture.plan import Form, Plan, plan_from_form
 from nsys_tui.capture.presets import presets
 from nsys_tui.capture.targets import all_targets
+from nsys_tui.config import TargetConfig
 from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.render.cells import Emphasis, Ink, style
 
@@ -84,8 +86,16 @@ def fields(form: Form, config: Config, again: Again | None, ticked: frozenset[st
     """The form's lines in their order."""
     targets = tuple(target.name for target in all_targets(config))
     choices = {"target": targets, "preset": ("", *presets(config.capture))}
+    usual = _usual(form, config)
     lines = [
-        Field(key, label, _text(form, key), HINTS.get(key, ""), choices.get(key, ()))
+        Field(
+            key,
+            label,
+            _text(form, key),
+            HINTS.get(key, ""),
+            choices.get(key, ()),
+            usual.get(key, ""),
+        )
         for key, label in PLAIN.items()
         if key not in ("env", "env_from", "functions_trace", "extra")
     ]
@@ -106,6 +116,13 @@ def fields(form: Form, config: Config, again: Again | None, ticked: frozenset[st
         shown = f"{value}  ({variable.length} characters, redacted)"
         lines.append(Field(f"replay:{variable.name}", variable.name, shown, "", boxes))
     return lines
+
+
+def _usual(form: Form, config: Config) -> dict[str, str]:
+    """What the target brings along where the form is empty."""
+    name = form.target or config.capture.default_target
+    settings = config.targets.get(name, TargetConfig())
+    return {"program": shlex.join(settings.command), "cwd": settings.cwd}
 
 
 def _mark(on: bool) -> str:
