@@ -126,8 +126,12 @@ class Scanner:
         fronts: dict[bytes, _Front] = {}
         begins, ends = lines.starts[which].tolist(), lines.ends[which].tolist()
         for at, begin, end in zip(which.tolist(), begins, ends, strict=True):
-            text = data[begin : min(end, begin + LONGEST_HEAD)]
-            level = _level_at(text)
+            if end - begin > LONGEST_HEAD:
+                end = begin + LONGEST_HEAD
+            text = data[begin:end]
+            level = text.rfind(b"NCCL ")
+            if not text.startswith(_LEVELS, level + 5):
+                level = _level_at(text)
             if level < 0:
                 if not self._headless(scan, text, at + first):
                     self._foreign(scan, lines.whole(at, LONGEST_HEAD), at + first)
