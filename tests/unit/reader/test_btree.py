@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-TABLE = "NVTX_EVENTS"
+TABLE = "SCHED_EVENTS"
 
 
 def make(path: Path, columns: str, rows: Iterable[tuple[Any, ...]], *more: str) -> Path:
@@ -248,7 +248,7 @@ def test_varints_of_every_width(data: bytes, value: int, width: int) -> None:
 def test_event_tables_of_real_reports_are_read_from_pages_and_equal_sqlite3(path: Path) -> None:
     events = (
         "CUPTI_ACTIVITY_KIND_",
-        "NVTX_EVENTS",
+        "SCHED_EVENTS",
         "OSRT_API",
         "COMPOSITE_",
         "SCHED_",

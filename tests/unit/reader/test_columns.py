@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-TABLE = "NVTX_EVENTS"
+TABLE = "SCHED_EVENTS"
 
 
 @pytest.fixture
