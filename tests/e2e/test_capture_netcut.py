@@ -72,7 +72,7 @@ def far_box(tmp_path: Path) -> Iterator[Path]:
         ip("netns", "del", NAMESPACE, check=False)
 
 
-async def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
+async def wait_for(condition: Callable[[], object], seconds: float = 90) -> None:
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.01)
@@ -98,7 +98,7 @@ async def test_the_link_goes_down_in_mid_fetch(
     ip("link", "set", NEAR, "up")
     with contextlib.suppress(subprocess.CalledProcessError):
         ip("addr", "add", "10.77.9.1/24", "dev", NEAR)
-    record = await asyncio.wait_for(running, 60)
+    record = await asyncio.wait_for(running, 120)
     cut = heard.events.index(heard.all(Reconnecting)[-1])
     after = [event.done for event in heard.events[cut:] if isinstance(event, Progress)]
     assert after[0] >= cut_at, "it began again at the first byte"
