@@ -25,14 +25,15 @@ def hold() -> None:
 
 
 def settle(app: App[Any]) -> Timer:
-    """Collections from now on, without what exists now.
+    """Collections from now on; if they were held, without what exists now.
 
     Returns:
         The timer that collects; every key resets it.
     """
-    gc.freeze()
-    gc.set_threshold(*THRESHOLDS)
-    gc.enable()
+    if not gc.isenabled():  # held: one app a process; what a test made before must not stay
+        gc.freeze()
+        gc.set_threshold(*THRESHOLDS)
+        gc.enable()
 
     def collect() -> None:
         pause.pause()

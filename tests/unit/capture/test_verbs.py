@@ -288,12 +288,14 @@ def test_ctrl_c_on_attach_leaves_the_job_running(
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}, start_new_session=True,
     ) as app:  # fmt: skip
         assert app.stderr is not None
+        heard = []
         for line in app.stderr:
+            heard.append(line)
             if "Collecting data" in line:
                 break
         app.send_signal(signal.SIGINT)
-        app.communicate(timeout=30)
-    assert app.returncode == 130
+        heard += app.communicate(timeout=30)
+    assert app.returncode == 130, heard
     assert main(["captures", "attach", capture, "--propagate"]) == 5
 
 
