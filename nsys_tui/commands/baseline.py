@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.options import add_report, open_from
+from nsys_tui.commands.options import add_report, add_scope, open_from, scope_from
 from nsys_tui.errors import OK, UsageError
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     save = actions.add_parser("save", help="measure a report and keep its figures under a name")
     save.add_argument("name", metavar="NAME")
     add_report(save)
+    add_scope(save)
     save.add_argument("--iteration", metavar="REGEX", help="NVTX names that are steps")
     save.add_argument(
         "--names", choices=("short", "normalised", "full"), default="normalised", help="of kernels"
@@ -45,14 +46,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _save(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.compare.measure import identity_of, measure, plan
-    from nsys_tui.analysis.window import Scope
     from nsys_tui.export import baselines
     from nsys_tui.reader.cache import report_id
 
     report = open_from(arguments)
-    made = plan(report, pattern=arguments.iteration, style=arguments.names)
+    scope = scope_from(arguments, report)
+    made = plan(report, scope, pattern=arguments.iteration, style=arguments.names)
     known = report_id(report.path)
-    identity = identity_of(known, Scope(), arguments.iteration, arguments.names)
+    identity = identity_of(known, scope, arguments.iteration, arguments.names)
     side = measure(made, identity=identity)
     path = baselines.save(arguments.name, side, report.path, known)
     print(path)

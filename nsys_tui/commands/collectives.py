@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from nsys_tui.analysis.choosing import Lacking
     from nsys_tui.analysis.nccl.calls import Calls
     from nsys_tui.analysis.nccl.ranks import Traced
     from nsys_tui.analysis.nccl.result import Collectives
@@ -97,18 +98,17 @@ def _scopes(arguments: argparse.Namespace, traced: Sequence[Traced]) -> list[Sco
     Raises:
         UsageError: it is in none of them, or there is no readable window.
     """
-    from nsys_tui.commands.options import scope_from
+    from nsys_tui.commands.options import choice_from, window_from
 
+    choice, window = choice_from(arguments), window_from(arguments, traced[0].report)
     found: list[Scope | None] = []
-    failed: list[UsageError] = []
+    missing: list[Lacking] = []
     for one in traced:
-        try:
-            found.append(scope_from(arguments, one.report))
-        except UsageError as error:
-            failed.append(error)
-            found.append(None)
-    if len(failed) == len(found):
-        raise failed[0]
+        lacking = [kind for kind in choice.lacking(one.report) if kind.all]
+        missing += lacking
+        found.append(None if lacking else choice.scope(one.report, window))
+    if not any(found):
+        raise UsageError(missing[0].text, hint=missing[0].hint)
     return found
 
 

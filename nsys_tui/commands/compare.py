@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.commands.destinations import text_file
-from nsys_tui.commands.options import scope_from
+from nsys_tui.commands.options import add_scope, scope_from
 from nsys_tui.errors import GATE_HIT, NOT_COMPARABLE, OK, UsageError
 from nsys_tui.units import parse_percent
 
@@ -64,16 +64,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _add_parts(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("parts")
     for letter in "ab":
-        group.add_argument(f"--window-{letter}", metavar="START/END", help="such as 1.2s/1.5s")
+        group.add_argument(
+            f"--window-{letter}",
+            metavar="START/END",
+            help=f"of {letter.upper()} only this, such as 1.2s/1.5s (instead of --window)",
+        )
         group.add_argument(
             f"--iteration-{letter}", metavar="N", help="one iteration: number from 0, or its name"
         )
     group.add_argument(
         "--iteration", metavar="REGEX", help="NVTX names that are steps, instead of the usual ones"
     )
-    group.add_argument("--process", type=int, action="append", metavar="PID")
-    group.add_argument("--device", type=int, action="append", metavar="N", help="GPU number")
-    group.add_argument("--stream", type=int, action="append", metavar="ID")
+    add_scope(group)
 
 
 def _add_judging(parser: argparse.ArgumentParser) -> None:
@@ -223,7 +225,7 @@ def _part(arguments: argparse.Namespace, report: Report, letter: str) -> _Part:
     from nsys_tui.analysis.compare.measure import identity_of, plan
     from nsys_tui.reader.cache import report_id
 
-    window = getattr(arguments, f"window_{letter}")
+    window = getattr(arguments, f"window_{letter}") or arguments.window
     scope = scope_from(argparse.Namespace(**vars(arguments) | {"window": window}), report)
     chosen = getattr(arguments, f"iteration_{letter}")
     label = f"{report.name} {window}" if window else report.name

@@ -44,7 +44,17 @@ SECTIONS = (
 _SHOWN = 20
 """Rows of long lists in a table for people; all in the other formats."""
 _MOST_BINS = 1024
-_OF_COMMAND = ("window", "step", "nvtx", "iteration", "pace", "scheduler")
+_OF_COMMAND = (
+    "process",
+    "device",
+    "stream",
+    "window",
+    "step",
+    "nvtx",
+    "iteration",
+    "pace",
+    "scheduler",
+)
 _EPILOG = """\
 Ranks come from MPI and NCCL records, the launcher's environment (Open MPI, PMI, Slurm, ...),
 process names and file names, in this order; the section "reports" says which. Times are put on
@@ -86,6 +96,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _add_computing(parser: argparse.ArgumentParser) -> None:
+    from nsys_tui.commands.options import add_choice
+
     engine = parser.add_mutually_exclusive_group()
     engine.add_argument(
         "--workers", type=int, metavar="N", help="processes here (default: one per processor)"
@@ -103,6 +115,7 @@ def _add_computing(parser: argparse.ArgumentParser) -> None:
         help="put clocks together by UTC session start, by the ends of collectives, or not at "
         "all (default: utc where every report tells it, else ends)",
     )
+    add_choice(parser)
     part = parser.add_mutually_exclusive_group()
     part.add_argument(
         "--window",
@@ -264,6 +277,7 @@ def _engine(arguments: argparse.Namespace) -> Engine | None:
 def _options(arguments: argparse.Namespace, patterns: tuple[str, ...]) -> Options:
     import re
 
+    from nsys_tui.commands.options import choice_from
     from nsys_tui.fleet.summary import FAMILIES, USUAL, Options
 
     if arguments.iteration is not None:
@@ -282,6 +296,7 @@ def _options(arguments: argparse.Namespace, patterns: tuple[str, ...]) -> Option
         patterns=patterns,
         step=arguments.step,
         nvtx=arguments.nvtx,
+        choice=choice_from(arguments),
     )
 
 

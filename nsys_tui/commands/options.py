@@ -12,8 +12,8 @@ from nsys_tui.units import parse_window
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
 
+    from nsys_tui.analysis.choosing import Choice
     from nsys_tui.analysis.window import Scope
     from nsys_tui.config import Config
     from nsys_tui.model.progress import Progress
@@ -35,20 +35,22 @@ def add_report(parser: argparse.ArgumentParser, *, optional: bool = False) -> No
     parser.add_argument("--log", type=Path, metavar="FILE", help="write a debug log to FILE")
 
 
-def add_scope(parser: argparse.ArgumentParser) -> None:
+def add_scope(parser: argparse._ActionsContainer) -> None:
     """Adds ``--process``, ``--device``, ``--stream`` and ``--window``."""
-    parser.add_argument("--process", type=int, action="append", metavar="PID")
-    parser.add_argument(
-        "--device",
-        type=int,
-        action="append",
-        metavar="N",
-        help="GPU number as the overview shows it",
-    )
-    parser.add_argument("--stream", type=int, action="append", metavar="ID")
+    add_choice(parser)
     parser.add_argument(
         "--window", metavar="START/END", help="times such as 1.2s/1.5s; either side may be empty"
     )
+
+
+def add_choice(parser: argparse._ActionsContainer) -> None:
+    """Adds ``--process``, ``--device`` and ``--stream``."""
+    for name, metavar, text in (
+        ("process", "PID", "only this process (repeatable)"),
+        ("device", "N", "only this GPU, by its number in the overview (repeatable)"),
+        ("stream", "ID", "only this CUDA stream (repeatable)"),
+    ):
+        parser.add_argument(f"--{name}", type=int, action="append", metavar=metavar, help=text)
 
 
 def open_from(arguments: argparse.Namespace) -> Report:
@@ -128,45 +130,37 @@ def scope_from(arguments: argparse.Namespace, report: Report) -> Scope:
     Raises:
         UsageError: no such process, GPU or stream, or no readable window; the hint lists them.
     """
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.target import pid_of
-
-    window = None
-    if arguments.window is not None:
-        start, end = parse_window(arguments.window)
-        lo, hi = report.extent
-        window = lo if start is None else start, hi if end is None else end
-        if window[1] <= window[0]:
-            raise UsageError(
-                f"empty time window: {arguments.window!r}", hint=f"the trace is {lo}ns/{hi}ns"
-            )
-    numbers = [device.number for device in report.devices]
-    _check("GPU", arguments.device, (n for n in numbers if n is not None))
-    if arguments.process:
-        known = (*report.operations.processes, *report.api.thread_process)
-        _check("process", arguments.process, (pid_of(int(pid)) for pid in known))
-    _check("stream", arguments.stream, (stream.id for stream in report.streams))
-    return Scope(
-        window=window,
-        devices=_chosen(
-            arguments.device,
-            (place for place, n in enumerate(numbers) if n in (arguments.device or ())),
-        ),
-        processes=_chosen(arguments.process, arguments.process or ()),
-        streams=_chosen(arguments.stream, arguments.stream or ()),
-    )
+    window = window_from(arguments, report)
+    choice = choice_from(arguments)
+    for lacking in choice.lacking(report):
+        raise UsageError(lacking.text, hint=lacking.hint)
+    return choice.scope(report, window)
 
 
-def _chosen(asked: list[int] | None, values: Iterable[int]) -> frozenset[int] | None:
-    return None if asked is None else frozenset(values)
+def window_from(arguments: argparse.Namespace, report: Report) -> tuple[int, int] | None:
+    """The time window [start, end) that ``--window`` names, ns; None for the whole trace.
+
+    Raises:
+        UsageError: it cannot be read, or is empty.
+    """
+    if arguments.window is None:
+        return None
+    start, end = parse_window(arguments.window)
+    lo, hi = report.extent
+    window = lo if start is None else start, hi if end is None else end
+    if window[1] <= window[0]:
+        raise UsageError(
+            f"empty time window: {arguments.window!r}", hint=f"the trace is {lo}ns/{hi}ns"
+        )
+    return window
 
 
-def _check(what: str, asked: list[int] | None, known: Iterable[int]) -> None:
-    there = sorted(set(known))
-    for value in asked or ():
-        if value not in there:
-            listed = ", ".join(map(str, there[:20])) or "none"
-            raise UsageError(f"no {what} {value} in this report", hint=f"it has {listed}")
+def choice_from(arguments: argparse.Namespace) -> Choice:
+    """The numbers that ``--process``, ``--device`` and ``--stream`` give."""
+    from nsys_tui.analysis.choosing import Choice
+
+    asked = (getattr(arguments, name) for name in ("process", "device", "stream"))
+    return Choice(*(None if numbers is None else tuple(sorted(set(numbers))) for numbers in asked))
 
 
 def log_to(path: Path) -> None:

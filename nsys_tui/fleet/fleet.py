@@ -102,14 +102,12 @@ class Fleet:
             return 0, 1
         return min(lo for lo, _ in bounds), max(hi for _, hi in bounds)
 
-    def cut_to(
-        self, parts: Mapping[str, ReportSummary | Failure], window: tuple[int, int]
-    ) -> Fleet:
-        """The same ranks on the same clock, with summaries of a window.
+    def cut_to(self, parts: Mapping[str, ReportSummary | Failure], options: Options) -> Fleet:
+        """The same ranks on the same clock, with summaries of a part.
 
         Args:
             parts: by path; a rank whose report failed is left out.
-            window: what they are of, in fleet time.
+            options: what they are of; the window in fleet time.
         """
         kept = [
             replace(member, report=part, process=process)
@@ -118,7 +116,6 @@ class Fleet:
             for process in part.processes
             if process.process == member.process.process
         ]
-        options = replace(self.options, window=window)
         return replace(
             self,
             members=tuple(kept),
@@ -256,14 +253,21 @@ def reduce(
 
 def _only(options: Options) -> list[str]:
     """What counts, where that is not everything."""
+    choice = options.choice
+    chosen = {"process": choice.processes, "GPU": choice.devices, "stream": choice.streams}
+    notes = [
+        f"only {kind} {_listed(map(str, numbers))} of each report"
+        for kind, numbers in chosen.items()
+        if numbers is not None
+    ]
     if options.step is not None:
-        return [f"only step {options.step!r} of each rank"]
+        notes.append(f"only step {options.step!r} of each rank")
     if options.nvtx is not None:
-        return [f"only the NVTX range {options.nvtx!r} of each rank"]
+        notes.append(f"only the NVTX range {options.nvtx!r} of each rank")
     if options.window is not None:
         start, end = ("" if ns is None else format_duration(ns) for ns in options.window)
-        return [f"only the window {start or 'start'} to {end or 'end'}"]
-    return []
+        notes.append(f"only the window {start or 'start'} to {end or 'end'}")
+    return notes
 
 
 def _offsets(

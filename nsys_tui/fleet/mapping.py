@@ -11,7 +11,7 @@ import numpy as np
 
 from nsys_tui.analysis.breakdown import coverages, split_of
 from nsys_tui.analysis.window import Scope
-from nsys_tui.errors import CancelledError, NsysTuiError
+from nsys_tui.errors import CancelledError, NoDataError, NsysTuiError
 from nsys_tui.fleet import parts
 from nsys_tui.fleet.cuts import own_window
 from nsys_tui.fleet.grid import grid_over
@@ -100,11 +100,13 @@ def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
     name = from_name(path.stem, data.host, {pid_of(process) for process in processes})
     said = merged(environment, name)
     anchor = data.session_start_utc_ns or 0
-    scopes = [_scope(report, process, len(processes) == 1, options) for process in processes]
+    alone = len(processes) == 1
+    ranks = dict(zip(processes, evidence(report, processes, environment, name), strict=True))
+    scope, processes = _asked(report, processes, options)
+    scopes = [_own(report, process, scope, alone, options) for process in processes]
     windows = [scope.window for scope in scopes if scope.window is not None]
     lo, hi = _hull(windows) or report.span or parts.host_bounds(report)
     grid = grid_over(lo + anchor, hi + anchor, MOST_BINS)
-    ranks = evidence(report, processes, environment, name)
     ops = report.operations
     return ReportSummary(
         report_id=report_id(path),
@@ -119,17 +121,39 @@ def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
         hidden_graphs=bool(((ops.kind == OpKind.GRAPH) & ops.counted).any()),
         notes=data.notes,
         processes=tuple(
-            _process(report, process, scope, own, grid, options)
-            for process, scope, own in zip(processes, scopes, ranks, strict=True)
+            _process(report, process, own, ranks[process], grid, options)
+            for process, own in zip(processes, scopes, strict=True)
         ),
-        **parts.metric_maps(report, grid, anchor, _hull(windows)),
+        **parts.metric_maps(report, scope, grid, anchor, _hull(windows)),
     )
 
 
-def _scope(report: Report, process: int, alone: bool, options: Options) -> Scope:
+def _asked(report: Report, processes: list[int], options: Options) -> tuple[Scope, list[int]]:
+    """The part of a report that counts, and the processes that are in it.
+
+    Raises:
+        NoDataError: it has nothing of what was asked for.
+    """
+    choice = options.choice
+    for lacking in choice.lacking(report):
+        if lacking.all:
+            raise NoDataError(lacking.text, hint=lacking.hint)
+    scope = choice.scope(report)
+    if scope.processes is not None:
+        processes = [process for process in processes if pid_of(process) in scope.processes]
+    if scope.devices is not None or scope.streams is not None:
+        ops = report.operations
+        working = set(ops.processes[np.unique(ops.process[scope.operations(ops)])].tolist())
+        processes = [process for process in processes if process in working]
+    if not processes:
+        raise NoDataError("no GPU work of what was asked for in this report")
+    return scope, processes
+
+
+def _own(report: Report, process: int, scope: Scope, alone: bool, options: Options) -> Scope:
     """The part of a report that is a process, cut to what counts of it."""
-    scope = Scope() if alone else Scope(processes=frozenset((pid_of(process),)))
-    return replace(scope, window=own_window(report, scope, options))
+    own = scope if alone else replace(scope, processes=frozenset((pid_of(process),)))
+    return replace(own, window=own_window(report, own, options))
 
 
 def _hull(windows: list[tuple[int, int]]) -> tuple[int, int] | None:
@@ -190,7 +214,7 @@ def _process(
         memory_peak=memory_peak,
         memory=memory,
         steps=parts.steps(report, scope, covered, options.iteration),
-        collectives=parts.collectives(report, process, scope.window),
+        collectives=parts.collectives(report, process, scope),
         pace=parts.pace(report, process, scope, options.pace),
         stats=tuple(parts.statistics(report, family, scope) for family in options.families),
         window=scope.window,

@@ -62,14 +62,26 @@ def _in_window(start: Int64, window: tuple[int, int] | None) -> NDArray[np.intp]
     return np.flatnonzero((start >= window[0]) & (start < window[1]))
 
 
-def collectives(report: Report, process: int, window: tuple[int, int] | None = None) -> Collectives:
+def _kernels(report: Report, process: int, scope: Scope, kernels: Bool) -> NDArray[np.intp]:
+    """Those of some kernels that one process started in what counts, in start order.
+
+    Args:
+        report: the report.
+        process: globalPid.
+        scope: what counts.
+        kernels: a truth value for each operation.
+    """
+    ops = report.operations
+    rows = row_numbers(ops, replace(scope, window=None).operations(ops))
+    rows = rows[(kernels & (ops.kind == OpKind.KERNEL))[rows]]
+    rows = rows[np.isin(ops.process[rows], np.flatnonzero(ops.processes == process))]
+    return np.asarray(rows[_in_window(ops.start[rows], scope.window)], np.intp)
+
+
+def collectives(report: Report, process: int, scope: Scope) -> Collectives:
     """Communication kernels of one process by name and communicator, in start order."""
     ops = report.operations
-    own = np.flatnonzero(ops.processes == process)
-    rows = np.flatnonzero(
-        (ops.category == Category.COMM) & (ops.kind == OpKind.KERNEL) & np.isin(ops.process, own)
-    )
-    rows = rows[_in_window(ops.start[rows], window)]
+    rows = _kernels(report, process, scope, ops.category == Category.COMM)
     names = [kernel_name(n.short, n.demangled, NameStyle.NORMALISED) for n in ops.names]
     paired = np.array([_POINT_TO_POINT.search(name) is not None for name in names], bool)
     is_pair = paired[ops.name[rows]] if len(rows) else np.zeros(0, bool)
@@ -130,19 +142,15 @@ def pace(report: Report, process: int, scope: Scope, name: str | None) -> Pace:
     if name is None:
         return Pace()
     ops = report.operations
-    kernels = np.array(
+    called = np.array(
         [
             name in (n.short, n.demangled, kernel_name(n.short, n.demangled, NameStyle.NORMALISED))
             for n in ops.names
         ],
         bool,
     )
-    own = np.flatnonzero(ops.processes == process)
-    if len(kernels):
-        rows = np.flatnonzero(
-            kernels[ops.name] & (ops.kind == OpKind.KERNEL) & np.isin(ops.process, own)
-        )
-        rows = rows[_in_window(ops.start[rows], scope.window)]
+    if len(called):
+        rows = _kernels(report, process, scope, called[ops.name])
         if len(rows):
             return Pace("kernel", name, ops.start[rows], ops.duration[rows])
     ranges, wanted = report.ranges, normalise_nvtx(name)
@@ -237,7 +245,11 @@ def memory_maps(
 
 
 def metric_maps(
-    report: Report, grid: Grid, anchor: int, window: tuple[int, int] | None = None
+    report: Report,
+    scope: Scope,
+    grid: Grid,
+    anchor: int,
+    window: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
     """Sums and counts of the samples of each GPU metric per bin, as fields of the summary."""
     if not report.can(Capability.GPU_METRICS):
@@ -247,6 +259,10 @@ def metric_maps(
     wide = metric_grid(grid)
     spot = wide.place(samples.start, anchor)
     inside = (spot >= 0) & (spot < wide.count)
+    if scope.devices is not None:
+        numbers = [report.devices[place].number for place in scope.devices]
+        gpus = gpus[np.isin(gpus, [number for number in numbers if number is not None])]
+        inside &= np.isin(samples.gpu, gpus)
     if window is not None:
         inside &= (samples.start >= window[0]) & (samples.start < window[1])
     shape = (len(gpus), len(samples.metrics), wide.count)

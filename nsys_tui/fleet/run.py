@@ -39,7 +39,7 @@ def run_fleet(
     """Summarises reports and puts the summaries together.
 
     Every summary is kept as soon as it is there, so that a run that is stopped loses only what was
-    under way.
+    under way. Ranks and clocks are those of the whole reports, whatever part of them counts.
 
     Args:
         paths: reports, in an order that decides ranks only where nothing else does.
@@ -59,18 +59,23 @@ def run_fleet(
     options, opening = options or Options(), opening or Opening()
     names = [str(path.absolute()) for path in paths]
     run = _Run(engine, workers, opening, told, alive)
-    if window is None or clock is Clock.SESSION:
-        options = replace(options, window=window)
+    every = options.unrestricted
+    common = window is not None and clock is not Clock.SESSION
+    options = replace(options, window=None if common else window)
+    if not common and options == options.unrestricted:
         return reduce(run([Task(name, options) for name in names]), options, clock)
-    whole = reduce(run([Task(name, options) for name in names]), options, clock)
+    whole = reduce(run([Task(name, every) for name in names]), every, clock)
     offsets = {member.path: member.offset for member in whole.members}
+    if window is None or not common:
+        tasks = [Task(path, options) for path in offsets]
+        return whole.cut_to(dict(run(tasks)), options)
     lo = whole.span[0] if window[0] is None else window[0]
     hi = whole.span[1] if window[1] is None else window[1]
     tasks = [
         Task(path, replace(options, window=(lo - offset, hi - offset)))
         for path, offset in offsets.items()
     ]
-    return whole.cut_to(dict(run(tasks)), (lo, hi))
+    return whole.cut_to(dict(run(tasks)), replace(options, window=(lo, hi)))
 
 
 @dataclass(frozen=True)

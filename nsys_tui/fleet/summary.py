@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 import numpy as np
 
+from nsys_tui.analysis.choosing import Choice
 from nsys_tui.errors import UNREADABLE
 from nsys_tui.fleet.grid import Grid
 from nsys_tui.fleet.namestats import NameStats
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.events import Int32, Int64
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Raised whenever the meaning of a stored summary changes."""
 
 SPLIT: Final = (
@@ -71,6 +72,13 @@ class Options:
     """Only the step of this label or number counts, each rank's own."""
     nvtx: str | None = None
     """Only the NVTX range ``NAME`` or ``NAME/INDEX`` counts, each rank's own."""
+    choice: Choice = field(default_factory=Choice)
+    """Which processes, GPUs and streams count, of each report those that it has."""
+
+    @property
+    def unrestricted(self) -> Options:
+        """The same for all processes, GPUs and streams."""
+        return replace(self, choice=Choice())
 
     def key(self) -> str:
         """Tells summaries of different options apart."""

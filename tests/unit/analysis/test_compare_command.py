@@ -165,6 +165,28 @@ def test_a_baseline_serves_when_its_report_is_gone(
     assert "no baseline is called 'main'" in err
 
 
+def test_a_window_is_of_both_sides_unless_one_has_its_own(
+    runs: dict[str, str], capsys: Out
+) -> None:
+    def kernels(*words: str) -> list[tuple[int, int]]:
+        data = as_json(capsys, runs["a"], runs["b"], "--no-findings", *words)
+        return [(row["a_count"], row["b_count"]) for row in data["kernels"]]
+
+    both = kernels("--window-a", "2ms/9ms", "--window-b", "2ms/9ms")
+    assert kernels("--window", "2ms/9ms") == both != kernels()
+    own = kernels("--window-a", "2ms/5ms", "--window-b", "2ms/9ms")
+    assert kernels("--window", "2ms/9ms", "--window-a", "2ms/5ms") == own != both
+
+
+def test_a_baseline_is_of_the_part_that_was_asked_for(runs: dict[str, str], capsys: Out) -> None:
+    part = ("--window", "2ms/9ms")
+    assert run(capsys, "baseline", "save", "part", runs["a"], *part, "--no-cache")[0] == 0
+    data = as_json(capsys, runs["a"], "--baseline", "part", *part)
+    assert data["verdict"] == "same"
+    assert data["a"]["base_ns"] == data["b"]["base_ns"] == 7_000_000
+    assert run(capsys, "baseline", "save", "x", runs["a"], "--device", "9", "--no-cache")[0] == 64
+
+
 def test_a_baseline_decides_how_kernels_are_named(runs: dict[str, str], capsys: Out) -> None:
     run(capsys, "baseline", "save", "full", runs["a"], "--names", "full", "--no-cache")
     words = ("compare", runs["b"], "--baseline", "full", "--no-cache", "--format", "json")

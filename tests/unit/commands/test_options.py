@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from synth import Synth
 
-from nsys_tui import __version__
+from nsys_tui import __version__, cli
 from nsys_tui.analysis.rules.findings import RULES
 from nsys_tui.analysis.rules.register import Case
 from nsys_tui.analysis.stalls.gaps import stalls
@@ -111,3 +111,14 @@ def test_the_log_says_where_a_fault_was(caplog: pytest.LogCaptureFixture) -> Non
         raise IndexError("planted")
     assert "planted" in str(unexpected(raised.value))
     assert "test_the_log_says_where_a_fault_was" in caplog.text
+
+
+def test_a_process_that_only_has_ranges_can_be_chosen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(5).gpu().kernel("k", 0, 10)
+    path = str(synth.process(9).nvtx("load", 0, 7).write())
+    assert cli.main(["stats", path, "-r", "nvtx_sum", "--process", "9", "--format", "csv"]) == 0
+    assert "load" in capsys.readouterr().out
+    assert cli.main(["overview", path, "--process", "4"]) == 64
+    assert "it has 5, 9" in capsys.readouterr().err
