@@ -5,6 +5,7 @@ Only changed cells are sent, screens come at once, garbage is collected while no
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from textual.app import App
 from nsys_tui.ui import garbage
 from nsys_tui.ui.escape import hasten_escape
 from nsys_tui.ui.keymap import SCREENS
+from nsys_tui.ui.terminal import erases_in_colour
 from nsys_tui.ui.thrift import ThriftyWrites, thrifty
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ class SwiftApp(App[int], inherit_bindings=False):
         """The platform's driver, sending only the cells that changed."""
         driver = super().get_driver_class()
         hasten_escape(driver)
-        return thrifty(driver)
+        return thrifty(driver, erases=erases_in_colour(os.environ))
 
     def on_resize(self) -> None:
         """After a resize the terminal may show anything."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +21,13 @@ class Colours(StrEnum):
     C256 = "256"
     C16 = "16"
     MONO = "mono"
+
+
+_ERASING: Final = (
+    *("xterm", "tmux", "linux", "rxvt", "alacritty", "foot", "ghostty", "kitty", "wezterm"),
+    *("gnome", "konsole", "vte", "st-256color"),
+)
+"""What ``TERM`` begins with where erased cells take the background's colour."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,13 @@ def _locale(env: Mapping[str, str]) -> tuple[str, str]:
         if env.get(name):
             return name, env[name]
     return "LANG", ""
+
+
+def erases_in_colour(env: Mapping[str, str]) -> bool:
+    """Whether erased cells take the background's colour; those of GNU screen may not."""
+    if env.get("STY"):
+        return False
+    return "TMUX" in env or env.get("TERM", "").startswith(_ERASING)
 
 
 def is_wide_ambiguous(locale: str) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from nsys_tui.names import char_cells
+from nsys_tui.ui.sgr import PLAIN, Style, blank_style, change, has_lines, style_of
 
 if TYPE_CHECKING:
     from textual.driver import Driver
@@ -25,38 +26,37 @@ _UNKNOWN: Final = "\0"
 """A cell of which it is not known what the terminal shows."""
 _BRIDGE: Final = 6
 """Unchanged cells that are cheaper to send again than to jump over."""
-
-
-class Style(NamedTuple):
-    """A style as the terminal understands it."""
-
-    flags: str
-    """Attributes other than colours, such as ``1;7``."""
-    fg: str
-    bg: str
-
-
-PLAIN: Final = Style("", "39", "49")
-
-
-_SEEN_ON_BLANKS: Final = frozenset(("4", "7", "9", "21", "53"))
-"""Underline, reverse, strike and the like."""
+AT_ONCE: Final = "\x1b[?2026h"
+SHOWN: Final = "\x1b[?2026l"
+"""What Textual writes around a frame, also an empty one, if the terminal shows frames at once."""
+_SHORT: Final = 5
+"""Blanks that are shorter than the sequence that erases them."""
+_FEW: Final = " " * (_SHORT + 1)
+_BLANKS: Final = re.compile(" {12,}")
+"""Blanks that are longer than the sequences that erase them and go to their end."""
 
 
 class Shadow:
-    """What the terminal shows, as far as it is known."""
+    """What the terminal shows, as far as it is known.
 
-    def __init__(self) -> None:
-        self._chars: dict[int, list[str]] = {}
-        self._styles: dict[int, list[str]] = {}
-        self._changed: dict[int, list[tuple[int, int]]] = {}
+    Args:
+        erase: whether the terminal erases cells in the colour of the background.
+    """
+
+    def __init__(self, *, erase: bool = False) -> None:
+        self._erase = erase
+        self.forget()
 
     def forget(self) -> None:
         """The screen may show anything now, so the next frame is sent in full."""
-        self._chars, self._styles, self._changed = {}, {}, {}
+        self._chars: dict[int, list[str]] = {}
+        self._styles: dict[int, list[str]] = {}
+        self._changed: dict[int, list[tuple[int, int]]] = {}
+        self._cursor = ""
+        """The jump to where the cursor was left."""
 
     def difference(self, frame: str) -> str:
-        """What has to be sent so that the terminal shows ``frame``.
+        """What has to be sent so that the terminal shows ``frame``; nothing if it does.
 
         A frame with anything but cursor jumps, styles and text is returned as it is.
         """
@@ -75,7 +75,10 @@ class Shadow:
                 self.forget()
                 return frame
         changes = self._changes()
-        return f"{changes}{end}" if changes else end
+        if not changes and end == self._cursor:
+            return ""
+        self._cursor = end
+        return f"{changes}{end}"
 
     def _put(self, y: int, x: int, text: str, style: str) -> int:
         """Applies some text; returns the column after it."""
@@ -105,24 +108,48 @@ class Shadow:
         out: list[str] = []
         now = PLAIN
         for y in sorted(self._changed):
-            chars, styles = self._chars[y], self._styles[y]
-            for start, stop in _merged(self._changed[y], chars):
-                start -= chars[start] == ""  # the second half of a wide character
+            for start, stop in _merged(self._changed[y], self._chars[y]):
+                start -= self._chars[y][start] == ""  # the second half of a wide character
                 out.append(f"\x1b[{y + 1};{start + 1}H")
-                while start < stop:
-                    style, end = styles[start], start + 1
-                    while end < stop and styles[end] == style:
-                        end += 1
-                    text = "".join(chars[start:end])
-                    wanted = style_of(style)
-                    if text.isspace():
-                        wanted = blank_style(now, wanted)
-                    out += (change(now, wanted), text)
-                    now, start = wanted, end
+                runs = self._runs(y, start, stop, now)
+                for left, (style, text) in enumerate(runs, 1 - len(runs)):
+                    out += (change(now, style), self._erased(text, style, last=not left))
+                    now = style
         self._changed = {}
         if out and now != PLAIN:
             out.append("\x1b[0m")
         return "".join(out)
+
+    def _runs(self, y: int, start: int, stop: int, now: Style) -> list[tuple[Style, str]]:
+        """Cells of a row as texts of one style each; blanks take the style before them."""
+        chars, styles = self._chars[y], self._styles[y]
+        runs: list[tuple[Style, str]] = []
+        while start < stop:
+            style, end = styles[start], start + 1
+            while end < stop and styles[end] == style:
+                end += 1
+            text, wanted = "".join(chars[start:end]), style_of(style)
+            if text.isspace():
+                wanted = blank_style(now, wanted)
+            if runs and wanted == now:
+                text = runs.pop()[1] + text
+            runs.append((wanted, text))
+            now, start = wanted, end
+        return runs
+
+    def _erased(self, text: str, style: Style, *, last: bool) -> str:
+        """A text whose long blanks are erased, not written; after the ``last`` the cursor jumps."""
+        if not self._erase or _FEW not in text or has_lines(style):
+            return text
+        kept = text.rstrip(" ") if last else text
+        blanks = len(text) - len(kept)
+        if blanks <= _SHORT:
+            return _BLANKS.sub(_erase, text)
+        return f"{_BLANKS.sub(_erase, kept)}\x1b[{blanks}X"
+
+
+def _erase(blanks: re.Match[str]) -> str:
+    return f"\x1b[{len(blanks[0])}X\x1b[{len(blanks[0])}C"
 
 
 def _narrowed(
@@ -169,62 +196,25 @@ def cells_of(text: str) -> list[str]:
     return list(text) if text.isascii() else list(_cells(text))
 
 
-@lru_cache(maxsize=4096)
-def style_of(sgr: str) -> Style:
-    """Attributes and colours of a style sequence that stands for itself."""
-    words = sgr.split(";") if sgr else []
-    flags: list[str] = []
-    fg, bg = PLAIN.fg, PLAIN.bg
-    at = 0
-    while at < len(words):
-        word, size = words[at], 1
-        if word in ("38", "48"):
-            size = 5 if words[at + 1 : at + 2] == ["2"] else 3
-        colour = ";".join(words[at : at + size])
-        number = int(word or 0)
-        if number == 38 or 30 <= number <= 37 or 90 <= number <= 97:
-            fg = colour
-        elif number == 48 or 40 <= number <= 47 or 100 <= number <= 107:
-            bg = colour
-        elif number not in (39, 49):
-            flags.append(word)
-        at += size
-    return Style(";".join(flags), fg, bg)
-
-
-def blank_style(now: Style, wanted: Style) -> Style:
-    """What blanks need of a style; a tenth of the bytes of a zoom were colours of nothing."""
-    flags = {*now.flags.split(";"), *wanted.flags.split(";")}
-    return wanted if flags & _SEEN_ON_BLANKS else now._replace(bg=wanted.bg)
-
-
-@lru_cache(maxsize=8192)
-def change(now: Style, wanted: Style) -> str:
-    """The shortest sequence from one style to another."""
-    if now == wanted:
-        return ""
-    parts: list[str] = []
-    if now.flags != wanted.flags:
-        parts, now = ["0", *filter(None, [wanted.flags])], PLAIN
-    if now.fg != wanted.fg:
-        parts.append(wanted.fg)
-    if now.bg != wanted.bg:
-        parts.append(wanted.bg)
-    return f"\x1b[{';'.join(parts)}m"
-
-
 class ThriftyWrites:
     """Mixin for Textual's drivers; put it before the driver class."""
 
+    ERASES: ClassVar[bool] = False
+    """Whether the terminal erases cells in the colour of the background."""
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.shadow = Shadow()
+        self.shadow = Shadow(erase=self.ERASES)
+        self._at_once = False
 
     def write(self, data: str) -> None:
         """Sends what is new of a frame, anything else as it is."""
+        if data in (AT_ONCE, SHOWN):
+            self._at_once = data == AT_ONCE
+            return
         data = self.shadow.difference(data)
         if data:
-            super().write(data)  # type: ignore[misc]
+            super().write(f"{AT_ONCE}{data}{SHOWN}" if self._at_once else data)  # type: ignore[misc]
 
     def start_application_mode(self) -> None:
         """The terminal starts from an unknown screen, also after a suspension."""
@@ -232,6 +222,11 @@ class ThriftyWrites:
         super().start_application_mode()  # type: ignore[misc]
 
 
-def thrifty(driver: type[Driver]) -> type[Driver]:
-    """A driver class that sends only what changed."""
-    return type(f"Thrifty{driver.__name__}", (ThriftyWrites, driver), {})
+def thrifty(driver: type[Driver], *, erases: bool) -> type[Driver]:
+    """A driver class that sends only what changed.
+
+    Args:
+        driver: the platform's.
+        erases: whether the terminal erases cells in the colour of the background.
+    """
+    return type(f"Thrifty{driver.__name__}", (ThriftyWrites, driver), {"ERASES": erases})

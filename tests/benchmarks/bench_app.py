@@ -60,7 +60,7 @@ EVERYWHERE = {
 }
 TIMELINE = {"zoom": b"w", "pan": b"d", "back": b"a", "next": b".", "previous": b",", "out": b"s"}
 SEQUENCE = re.compile(
-    r"\x1b\[(\d+);(\d+)H|\x1b\[[\x20-\x3f]*[\x40-\x7e]|\x1b[P\]].*?(?:\x1b\\|\x07)|\x1b.|\n|\r|[^\x1b\r\n]+"
+    r"\x1b\[(\d+);(\d+)H|\x1b\[(\d+)[CX]|\x1b\[[\x20-\x3f]*[\x40-\x7e]|\x1b[P\]].*?(?:\x1b\\|\x07)|\x1b.|\n|\r|[^\x1b\r\n]+"
 )
 TICKER = """
 import asyncio, time
@@ -100,8 +100,18 @@ class Screen:
                 self._row += 1
             elif token == "\r":
                 self._column = 0
+            elif found[3]:
+                self._edit(int(found[3]), token[-1])
             elif not token.startswith("\x1b"):
                 self._put(token)
+
+    def _edit(self, count: int, what: str) -> None:
+        """Cells are gone over (C) or erased (X)."""
+        if what == "C":
+            self._column += count
+        elif 0 <= self._row < len(self.cells):
+            line = self.cells[self._row]
+            line[self._column : self._column + count] = " " * count
 
     def _put(self, text: str) -> None:
         if 0 <= self._row < len(self.cells):

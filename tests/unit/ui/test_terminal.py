@@ -5,7 +5,7 @@ import pytest
 from nsys_tui.config import Config
 from nsys_tui.errors import ConfigError
 from nsys_tui.render.cells import Emphasis, Ink, category_ink, style
-from nsys_tui.ui.terminal import Colours, probe
+from nsys_tui.ui.terminal import Colours, erases_in_colour, probe
 from nsys_tui.ui.theming import StyleTable, choose_theme, find_theme, textual_theme
 
 UTF8 = {"LANG": "en_US.UTF-8"}
@@ -107,3 +107,18 @@ def test_native_themes_leave_colours_to_the_terminal() -> None:
     assert plain.color.is_default
     assert textual_theme(find_theme("mono")).ansi
     assert not textual_theme(find_theme("dark")).ansi
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({"TERM": "xterm-kitty"}, True),
+        ({"TERM": "tmux-256color"}, True),
+        ({"TERM": "screen-256color", "TMUX": "/tmp/tmux-0/default,1,0"}, True),
+        ({"TERM": "screen-256color"}, False),
+        ({"TERM": "xterm", "STY": "1.pts"}, False),
+        ({}, False),
+    ],
+)
+def test_erasing(environ: dict[str, str], expected: bool) -> None:
+    assert erases_in_colour(environ) is expected

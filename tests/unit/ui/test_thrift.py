@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsys_tui.names import char_cells
-from nsys_tui.ui.thrift import Shadow, ThriftyWrites, change, style_of
+from nsys_tui.ui.sgr import change, style_of
+from nsys_tui.ui.thrift import AT_ONCE, SHOWN, Shadow, thrifty
 
 BLUE = "38;2;1;2;3"
 ON_RED = "48;5;9"
+OFF = {"22": {"1", "2"}, "23": {"3"}, "24": {"4"}, "27": {"7"}, "29": {"9"}}
 
 
 class Terminal:
@@ -22,15 +24,28 @@ class Terminal:
         self.fg, self.bg, self.flags = "39", "49", frozenset[str]()
 
     def feed(self, data: str) -> None:
-        for row, column, sgr, text in re.findall(
-            r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|([^\x1b\n])", data
+        for row, column, sgr, count, edit, text in re.findall(
+            r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|\x1b\[(\d+)([CX])|([^\x1b\n])", data
         ):
             if row:
                 self.at = (int(row), int(column))
             elif text:
                 self._print(text)
+            elif edit == "C":
+                self.at = (self.at[0], self.at[1] + int(count))
+            elif edit:
+                self._erase(int(count))
             else:
                 self._style(sgr.split(";"))
+
+    def _erase(self, count: int) -> None:
+        """As a terminal does: no attribute but the colours, the cursor stays."""
+        assert "7" not in self.flags, "terminals differ in what erasing does in reverse"
+        there, flags = self.at, self.flags
+        self.flags = frozenset()
+        for _ in range(count):
+            self._print(" ")
+        self.at, self.flags = there, flags
 
     def _print(self, char: str) -> None:
         y, x = self.at
@@ -60,6 +75,8 @@ class Terminal:
                 self.fg = word
             elif word.startswith(("4", "10")) and len(word) in (2, 3):
                 self.bg = word
+            elif word in OFF:
+                self.flags -= OFF[word]
             else:
                 self.flags |= {word}
 
@@ -87,7 +104,14 @@ def test_the_first_frame_goes_out_in_full_and_an_equal_one_not_at_all() -> None:
     shadow = Shadow()
     one = frame((1, 1, BLUE, "hello"), (2, 1, "", "world"))
     assert "hello" in shadow.difference(one)
-    assert shadow.difference(one) == "\x1b[1;1H"
+    assert shadow.difference(one) == ""
+
+
+def test_the_cursor_goes_where_a_frame_leaves_it() -> None:
+    shadow = Shadow()
+    shadow.difference("\x1b[1;1Htext\x1b[1;1H")
+    assert shadow.difference("\x1b[1;1Htext\x1b[2;3H") == "\x1b[2;3H"
+    assert shadow.difference("\x1b[1;1Htext\x1b[2;3H") == ""
 
 
 def test_only_the_changed_cells_are_sent() -> None:
@@ -131,8 +155,17 @@ def test_the_shortest_change_of_style() -> None:
     both, bold = style_of(f"{BLUE};{ON_RED}"), style_of("1")
     assert change(blue, both) == f"\x1b[{ON_RED}m"
     assert change(both, blue) == "\x1b[49m"
+    assert change(bold, plain) == "\x1b[0m"
     assert change(bold, blue) == f"\x1b[0;{BLUE}m"
     assert change(plain, plain) == ""
+
+
+def test_an_attribute_is_taken_back_alone_where_that_is_shorter() -> None:
+    bold, plain, both = style_of(f"1;{BLUE}"), style_of(BLUE), style_of(f"1;2;7;{BLUE}")
+    assert change(plain, bold) == "\x1b[1m"
+    assert change(bold, plain) == "\x1b[22m"
+    assert change(both, bold) == "\x1b[22;27;1m"
+    assert change(style_of(f"5;{BLUE}"), plain) == f"\x1b[0;{BLUE}m"
 
 
 def test_blanks_take_no_colour_that_is_not_seen_on_them() -> None:
@@ -142,43 +175,67 @@ def test_blanks_take_no_colour_that_is_not_seen_on_them() -> None:
     assert f"\x1b[{BLUE}ma\x1b[{ON_RED}m  \x1b[0;4m " in sent
 
 
+def test_long_blanks_are_erased_where_the_terminal_can() -> None:
+    wide = frame((1, 1, ON_RED, f"a{' ' * 20}b{' ' * 8}"), (2, 1, f"7;{ON_RED}", " " * 20))
+    assert "\x1b[20X\x1b[20Cb\x1b[8X\x1b[2;1H" in Shadow(erase=True).difference(wide)
+    assert f"{' ' * 20}\x1b[0m" in Shadow(erase=True).difference(wide)
+    assert "X" not in Shadow().difference(wide)
+
+
+class Base:
+    """What a driver of Textual's does, as far as it matters here."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    def write(self, data: str) -> None:
+        self.sent.append(data)
+
+    def start_application_mode(self) -> None:
+        self.sent.append("start")
+
+
+def a_driver() -> Any:
+    return cast("Any", thrifty)(Base, erases=True)()
+
+
 def test_a_driver_forgets_when_it_starts_anew() -> None:
-    class Base:
-        def __init__(self) -> None:
-            self.sent: list[str] = []
-
-        def write(self, data: str) -> None:
-            self.sent.append(data)
-
-        def start_application_mode(self) -> None:
-            self.sent.append("start")
-
-    class Driver(ThriftyWrites, Base):
-        pass
-
-    driver: Any = Driver()
+    driver = a_driver()
     one = frame((1, 1, "", "text"))
-    for step in (one, one):
-        driver.write(step)
+    driver.write(one)
+    driver.write(one)
     driver.start_application_mode()
     driver.write(one)
-    assert ["text" in data for data in driver.sent] == [True, False, False, True]
+    assert ["text" in data for data in driver.sent] == [True, False, True]
+
+
+def test_a_frame_to_be_shown_at_once_is_one_write_and_an_empty_one_none() -> None:
+    driver = a_driver()
+    one = frame((1, 1, "", "text"))
+    for data in (AT_ONCE, one, SHOWN, AT_ONCE, one, SHOWN):
+        driver.write(data)
+    assert driver.sent == [f"{AT_ONCE}\x1b[1;1Htext\x1b[1;1H{SHOWN}"]
+    driver.write("\x1b[?25l")
+    assert driver.sent[1:] == ["\x1b[?25l"]
 
 
 parts = st.tuples(
     st.integers(1, 4),
     st.integers(1, 12),
     st.sampled_from(["", "1", "7", BLUE, ON_RED, f"1;{BLUE};{ON_RED}", f"97;{ON_RED}", "32;44"]),
-    st.text("ab │▄日", min_size=1, max_size=8),
+    st.one_of(
+        st.text("ab │▄日", min_size=1, max_size=8),
+        st.integers(5, 30).map(lambda blanks: f"a{' ' * blanks}b{' ' * (blanks // 2)}"),
+    ),
 )
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.lists(parts, min_size=1, max_size=6), min_size=1, max_size=6))
+@given(st.lists(st.lists(parts, min_size=1, max_size=6), min_size=1, max_size=6), st.booleans())
 def test_the_terminal_shows_the_same_as_without_saving(
-    frames: list[list[tuple[int, int, str, str]]],
+    frames: list[list[tuple[int, int, str, str]]], erase: bool
 ) -> None:
-    whole, saving, shadow = Terminal(), Terminal(), Shadow()
+    whole, saving, shadow = Terminal(), Terminal(), Shadow(erase=erase)
     for pieces in frames:
         data = frame(*pieces)
         whole.feed(data)
