@@ -58,6 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.rules.findings import RULES, gravest, ranked
     from nsys_tui.analysis.rules.register import Case, parse_rule
     from nsys_tui.analysis.rules.severity import Severity
+    from nsys_tui.commands.destinations import room
     from nsys_tui.text.sections import sections_text
 
     if arguments.help_rules:
@@ -78,9 +79,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         print(json.dumps(as_json(case, outcomes if names else [], findings), indent=1))
     elif names:
-        sys.stdout.write(sections_text([_advised(o) for o in outcomes], arguments.format))
+        sys.stdout.write(
+            sections_text([_advised(o) for o in outcomes], arguments.format, room(sys.stdout))
+        )
     else:
-        sys.stdout.write(sections_text([_findings_table(findings)], arguments.format))
+        sys.stdout.write(
+            sections_text([_findings_table(findings)], arguments.format, room(sys.stdout))
+        )
     worst = gravest(findings)
     if arguments.fail_on and worst and worst.rank >= Severity(arguments.fail_on).rank:
         return GATE_HIT

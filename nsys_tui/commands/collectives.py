@@ -197,6 +197,7 @@ def print_collectives(
 ) -> None:
     """Prints tables, or everything as JSON."""
     from nsys_tui.analysis.nccl.tables import TABLES
+    from nsys_tui.commands.destinations import room
     from nsys_tui.text.sections import sections_text
     from nsys_tui.text.tables import chunks
 
@@ -212,7 +213,7 @@ def print_collectives(
     tables = [TABLES[name](found, rows) for name in sections or _SECTIONS]
     if "collectives" not in (sections or _SECTIONS):
         tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *found.notes))
-    sys.stdout.write(sections_text(tables, fmt))
+    sys.stdout.write(sections_text(tables, fmt, room(sys.stdout)))
 
 
 def as_json(found: Collectives) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.commands.destinations import text_file
+from nsys_tui.commands.destinations import room, text_file
 from nsys_tui.commands.options import add_scope, scope_from
 from nsys_tui.errors import GATE_HIT, NOT_COMPARABLE, OK, UsageError
 from nsys_tui.units import parse_percent
@@ -312,8 +312,10 @@ def _rendered(arguments: argparse.Namespace, found: Comparison) -> Iterator[str]
     else:
         from nsys_tui.text import compare as text
 
-        render = text.as_markdown if arguments.format == "markdown" else text.as_text
-        yield render(found, sections, top)
+        if arguments.format == "markdown":
+            yield text.as_markdown(found, sections, top)
+        else:
+            yield text.as_text(found, sections, top, room(sys.stdout))
 
 
 def _chosen(data: dict[str, Any], sections: list[str] | None) -> dict[str, Any]:

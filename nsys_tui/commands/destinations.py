@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import subprocess
 import sys
@@ -97,6 +98,16 @@ def write(stream: IO[str], pieces: Iterable[str]) -> None:
         except UnicodeEncodeError:
             encoding = getattr(stream, "encoding", None) or "ascii"
             stream.write(piece.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def room(stream: IO[str]) -> int | None:
+    """Cells of a line where a stream goes to a terminal; None elsewhere, where lines are whole."""
+    if not stream.isatty():
+        return None
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except OSError:
+        return None
 
 
 def speaks_unicode(stream: IO[str]) -> bool:

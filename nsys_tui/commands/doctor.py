@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nsys_tui.commands.destinations import room
 from nsys_tui.commands.open import add_looks, settings
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.names import visible
+from nsys_tui.text.folding import wrapped
 from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
@@ -54,7 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         print(json.dumps({title: _labelled(lines) for title, lines in sections}, indent=1))
     else:
-        print("\n\n".join(section(title, lines) for title, lines in sections))
+        cells = room(sys.stdout)
+        print("\n\n".join(section(title, lines, cells) for title, lines in sections))
     return status
 
 
@@ -68,10 +72,15 @@ def _labelled(lines: Lines) -> dict[str, list[str]]:
     return found
 
 
-def section(title: str, lines: Lines) -> str:
-    """A title and aligned ``label  text`` lines below it."""
+def section(title: str, lines: Lines, room: int | None = None) -> str:
+    """A title and aligned ``label  text`` lines below it, in lines of ``room`` cells."""
     width = max((len(label) for label, _ in lines), default=0)
-    return "\n".join([title, *(f"  {label:<{width}}  {text}".rstrip() for label, text in lines)])
+    parts = [title]
+    for label, text in lines:
+        texts = [text] if room is None else wrapped(text, room - width - 4)
+        heads = [label, *[""] * (len(texts) - 1)]
+        parts += [f"  {h:<{width}}  {t}".rstrip() for h, t in zip(heads, texts, strict=True)]
+    return "\n".join(parts)
 
 
 def terminal_lines(terminal: Terminal) -> Lines:

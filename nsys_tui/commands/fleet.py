@@ -358,18 +358,19 @@ def _print_json(fleet: Fleet, wanted: list[str], ask: Ask) -> None:
 
 
 def _print_text(arguments: argparse.Namespace, fleet: Fleet, wanted: list[str], ask: Ask) -> None:
-    from nsys_tui.commands.destinations import speaks_unicode, write
+    from nsys_tui.commands.destinations import room, speaks_unicode, write
     from nsys_tui.fleet.heat_text import heat_text
     from nsys_tui.text.sections import sections_text
 
+    cells = room(sys.stdout)
     for place, name in enumerate(wanted):
         if name == "heat":
-            table = heat_text(
-                fleet, arguments.map, arguments.bins, unicode=speaks_unicode(sys.stdout)
-            )
+            unicode = speaks_unicode(sys.stdout)
+            table = heat_text(fleet, arguments.map, arguments.bins, unicode=unicode, room=cells)
         else:
             table = _made(fleet, name, ask)
-        write(sys.stdout, ["\n" if place else "", sections_text([table], arguments.format)])
+        text = sections_text([table], arguments.format, cells)
+        write(sys.stdout, ["\n" if place else "", text])
 
 
 def _write(arguments: argparse.Namespace, fleet: Fleet, ask: Ask) -> None:

@@ -51,6 +51,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the iterations of one report."""
     from nsys_tui.analysis.iterations.table import iteration_table
+    from nsys_tui.commands.destinations import room
     from nsys_tui.text.sections import sections_text
 
     report = open_from(arguments)
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     limit = arguments.limit if arguments.limit is not None else (0 if exact else SHOWN)
     each = _each_table(table, limit or len(table), exact=exact)
     tables = [each] if exact else [_phase_table(table), each]
-    sys.stdout.write(sections_text(tables, arguments.format))
+    sys.stdout.write(sections_text(tables, arguments.format, room(sys.stdout)))
     return 0
 
 

@@ -268,6 +268,7 @@ def _print_json(
 def _print_tables(
     arguments: argparse.Namespace, result: LogResult, hangs: HangReport, bounds: Sequence[int]
 ) -> None:
+    from nsys_tui.commands.destinations import room
     from nsys_tui.logs.tables import SUMMARY, make_table
     from nsys_tui.text.sections import sections_text
     from nsys_tui.text.tables import chunks
@@ -280,7 +281,7 @@ def _print_tables(
         return
     names = arguments.section or [name for name in SUMMARY if _is_shown(name, result, hangs)]
     tables = [make_table(name, result, hangs, bounds, top) for name in names]
-    sys.stdout.write(sections_text(tables, fmt))
+    sys.stdout.write(sections_text(tables, fmt, room(sys.stdout)))
 
 
 def _print_joined(arguments: argparse.Namespace, result: LogResult) -> None:

@@ -59,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the overview of one report."""
     from nsys_tui.analysis.memory import recorded_memory
     from nsys_tui.analysis.overview import overview
+    from nsys_tui.commands.destinations import room
     from nsys_tui.names import NameStyle
     from nsys_tui.text.overview import tables_of
     from nsys_tui.text.overview_data import as_json, pieces_json
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     sections = tables_of(report, result, memory, pieces)
     wanted = arguments.section or [*default, "each"]
     tables = [table for name, table in sections.items() if name in wanted]
-    sys.stdout.write(sections_text(tables, arguments.format))
+    sys.stdout.write(sections_text(tables, arguments.format, room(sys.stdout)))
     return 0
 
 

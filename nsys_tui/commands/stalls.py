@@ -60,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the stalls of one report."""
     from nsys_tui.analysis.stalls.gaps import stalls
     from nsys_tui.analysis.stalls.rows import stall_groups, stall_rows
+    from nsys_tui.commands.destinations import room
     from nsys_tui.errors import EmptyAnswerError
     from nsys_tui.model.capabilities import Capability
     from nsys_tui.text.sections import sections_text
@@ -77,13 +78,13 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.group_by:
         found = stall_groups(report, result, arguments.group_by)
         table = _group_table(result, found[:limit], arguments.group_by, len(found))
-        sys.stdout.write(sections_text([table], arguments.format))
+        sys.stdout.write(sections_text([table], arguments.format, room(sys.stdout)))
     else:
         tables = [_gap_table(report, result, rows)]
         if arguments.format != "csv":
             causes = stall_groups(report, result)
             tables.append(_group_table(result, causes, "cause", len(causes)))
-        sys.stdout.write(sections_text(tables, arguments.format))
+        sys.stdout.write(sections_text(tables, arguments.format, room(sys.stdout)))
     if not len(report.operations):
         raise EmptyAnswerError(
             f"{report.name}: no GPU work, so no idle time of a GPU either",

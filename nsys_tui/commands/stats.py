@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.destinations import CONSOLE, opened, speaks_unicode, write
+from nsys_tui.commands.destinations import CONSOLE, opened, room, speaks_unicode, write
 from nsys_tui.commands.options import add_report, add_scope, open_from, scope_from
 from nsys_tui.errors import NO_DATA, OK, NoDataError, UsageError
 from nsys_tui.text.formats import FORMATS, Format, parse_format
@@ -226,9 +226,12 @@ class _Printer:
     def _text(self, job: Job, table: Table, stream: IO[str]) -> Iterator[str]:
         from nsys_tui.text.tables import chunks
 
+        chosen = job.format
+        if chosen.limit is not None and not chosen.widths:
+            chosen = replace(chosen, room=room(stream))
         return chunks(
             table,
-            job.format,
+            chosen,
             timeunit=self.arguments.timeunit,
             ascii_only=not speaks_unicode(stream),
             to_terminal=stream.isatty(),

@@ -11,6 +11,7 @@ from nsys_tui.errors import UsageError
 from nsys_tui.fleet.maps import heat_map, map_names
 from nsys_tui.fleet.table_parts import Columns, made
 from nsys_tui.model.table import Column
+from nsys_tui.names import cell_len
 from nsys_tui.render.glyphs import ASCII, UNICODE
 from nsys_tui.render.heatmap import groups, heat
 from nsys_tui.units import format_bytes, format_duration
@@ -22,9 +23,13 @@ if TYPE_CHECKING:
 
 WIDTH: Final = 64
 HEIGHT: Final = 48
+_BESIDE: Final = 5
+"""Cells around label and bins: the margin, the gap and the two bars."""
 
 
-def heat_text(fleet: Fleet, name: str, bins: int, *, unicode: bool) -> Table:
+def heat_text(
+    fleet: Fleet, name: str, bins: int, *, unicode: bool, room: int | None = None
+) -> Table:
     """One heat map as lines of the ramp.
 
     Args:
@@ -32,6 +37,7 @@ def heat_text(fleet: Fleet, name: str, bins: int, *, unicode: bool) -> Table:
         name: one of ``map_names``.
         bins: bins of time to compute; neighbours share a cell where there are too many.
         unicode: whether blocks may be written.
+        room: cells of a line; None for any.
 
     Raises:
         UsageError: the fleet has no such map.
@@ -43,9 +49,10 @@ def heat_text(fleet: Fleet, name: str, bins: int, *, unicode: bool) -> Table:
         raise UsageError(f"no map {name!r}", hint=f"there are: {', '.join(known)}")
     shown = heat_map(fleet, name, bins)
     glyphs = UNICODE if unicode else ASCII
-    width = min(WIDTH, len(shown.edges) - 1)
+    labels = group_labels(shown, min(HEIGHT, len(shown.labels)))
+    beside = max(map(cell_len, labels), default=0) + _BESIDE
+    width = max(1, min(WIDTH, len(shown.edges) - 1, (room or beside + WIDTH) - beside))
     lines = heat(shown.values, HEIGHT, width, glyphs, shown.top)
-    labels = group_labels(shown, len(lines))
     start, end = int(shown.edges[0]), int(shown.edges[-1])
     columns: Columns = [
         (Column("Rank"), labels),

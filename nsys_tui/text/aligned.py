@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.names import cell_len, visible
 from nsys_tui.text.cells import pad, shorten
+from nsys_tui.text.folding import flowed, folded, squeezed
 from nsys_tui.text.values import text_rows
 
 if TYPE_CHECKING:
@@ -24,21 +25,48 @@ MEASURED: Final = 20_000
 def aligned(
     columns: Sequence[PrintedColumn], count: int, chosen: Format, *, ascii_only: bool
 ) -> Iterator[str]:
-    """Lines of the ``column`` or ``table`` format; only text is ever cut, never a number."""
+    """Lines of the ``column`` or ``table`` format; only text is ever cut, never a number.
+
+    Rows that are too wide for ``room`` go without their box over several lines.
+    """
     asked = [*chosen.widths, *[None] * (len(columns) - len(chosen.widths))]
     kept = [(column, cells) for column, cells in zip(columns, asked, strict=False) if cells != 0]
     columns = [column for column, _ in kept]
     widths = [cells or _width(column, count, chosen, ascii_only) for column, cells in kept]
+    rows = text_rows(columns, count, separators=chosen.separators)
+    if chosen.room is not None:
+        fitting = squeezed(widths, [column.is_text for column in columns], chosen.room)
+        if fitting is None:
+            yield from _folded(columns, rows, widths, chosen, ascii_only)
+            return
+        widths = fitting
     header = [shorten(pad(c.header, w, "^"), w) for c, w in zip(columns, widths, strict=True)]
     shown = header if chosen.show_header else None
-    lines = (
-        _cells(columns, row, widths, ascii_only)
-        for row in text_rows(columns, count, separators=chosen.separators)
-    )
+    lines = (_cells(columns, row, widths, ascii_only) for row in rows)
     if chosen.kind == "column":
         yield from _ruled(lines, widths, shown)
     else:
         yield from _boxed(lines, widths, shown, _ASCII_LINES if ascii_only else _LINES)
+
+
+def _folded(
+    columns: Sequence[PrintedColumn],
+    rows: Iterable[Sequence[str]],
+    widths: Sequence[int],
+    chosen: Format,
+    ascii_only: bool,
+) -> Iterator[str]:
+    """Rows over several lines each, because they are too wide for one."""
+    room = chosen.room or 0
+    places = flowed(widths, room)
+    if chosen.show_header:
+        pairs = zip(columns, widths, strict=True)
+        header = [pad(c.header, cells, "<" if c.is_text else ">") for c, cells in pairs]
+        yield from (f"{line}\n" for line in folded(header, widths, places, room))
+        yield " " + "-" * (room - 1) + "\n"
+    for row in rows:
+        cells = _cells(columns, row, widths, ascii_only)
+        yield from (f"{line}\n" for line in folded(cells, widths, places, room))
 
 
 def _width(column: PrintedColumn, count: int, chosen: Format, ascii_only: bool) -> int:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_tui.analysis.compare.side import GROUPS, WHOLE
 from nsys_tui.model.table import Column, Table
 from nsys_tui.names import visible
+from nsys_tui.text.folding import indented
+from nsys_tui.text.formats import Format
 from nsys_tui.text.tables import render
 from nsys_tui.units import format_bytes, format_count, format_duration
 
@@ -21,22 +23,30 @@ TOP: Final = 15
 SECTIONS: Final = ("summary", *GROUPS, "findings")
 
 
-def as_text(found: Comparison, sections: Sequence[str] = SECTIONS, top: int = TOP) -> str:
+def as_text(
+    found: Comparison,
+    sections: Sequence[str] = SECTIONS,
+    top: int = TOP,
+    room: int | None = None,
+) -> str:
     """The whole comparison in aligned columns: what is unfair first, then verdict and tables.
 
     Args:
         found: the comparison.
         sections: which of ``SECTIONS`` are printed.
         top: rows of each table, 0 for all.
+        room: cells of a line; None for any.
     """
-    parts = [_sides(found), *_unfair_lines(found), "", _headline(found), ""]
+    chosen = Format("column", limit=None, room=room)
+    head = [*_sides(found), *_unfair_lines(found), "", _headline(found), ""]
+    parts = [indented(line, room, "") for line in head]
     for table in tables(found, sections, top):
         parts.append(table.title)
         if len(table):
-            parts.append(render(table, "column:nolimit").rstrip("\n"))
-        parts += [f"  {visible(note)}" for note in table.notes]
+            parts.append(render(table, chosen).rstrip("\n"))
+        parts += [indented(visible(note), room) for note in table.notes]
         parts.append("")
-    parts += [f"note: {visible(note)}" for note in found.notes]
+    parts += [indented(f"note: {visible(note)}", room, "") for note in found.notes]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
@@ -59,11 +69,9 @@ def as_markdown(found: Comparison, sections: Sequence[str] = SECTIONS, top: int 
     return "\n".join(parts)
 
 
-def _sides(found: Comparison) -> str:
-    lines = []
-    for letter, side in (("A", found.a), ("B", found.b)):
-        lines.append(f"{letter}: {visible(side.label)}  ({visible(side_text(side))})")
-    return "\n".join(lines)
+def _sides(found: Comparison) -> list[str]:
+    sides = (("A", found.a), ("B", found.b))
+    return [f"{letter}: {visible(s.label)}  ({visible(side_text(s))})" for letter, s in sides]
 
 
 def side_text(side: Side) -> str:

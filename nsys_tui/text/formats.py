@@ -52,6 +52,8 @@ class Format:
     """Thousands separators in human formats."""
     widths: tuple[int | None, ...] = ()
     """Cells of each column; None decides by content, 0 hides the column."""
+    room: int | None = None
+    """Cells of a line in human formats; wider rows are narrowed or go on below. None for any."""
     escape_tabs: bool = False
     """In tsv, a tab in a name becomes ``\\t`` instead of a space."""
     title: str = ""

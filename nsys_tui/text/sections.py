@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from nsys_tui import units
 from nsys_tui.model.table import Column, Table, Unit
 from nsys_tui.names import visible
+from nsys_tui.text.folding import indented
+from nsys_tui.text.formats import Format
 from nsys_tui.text.tables import render
 
 if TYPE_CHECKING:
@@ -42,25 +44,26 @@ def _readable(column: Column, values: Values) -> tuple[Column, Values]:
     return Column(header), [text.rjust(width) for text in texts]
 
 
-def sections_text(tables: list[Table], fmt: str) -> str:
+def sections_text(tables: list[Table], fmt: str, room: int | None = None) -> str:
     """Tables one below the other.
 
     Args:
         tables: the sections; those without rows show their notes only.
         fmt: ``table`` (plain aligned columns, good to read aloud), ``markdown`` or ``csv``. A csv
             file has one header, so only the first table is printed.
+        room: cells of a line of ``table``; None for any.
     """
     if fmt == "csv":
         return render(tables[0], "csv") if tables else ""
-    return "\n".join(_section(table, fmt) for table in tables)
+    return "\n".join(_section(table, fmt, room) for table in tables)
 
 
-def _section(table: Table, fmt: str) -> str:
+def _section(table: Table, fmt: str, room: int | None) -> str:
     markdown = fmt == "markdown"
-    parts = [f"## {table.title}\n" if markdown else f"{table.title}"]
+    chosen = Format("markdown") if markdown else Format("column", limit=None, room=room)
+    parts = [f"## {table.title}\n" if markdown else indented(table.title, room, "")]
     if len(table):
-        parts.append(
-            render(readable(table), "markdown" if markdown else "column:nolimit").rstrip("\n")
-        )
-    parts += [f"\n{note}" if markdown else f"  {note}" for note in map(visible, table.notes)]
+        parts.append(render(readable(table), chosen).rstrip("\n"))
+    notes = map(visible, table.notes)
+    parts += [f"\n{note}" if markdown else indented(note, room) for note in notes]
     return "\n".join(parts) + "\n"
