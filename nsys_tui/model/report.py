@@ -237,8 +237,8 @@ class Report:
         """All GPU operations."""
         return self._part("operations", lambda: self._source.operations(None))
 
-    def sampled_operations(self, rows: int = 200_000) -> Operations:
-        """An evenly spaced sample of the kernels, for first figures marked as estimates."""
+    def sampled_operations(self, rows: int = 100_000) -> Operations:
+        """An evenly spaced sample of the GPU work, for first figures marked as estimates."""
         return self._source.sampled_operations(rows)
 
     def with_sample(self, ops: Operations) -> Report:

@@ -80,14 +80,16 @@ class TablePages:
 
     def chunks(self) -> Iterator[NDArray[np.int64]]:
         """Splits the leaf pages into runs of about ``CHUNK_BYTES``."""
-        size = max(1, CHUNK_BYTES // self.db.header.page_size)
-        for start in range(0, len(self.leaves), size):
-            yield self.leaves[start : start + size]
+        return self._split(self.leaves)
 
-    def sample(self, count: int) -> NDArray[np.int64]:
-        """Picks ``count`` leaf pages evenly spread over the table, ends included."""
+    def sample(self, count: int) -> Iterator[NDArray[np.int64]]:
+        """Picks ``count`` leaf pages evenly spread over the table, ends included; in such runs."""
         picks = np.linspace(0, len(self.leaves) - 1, min(count, len(self.leaves)))
-        return self.leaves[np.unique(picks.astype(np.int64))]
+        return self._split(self.leaves[np.unique(picks.astype(np.int64))])
+
+    def _split(self, leaves: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+        size = max(1, CHUNK_BYTES // self.db.header.page_size)
+        return (leaves[start : start + size] for start in range(0, len(leaves), size))
 
     def decode(self, pages: NDArray[np.int64], columns: Sequence[str]) -> Piece:
         """Decodes integer columns of leaf pages.

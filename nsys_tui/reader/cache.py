@@ -151,26 +151,31 @@ class Sidecar:
             return None
 
     def store(
-        self, part: str, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
-    ) -> tuple[Arrays, dict[str, Any]]:
+        self, part: str, arrays: Arrays, meta: Mapping[str, Any]
+    ) -> tuple[Arrays, dict[str, Any]] | None:
         """Stores a part, whole or not at all, and trims the cache to its limit.
 
         Args:
             part: a plain file name.
-            arrays: arrays of numbers of any shape.
+            arrays: arrays of numbers of any shape. Each is taken out of the dictionary once it is
+                written, so that its memory serves the file's pages: held twice, 5 M operations
+                cost 350 MB more and, where memory is new to the machine, a second.
             meta: what JSON can hold.
 
         Returns:
-            The stored part, mapped; where it could not be stored, what was given.
+            The stored part, mapped. What was given where there is no room for it or no folder;
+            None where the disk failed meanwhile, and the part has to be made again.
         """
-        path, given = self._file(part), (dict(arrays), dict(meta))
+        path, size = self._file(part), sum(array.nbytes for array in arrays.values())
+        if not _room_for(path.parent, size):
+            return arrays, dict(meta)
         try:
             with _replacing(path) as file:
                 _write_part(file, arrays, meta)
         except OSError:
-            return given
-        self.folder.grew(sum(array.nbytes for array in arrays.values()))
-        return self.load(part) or given
+            return None
+        self.folder.grew(size)
+        return self.load(part)
 
     def close(self) -> None:
         """Gives the report's folder free for eviction; mapped arrays stay valid."""
@@ -221,10 +226,8 @@ def _hash_of_ends(descriptor: int, size: int, end_size: int, seed: bytes) -> str
     return digest.hexdigest()
 
 
-def _write_part(
-    file: BinaryIO, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
-) -> None:
-    """Writes magic, header length, JSON header, and each array at an aligned offset.
+def _write_part(file: BinaryIO, arrays: Arrays, meta: Mapping[str, Any]) -> None:
+    """Writes magic, header length, JSON header, and each array at an aligned offset; takes them.
 
     Offsets count from the end of the header, whose length is not known before it is written.
     """
@@ -236,9 +239,9 @@ def _write_part(
         offset = _aligned(offset + array.nbytes)
     header = json.dumps({"arrays": entries, "meta": dict(meta), "size": offset}).encode()
     file.write(_MAGIC + len(header).to_bytes(8, "little") + header)
-    for array in arrays.values():
+    for name in entries:
         file.seek(_aligned(file.tell()))
-        file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        file.write(np.ascontiguousarray(arrays.pop(name)).reshape(-1).view(np.uint8).data)
     file.truncate(_aligned(file.tell()))
 
 
@@ -274,7 +277,6 @@ def _read_part(file: BinaryIO) -> tuple[Arrays, dict[str, Any]]:
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
     """Opens a temporary file that takes ``path``'s place once it is safely on disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -286,6 +288,15 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+
+
+def _room_for(folder: Path, size: int) -> bool:
+    """Whether a folder is there, or can be, on a disk with so many bytes free."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return shutil.disk_usage(folder).free > size + _MIB and os.access(folder, os.W_OK)
+    except OSError:
+        return False
 
 
 def _aligned(offset: int) -> int:

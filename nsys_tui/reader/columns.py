@@ -115,15 +115,16 @@ def sample_columns(db: Database, table: str, columns: Sequence[str], rows: int) 
     if total <= rows:
         return read_columns(db, table, columns)
     present = [name for name in columns if name in db.tables[table]]
+    collected = _Collector(present, rows)
     try:
         pages = TablePages.open(db, table)
-        picked = pages.sample(max(1, rows * len(pages.leaves) // total))
-        return _checked(db, table, pages.decode(picked, present))
+        for picked in pages.sample(max(1, rows * len(pages.leaves) // total)):
+            collected.add(_checked(db, table, pages.decode(picked, present)))
     except PagesRefusedError as refusal:
         collected = _Collector(present, rows)
         for piece in _spread(db, table, present, rows, str(refusal)):
             collected.add(piece)
-        return collected.result()
+    return collected.result()
 
 
 def read_text(db: Database, table: str, key: str, text: str) -> tuple[NDArray[np.int64], list[str]]:

@@ -74,9 +74,10 @@ def build_operations(
 
     Communication is told by the built-in patterns and the user's own ``patterns``.
     """
+    rows = sum(map(db.row_count, TABLES.values()))
 
     def read(table: str, names: tuple[str, ...], convert: _Convert) -> Arrays:
-        return gather(db, table, names, convert, progress)
+        return gather(db, table, names, convert, progress, rows - db.row_count(table))
 
     return _build(db, strings, read, patterns)
 
@@ -108,7 +109,7 @@ def _build(
         own = _NAMERS[kind]()
         part = read(table, (*_COMMON, *_OWN[kind]), _converter(kind, places, own))
         part["kind"] = np.full(len(part["start"]), kind, np.uint8)
-        part["name"] = part["name"] + np.int32(len(names))
+        part["name"] += np.int32(len(names))
         parts.append(part)
         found = own.names(strings)
         names += found

@@ -147,7 +147,9 @@ class FileSource:
         if found is None:
             part = build()
             self._db.check_unchanged()
-            found = self._sidecar.store(name, *dump(part))
+            pieces = dump(part)
+            del part  # storing lets go of one column after the other
+            found = self._sidecar.store(name, *pieces) or dump(build())
             _log_part("built and stored", name, began)
         arrays, meta = found
         return restore(cls, arrays, meta, self._devices)
@@ -240,7 +242,7 @@ class FileSource:
             calls = host.join_calls(ops.process, ops.processes, ops.correlation, api)
             if self._sidecar is None:
                 return calls
-            found = self._sidecar.store("calls", {"calls": calls}, {})
+            found = self._sidecar.store("calls", {"calls": calls}, {}) or ({"calls": calls}, {})
         stored: Int32 = found[0]["calls"]
         return stored
 

@@ -404,6 +404,16 @@ def test_a_sample_is_spread_so_that_its_shading_is_that_of_the_whole(demo: Path)
     assert len(spread(sampled)) == len(sampled)
 
 
+def test_copies_of_a_sample_are_spread_as_well(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").gpu(0).process(100, "train").cuda_device(100, 0, 0)
+    for number in range(6):
+        synth.memcpy(100 * number, 100 * number + 50)
+    ops = open_report(synth.write(), use_cache=False).operations
+    found = spread(ops.take(np.isin(ops.rowid, (1, 2, 5, 6))))
+    assert found.start.tolist() == [0, 266, 400, 500]
+    assert found.end.tolist() == [133, 400, 450, 550]
+
+
 def test_a_sample_out_of_order_is_left_as_it_is(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").gpu(0).process(100, "train").cuda_device(100, 0, 0)
     synth.kernel("late", 500, 600).kernel("early", 0, 100)

@@ -44,7 +44,9 @@ def part_file(root: Path) -> Path:
 
 
 def store(report: Path, root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    return Sidecar.for_report(report, root).store("kernels", ARRAYS, META)
+    stored = Sidecar.for_report(report, root).store("kernels", dict(ARRAYS), META)
+    assert stored is not None
+    return stored
 
 
 def load(report: Path, root: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
@@ -74,6 +76,12 @@ def test_arrays_are_aligned_so_that_each_maps_whole_pages(report: Path, root: Pa
     assert [a.__array_interface__["data"][0] % 4096 for a in stored.values() if a.size] == [0] * 4
 
 
+def test_arrays_are_let_go_one_by_one(report: Path, root: Path) -> None:
+    given = dict(ARRAYS)
+    Sidecar.for_report(report, root).store("kernels", given, META)
+    assert given == {}
+
+
 def test_an_unknown_part_is_absent(report: Path, root: Path) -> None:
     assert load(report, root) is None
 
@@ -86,7 +94,7 @@ def test_a_part_without_arrays(report: Path, root: Path) -> None:
 
 def test_parts_replace_each_other_while_old_arrays_stay_valid(report: Path, root: Path) -> None:
     sidecar = Sidecar.for_report(report, root)
-    old, _ = sidecar.store("kernels", ARRAYS, META)
+    old, _ = store(report, root)
     sidecar.store("kernels", {"start": np.zeros(1)}, {})
     assert same(old)
     found = sidecar.load("kernels")
@@ -168,17 +176,29 @@ def test_a_part_has_a_plain_name(report: Path, root: Path, name: str) -> None:
         Sidecar.for_report(report, root).load(name)
 
 
+def failing(descriptor: int) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
 class TestDisksThatDoNotTakeIt:
     def test_a_full_disk_gives_back_the_arrays_and_leaves_nothing(
         self, report: Path, root: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def full(descriptor: int) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        monkeypatch.setattr(os, "fsync", full)
+        usage = shutil.disk_usage(report)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1 << 20))
         arrays, meta = store(report, root)
         assert arrays["start"] is ARRAYS["start"]
         assert meta == META
+        self.check_empty(report, root)
+
+    def test_a_disk_that_fails_meanwhile_leaves_nothing(
+        self, report: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(os, "fsync", failing)
+        assert Sidecar.for_report(report, root).store("kernels", dict(ARRAYS), META) is None
+        self.check_empty(report, root)
+
+    def check_empty(self, report: Path, root: Path) -> None:
         assert [file.name for file in root.rglob("*") if file.is_file()] == ["in-use"]
         assert load(report, root) is None
 
@@ -242,7 +262,7 @@ class TestEviction:
         self.fill(root, "a")
         monkeypatch.setenv("NSYS_TUI_CACHE_LIMIT", "500")
         sidecar = Sidecar.for_report(report, root)
-        sidecar.store("kernels", ARRAYS, META)
+        sidecar.store("kernels", dict(ARRAYS), META)
         assert sidecar.load("kernels") is not None
         assert self.left(root) == sidecar.folder.path.name
 
@@ -263,7 +283,7 @@ class TestEviction:
 
     def test_arrays_outlive_the_eviction_of_their_folder(self, report: Path, root: Path) -> None:
         sidecar = Sidecar.for_report(report, root)
-        arrays, _ = sidecar.store("kernels", ARRAYS, META)
+        arrays, _ = sidecar.store("kernels", dict(ARRAYS), META) or ({}, {})
         sidecar.close()
         evict(root, limit=0)
         assert same(arrays)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,7 @@ from synth import Synth
 
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.reader import open_report
+from nsys_tui.reader.gather import merge
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,6 +133,45 @@ def test_second_opening_gives_the_same_parts(synth: Synth, use_cache: bool) -> N
     assert first.operations.devices == second.operations.devices
     assert first.calls.tolist() == second.calls.tolist() == [0]
     assert first.extent == second.extent
+
+
+def test_parts_are_whole_where_the_disk_fails_while_they_are_stored(
+    synth: Synth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    synth.kernel("a", 0, 10).memcpy(5, 20, bytes=64).kernel("b", 30, 40)
+    path = synth.write()
+    monkeypatch.setattr(os, "fsync", failing)
+    ops = open_report(path).operations
+    assert ops.start.tolist() == [0, 5, 30]
+    assert ops.bytes.tolist() == [0, 64, 0]
+
+
+@pytest.mark.parametrize("kernels", [3, 400_000])
+def test_tables_of_every_size_are_merged_in_order_of_start(kernels: int) -> None:
+    rng = np.random.default_rng(kernels)
+    sizes = {"kernel": kernels, "copy": 2_000, "set": 7, "graph": 0}
+    room = sum(sizes.values())
+    parts = []
+    for name, size in sizes.items():
+        columns = {"start": np.empty(room, np.int64), "rowid": np.empty(room, np.int64)}
+        columns["start"][:size] = np.sort(rng.integers(0, 500_000, size))
+        columns["rowid"][:size] = np.arange(size)
+        part = {column: values[:size] for column, values in columns.items()}
+        parts.append(part | {name: rng.integers(1, 9, size)})
+    expected = sorted(
+        (int(part["start"][row]), -len(part["start"]), row, name, int(part[name][row]))
+        for part, name in zip(parts, sizes, strict=True)
+        for row in range(len(part["start"]))
+    )
+    merged = merge(parts)
+    assert merged["start"].tolist() == [start for start, *_ in expected]
+    assert merged["rowid"].tolist() == [row for _, _, row, *_ in expected]
+    for name in sizes:
+        values = [value if name == own else 0 for *_, own, value in expected]
+        assert merged[name].tolist() == values
 
 
 def test_events_come_in_start_order_whatever_the_file_order(synth: Synth) -> None:
