@@ -121,7 +121,8 @@ class AskpassServer:
         if self._server is not None:
             self._server.close()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._server.wait_closed(), 1)
+                async with asyncio.timeout(1):
+                    await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -1,7 +1,8 @@
 """Running the supervisor somewhere: a child process whose stdin is a script.
 
 A :class:`Channel` knows how to get a POSIX shell at the target (this machine, ssh, a container, a
-pod, or one inside the other) and nothing about captures.
+pod, or one inside the other) and nothing about captures. Limits in time are ``asyncio.timeout``:
+``asyncio.wait_for`` of Python 3.11 loses a cancellation that comes together with the answer.
 """
 
 from __future__ import annotations
@@ -76,8 +77,7 @@ class Channel:
             await _end(process)
             for task in (writer, errors):
                 task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+            await asyncio.gather(writer, errors, return_exceptions=True)
             _close(process)
 
 
@@ -94,7 +94,8 @@ async def _end(process: asyncio.subprocess.Process) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal_number)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(process.wait()), patience_s)
+            async with asyncio.timeout(patience_s):
+                await process.wait()
 
 
 def _close(process: asyncio.subprocess.Process) -> None:
@@ -166,9 +167,11 @@ class Stream:
 
     async def _lost(self) -> ConnectionLostError:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(self._process.wait()), LAST_WORDS_S)
+            async with asyncio.timeout(LAST_WORDS_S):
+                await self._process.wait()
         with contextlib.suppress(TimeoutError):  # a master connection may hold it open
-            await asyncio.wait_for(self._stderr_ended.wait(), LAST_WORDS_S / 5)
+            async with asyncio.timeout(LAST_WORDS_S / 5):
+                await self._stderr_ended.wait()
         text = quoting.printable(self._stderr.decode("utf-8", "replace").replace("\r", ""), 4000)
         error = ConnectionLostError("the connection ended", text)
         error.status = self._process.returncode

@@ -73,7 +73,8 @@ class Follower:
         answers = stream.answers()
         while True:
             try:
-                answer = await asyncio.wait_for(anext(answers), SILENCE_S)
+                async with asyncio.timeout(SILENCE_S):
+                    answer = await anext(answers)
             except TimeoutError as error:
                 raise ConnectionLostError("no sign of life", f"for {SILENCE_S:.0f} s") from error
             except StopAsyncIteration:

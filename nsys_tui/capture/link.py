@@ -157,7 +157,8 @@ class Link:
         self._on_retry(self._attempt, wait_s, told.message or told.title)
         self._retry_now.clear()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._retry_now.wait(), wait_s)
+            async with asyncio.timeout(wait_s):
+                await self._retry_now.wait()
 
     async def close(self) -> None:
         """Gives the connection back."""

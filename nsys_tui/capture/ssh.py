@@ -129,7 +129,8 @@ class SshConnector:
         except OSError:
             return 255, ""
         with contextlib.suppress(TimeoutError):
-            output, _ = await asyncio.wait_for(process.communicate(), 10)
+            async with asyncio.timeout(10):
+                output, _ = await process.communicate()
             return process.returncode or 0, output.decode("utf-8", "replace")
         return 255, ""
 

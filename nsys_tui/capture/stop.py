@@ -80,7 +80,8 @@ async def _quiet(job: Job, ended: asyncio.Event, grace_s: float) -> bool:
 
 async def _ends_within(ended: asyncio.Event, seconds: float) -> bool:
     try:
-        await asyncio.wait_for(ended.wait(), seconds)
+        async with asyncio.timeout(seconds):
+            await ended.wait()
     except TimeoutError:
         return False
     return True

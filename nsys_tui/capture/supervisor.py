@@ -24,13 +24,14 @@ PREFIX: Final = b"@@nt "
 ID: Final = re.compile(r"\d{8}-\d{6}-[a-z0-9]{4,12}(-export)?")
 _LOCK_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")
 
-_VALUES: Final[Mapping[str, str]] = {
+VALUES: Final[Mapping[str, str]] = {
     "J": "", "B": "", "T": "local", "LAUNCHER": "none", "CWD": "", "LOGIN": "no", "TAKEN": "",
     "FORCE": "no", "ANYWAY": "no", "RUN": "", "WRAP": "", "OWNER": "", "SECRETS": "",
     "FUNCTIONS": "", "BATCH": "", "BATCH_ARGS": "", "LOG_LIMIT": "64000000", "OFF": "0",
     "POLL": "25", "SIG": "", "PATHS": "", "FIND": "", "SUM": "no",
     "OUT_DIR": "", "OUT_NAME": "",
 }  # fmt: skip
+"""What a script may be told, with what it takes otherwise; over there each has ``NT_`` in front."""
 
 
 @cache
@@ -61,21 +62,22 @@ def request(verb: str, **values: str) -> Request:
 
     Args:
         verb: one of the verbs of ``supervisor.sh``.
-        values: its values by the names that the shell program uses.
+        values: its values by the names that the shell program uses, see :data:`VALUES`.
 
     Raises:
         UsageError: a job id that is not ours, or a value with NUL.
     """
-    unknown = set(values) - set(_VALUES)
+    unknown = set(values) - set(VALUES)
     if unknown:
         raise ValueError(f"the supervisor knows no {sorted(unknown)}")
     job = values.get("J", "")
     if job and not ID.fullmatch(job):
         raise UsageError(f"{job!r} is no id of a capture")
     nonce = secrets.token_hex(8)
-    chosen = dict(_VALUES) | values | {"NONCE": nonce, "MODE": verb}
+    chosen = dict(VALUES) | values | {"NONCE": nonce, "MODE": verb}
     chosen["T"] = _LOCK_NAME.sub("_", chosen["T"]) or "local"
-    return Request(verb, nonce, quoting.assignments(chosen) + shell_text("supervisor.sh"))
+    named = {f"NT_{name}": value for name, value in chosen.items()}
+    return Request(verb, nonce, quoting.assignments(named) + shell_text("supervisor.sh"))
 
 
 def parse_answer(line: bytes) -> Answer | None:

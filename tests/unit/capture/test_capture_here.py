@@ -13,7 +13,7 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from capture_support import Place, Recorder, make_place
@@ -30,13 +30,16 @@ from nsys_tui.capture.failures import (
     OutputTakenError,
     PreflightError,
 )
+from nsys_tui.capture.follow import Follower
 from nsys_tui.capture.record import State
 from nsys_tui.capture.submit import probe
+from nsys_tui.capture.supervisor import VALUES, Answer
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
+    from nsys_tui.capture.channel import Stream
     from nsys_tui.capture.job import Job
     from nsys_tui.capture.preflight import Preflight
 
@@ -356,6 +359,34 @@ async def test_secrets_reach_the_program_and_nothing_else(
     assert secret not in repr(heard.events)
 
 
+async def test_the_program_finds_the_environment_it_has_without_us(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = ["STAGE", "RUN", "D", "J", "T", "CWD", "OUT_DIR", "SECRETS", "MODE", "STATE", "size"]
+    exported = {name: f"the user's {name}" for name in (*usual, *VALUES)}
+    for name, value in exported.items():
+        monkeypatch.setenv(name, value)
+    script = (
+        'import os,sys; open(sys.argv[1], "w").write("\\0".join(map("=".join, os.environ.items())))'
+    )
+    seen = tmp_path / "environ"
+    await place.capture(sys.executable, "-c", script, str(seen)).run()
+    found = dict(item.split("=", 1) for item in seen.read_text().split("\0"))
+    assert {name: found.get(name) for name in exported} == exported
+    assert not [name for name in found if name.startswith(("NT_", "nt_"))]
+
+
+async def test_the_program_writes_files_with_its_users_permissions(
+    place: Place, tmp_path: Path
+) -> None:
+    before = os.umask(0o027)
+    try:
+        await place.capture("sh", "-c", 'umask; : > "$0"', str(tmp_path / "checkpoint")).run()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "checkpoint").stat().st_mode & 0o777 == 0o640
+
+
 def test_a_secret_that_is_not_set_is_refused(place: Place) -> None:
     with pytest.raises(UsageError, match="NOT_SET_ANYWHERE is not set here"):
         place.capture("true", env_from=["NOT_SET_ANYWHERE"])
@@ -557,3 +588,29 @@ async def test_what_could_not_work_is_asked_again(place: Place) -> None:
         await place.capture("true").run()
     place.cwd.mkdir()
     assert (await place.capture("true").run()).state is State.DONE
+
+
+class Beating:
+    """Answers with one heartbeat when told to, and is silent afterwards."""
+
+    def __init__(self) -> None:
+        self.beat = asyncio.Event()
+
+    async def answers(self) -> AsyncIterator[Answer]:
+        await self.beat.wait()
+        yield Answer("hb", "")
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_leaving_in_the_moment_of_an_answer_is_not_lost(place: Place, turns: int) -> None:
+    capture, stream = place.capture("true"), Beating()
+    watching = asyncio.create_task(Follower(capture.job)._watch(cast("Stream", stream)))
+    await asyncio.sleep(0.01)
+    stream.beat.set()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    watching.cancel()
+    done, _ = await asyncio.wait({watching}, timeout=1)
+    assert done
+    assert watching.cancelled()

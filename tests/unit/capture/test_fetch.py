@@ -175,7 +175,7 @@ async def test_an_altered_part_is_found_by_the_hash_and_fetched_again(
 async def test_a_file_that_differs_twice_is_an_error_with_both_hashes(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script = shell_text("supervisor.sh").replace('nt_hash "$PATHS"', f"echo {'0' * 64}")
+    script = shell_text("supervisor.sh").replace('nt_hash "$NT_PATHS"', f"echo {'0' * 64}")
     monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", lambda _: script)
     fetch, _ = fetching(source, tmp_path / "a.nsys-rep")
     with pytest.raises(FetchError) as caught:
