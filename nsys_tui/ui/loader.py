@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from nsys_tui.errors import CancelledError, NsysTuiError
 from nsys_tui.model.report import PARTS
 from nsys_tui.reader.cache import report_id
+from nsys_tui.reader.columns import read_ahead
 from nsys_tui.ui.marks import load_marks
 from nsys_tui.ui.messages import Failed, LoadFinished, PartLoaded, ProgressMoved, ReportOpened
 from nsys_tui.ui.trim import trim
@@ -51,6 +52,7 @@ def load(session: Session, opener: Opener, post: Post) -> None:
             post(PartLoaded(session, "sample"))
         for part in PARTS:
             _load_part(session, report, part, progress, post)
+            read_ahead.set(False)  # the other processor draws what is there
         session.sample = None
         post(LoadFinished(session))
         trim()

@@ -233,9 +233,6 @@ def opening(report: str, cache: Path, folder: Path, *, cold: bool) -> None:
     if cold:
         row(f"{name}: sampled timeline, s", app.until(sampled), "<= 1.5")
     moment = app.until(exact)
-    if cold:  # the heading loses its mark when the part is read, a moment before its lanes come
-        lanes = app.screen.lines[6:40]
-        moment = app.until(lambda _: app.screen.lines[6:40] != lanes, 10)
     row(f"{name}: exact kernel timeline, s", moment, "<= 5" if cold else "<= 1.5", cpu_of(app))
     row(f"{name}: all background work done, s", app.settle(), "", cpu_of(app))
     row(f"{name}: anonymous memory, MB", app.anonymous, "<= 700")

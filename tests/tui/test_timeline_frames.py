@@ -10,10 +10,14 @@ from synth import Synth
 from tui.frames import FANCY
 from tui.timeline_pilot import frame, rows, running, settled, text
 
+from nsys_tui.analysis.timeline.sample import sample_tracks
 from nsys_tui.demo.report import make_report
+from nsys_tui.ui.screens.timeline.building import device_rows, stream_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from textual.pilot import Pilot
 
 US = 1_000
 
@@ -178,6 +182,34 @@ async def test_real_reports_survive_a_walk(name: str) -> None:
         body = text(pilot)
         assert "internal error" not in body
         assert "Timeline" in body
+
+
+async def test_a_sample_stays_until_the_rows_of_the_devices_are_exact(
+    demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gpu(pilot: Pilot[int]) -> str:
+        return next(row for row in rows(pilot) if "GPU 0" in row and "nsys-tui" not in row)
+
+    async with running(demo) as pilot:
+        await pilot.press("2")
+        await settled(pilot)
+        screen: Any = pilot.app.screen
+        report, exact = screen.report, gpu(pilot)
+        screen.show_report()
+        screen.store.add("sample", sample_tracks(report.sampled_operations(300)), {})
+        screen._draw_built()
+        await settled(pilot)
+        estimated = gpu(pilot)
+        assert "from a sample" in text(pilot)
+        with monkeypatch.context() as held:
+            held.setattr(screen, "compute", lambda *_: None)
+            screen._built("operations", stream_rows(screen.session, report))
+            await pilot.pause(0.2)
+            assert gpu(pilot) == estimated != exact
+        screen._built("devices", device_rows(screen.session, report))
+        await settled(pilot)
+        assert gpu(pilot) == exact
+        assert "from a sample" not in text(pilot)
 
 
 async def test_two_streams_share_a_row_where_half_blocks_can_be_drawn(demo: Path) -> None:

@@ -151,12 +151,14 @@ class TimelineCore(Framing):
     def _add(self, part: str, built: Built) -> None:
         if part == "sample" and "operations" in self.store.parts:
             return
+        sampled = "sample" in self.store.parts
         self.store.add(part, *built)
         if part == "operations":
             self._queue.add("devices")
         if part not in HUELESS or self.state.display.colour_by is not ColourBy.CATEGORY:
             self._recolour()
-        if self._queue and time.monotonic() - self._drawn_at < TOGETHER:
+        awaited = sampled and part == "operations"  # else the rows of the devices went blank
+        if self._queue and (awaited or time.monotonic() - self._drawn_at < TOGETHER):
             self._undrawn = True
         else:
             self._draw_built()
