@@ -28,8 +28,8 @@ from nsys_tui.fleet.summary import (
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.target import pid_of
 from nsys_tui.reader import open_report
+from nsys_tui.reader.ahead import read_ahead
 from nsys_tui.reader.cache import report_id
-from nsys_tui.reader.columns import read_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.model.progress import Progress, silent
+from nsys_tui.reader.ahead import read_ahead
 from nsys_tui.reader.btree import Piece, TablePages
 from nsys_tui.reader.records import PagesRefusedError
 from nsys_tui.reader.sqlite import Database, quoted
@@ -32,8 +32,6 @@ log = logging.getLogger(__name__)
 _ROWS_AT_A_TIME: Final = 4096
 _AHEAD: Final = 2
 """Pieces decoded before they are asked for."""
-read_ahead: Final = ContextVar("read_ahead", default=True)
-"""Whether a second thread decodes; off where every processor has a report of its own."""
 _SAMPLE_PLACES: Final = 32
 _ROWS_CHECKED: Final = 4
 _DIFFERENT: Final = "the decoded rows differ from what SQLite reads"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.errors import CancelledError, NsysTuiError
 from nsys_tui.model.report import PARTS
+from nsys_tui.reader.ahead import read_ahead
 from nsys_tui.reader.cache import report_id
-from nsys_tui.reader.columns import read_ahead
 from nsys_tui.ui.marks import load_marks
 from nsys_tui.ui.messages import Failed, LoadFinished, PartLoaded, ProgressMoved, ReportOpened
 from nsys_tui.ui.trim import trim

@@ -195,7 +195,9 @@ async def test_a_sample_stays_until_the_rows_of_the_devices_are_exact(
         await settled(pilot)
         screen: Any = pilot.app.screen
         report, exact = screen.report, gpu(pilot)
+        explained = screen.explained
         screen.show_report()
+        screen.explained = explained
         screen.store.add("sample", sample_tracks(report.sampled_operations(300)), {})
         screen._draw_built()
         await settled(pilot)
