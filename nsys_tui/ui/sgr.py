@@ -52,9 +52,9 @@ def has_lines(style: Style) -> bool:
     return not _LINES.isdisjoint(style.flags.split(";"))
 
 
-def blank_style(now: Style, wanted: Style) -> Style:
-    """What blanks need of a style; a tenth of the bytes of a zoom were colours of nothing."""
-    return wanted if has_lines(now) or has_lines(wanted) else now._replace(bg=wanted.bg)
+def alike_on_blanks(one: Style, other: Style) -> bool:
+    """Whether blanks look the same; a tenth of the bytes of a zoom were colours of nothing."""
+    return one.bg == other.bg and not has_lines(one) and not has_lines(other)
 
 
 @lru_cache(maxsize=8192)

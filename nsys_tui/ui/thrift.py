@@ -8,11 +8,11 @@ with the shortest change of style. Whatever is no frame (modes, clipboard) passe
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from nsys_tui.names import char_cells
-from nsys_tui.ui.sgr import PLAIN, Style, blank_style, change, has_lines, style_of
+from nsys_tui.ui.sgr import PLAIN, Style, alike_on_blanks, change, has_lines, style_of
 
 if TYPE_CHECKING:
     from textual.driver import Driver
@@ -24,8 +24,6 @@ _TOKEN: Final = re.compile(
 """Styled text as Rich writes it, plain text, a jump, a line end, anything else."""
 _UNKNOWN: Final = "\0"
 """A cell of which it is not known what the terminal shows."""
-_BRIDGE: Final = 6
-"""Unchanged cells that are cheaper to send again than to jump over."""
 AT_ONCE: Final = "\x1b[?2026h"
 SHOWN: Final = "\x1b[?2026l"
 """What Textual writes around a frame, also an empty one, if the terminal shows frames at once."""
@@ -34,6 +32,18 @@ _SHORT: Final = 5
 _FEW: Final = " " * (_SHORT + 1)
 _BLANKS: Final = re.compile(" {12,}")
 """Blanks that are longer than the sequences that erase them and go to their end."""
+
+
+class Piece(NamedTuple):
+    """Text to write."""
+
+    y: int
+    x: int
+    text: str
+    cells: int
+
+
+Run: TypeAlias = tuple[Style, Piece]
 
 
 class Shadow:
@@ -105,43 +115,59 @@ class Shadow:
         return stop
 
     def _changes(self) -> str:
+        """All changed cells, a style after the other: its sequence is longer than a jump."""
         out: list[str] = []
-        now = PLAIN
-        for y in sorted(self._changed):
-            for start, stop in _merged(self._changed[y], self._chars[y]):
-                start -= self._chars[y][start] == ""  # the second half of a wide character
-                out.append(f"\x1b[{y + 1};{start + 1}H")
-                runs = self._runs(y, start, stop, now)
-                for left, (style, text) in enumerate(runs, 1 - len(runs)):
-                    out += (change(now, style), self._erased(text, style, last=not left))
-                    now = style
-        self._changed = {}
-        if out and now != PLAIN:
+        now, row, column = PLAIN, -1, -1
+        for style, pieces in self._pieces().items():
+            out.append(change(now, style))
+            now = style
+            for y, x, text, cells in pieces:
+                if y != row:
+                    out.append(f"\x1b[{y + 1};{x + 1}H")
+                elif x != column:
+                    out.append(f"\x1b[{x + 1}G")
+                written = self._erased(text, style)
+                row, column = y, x + cells if written[-1:] != "X" else -1
+                out.append(written)
+        if now != PLAIN:
             out.append("\x1b[0m")
         return "".join(out)
 
-    def _runs(self, y: int, start: int, stop: int, now: Style) -> list[tuple[Style, str]]:
-        """Cells of a row as texts of one style each; blanks take the style before them."""
+    def _pieces(self) -> dict[Style, list[Piece]]:
+        """The changed cells by their style, each of them from top left to bottom right."""
+        pieces: dict[Style, list[Piece]] = {}
+        for y, spans in sorted(self._changed.items()):
+            for start, stop in _merged(spans):
+                for style, piece in self._runs(y, start, stop):
+                    if piece.text.isspace() and not has_lines(style):
+                        blank = Style("", PLAIN.fg, style.bg)
+                        style = next(filter(partial(alike_on_blanks, style), pieces), blank)
+                    pieces.setdefault(style, []).append(piece)
+        self._changed = {}
+        return pieces
+
+    def _runs(self, y: int, start: int, stop: int) -> list[Run]:
+        """Cells of a row as texts of one style each; blanks join what is beside them."""
         chars, styles = self._chars[y], self._styles[y]
-        runs: list[tuple[Style, str]] = []
+        start -= chars[start] == ""  # the second half of a wide character
+        runs: list[Run] = []
         while start < stop:
-            style, end = styles[start], start + 1
-            while end < stop and styles[end] == style:
+            code, end = styles[start], start + 1
+            while end < stop and styles[end] == code:
                 end += 1
-            text, wanted = "".join(chars[start:end]), style_of(style)
-            if text.isspace():
-                wanted = blank_style(now, wanted)
-            if runs and wanted == now:
-                text = runs.pop()[1] + text
-            runs.append((wanted, text))
-            now, start = wanted, end
+            style, piece = style_of(code), Piece(y, start, "".join(chars[start:end]), end - start)
+            if runs and (joined := _joined(runs[-1], (style, piece))):
+                runs[-1] = joined
+            else:
+                runs.append((style, piece))
+            start = end
         return runs
 
-    def _erased(self, text: str, style: Style, *, last: bool) -> str:
-        """A text whose long blanks are erased, not written; after the ``last`` the cursor jumps."""
+    def _erased(self, text: str, style: Style) -> str:
+        """A text whose long blanks are erased, not written."""
         if not self._erase or _FEW not in text or has_lines(style):
             return text
-        kept = text.rstrip(" ") if last else text
+        kept = text.rstrip(" ")
         blanks = len(text) - len(kept)
         if blanks <= _SHORT:
             return _BLANKS.sub(_erase, text)
@@ -164,19 +190,28 @@ def _narrowed(
     return x + first, x + last + 1
 
 
-def _merged(spans: list[tuple[int, int]], chars: list[str]) -> list[tuple[int, int]]:
-    """Spans from left to right, joined where little lies between them and is known."""
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans from left to right, joined where they touch."""
     merged: list[tuple[int, int]] = []
     for start, stop in sorted(spans):
-        if (
-            merged
-            and start <= merged[-1][1] + _BRIDGE
-            and _UNKNOWN not in chars[merged[-1][1] : start]
-        ):
+        if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
         else:
             merged.append((start, stop))
     return merged
+
+
+def _joined(left: Run, right: Run) -> Run | None:
+    """Two neighbours as one, if one style serves both."""
+    (style, piece), (other, more) = left, right
+    if style != other:
+        if not alike_on_blanks(style, other):
+            return None
+        if piece.text.isspace():
+            style = other
+        elif not more.text.isspace():
+            return None
+    return style, Piece(piece.y, piece.x, piece.text + more.text, piece.cells + more.cells)
 
 
 @lru_cache(maxsize=4096)

@@ -110,6 +110,24 @@ async def test_maximise_gives_one_pane_the_body_and_gives_it_back(small: Path) -
         assert "Whole trace" in text(pilot)
 
 
+@pytest.mark.parametrize("key", ["1", "2", "3", "4", "5", "9"])
+async def test_any_pane_maximised_fills_the_screen(small: Path, key: str) -> None:
+    async with running(small, size=(160, 45)) as pilot:
+        await pilot.press(key)
+        await settled(pilot)
+        screen = pilot.app.screen
+        for pane in screen.focus_chain:
+            before = text(pilot)
+            screen.set_focus(pane)
+            await pilot.press("f10")
+            await settled(pilot)
+            assert (pane.region.offset, pane.region.size) == ((0, 0), (160, 45)), pane
+            await pilot.press("f10")
+            await settled(pilot)
+            assert pane.region.size != (160, 45)
+        assert before.count("-+") == text(pilot).count("-+")
+
+
 async def test_a_jump_is_undone_and_redone_with_window_and_selection(small: Path) -> None:
     async with running(small) as pilot:
         app: Any = pilot.app

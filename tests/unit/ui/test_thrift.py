@@ -25,12 +25,14 @@ class Terminal:
 
     def feed(self, data: str) -> None:
         for row, column, sgr, count, edit, text in re.findall(
-            r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|\x1b\[(\d+)([CX])|([^\x1b\n])", data
+            r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|\x1b\[(\d+)([CGX])|([^\x1b\n])", data
         ):
             if row:
                 self.at = (int(row), int(column))
             elif text:
                 self._print(text)
+            elif edit == "G":
+                self.at = (self.at[0], int(count))
             elif edit == "C":
                 self.at = (self.at[0], self.at[1] + int(count))
             elif edit:
@@ -118,7 +120,7 @@ def test_only_the_changed_cells_are_sent() -> None:
     shadow = Shadow()
     shadow.difference(frame((3, 1, BLUE, "count 1234 of 9999")))
     sent = shadow.difference(frame((3, 1, BLUE, "count 1235 of 9999")))
-    assert sent == f"\x1b[3;10H\x1b[{BLUE}m5\x1b[0m\x1b[1;1H"
+    assert sent == f"\x1b[{BLUE}m\x1b[3;10H5\x1b[0m\x1b[1;1H"
 
 
 def test_a_change_of_style_alone_is_a_change() -> None:
@@ -172,12 +174,21 @@ def test_blanks_take_no_colour_that_is_not_seen_on_them() -> None:
     sent = Shadow().difference(
         frame((1, 1, BLUE, "a"), (1, 2, f"1;{ON_RED}", "  "), (1, 4, "4", " "))
     )
-    assert f"\x1b[{BLUE}ma\x1b[{ON_RED}m  \x1b[0;4m " in sent
+    assert f"\x1b[{BLUE}m\x1b[1;1Ha\x1b[0;{ON_RED}m  \x1b[0;4m " in sent
+
+
+def test_a_style_is_sent_once_a_frame() -> None:
+    row = ((1, BLUE, "a"), (2, ON_RED, "b"), (3, BLUE, "c"), (4, BLUE, "d"))
+    sent = Shadow().difference(
+        frame(*((y, x, style, text) for y in (1, 2) for x, style, text in row))
+    )
+    assert sent.count(BLUE) == sent.count(ON_RED) == 1
+    assert "\x1b[1;1Ha\x1b[3Gcd\x1b[2;1Ha\x1b[3Gcd" in sent
 
 
 def test_long_blanks_are_erased_where_the_terminal_can() -> None:
     wide = frame((1, 1, ON_RED, f"a{' ' * 20}b{' ' * 8}"), (2, 1, f"7;{ON_RED}", " " * 20))
-    assert "\x1b[20X\x1b[20Cb\x1b[8X\x1b[2;1H" in Shadow(erase=True).difference(wide)
+    assert "a\x1b[20X\x1b[20Cb\x1b[8X\x1b" in Shadow(erase=True).difference(wide)
     assert f"{' ' * 20}\x1b[0m" in Shadow(erase=True).difference(wide)
     assert "X" not in Shadow().difference(wide)
 

@@ -43,7 +43,6 @@ class Framing(Placed):
     Framing #area { height: 2fr; }
     Framing #marks { height: 8; }
     Framing #strip { height: 5; }
-    Framing #strip.-maximized { height: 100%; }
     Framing Minimap { height: 1; }
     Framing.-tall Minimap { height: 3; }
     Framing.-wide #side, Framing.-xwide #side { display: block; }
