@@ -284,9 +284,16 @@ class FileSource:
         return dict(zip(columns, found[0], strict=True))
 
     def rows(self, table: str, columns: tuple[str, ...]) -> RawTable:
-        """All rows of a small table, columns that it lacks as None."""
+        """All rows of a small table.
+
+        Columns that it lacks hold None, and so do columns of numbers where a row has none.
+        """
         found = self._db.select(table, columns)
         lists = [list(values) for values in zip(*found, strict=True)] or [[] for _ in columns]
+        for place, name in enumerate(columns):
+            kinds = self._db.numbers.get((table, name))
+            if kinds is not None:
+                lists[place] = [v if isinstance(v, kinds) else None for v in lists[place]]
         return RawTable(dict(zip(columns, lists, strict=True)), len(found))
 
     def string(self, string_id: int) -> str:

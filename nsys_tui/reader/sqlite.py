@@ -13,7 +13,7 @@ import sqlite3
 import threading
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from nsys_tui.errors import UnreadableReportError
@@ -41,6 +41,8 @@ _SETTINGS = (
     "PRAGMA temp_store = MEMORY",
 )
 _SMALLEST_ROW = 4
+_NUMBERS: Final = {"INTEGER": (int,), "INT": (int,), "BIGINT": (int,), "REAL": (int, float)}
+"""Declared types of columns, and what belongs into them."""
 _TROUBLE = (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError, OverflowError)
 """What ``sqlite3`` raises on damaged files; a message may quote names that are no UTF-8."""
 
@@ -58,6 +60,7 @@ class Database:
         header: the file's SQLite header.
         descriptor: open descriptor of the file that is really read, for positional reads.
         generated: tables that hold generated columns, whose records differ from their columns.
+        numbers: the types that belong into each (table, column) of numbers.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class Database:
         self._opened: Stamp = stamp(descriptor)
         self._closed = False
         self.generated: frozenset[str] = frozenset()
+        self.numbers: Mapping[tuple[str, str], tuple[type, ...]] = {}
         self.untimed: tuple[str, ...] = ()
         self.tables: Mapping[str, tuple[str, ...]] = {}
 
@@ -123,15 +127,20 @@ class Database:
 
     def _read_tables(self) -> None:
         rows = self.query(
-            "SELECT m.name, c.name, c.hidden"
+            "SELECT m.name, c.name, c.hidden, c.type"
             " FROM sqlite_master AS m, pragma_table_xinfo(m.name) AS c"
             " WHERE m.type = 'table' AND m.rootpage > 0 AND m.name NOT GLOB 'sqlite_*'"
             " ORDER BY m.rowid, c.cid"
         )
         columns: dict[str, list[str]] = {}
-        for table, column, _ in rows:
+        for table, column, *_ in rows:
             columns.setdefault(table, []).append(column)
-        self.generated = frozenset(table for table, _, hidden in rows if hidden)
+        self.generated = frozenset(table for table, _, hidden, _ in rows if hidden)
+        self.numbers = {
+            (table, column): _NUMBERS[kind.upper()]
+            for table, column, _, kind in rows
+            if kind.upper() in _NUMBERS
+        }
         self.untimed = without_times(columns)
         self.tables = MappingProxyType(
             {name: tuple(names) for name, names in columns.items() if name not in self.untimed}

@@ -136,7 +136,8 @@ def _printed(column: Column, values: Values, unit: TimeUnit) -> PrintedColumn:
 
 
 def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and not math.isfinite(value))
+    """Whether a cell of numbers holds none; damaged reports have text and bytes there."""
+    return not (isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)))
 
 
 def _whole(value: Any) -> Number:

@@ -124,7 +124,8 @@ def dx12_mem_ops(case: Case, arguments: Arguments) -> Result:
     ):
         call = by_id.get(event)
         warning = _dx12_warning(call[3], *details[:3]) if call else ""
-        if call and warning and _touches(case, call[0], call[1]):
+        timed = call is not None and None not in call[:2]
+        if call and timed and warning and _touches(case, call[0], call[1]):
             listed.append((call[1] - call[0], call[0], tid_of(call[2] or 0), details[3], warning))
     listed.sort(key=lambda row: -row[0])
     kept, hidden = cut(np.arange(len(listed)), arguments)

@@ -40,7 +40,7 @@ def network_congestion(query: Query) -> Columns:
             duration = (row["end"] or 0) - row["start"]
             is_wait = (row["metricsListId"], row["metricsIdx"]) in waits
             if is_wait and duration > 0:
-                rate = row["value"] * _NS_PER_MS / duration
+                rate = (row["value"] or 0) * _NS_PER_MS / duration
                 if rate > threshold:
                     named = devices.get(row["globalId"], (row["globalId"], ""))
                     found.append((row["start"], row["end"], duration, rate, *named))
@@ -53,7 +53,7 @@ def network_congestion(query: Query) -> Columns:
         (Column("End", Unit.NS), end),
         (Column("Duration", Unit.NS), duration),
         (Column("Send wait rate (ticks/ms)", Unit.NONE, 1), rate),
-        (Column("GUID"), [f"0x{g & 0xFFFFFFFFFFFFFFFF:016X}" for g in guid]),
+        (Column("GUID"), [f"0x{(g or 0) & 0xFFFFFFFFFFFFFFFF:016X}" for g in guid]),
         (Column("Name"), name),
     ]
 

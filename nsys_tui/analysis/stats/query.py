@@ -91,11 +91,13 @@ class Query:
         """Rows of a rarely used table inside the scope, as dictionaries.
 
         Rows are restricted by whatever they hold of ``start``, ``end``, ``globalTid`` and
-        ``globalPid``; a row without an end is a point.
+        ``globalPid``; a row without an end is a point, and one without a start is damaged.
         """
+        timed = "start" in self.report.tables.get(table, ())
         read = ("start", "end", "globalTid", "globalPid")
         found = self.report.rows(table, *dict.fromkeys((*read, *columns)))
-        return [row for row in found.dictionaries() if self.keeps(row)]
+        rows = (row for row in found.dictionaries() if not timed or row["start"] is not None)
+        return [row for row in rows if self.keeps(row)]
 
     def keeps(self, row: Mapping[str, Any]) -> bool:
         """Whether a row with ``start``, ``end``, ``globalTid`` and ``globalPid`` is in scope."""

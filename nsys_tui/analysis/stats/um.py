@@ -45,9 +45,11 @@ def pages(query: Query) -> dict[int | None, Pages]:
     for row in query.raw_counted("CUPTI_ACTIVITY_KIND_MEMCPY", *columns):
         if row["copyKind"] in (_TO_DEVICE, _TO_HOST):
             page = found.setdefault(row["virtualAddress"], Pages())
-            page.to_device += row["bytes"] if row["copyKind"] == _TO_DEVICE else 0
-            page.to_host += row["bytes"] if row["copyKind"] == _TO_HOST else 0
-            page.duration += row["end"] - row["start"]
+            size = row["bytes"] or 0
+            page.to_device += size if row["copyKind"] == _TO_DEVICE else 0
+            page.to_host += size if row["copyKind"] == _TO_HOST else 0
+            if row["end"] is not None:
+                page.duration += row["end"] - row["start"]
     for row in query.raw_counted("CUDA_UM_CPU_PAGE_FAULT_EVENTS", "address"):
         found.setdefault(row["address"], Pages()).cpu_faults += 1
     for row in query.raw_counted("CUDA_UM_GPU_PAGE_FAULT_EVENTS", "address", "numberOfPageFaults"):

@@ -104,21 +104,27 @@ def _packets(report: Report) -> list[dict[str, Any]]:
     found = []
     for kind, _, table, begun, done in _QUEUES:
         stops: defaultdict[tuple[Any, Any], list[int]] = defaultdict(list)
-        for row in report.rows(f"{table}_STOP_EVENTS", "start", "context", done).dictionaries():
+        for row in _timed(report, f"{table}_STOP_EVENTS", "context", done):
             stops[row["context"], row[done]].append(row["start"])
         for times in stops.values():
             times.sort()
-        columns = ("start", "globalTid", "gpu", "context", begun, "engineType")
-        for row in report.rows(f"{table}_START_EVENTS", *columns).dictionaries():
+        columns = ("globalTid", "gpu", "context", begun, "engineType")
+        for row in _timed(report, f"{table}_START_EVENTS", *columns):
             times = stops.get((row["context"], row[begun]), [])
             place = bisect_left(times, row["start"])
             if place == len(times):
                 continue
             pid = pid_of(row["globalTid"] or 0)
-            queue = (kind, pid, row["gpu"], row["context"], row["engineType"])
+            queue = (kind, pid, row["gpu"], row["context"] or 0, row["engineType"] or _OTHER)
             thread = {"globalTid": row["globalTid"], "globalPid": None}
             found.append({"start": row["start"], "end": times[place], "queue": queue, **thread})
     return found
+
+
+def _timed(report: Report, table: str, *columns: str) -> list[dict[str, Any]]:
+    """Rows that have a start."""
+    rows = report.rows(table, "start", *columns).dictionaries()
+    return [row for row in rows if row["start"] is not None]
 
 
 def _utilization(
