@@ -220,6 +220,11 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
         self.switch_mode(name)
         self.sync()
 
+    async def visit(self, name: str) -> None:
+        """Goes to a screen, which may have to be imported first."""
+        await self.fetch_screen(name)
+        self.show(name)
+
     # Actions ----------------------------------------------------------------------------------
 
     def handler(self, action_id: str) -> Callable[[], Any] | None:
@@ -235,7 +240,7 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
                 return method
         if action_id.startswith("view."):
             mode = action_id.removeprefix("view.")
-            return (lambda: self.show(mode)) if mode in self._modes else None
+            return partial(self.visit, mode) if mode in self._modes else None
         command = COMMANDS.get(action_id)
         return partial(command, self) if command else None
 

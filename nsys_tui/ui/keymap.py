@@ -9,6 +9,7 @@ nobody implements does not work there, and neither footer nor help shows it.
 from __future__ import annotations
 
 import importlib
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,6 +57,11 @@ class ScreenSpec:
     def module(self) -> str:
         """Full module path."""
         return f"nsys_tui.ui.screens.{self.target.partition(':')[0]}"
+
+    @property
+    def loaded(self) -> bool:
+        """Whether its module is imported to the end, so that it comes at once."""
+        return hasattr(sys.modules.get(self.module), self.target.partition(":")[2])
 
     def load(self) -> type:
         """Imports the screen class."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING, Any
 
 from synth import Synth
@@ -38,6 +39,25 @@ async def test_after_loading_the_other_screens_are_imported(
                 break
             await asyncio.sleep(0.05)
     assert set(fetched) == {spec.name for spec in SCREENS}
+
+
+async def test_a_screen_is_imported_while_the_app_stays_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+    load = ScreenSpec.load
+
+    def noted(spec: ScreenSpec) -> type:
+        threads.append(threading.get_ident())
+        return load(spec)
+
+    async with running(small(tmp_path)) as pilot:
+        monkeypatch.setattr(ScreenSpec, "loaded", property(lambda spec: spec.name != "kernels"))
+        monkeypatch.setattr(ScreenSpec, "load", noted)
+        await pilot.press("3")
+        await settled(pilot)
+        assert pilot.app.current_mode == "kernels"
+    assert threads[0] != threading.get_ident()
 
 
 async def test_a_switch_of_screens_reads_no_styles_again(
