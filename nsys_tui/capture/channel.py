@@ -148,7 +148,10 @@ class Stream:
             if not line:
                 raise await self._lost()
             if not greeted:
-                self.banner += 0 if (greeted := is_hello(line, self._request.nonce)) else len(line)
+                greeted = is_hello(line, self._request.nonce)
+                self.banner += 0 if greeted else len(line)
+                if greeted:
+                    self._stderr.clear()  # what a login shell says is no cause of a later end
                 continue
             answer = parse_answer(line)
             if answer is None:

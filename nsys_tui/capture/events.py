@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nsys_tui.units import format_bytes, format_duration
+
 if TYPE_CHECKING:
     from nsys_tui.capture.output import LogUpdate
     from nsys_tui.capture.preflight import Check
@@ -36,6 +38,14 @@ class Progress:
     total: int
     rate: float = 0.0
     left_s: float | None = None
+
+    def line(self) -> str:
+        """In words; rate and time left only once they can be told."""
+        share = 100 * self.done // self.total if self.total else 0
+        rate = f", {format_bytes(int(self.rate))}/s" if self.rate else ""
+        left = self.left_s and self.done < self.total
+        wait = f", {format_duration(int((self.left_s or 0) * 1e9))} left" if left else ""
+        return f"fetching {self.name}: {share} %{rate}{wait}"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.capture.events import Progress
+from nsys_tui.capture.events import Progress, Remark
 from nsys_tui.capture.failures import ConnectionLostError, FetchError
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.supervisor import Answer, request
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MARGIN: Final = 64 << 20
 _TICK_S: Final = 0.25
 _RATE_S: Final = 5.0
+_ALTERED: Final = "what arrived is not what is over there; it is fetched once more"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Fetch:
         values: what every verb needs there.
         file: the file as the far side described it.
         target: where it goes; the parts lie beside it until it is whole.
-        progress: told four times a second.
+        progress: told four times a second, and of a copy that had to be fetched again.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Fetch:
         values: Mapping[str, str],
         file: RemoteFile,
         target: Path,
-        progress: Callable[[Progress], None],
+        progress: Callable[[Progress | Remark], None],
         *,
         hashing: bool = True,
     ) -> None:
@@ -74,6 +75,7 @@ class Fetch:
         self._values = dict(values) | {"PATHS": file.path, "SUM": "yes" if hashing else "no"}
         self._target = target
         self._part = target.with_name(target.name + ".part")
+        self._bad = target.with_name(target.name + ".bad")
         self._seen = target.with_name(target.name + ".part.json")
         self._progress = progress
         self._hashing = hashing
@@ -91,15 +93,17 @@ class Fetch:
             if sent is not None and self._arrived(mine, sent):
                 self._part.replace(self._target)
                 self._seen.unlink(missing_ok=True)
+                self._bad.unlink(missing_ok=True)
                 return sent.digest
-            self._part.replace(self._part.with_suffix(".bad"))
+            self._part.replace(self._bad)
             self._seen.unlink(missing_ok=True)
             if attempt == 1:
+                self._progress(Remark("warning", f"{self._target.name}: {_ALTERED}"))
                 await self._look_again()
         raise FetchError(
             f"{printable(self.file.path)} does not arrive as it is over there",
             f"there {sent.digest if sent else 'it changes all the time'}, here {mine}",
-            f"the last copy is kept as {self._part.with_suffix('.bad')}",
+            f"the last copy is kept as {self._bad}",
         )
 
     def _arrived(self, mine: str, sent: Sent) -> bool:

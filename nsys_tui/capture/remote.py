@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from nsys_tui.capture import bring, submit
 from nsys_tui.capture.connect import connector_for
-from nsys_tui.capture.events import Progress
+from nsys_tui.capture.events import Progress, Remark
 from nsys_tui.capture.failures import CaptureError
 from nsys_tui.capture.fetch import Fetch, RemoteFile, read_file_answer
 from nsys_tui.capture.job import Job
@@ -123,7 +123,7 @@ class RemoteSource:
         name: RemoteName,
         config: Config,
         on_prompt: PromptHandler | None = None,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[Progress | Remark], None] | None = None,
     ) -> None:
         target = _target(name, config)
         self._progress = progress or (lambda _: None)
@@ -137,7 +137,7 @@ class RemoteSource:
         self._host = f"{name.host}:{name.port}" if name.port else name.host
 
     def _tell(self, event: object) -> None:
-        if isinstance(event, Progress):
+        if isinstance(event, Progress | Remark):
             self._progress(event)
 
     async def list_folder(self, path: str = "") -> Listing:
@@ -250,7 +250,7 @@ async def fetch_report(
     name: RemoteName,
     config: Config,
     on_prompt: PromptHandler | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress | Remark], None] | None = None,
 ) -> Path:
     """Fetches one report by name; see :meth:`RemoteSource.fetch`."""
     source = RemoteSource(name, config, on_prompt, progress)

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import re
+import shlex
 import shutil
 import tempfile
 from pathlib import Path
@@ -57,6 +58,7 @@ class SshConnector:
         self._own_master = False
         self._env: dict[str, str] | None = None
         self._options: list[str] | None = None
+        self._jump = ""
 
     async def connect(self) -> Channel:
         """A channel over a shared connection; see :class:`~nsys_tui.capture.link.Connector`."""
@@ -88,6 +90,7 @@ class SshConnector:
     async def _prepare(self) -> list[str]:
         """Options for the shared connection and for questions."""
         settings = await self._settings()
+        self._jump = settings.get("proxyjump", "").removeprefix("none")
         options: list[str] = []
         if settings.get("connecttimeout", "none") == "none":
             options += ["-o", f"ConnectTimeout={_CONNECT_S}"]
@@ -143,7 +146,7 @@ class SshConnector:
         text = error.stderr.replace("\r", "")
         lines = [printable(line) for line in text.splitlines() if line.strip()]
         said = lines[-1] if lines else error.title
-        name = f"{self._target.name} ({self._host})"
+        name, by_hand = f"{self._target.name} ({self._host})", self._by_hand(self._host)
         if "HOST IDENTIFICATION HAS CHANGED" in text or "host key has changed" in text.lower():
             return HostKeyError(
                 f"{name}: the host key is not the known one",
@@ -157,7 +160,7 @@ class SshConnector:
                 said,
                 "compare its fingerprint, then accept it"
                 if asked
-                else f"run `ssh {self._host}` once, compare the fingerprint and accept it",
+                else f"run `{by_hand}` once, compare the fingerprint and accept it",
             )
         if "Permission denied" in text or "Too many authentication failures" in text:
             said = next((line for line in lines if "Permission denied" in line), said)
@@ -166,9 +169,21 @@ class SshConnector:
             return UnreachableError(
                 f"{name}: unknown host", said, "correct the host's name, or add it to ~/.ssh/config"
             )
+        first = self._jump.split(",")[0]
+        first = f"ssh://{first}" if ":" in first else first
+        if first and "UNKNOWN port" in text:  # with a shared connection ssh hides its words
+            return UnreachableError(
+                f"{name}: the way over {self._jump} is closed",
+                said,
+                f"`{self._by_hand(first)}` tells why",
+            )
         return UnreachableError(
-            f"{name} cannot be reached", said, f"try `ssh {self._host}`; see its own words above"
+            f"{name} cannot be reached", said, f"try `{by_hand}`; see its own words above"
         )
+
+    def _by_hand(self, host: str) -> str:
+        """The command to try on a terminal."""
+        return shlex.join([*self._ssh, host])
 
     def _way_in(self, said: str) -> str:
         if self._on_prompt is None and re.search(r"password|keyboard-interactive", said):

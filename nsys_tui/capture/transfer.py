@@ -138,6 +138,7 @@ class Transfer:
             child.stdin.write(quoting.to_bytes(self.channel.wrap(self.request.script)))
             child.stdin.close()
         promised, rest = self._header(child.stdout, stderr)
+        stderr.forget()  # what a login shell says is no cause of a later end
         total = self.done + promised
         self._write(file, rest[:promised])
         if not self._splice(child.stdout, file, total, roomy=roomy):
@@ -238,6 +239,10 @@ class _Tail:
             while block := os.read(self._child.stderr.fileno(), 4096):
                 self._kept += block
                 del self._kept[:-STDERR_KEPT]
+
+    def forget(self) -> None:
+        """Drops what was said so far."""
+        self._kept.clear()
 
     def lost(self, title: str) -> ConnectionLostError:
         """An error with what the child said last."""

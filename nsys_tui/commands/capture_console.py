@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_tui.errors import INTERRUPTED
-from nsys_tui.units import format_bytes, format_duration
+from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ class Narrator:
                 for update in updates:
                     self._log(update.text, update.replaces)
             case events.Progress():
-                self._ride(_progress_line(event))
+                self._ride(event.line())
             case events.Checked(checks):
                 for check in checks:
                     if check.severity != "ok":
@@ -90,15 +90,6 @@ class Narrator:
             print(file=sys.stderr)
             self._riding = False
         print(printable(line, 10_000), file=sys.stderr, flush=True)
-
-
-def _progress_line(progress: Any) -> str:
-    share = f"{100 * progress.done // progress.total} %" if progress.total else "0 %"
-    rate = f"{format_bytes(int(progress.rate))}/s"
-    left = (
-        "" if progress.left_s is None else f", {format_duration(int(progress.left_s * 1e9))} left"
-    )
-    return f"fetching {progress.name}: {share}, {rate}{left}"
 
 
 def json_events(event: Event) -> None:

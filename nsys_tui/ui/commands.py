@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from nsys_tui.capture.askpass import Prompt as Question
-    from nsys_tui.capture.events import Progress
+    from nsys_tui.capture.events import Progress, Remark
     from nsys_tui.state import Place, ViewState
     from nsys_tui.ui.app import NsysTuiApp
 
@@ -175,6 +175,7 @@ def mark_list(app: NsysTuiApp) -> None:
 
 async def _fetch_and_open(app: NsysTuiApp, name: str) -> None:
     """Opens a report on another machine; a folder is listed to choose from."""
+    from nsys_tui.capture.events import Remark
     from nsys_tui.capture.remote import fetch_report, list_reports, parse_remote
     from nsys_tui.errors import NsysTuiError
     from nsys_tui.ui.dialogs.picker import Picker
@@ -186,7 +187,10 @@ async def _fetch_and_open(app: NsysTuiApp, name: str) -> None:
     def asked(question: Question) -> Awaitable[str | None]:
         return ask(app, question)
 
-    def told(moved: Progress) -> None:
+    def told(moved: Progress | Remark) -> None:
+        if isinstance(moved, Remark):
+            app.say(moved.text)
+            return
         if app.session.cancel.is_set():
             app.workers.cancel_group(app, "fetch")
         megabytes = (moved.done // 10**6, moved.total // 10**6)

@@ -117,6 +117,20 @@ async def test_what_keeps_us_out_is_said_in_sshs_words(
     assert not place.dump.exists()
 
 
+async def test_a_jump_host_that_refuses_is_named(lab: Lab, tmp_path: Path) -> None:
+    if not (lab.folder / "other").exists():
+        make_key(lab.folder / "other")
+    config = tmp_path / "config"
+    wrong = f"Host bastion\n  IdentityFile {lab.folder}/other\n  IdentitiesOnly yes\n"
+    text = lab.config.read_text()
+    config.write_text(wrong + text.replace(f"{lab.folder}/id\n", f"{lab.folder}/other\n"))
+    place = make_place(tmp_path, ssh=("ssh", "-F", str(config)), host="jumped")
+    with pytest.raises(UnreachableError) as caught:
+        await place.capture("true").run()
+    assert "the way over bastion is closed" in caught.value.title
+    assert f"`ssh -F {config} bastion` tells why" in caught.value.hint
+
+
 @pytest.fixture
 def unknown(lab: Lab, tmp_path: Path) -> Place:
     """The box with an empty known_hosts file of its own."""
@@ -131,7 +145,7 @@ async def test_an_unknown_host_key_without_anybody_to_ask(unknown: Place) -> Non
         await unknown.capture("true").run()
     assert caught.value.exit_code == 73
     assert "unknown host key" in caught.value.title
-    assert "run `ssh gpu-box` once" in caught.value.hint
+    assert f"run `ssh -F {unknown.folder}/config gpu-box` once" in caught.value.hint
     assert not (unknown.folder / "known").exists()
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from nsys_tui.capture import transfer
 from nsys_tui.capture.channel import Channel
+from nsys_tui.capture.events import Progress, Remark
 from nsys_tui.capture.failures import (
     CaptureError,
     ConnectionLostError,
@@ -25,8 +26,6 @@ from nsys_tui.capture.supervisor import shell_text
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from nsys_tui.capture.events import Progress
 
 SIZE = 3_000_000
 
@@ -66,7 +65,7 @@ def described(path: Path) -> RemoteFile:
 
 
 def fetching(
-    source: Path, target: Path, *limits: int, heard: list[Progress] | None = None
+    source: Path, target: Path, *limits: int, heard: list[Progress | Remark] | None = None
 ) -> tuple[Fetch, Connector]:
     connector = Connector(*limits)
     link = Link(connector, lambda *_: None)
@@ -82,12 +81,15 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_file_arrives_whole_with_its_hash(source: Path, tmp_path: Path) -> None:
     target = tmp_path / "here" / "a.nsys-rep"
-    heard: list[Progress] = []
+    heard: list[Progress | Remark] = []
     fetch, _ = fetching(source, target, heard=heard)
     digest = await fetch.run()
     assert target.read_bytes() == source.read_bytes()
     assert digest == hashlib.sha256(source.read_bytes()).hexdigest()
-    assert heard[-1].done == heard[-1].total == SIZE
+    last = heard[-1]
+    assert isinstance(last, Progress)
+    assert last.done == last.total == SIZE
+    assert last.line().startswith("fetching a.nsys-rep: 100 %")
     assert sorted(path.name for path in target.parent.iterdir()) == ["a.nsys-rep"]
 
 
@@ -166,10 +168,12 @@ async def test_an_altered_part_is_found_by_the_hash_and_fetched_again(
         await first.run()
     part = tmp_path / "a.nsys-rep.part"
     part.write_bytes(b"x" + part.read_bytes()[1:])
-    second, _ = fetching(source, target)
+    told: list[Progress | Remark] = []
+    second, _ = fetching(source, target, heard=told)
     await second.run()
     assert target.read_bytes() == source.read_bytes()
-    assert (tmp_path / "a.nsys-rep.bad").exists()
+    assert [item.severity for item in told if isinstance(item, Remark)] == ["warning"]
+    assert not (tmp_path / "a.nsys-rep.bad").exists()
 
 
 async def test_a_file_that_differs_twice_is_an_error_with_both_hashes(
@@ -282,3 +286,22 @@ async def test_the_event_loop_stays_free(source: Path, tmp_path: Path) -> None:
         late.append(loop.time() - began - 0.005)
     await running
     assert sorted(late)[len(late) // 2] < 0.05
+
+
+async def test_what_a_login_shell_says_is_no_cause_of_a_cut(source: Path, tmp_path: Path) -> None:
+    chatty = "echo chatter >&2; sleep 0.2; sh -s | head -c 1000; echo the cause >&2"
+    reasons: list[str] = []
+
+    class Chatty(Connector):
+        async def connect(self) -> Channel:
+            self.made += 1
+            chosen = chatty if self.made == 1 else "exec sh -s"
+            return Channel(["sh", "-c", chosen], remote=True)
+
+        def explain(self, error: ConnectionLostError) -> CaptureError:
+            return UnreachableError("gone", error.stderr)
+
+    link = Link(Chatty(), lambda _n, _s, reason: reasons.append(reason))
+    link.patient = True
+    await Fetch(link, {}, described(source), tmp_path / "a.nsys-rep", lambda _: None).run()
+    assert [reason.strip() for reason in reasons] == ["the cause"]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture import events
 from nsys_tui.names import visible
-from nsys_tui.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
     from nsys_tui.ui.widgets.lines import Line
@@ -21,7 +20,7 @@ class Live:
     """The log as it grows, and where the capture is.
 
     Attributes:
-        state: state and detail, such as ``fetching a.nsys-rep 43 %, 21.0 MB/s, 12.0 s left``.
+        state: state and detail, such as ``fetching a.nsys-rep: 43 %, 21.0 MB/s, 12.0 s left``.
         began: monotonic time of the start; ``None`` while nothing runs.
     """
 
@@ -60,7 +59,7 @@ class Live:
                     self.lines.append(visible(update.text.expandtabs(4)))
                 del self.lines[:-LOG_LINES]
             case events.Progress():
-                self.state = progress_line(event)
+                self.state = event.line()
             case events.Checked(checks):
                 for check in checks:
                     if check.severity != "ok":
@@ -72,13 +71,3 @@ class Live:
                 self.state = f"reconnecting ({wait}; the job goes on): {visible(reason)}"
             case events.Finished(record):
                 self.state, self.began = str(record.state), None
-
-
-def progress_line(progress: events.Progress) -> str:
-    """How far a fetch is: name, share, rate and time left."""
-    share = f"{100 * progress.done // progress.total} %" if progress.total else "0 %"
-    rate = f"{format_bytes(int(progress.rate))}/s"
-    left = (
-        "" if progress.left_s is None else f", {format_duration(int(progress.left_s * 1e9))} left"
-    )
-    return f"fetching {progress.name} {share}, {rate}{left}"
