@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from nsys_tui.config import Config
 
 LOCK_WAIT_S = 5.0
+WISH_S = 0.5
 
 
 class Capture:
@@ -54,7 +55,8 @@ class Capture:
         self._ended = asyncio.Event()
         self._stopper: asyncio.Task[None] | None = None
         self._task: asyncio.Task[object] | None = None
-        self._given_up = False
+        self._given_up = ""
+        """How the capture ends by the user's own will: ``cancelled`` or ``discarded``."""
         self._held = asyncio.Event()
 
     @classmethod
@@ -142,18 +144,22 @@ class Capture:
             if self._resumed:  # another process may have gone on since it was loaded
                 self.job.record = self.job.store.load(self.record.id)
             self._held.set()
+            obeying = asyncio.create_task(self._obey())
             try:
                 await self._drive(anyway=anyway, wait=wait)
             except NsysTuiError as error:
                 self._failed(error)
                 raise
             except asyncio.CancelledError:
-                if not self._was_submitted():
+                if self._given_up == "discarded":
+                    self._discard()
+                elif not self._was_submitted():
                     self.job.reach(State.CANCELLED)
                 if not self._given_up or self._task is None:
                     raise
                 self._task.uncancel()
             finally:
+                obeying.cancel()
                 await self._leave_stopper()
                 await self.job.link.close()
         self.job.emit(Finished(self.record))
@@ -184,6 +190,7 @@ class Capture:
         self.job.link.patient = True
         if not self.record.reports:
             await self._follow()
+        self._ended.set()
         if self.record.state.over:
             return
         await bring.export_there(self.job)
@@ -258,13 +265,31 @@ class Capture:
     async def stop(self, *, keep: bool = True) -> None:
         """Asks the job to end; ``run`` then goes on to bring home what there is.
 
-        Before the start there is nothing to end: ``run`` then returns a cancelled record.
+        Before the start there is nothing to end: ``run`` then returns a cancelled record. After the
+        end of the job what is left is the way home, which is given up only to discard it all.
         """
-        if self._was_submitted():
+        if self._was_submitted() and not self._ended.is_set():
             self._ask_to_stop(keep=keep)
-        elif self._task is not None:
-            self._given_up = True
+        elif self._task is not None and not (self._was_submitted() and keep):
+            self._given_up = "discarded" if self._was_submitted() else "cancelled"
             self._task.cancel()
+
+    def _discard(self) -> None:
+        """Ends on the way home: what has arrived of it goes."""
+        self.job.update(stop="discard", kept="discarded")
+        self.job.reach(State.CANCELLED)
+        for part in self.job.store.path(self.record.id).glob("*.part*"):
+            part.unlink(missing_ok=True)
+
+    async def _obey(self) -> None:
+        """Does what another process asks for, as ``nsys-tui captures stop`` does."""
+        while True:
+            await asyncio.sleep(WISH_S)
+            wish = self.job.store.take_wish(self.record.id)
+            if wish == "kill":
+                await self.kill()
+            elif wish:
+                await self.stop(keep=wish == "keep")
 
     def _ask_to_stop(self, *, keep: bool) -> None:
         if self._stopper is not None:

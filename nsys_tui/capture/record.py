@@ -291,6 +291,29 @@ class Store:
         """Notes that the user has seen the result."""
         return self.save(replace(self.load(capture), opened=True))
 
+    def wish(self, capture: str, what: str) -> None:
+        """Leaves a word for the process that drives a capture: ``keep``, ``discard``, ``kill``."""
+        place = self.path(capture) / "wish"
+        _write_whole(place, what)
+
+    def take_wish(self, capture: str) -> str:
+        """The word that another process left, once; empty = none."""
+        place = self.path(capture) / "wish"
+        try:
+            what = place.read_text("ascii")
+            place.unlink()
+        except OSError:
+            return ""
+        return what
+
+    def is_held(self, capture: str) -> bool:
+        """Whether a process drives the capture at present."""
+        try:
+            with self.hold(capture):
+                return False
+        except LockedError:
+            return True
+
     def remove(self, capture: str) -> None:
         """Removes the folder of a capture with the reports fetched into it."""
         shutil.rmtree(self.path(capture))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.commands.open import add_opening
 from nsys_tui.errors import OK, UsageError
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
     from nsys_tui.capture.capture import Capture
     from nsys_tui.capture.record import Record
+
+PATIENCE: Final = 50
+"""Looks, five a second, before a process that follows a capture counts as one that hangs."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -197,16 +201,37 @@ async def _stop_and_follow(arguments: argparse.Namespace) -> Record:
     holding = asyncio.create_task(capture.held())
     await asyncio.wait({running, holding}, return_when=asyncio.FIRST_COMPLETED)
     holding.cancel()
-    if running.done() and isinstance(running.exception(), LockedError):
-        await capture.signal("KILL" if arguments.kill else "TERM" if arguments.discard else "INT")
-        await capture.close()
-        print("stopping; the process that follows it brings it home", file=sys.stderr)
-        return capture.record
+    if running.done() and isinstance(held := running.exception(), LockedError):
+        print(f"{held.title}; it is asked to stop it", file=sys.stderr)
+        return await _ask_follower(capture, arguments) or await _stop_and_follow(arguments)
     if arguments.kill:
         await capture.kill()
     elif not running.done():
         await capture.stop(keep=not arguments.discard)
     return await running
+
+
+async def _ask_follower(capture: Capture, arguments: argparse.Namespace) -> Record | None:
+    """Has the process that follows a capture end it; ``None`` when that process is gone."""
+    import asyncio
+
+    store, name = capture.job.store, capture.record.id
+    wish = "kill" if arguments.kill else "discard" if arguments.discard else "keep"
+    store.wish(name, wish)
+    for look in itertools.count(1):
+        await asyncio.sleep(0.2)
+        held = store.is_held(name)
+        record = store.load(name)
+        if record.state.over:
+            return record
+        if not held:
+            store.take_wish(name)
+            return None
+        if look == PATIENCE and store.take_wish(name):
+            print("that process does not answer; the job itself is signalled", file=sys.stderr)
+            await capture.signal({"keep": "INT", "discard": "TERM", "kill": "KILL"}[wish])
+            await capture.close()
+    return None
 
 
 def _remove(arguments: argparse.Namespace) -> int:

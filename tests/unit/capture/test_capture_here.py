@@ -301,6 +301,28 @@ async def test_discard_lists_before_it_removes(place: Place, heard: Recorder) ->
     assert not Path(record.job_dir).exists()
 
 
+async def test_discarding_on_the_way_home_keeps_nothing(
+    place: Place, heard: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slow(job: Job) -> None:
+        job.reach(State.FETCHING)
+        (job.store.path(job.record.id) / "x.nsys-rep.part").write_bytes(b"some")
+        await asyncio.sleep(600)
+
+    monkeypatch.setattr("nsys_tui.capture.bring.fetch_all", slow)
+    capture = place.capture("true", recorder=heard)
+    running = asyncio.create_task(capture.run())
+    await wait_for(lambda: capture.record.state is State.FETCHING)
+    await asyncio.sleep(0.05)
+    await capture.stop(keep=True)  # the job is over: there is nothing to stop
+    await asyncio.sleep(0.05)
+    assert not running.done()
+    await capture.stop(keep=False)
+    record = await running
+    assert (record.state, record.kept) == (State.CANCELLED, "discarded")
+    assert not list(place.store.path(record.id).glob("*.part"))
+
+
 async def test_an_nsys_that_hangs_in_import_is_ended_and_its_qdstrm_named(
     place: Place, heard: Recorder
 ) -> None:

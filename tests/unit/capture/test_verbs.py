@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -257,6 +258,56 @@ def test_ctrl_c_stops_and_keeps(place: Path) -> None:
     assert app.returncode == 0, err
     assert Path(out.strip()).is_file()
     assert "stopping, keeping what was collected" in err
+
+
+@pytest.mark.parametrize("how", ["keep", "discard"])
+def test_stop_asks_the_process_that_follows(
+    place: Path, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "nsys_tui", "capture", "--", "sleep", "600"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}, start_new_session=True,
+    ) as app:  # fmt: skip
+        assert app.stderr is not None
+        for line in app.stderr:
+            if "Collecting data" in line:
+                break
+        words = ["--discard", "--yes"] if how == "discard" else []
+        assert main(["captures", "stop", "latest", *words]) == 0
+        out, err = app.communicate(timeout=30)
+    said = capsys.readouterr()
+    record = Store().all()[0]
+    assert f"is being followed by process {app.pid}; it is asked to stop it" in said.err
+    assert (record.state, record.stop) == ("cancelled", how)
+    if how == "keep":
+        assert out == said.out == f"{record.reports[0].local}\n"
+        assert Path(record.reports[0].local).is_file()
+    else:
+        assert out == ""
+        assert "run.sh" in said.out
+        assert not Path(record.job_dir).exists()
+        assert "fetching" not in err
+
+
+def test_stop_goes_on_by_itself_when_the_process_that_follows_dies(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "nsys_tui", "capture", "--", "sleep", "600"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}, start_new_session=True,
+    ) as app:  # fmt: skip
+        assert app.stderr is not None
+        for line in app.stderr:
+            if "Collecting data" in line:
+                break
+        app.send_signal(signal.SIGSTOP)
+        dying = threading.Timer(1, app.kill)
+        dying.start()
+        assert main(["captures", "stop", "latest"]) == 0
+        dying.join()
+    assert Path(capsys.readouterr().out.strip()).is_file()
 
 
 def test_hang_up_leaves_the_job_running(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
