@@ -30,7 +30,12 @@ class KeySelector(selectors.SelectSelector):
     _fresh = False
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Waits for input, after the last one no longer than an Escape has to wait."""
+        """Waits for input, after the last one no longer than an Escape has to wait.
+
+        With nothing left to wait for, as when the app closes, it comes back at once.
+        """
+        if not self.get_map():
+            return []
         found = super().select(constants.ESCAPE_DELAY if self._fresh else timeout)
         self._fresh = bool(found)
         return found

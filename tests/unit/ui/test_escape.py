@@ -33,6 +33,14 @@ def test_after_input_the_selector_comes_back_for_a_lone_escape() -> None:
     os.close(far)
 
 
+def test_a_selector_of_nothing_comes_back_at_once() -> None:
+    keys = KeySelector()
+    began = time.monotonic()
+    assert keys.select(60) == []
+    assert time.monotonic() - began < 30
+    keys.close()
+
+
 def test_the_driver_waits_with_that_selector(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ESCDELAY", raising=False)
     monkeypatch.setitem(vars(constants), "ESCAPE_DELAY", 0.1)
