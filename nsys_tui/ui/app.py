@@ -192,7 +192,9 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
         changed = state.marks is not self.session.state.marks
         self.session.state = state
         if changed and self.session.report_id:
-            save_marks(self.session.report_id, dict(state.marks))
+            refused = save_marks(self.session.report_id, dict(state.marks))
+            if refused:
+                self.call_later(self.say, f"bookmarks are not saved: {refused}")
         self.sync()
 
     def sync(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
@@ -26,18 +27,20 @@ def load_marks(report_id: str, folder: Path | None = None) -> Marks:
         return {}
 
 
-def save_marks(report_id: str, marks: Marks, folder: Path | None = None) -> bool:
-    """Saves the bookmarks of a report; tells whether that was possible."""
+def save_marks(report_id: str, marks: Marks, folder: Path | None = None) -> str:
+    """Saves the bookmarks of a report; returns why that was not possible, empty when it was."""
     target = _file(report_id, folder)
     text = json.dumps([_plain(mark) for mark in marks.values()], indent=1)
+    fresh = target.with_suffix(".new")
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fresh = target.with_suffix(".new")
         fresh.write_text(text, encoding="utf-8")
         fresh.replace(target)
-    except OSError:
-        return False
-    return True
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            fresh.unlink()
+        return f"{target.parent}: {error.strerror or error}"
+    return ""
 
 
 def _file(report_id: str, folder: Path | None) -> Path:

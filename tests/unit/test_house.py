@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -56,3 +58,21 @@ def test_layers_hold() -> None:
     if "No module named" in run.stderr:
         pytest.skip("needs import-linter: pip install -e '.[dev]'")
     assert run.returncode == 0, run.stdout
+
+
+def test_the_system_packages_that_tests_ask_for_are_installed_by_their_script() -> None:
+    tests = Path(__file__).parents[1]
+    listed = re.search(r"system_packages=\(([^)]*)\)", (tests / "run").read_text())
+    assert listed
+    asked = set(" ".join(_asked(path) for path in tests.rglob("test_*.py")).split())
+    asked |= set(" ".join(_asked(path) for path in tests.rglob("*_lab.py")).split())
+    assert {"openssh-server", "munge", "podman"} <= asked
+    assert asked <= set(listed[1].split())
+
+
+def _asked(path: Path) -> str:
+    """Packages that a test names: for ``need``, and by the login shells it goes through."""
+    text = path.read_text("utf-8")
+    shells = re.search(r"LOGIN_SHELLS[^{]*\{([^}]*)\}", text)
+    found = re.findall(r'package="([a-z0-9 -]+)"', text)
+    return " ".join([*found, *re.findall(r'"(\w+)"', shells[1] if shells else "")])

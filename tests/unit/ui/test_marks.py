@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import errno
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.state import ColourBy, Filter, Mark, Selection, Window
 from nsys_tui.ui.marks import load_marks, save_marks
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import pytest
 
 FULL = Mark(
     "a", 2**62, "timeline", "gpu0",
@@ -18,7 +20,7 @@ FULL = Mark(
 
 def test_marks_come_back_as_they_were(tmp_path: Path) -> None:
     marks = {"a": FULL, "b": Mark("b", 5, "kernels")}
-    assert save_marks("id", marks, tmp_path)
+    assert save_marks("id", marks, tmp_path) == ""
     assert load_marks("id", tmp_path) == marks
 
 
@@ -38,4 +40,21 @@ def test_a_file_that_makes_no_sense_counts_as_none(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.touch()
-    assert not save_marks("id", {"a": FULL}, blocked)
+    assert save_marks("id", {"a": FULL}, blocked) == f"{blocked}/marks: Not a directory"
+
+
+def test_a_full_disk_leaves_the_old_marks_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_marks("id", {"a": FULL}, tmp_path)
+    before = (tmp_path / "marks" / "id.json").read_text()
+    write = Path.write_text
+
+    def full(path: Path, text: str, **how: str) -> int:
+        write(path, text[:3], **how)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    assert save_marks("id", {"b": FULL}, tmp_path).endswith("No space left on device")
+    assert [path.name for path in (tmp_path / "marks").iterdir()] == ["id.json"]
+    assert (tmp_path / "marks" / "id.json").read_text() == before
