@@ -25,6 +25,8 @@ Scalar = TypeVar("Scalar", np.int64, np.float64)
 Key = TypeVar("Key", bound=Hashable)
 
 _KEY_BITS = 63
+_SANE = (-(1 << 62), (1 << 62) - 1)
+"""Times that are farther out are damaged; the difference of two within is an int64."""
 _DENSE = 1 << 22
 _SAMPLE = 4096
 _RADIX = 1 << 16
@@ -188,12 +190,18 @@ def _new_time(groups: Int64, first: Int64, last: Int64) -> Int64:
         begin, end = first + shift, last + shift
         begin[1:] = np.maximum(begin[1:], np.maximum.accumulate(end)[:-1])
         return np.asarray(np.maximum(end - begin, 0), np.int64)
-    heads = np.append(np.flatnonzero(np.append(True, groups[1:] != groups[:-1])), len(groups))
-    parts = [
-        _new_time(groups[lo:hi], first[lo:hi], last[lo:hi])
-        for lo, hi in zip(heads[:-1].tolist(), heads[1:].tolist(), strict=True)
-    ]
-    return np.concatenate(parts)
+    return _new_time_by_rank(ordinal, np.clip(first, *_SANE), np.clip(last, *_SANE))
+
+
+def _new_time_by_rank(ordinal: Int64, first: Int64, last: Int64) -> Int64:
+    """``_new_time`` for any times: ends stand for their ranks, so that no key grows too large."""
+    times, rank = np.unique(last, return_inverse=True)
+    reach = np.maximum.accumulate(ordinal * len(times) + rank)
+    before = times[(reach - ordinal * len(times))[:-1]]
+    same = ordinal[1:] == ordinal[:-1]
+    begin = first.copy()
+    begin[1:][same] = np.maximum(begin[1:], before)[same]
+    return np.asarray(np.maximum(last - begin, 0), np.int64)
 
 
 def regroup(

@@ -35,6 +35,7 @@ class Memo:
         self._shared: set[int] = set()
         self._locks: dict[Hashable, threading.RLock] = {}
         self._guard = threading.Lock()
+        self._counting = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], T], *, lasting: bool = False) -> T:
         """The value of a key, made if it is not there any more or never was.
@@ -57,22 +58,28 @@ class Memo:
                     return value
             value = make()
             with self._guard:
+                (self._lasting if lasting else self._values)[key] = value
+            with self._counting:
                 if lasting:
-                    self._lasting[key] = value
                     array_bytes(value, self._shared)
                 else:
-                    self._values[key] = value
                     self._give_up()
             return value
 
     def _give_up(self) -> None:
-        """Counts from the latest backwards; what they share is counted once, and not given up."""
+        """Counts from the latest backwards; what they share is counted once, and not given up.
+
+        Counting takes a while; nobody who asks for a value waits for it.
+        """
+        with self._guard:
+            kept = [*self._values.items()]
         counted, total = {*self._shared}, 0
-        for place, key in enumerate(reversed([*self._values])):
-            more = array_bytes(self._values[key], counted)
+        for place, (key, value) in enumerate(reversed(kept)):
+            more = array_bytes(value, counted)
             total += more
             if place and more and total > self._limit:
-                del self._values[key]
+                with self._guard:
+                    self._values.pop(key, None)
 
 
 def array_bytes(value: object, counted: set[int]) -> int:

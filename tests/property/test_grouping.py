@@ -104,3 +104,30 @@ def test_rows_get_one_code_each(data: list[tuple[int, int, int]]) -> None:
     codes, rows_found = encode_rows([np.array(column) for column in zip(*data, strict=True)])
     assert [tuple(rows_found[code]) for code in codes] == data
     assert len(rows_found) == len(set(data))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 2),
+            st.one_of(st.integers(0, 30), st.integers(-(2**61), 2**61), st.just(2**61)),
+            st.one_of(st.integers(0, 30), st.integers(0, 2**60)),
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_the_union_is_exact_however_far_apart_times_lie(data: list[tuple[int, int, int]]) -> None:
+    wanted = [0, 0, 0]
+    reach = [-(2**63)] * 3
+    for start, group, length in sorted((start, group, length) for group, start, length in data):
+        wanted[group] += max(0, start + length - max(start, reach[group]))
+        reach[group] = max(reach[group], start + length)
+    groups, starts = [group for group, _, _ in data], [start for _, start, _ in data]
+    ends = [start + length for _, start, length in data]
+    assert grouped_union(groups, starts, ends, 3).tolist() == wanted
+
+
+def test_the_union_of_times_beyond_all_sense_ends() -> None:
+    for end in (2**63 - 1, -(2**63)):
+        assert len(grouped_union([0, 0], [0, 5], [end, 9], 1)) == 1

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nsys_tui.analysis.nvtx import paths as paths_module
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.model.events import Domain, Ranges
 
@@ -70,6 +72,24 @@ def test_path_at_any_time_is_the_open_ranges_in_order(rows: list[Row]) -> None:
         for time, node in zip(times.tolist(), nodes.tolist(), strict=True):
             expected = tuple("abc"[ranges.name[i]] for i in open_at(ranges, code, time))
             assert trie.path(node) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(ROWS)
+def test_few_ranges_are_walked_to_the_same_paths(rows: list[Row]) -> None:
+    _, walked = built(rows)
+    with mock.patch.object(paths_module, "FEW", 0):
+        _, passes = built(rows)
+    assert walked.parent.tolist() == passes.parent.tolist()
+    assert walked.self_time.tolist() == passes.self_time.tolist()
+    tries = walked.builder.trie(), passes.builder.trie()
+    times = np.arange(-1, 24)
+    for thread, own in walked.threads.items():
+        other = passes.threads[thread]
+        assert own.range_time == other.range_time
+        assert own.innermost_at(times).tolist() == other.innermost_at(times).tolist()
+        pairs = zip(own.node_at(times).tolist(), other.node_at(times).tolist(), strict=True)
+        assert all(tries[0].path(a) == tries[1].path(b) for a, b in pairs)
 
 
 @settings(max_examples=100, deadline=None)

@@ -13,6 +13,7 @@ from tui.timeline_pilot import frame, rows, running, settled, text
 from nsys_tui.analysis.timeline.sample import sample_tracks
 from nsys_tui.demo.report import make_report
 from nsys_tui.ui.screens.timeline.building import device_rows, stream_rows
+from nsys_tui.ui.screens.timeline.core import Ready
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -205,7 +206,7 @@ async def test_a_sample_stays_until_the_rows_of_the_devices_are_exact(
         assert "from a sample" in text(pilot)
         with monkeypatch.context() as held:
             held.setattr(screen, "compute", lambda *_: None)
-            screen._built("operations", stream_rows(screen.session, report))
+            screen._built("operations", Ready(*stream_rows(screen.session, report)))
             await pilot.pause(0.2)
             assert gpu(pilot) == estimated != exact
         screen._built("devices", device_rows(screen.session, report))

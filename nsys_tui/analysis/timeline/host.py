@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.analysis.grouping import grouped_union
 from nsys_tui.analysis.threads import grouped
 from nsys_tui.analysis.timeline.gpu import nested_tracks, sub_tracks
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track
@@ -213,22 +214,20 @@ def range_tracks(report: Report, moved: Ranges | None = None) -> list[Track]:
 
 def leading_thread(ranges: Ranges) -> int:
     """The thread with most range time at the outermost level; -1 without ranges."""
-    best, leader = -1, -1
-    for tid, rows in _by_thread(ranges):
-        lane = _lane(ranges, rows, 0)
-        if lane.busy_total > best:
-            best, leader = lane.busy_total, tid
-    return leader
+    if not len(ranges):
+        return -1
+    busy = grouped_union(ranges.thread, ranges.start, ranges.end, len(ranges.threads))
+    there = np.bincount(ranges.thread, minlength=len(ranges.threads)) > 0
+    return int(ranges.threads[np.argmax(np.where(there, busy, -1))])
 
 
 def _by_domain(ranges: Ranges, rows: NDArray[np.int32]) -> Iterator[tuple[str, NDArray[np.int32]]]:
     """(name, rows) of each domain, the default one with an empty name first."""
-    names = [domain.name for domain in ranges.domains]
-    for name in sorted(set(names)):
-        codes = [code for code, own in enumerate(names) if own == name]
-        part = rows[np.isin(ranges.domain[rows], codes)]
-        if len(part):
-            yield name, part
+    there = np.unique(ranges.domain[rows]).tolist()
+    names = {code: ranges.domains[code].name for code in there}
+    for name in sorted(set(names.values())):
+        codes = [code for code in there if names[code] == name]
+        yield name, rows if len(codes) == len(there) else rows[np.isin(ranges.domain[rows], codes)]
 
 
 def mark_tracks(report: Report) -> list[Track]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def arrange(tracks: Iterable[Track]) -> tuple[Track, ...]:
             placed[-1] = _hoisted(above, track)
         else:
             placed.append(track)
-    owners = {key for track in placed for key in track.parents}
+    owners = groups(placed)
     return tuple(t for t in placed if t.shape is not Shape.HEADING or t.key in owners or t.note)
 
 
@@ -131,7 +132,7 @@ def _hoisted(heading: Track, track: Track) -> Track:
 
 def groups(tracks: Iterable[Track]) -> frozenset[str]:
     """Keys of the tracks that others are folded away with."""
-    return frozenset(key for track in tracks for key in track.parents)
+    return frozenset(chain.from_iterable(track.parents for track in tracks))
 
 
 def folded_keys(tracks: Iterable[Track], toggled: Collection[str]) -> frozenset[str]:
@@ -156,16 +157,11 @@ def shown_tracks(
         pinned: keys in the order of pinning.
         levels: most levels of NVTX nesting per thread; None for all.
     """
-    folded = folded_keys(tracks, toggled)
-    by_key = {track.key: track for track in tracks}
+    closed = folded_keys(tracks, toggled).union(hidden)
+    apart = {*hidden, *pinned}
+    by_key = {track.key: track for track in tracks if track.key in apart}
     first = [by_key[key] for key in pinned if key in by_key and key not in hidden]
-    rest = [
-        track
-        for track in tracks
-        if track.key not in hidden
-        and track.key not in pinned
-        and not any(key in hidden or key in folded for key in track.parents)
-    ]
+    rest = [t for t in tracks if t.key not in apart and closed.isdisjoint(t.parents)]
     kept = [*first, *rest]
     if levels is None:
         return tuple(kept)

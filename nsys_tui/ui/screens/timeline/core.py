@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from nsys_tui.analysis.timeline.sample import sample_tracks
 from nsys_tui.errors import CancelledError, NsysTuiError
@@ -27,14 +27,16 @@ from nsys_tui.ui.screens.timeline.building import (
 from nsys_tui.ui.screens.timeline.colouring import Colours, colours_of
 from nsys_tui.ui.screens.timeline.filtering import Filtered, filtered
 from nsys_tui.ui.screens.timeline.framing import Framing
-from nsys_tui.ui.screens.timeline.store import Store
+from nsys_tui.ui.screens.timeline.store import Arranged, Store
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.timeline.area import Area
+    from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.model.report import Report
+    from nsys_tui.render.dominant import Layers
     from nsys_tui.state import ViewState
     from nsys_tui.ui.session import Session
 
@@ -43,9 +45,19 @@ ORDER = ("sample", "operations", "ranges", "devices", *TRACKS_OF, "explained")
 
 TOGETHER: Final = 0.1
 """Seconds within which the parts that are built are drawn at once: most, of a small report."""
+SHARE: Final = 20
+"""So many times longer than a drawing took the next one waits: tens of thousands of lanes."""
 
 HUELESS = frozenset(TRACKS_OF) - {"ranges", "projected"}
 """Parts whose events carry no colours of their own."""
+
+
+class Ready(NamedTuple):
+    """What a worker made of a part: all that the screen's own thread need not do."""
+
+    tracks: list[Track]
+    layers: dict[int, Layers]
+    arranged: Arranged | None = None
 
 
 class TimelineCore(Framing):
@@ -62,9 +74,11 @@ class TimelineCore(Framing):
         self.area: Area | None = None
         self._queue: set[str] = set()
         self._building = ""
-        self._drawn_at = 0.0
+        self._drawn_at, self._pause = 0.0, TOGETHER
         self._undrawn = False
         """Whether a part was built that is not on the screen yet."""
+        self._uncoloured = False
+        """Whether a part was built whose events may have colours of their own."""
 
     def on_mount(self) -> None:
         """Colours that ranges bring along depend on the background."""
@@ -79,7 +93,8 @@ class TimelineCore(Framing):
         self.store = Store(style=display.names, labels=display.labels)
         self.found = self.area = self.area_from = self.picked = None
         self.explained, self._top, self.span = {}, 0, None
-        self._queue, self._building, self._undrawn = set(), "", False
+        self._queue, self._building = set(), ""
+        self._undrawn = self._uncoloured = False
         self._arrange()
         self.show_facts()
 
@@ -109,11 +124,16 @@ class TimelineCore(Framing):
             self._built(part, None)
             return
 
+        store, drawn = self.store, self._draws_next
+
         def work() -> Any:
             try:
                 if part == "sample" and sample is not None:
-                    return sample_tracks(sample), {}
-                return self._made(part, session, report)
+                    return Ready(sample_tracks(sample), {}, None)
+                found = self._made(part, session, report)
+                if isinstance(found, dict):
+                    return found
+                return Ready(*found, store.arranged(part, found[0]) if drawn else None)
             except CancelledError:
                 return None
             except NsysTuiError as error:
@@ -135,37 +155,50 @@ class TimelineCore(Framing):
             return session.memo(("timeline", part), lambda: explained_gaps(report), lasting=True)
         return session.memo(("timeline", part), lambda: build(report, part), lasting=True)
 
-    def _built(self, part: str, found: Built | NDArray[np.int64] | NsysTuiError | None) -> None:
+    def _built(
+        self, part: str, found: Ready | dict[int, NDArray[np.int64]] | NsysTuiError | None
+    ) -> None:
         self._building = ""
         if isinstance(found, NsysTuiError):
             self.app.post_message(Failed(found))
         elif isinstance(found, dict):
             self.explained = found
             self.redraw(fresh=True)
-        elif isinstance(found, tuple):
+        elif found is not None:
             self._add(part, found)
         self._build_next()
         if self._undrawn and not self._building:
             self._draw_built()
 
-    def _add(self, part: str, built: Built) -> None:
+    def _add(self, part: str, ready: Ready) -> None:
         if part == "sample" and "operations" in self.store.parts:
             return
         sampled = "sample" in self.store.parts
-        self.store.add(part, *built)
+        self.store.add(part, *ready)
         if part == "operations":
             self._queue.add("devices")
         if part not in HUELESS or self.state.display.colour_by is not ColourBy.CATEGORY:
-            self._recolour()
+            self._uncoloured = True
         awaited = sampled and part == "operations"  # else the rows of the devices went blank
-        if self._queue and (awaited or time.monotonic() - self._drawn_at < TOGETHER):
+        if self._queue and (awaited or not (ready.arranged or self._draws_next)):
             self._undrawn = True
         else:
             self._draw_built()
 
+    @property
+    def _draws_next(self) -> bool:
+        """Whether what is built next will be drawn at once, and not with more that follows."""
+        return not self._queue or time.monotonic() - self._drawn_at >= self._pause
+
     def _draw_built(self) -> None:
-        self._undrawn, self._drawn_at = False, time.monotonic()
+        begun = time.monotonic()
+        self._undrawn = False
         self._refilter()
+        if self._uncoloured:
+            self._uncoloured = False
+            self._recolour()
+        self._drawn_at = time.monotonic()
+        self._pause = max(TOGETHER, SHARE * (self._drawn_at - begun))
 
     # What changes ------------------------------------------------------------------------------
 
@@ -201,6 +234,7 @@ class TimelineCore(Framing):
 
     def _refilter(self) -> None:
         """Applies the filter: at once where there is none, else in a worker."""
+        self.store.arrange()
         whole, wanted, style = self.store.whole, self.state.filter, self.state.display.names
         if not wanted:
             self._show_filtered(Filtered(whole))

@@ -110,7 +110,7 @@ class Framing(Placed):
         self._scroll(canvas.lanes_shown)
         scene = self._scene()
         canvas.show(scene, *self._heading(scene))
-        self.query_one(Minimap).show(self._minimap_lanes(), self._extent, self.window)
+        self.query_one(Minimap).show(self.store.outline, self._extent, self.window)
         self.query_one(InfoLine).show(*self.info())
 
     def _scene(self) -> Scene:
@@ -189,12 +189,6 @@ class Framing(Placed):
             return ()
         why = tuple(dict.fromkeys(text for need in NEEDED if (text := report.lacks(need))))
         return ("There is nothing to show over time in this report.", "", *why)
-
-    def _minimap_lanes(self) -> Any:
-        summaries = [t.summary for t in self.store.whole if t.summary is not None]
-        if summaries:
-            return tuple(summaries)
-        return tuple(t.lane for t in self.store.whole if t.lane is not None and t.depth <= 1)
 
     def info(self) -> tuple[str, str]:
         """Left and right text of the line at the bottom; the parts of the screen add to it."""

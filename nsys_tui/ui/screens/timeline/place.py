@@ -28,6 +28,8 @@ from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
 from nsys_tui.ui.widgets.timeline.painter import Picked, position_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nsys_tui.analysis.timeline.beside import Beside
     from nsys_tui.model.events import EventSet
     from nsys_tui.model.report import Report
@@ -65,6 +67,8 @@ class Placed(ReportScreen):
         self._extent = (0, 1)
         self._numbers: dict[str, int] = {}
         """Row of each lane that is shown."""
+        self._busiest = 0
+        """Row of the first GPU's busiest stream."""
         self._groups: frozenset[str] = frozenset()
         self._folded: frozenset[str] = frozenset()
 
@@ -85,6 +89,7 @@ class Placed(ReportScreen):
         if display.density is Density.COMPACT and self.half_blocks:
             self.rows = paired(self.rows)
         self._numbers = {key: n for n, t in enumerate(self.rows) for key in keys_of(t)}
+        self._busiest = _busiest(self.rows)
         self._groups = groups(tracks)
         self._folded = folded_keys(tracks, display.folded)
         spans = [self.session.extent, *(found.extent for found in self.beside.values())]
@@ -111,14 +116,7 @@ class Placed(ReportScreen):
         number = self._numbers.get(key)
         if number is not None or not self.rows:
             return number or 0
-        lengths = [
-            (
-                track.part == "operations" and not track.device,
-                len(track.lane) if track.lane is not None else 0,
-            )
-            for track in self.rows
-        ]
-        return lengths.index(max(lengths))
+        return self._busiest
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -257,6 +255,18 @@ class Placed(ReportScreen):
             if track.events is picked.events and position_of(track, picked.row) is not None:
                 return track
         return None
+
+
+def _busiest(rows: Sequence[Track]) -> int:
+    """Number of the row of the first GPU with most events, else of any row; 0 without rows."""
+    lengths = [
+        (
+            track.part == "operations" and not track.device,
+            0 if track.lane is None else len(track.lane),
+        )
+        for track in rows
+    ]
+    return lengths.index(max(lengths)) if lengths else 0
 
 
 def keys_of(track: Track) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from nsys_tui.analysis.timeline.events import naming
 from nsys_tui.analysis.timeline.tracks import Section, Track, arrange
@@ -14,11 +14,20 @@ from nsys_tui.ui.screens.timeline.filtering import Filtered
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from nsys_tui.analysis.timeline.summary import Summary
     from nsys_tui.model.events import EventSet
+    from nsys_tui.model.lanes import Lane
     from nsys_tui.render.dominant import Layers
 
 BESIDE: Final = (Section.BESIDE,)
 """``Track.order`` from which on tracks are other reports'."""
+
+
+class Arranged(NamedTuple):
+    """All tracks in order, as of some state of the store."""
+
+    changes: int
+    tracks: tuple[Track, ...]
 
 
 @dataclass(eq=False)
@@ -38,15 +47,44 @@ class Store:
     labels: bool = True
     _names: dict[int, Callable[[int], str]] = field(default_factory=dict)
     _views: dict[int, LaneView] = field(default_factory=dict)
+    _changes: int = 0
+    _stale: bool = False
+    """Whether there are tracks that are not in order yet."""
+    _outline: tuple[Summary, ...] | tuple[Lane, ...] | None = None
 
-    def add(self, part: str, tracks: list[Track], layers: Mapping[int, Layers]) -> None:
-        """Takes in the tracks of a part; those of the operations replace those of a sample."""
+    def arranged(self, part: str, tracks: list[Track]) -> Arranged:
+        """All tracks in order with those of one more part, for ``add``; changes nothing."""
+        return Arranged(self._changes, self._ordered({**self.parts, part: tracks}))
+
+    def add(
+        self,
+        part: str,
+        tracks: list[Track],
+        layers: Mapping[int, Layers],
+        arranged: Arranged | None = None,
+    ) -> None:
+        """Takes in the tracks of a part; those of the operations replace those of a sample.
+
+        Args:
+            part: the part.
+            tracks: its tracks.
+            layers: by ``id`` of the lane.
+            arranged: all tracks in order, worked out before, which counts if nothing changed since;
+                without it they are put in order by ``arrange``.
+        """
         self.parts[part] = tracks
         if part == "operations":
             self.parts.pop("sample", None)
             self.colours = Colours()  # ids of what is gone may come again
         self.layers.update(layers)
-        self._arrange()
+        self._stale = self._stale or bool(tracks) or part == "operations"
+        if arranged is not None and arranged.changes == self._changes and self._stale:
+            self._take(arranged.tracks)
+
+    def arrange(self) -> None:
+        """Puts what was added in order, where that is still to be done."""
+        if self._stale:
+            self._arrange()
 
     def head(self, heading: Track | None) -> None:
         """Puts a line above the lanes of this report, which then fold with it; None removes it."""
@@ -65,12 +103,22 @@ class Store:
         self._arrange()
 
     def _arrange(self) -> None:
-        tracks = [track for found in self.parts.values() for track in found]
+        self._take(self._ordered(self.parts))
+
+    def _take(self, tracks: tuple[Track, ...]) -> None:
+        self._changes += 1
+        self._stale = False
+        self.whole, self._outline = tracks, None
+        self.show(Filtered(tracks))
+
+    def _ordered(self, parts: Mapping[str, list[Track]]) -> tuple[Track, ...]:
+        sampled = "operations" not in parts
+        found = (own for part, own in parts.items() if sampled or part != "sample")
+        tracks = [track for own in found for track in own]
         if (head := self.heading) is not None:
             own = (t if t.order >= BESIDE else _below(head, t) for t in tracks)
             tracks = [head, *own]
-        self.whole = arrange(tracks)
-        self.show(Filtered(self.whole))
+        return arrange(tracks)
 
     def show(self, filtered: Filtered) -> None:
         """Draws these tracks from now on."""
@@ -93,6 +141,16 @@ class Store:
         if id(events) not in self._names:
             self._names[id(events)] = naming(events, self.style)
         return self._names[id(events)]
+
+    @property
+    def outline(self) -> tuple[Summary, ...] | tuple[Lane, ...]:
+        """What stands for the whole trace: the devices, or else the outermost lanes."""
+        if self._outline is None:
+            whole = self.whole
+            summaries = tuple(t.summary for t in whole if t.summary is not None)
+            lanes = (t.lane for t in whole if t.lane is not None and t.depth <= 1)
+            self._outline = summaries or tuple(lanes)
+        return self._outline
 
     def view(self, track: Track) -> LaneView | None:
         """How a track is drawn."""
