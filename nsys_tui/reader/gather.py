@@ -208,21 +208,27 @@ def merge(parts: Sequence[Arrays]) -> Arrays:
     merged: Arrays = {}
     for name, dtype in names.items():
         if name in largest:
-            merged[name] = _insert(_grown(largest.pop(name), rows), place, small[name][order])
+            merged[name] = insert(largest.pop(name), place, small[name][order])
         else:
             merged[name] = np.zeros(rows, dtype)
             merged[name][place] = small[name][order]
     return merged
 
 
-def _insert(column: NDArray[Any], place: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
+def insert(
+    column: NDArray[Any], place: NDArray[np.intp], values: NDArray[Any] | int
+) -> NDArray[Any]:
     """Moves a column's rows apart, from its end, and puts others in between.
 
     Args:
-        column: the rows, followed by room for the others.
-        place: where those go, ascending.
-        values: the others.
+        column: the rows; where ``gather`` left room behind them, they stay in their memory.
+        place: where the others are then, ascending.
+        values: the others, or one number for all.
+
+    Returns:
+        the column with as many rows more.
     """
+    column = _grown(column, len(column) + len(place))
     for start in range(len(column) - 1 & -_AT_A_TIME, -1, -_AT_A_TIME):
         lo, hi = np.searchsorted(place, (start, start + _AT_A_TIME)).tolist()
         if not hi:
@@ -231,7 +237,7 @@ def _insert(column: NDArray[Any], place: NDArray[np.intp], values: NDArray[Any])
         own = np.ones(len(part), bool)
         own[place[lo:hi] - start] = False
         part[own] = column[start - lo : start + len(part) - hi].copy()
-        part[~own] = values[lo:hi]
+        part[~own] = values if isinstance(values, int) else values[lo:hi]
     return column
 
 

@@ -32,7 +32,7 @@ from nsys_tui.model.events import (
 from nsys_tui.model.report import RawTable
 from nsys_tui.reader import host
 from nsys_tui.reader.encode import column
-from nsys_tui.reader.gather import Arrays, gather
+from nsys_tui.reader.gather import Arrays, gather, insert
 from nsys_tui.reader.nvtx import NvtxTable, read_payloads
 from nsys_tui.reader.operations import TABLES, build_operations, sample_operations
 from nsys_tui.reader.parts import dump, restore
@@ -49,9 +49,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from nsys_tui.model.progress import Progress
     from nsys_tui.reader.cache import Sidecar
     from nsys_tui.reader.columns import RawColumns
+    from nsys_tui.reader.encode import Int64
 
 log = logging.getLogger(__name__)
 Part = TypeVar("Part")
@@ -78,7 +81,6 @@ def _launch_columns(raw: RawColumns) -> Arrays:
         return column(raw, name, 0).astype(np.int32)
 
     return {
-        "rowid": raw.rowid,
         "grid": np.stack([small(f"grid{axis}") for axis in "XYZ"], axis=1),
         "block": np.stack([small(f"block{axis}") for axis in "XYZ"], axis=1),
         "registers": small("registersPerThread"),
@@ -91,6 +93,13 @@ def _launch_columns(raw: RawColumns) -> Arrays:
 
 def _log_part(what: str, name: str, began: float) -> None:
     log.debug("%s: %s, %.3f s", name, what, time.perf_counter() - began)
+
+
+def _places_in_table(rowid: Int64) -> NDArray[np.intp] | None:
+    """Where each row of a table stands among all of them; None where they stand as in the file."""
+    if bool((rowid[1:] > rowid[:-1]).all()):
+        return None
+    return np.argsort(np.argsort(rowid))
 
 
 class FileSource:
@@ -253,17 +262,13 @@ class FileSource:
         )
 
     def _launch_attributes(self, ops: Operations) -> LaunchAttributes:
-        kept = gather(self._db, TABLES[OpKind.KERNEL], _LAUNCH_COLUMNS, _launch_columns, None)
-        rowid = kept.pop("rowid")
-        kernels = np.flatnonzero(ops.kind == OpKind.KERNEL)
-        order = None if bool((np.diff(rowid) > 0).all()) else np.argsort(rowid)
-        rows = np.searchsorted(rowid, ops.rowid[kernels], sorter=order)
-        if order is not None:
-            rows = order[rows]
-        for name, column_of in kept.items():
-            values = np.zeros((len(ops), *column_of.shape[1:]), column_of.dtype)
-            values[kernels] = column_of[rows]
-            kept[name] = values
+        is_kernel = ops.kind == OpKind.KERNEL
+        places, others = _places_in_table(ops.rowid[is_kernel]), np.flatnonzero(~is_kernel)
+        kept = gather(
+            self._db, TABLES[OpKind.KERNEL], _LAUNCH_COLUMNS, _launch_columns, None, len(others)
+        )
+        for name, values in kept.items():
+            kept[name] = insert(values if places is None else values[places], others, 0)
         return LaunchAttributes(**kept)
 
     def row(self, table: str, rowid: int) -> dict[str, Any]:
