@@ -146,19 +146,22 @@ class FileSource:
 
     def _kept(self, name: str, cls: type[Part], build: Callable[[], Part]) -> Part:
         """A part from the sidecar; else built and stored there, then mapped from it."""
-        began = time.perf_counter()
-        if self._sidecar is None:
+        began, sidecar = time.perf_counter(), self._sidecar
+        if sidecar is None:
             part = build()
             _log_part("built", name, began)
             return part
-        found = self._sidecar.load(name)
+        found = sidecar.load(name)
         _log_part("not in the cache" if found is None else "from the cache", name, began)
         if found is None:
             part = build()
             self._db.check_unchanged()
             pieces = dump(part)
             del part  # storing lets go of one column after the other
-            found = self._sidecar.store(name, *pieces) or dump(build())
+            found = sidecar.store(name, *pieces)
+            if found is None:
+                self._sidecar = None  # every further part would have to be read twice
+                found = dump(build())
             _log_part("built and stored", name, began)
         arrays, meta = found
         return restore(cls, arrays, meta, self._devices)
@@ -246,12 +249,13 @@ class FileSource:
 
     def calls(self, ops: Operations, api: ApiCalls) -> Int32:
         """Row in ``api`` of each operation's launching call."""
-        found = self._sidecar.load("calls") if self._sidecar else None
+        sidecar = self._sidecar
+        found = sidecar.load("calls") if sidecar else None
         if found is None:
             calls = host.join_calls(ops.process, ops.processes, ops.correlation, api)
-            if self._sidecar is None:
+            if sidecar is None:
                 return calls
-            found = self._sidecar.store("calls", {"calls": calls}, {}) or ({"calls": calls}, {})
+            found = sidecar.store("calls", {"calls": calls}, {}) or ({"calls": calls}, {})
         stored: Int32 = found[0]["calls"]
         return stored
 
