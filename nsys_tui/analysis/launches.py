@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from nsys_tui.config import LaunchBoundConfig
     from nsys_tui.model.events import Bool, Int64, Operations
     from nsys_tui.model.report import Report
+
+
+BATCH: Final = 1 << 18
+"""Operations after which another batch of launch-bound runs begins: little memory at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,25 +111,68 @@ def runs_of(
         rows: rows of its operations in start order.
         rule: what counts.
     """
-    ops = report.operations
     if len(rows) < max(rule.operations, 1):
         return []
+    first, last, before = _short_work(report.operations, rows, rule)
+    found: list[LaunchBoundRun] = []
+    batch = np.flatnonzero(np.diff(first // BATCH, prepend=-1))
+    for runs in np.split(np.arange(len(first)), batch[1:]):
+        if len(runs):
+            part = slice(int(first[runs[0]]), int(last[runs[-1]]) + 1)
+            begin = first[runs] - part.start, last[runs] - part.start
+            found += _bound(report, place, rows[part], *begin, int(before[runs[0]]), rule)
+    return found
+
+
+def _short_work(
+    ops: Operations, rows: NDArray[np.intp], rule: LaunchBoundConfig
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Int64]:
+    """Stretches of enough short operations that follow each other closely.
+
+    Returns:
+        Place in ``rows`` of the first and the last of each, and when all before it had ended.
+    """
     starts, ends = ops.start[rows], np.maximum(ops.end[rows], ops.start[rows])
-    reach = np.maximum.accumulate(ends)
-    gaps = np.append(0, np.maximum(starts[1:] - reach[:-1], 0))
     short = ends - starts < rule.duration
-    heads = short & (np.append(True, ~short[:-1]) | (gaps > rule.gap))
+    reach = np.maximum.accumulate(ends, out=ends)
+    apart = np.append(True, starts[1:] - reach[:-1] > rule.gap)
+    heads = short & (np.append(True, ~short[:-1]) | apart)
     first = np.flatnonzero(heads)
-    # A run ends where the next begins or a longer operation stands.
+    # A stretch ends where the next begins or a longer operation stands.
     stop = np.flatnonzero(heads | ~short)
     last = np.append(stop, len(rows))[np.searchsorted(stop, first, side="right")] - 1
-    long_enough = last - first + 1 >= rule.operations
-    first, last = first[long_enough], last[long_enough]
-    if not len(first):
-        return []
+    enough = last - first + 1 >= rule.operations
+    first, last = first[enough], last[enough]
+    return first, last, np.where(first > 0, reach[first - 1], starts[0])
+
+
+def _bound(
+    report: Report,
+    place: int,
+    rows: NDArray[np.intp],
+    first: NDArray[np.intp],
+    last: NDArray[np.intp],
+    before: int,
+    rule: LaunchBoundConfig,
+) -> list[LaunchBoundRun]:
+    """Those of some stretches of short work in which the device waits for the host.
+
+    Args:
+        report: their report.
+        place: the device.
+        rows: rows of its operations from the first stretch to the last.
+        first: place in ``rows`` of each stretch's first operation.
+        last: and of its last one.
+        before: when all operations before ``rows`` had ended, ns.
+        rule: what counts.
+    """
+    ops = report.operations
+    starts, ends = ops.start[rows], np.maximum(ops.end[rows], ops.start[rows])
+    reach = np.maximum.accumulate(np.append(before, ends))[:-1]
+    gaps = np.maximum(starts - reach, 0)
     calls = report.calls[rows]
     called = np.where(calls >= 0, report.api.start[calls] if len(report.api) else 0, 0)
-    late = (calls >= 0) & (called >= np.append(starts[0], reach[:-1]))
+    late = (calls >= 0) & (called >= reach)
     # The first of a run follows what ran before it, which is not its run's fault.
     late[first] = False
     idle_before, late_before = np.cumsum(gaps), np.append(0, np.cumsum(late))
