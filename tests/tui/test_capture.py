@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +14,6 @@ from nsys_tui.config import Config, TargetConfig, load_config
 from nsys_tui.ui.screens.capture.screen import CaptureScreen, FormPane
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from textual.pilot import Pilot
 
 
@@ -121,6 +120,43 @@ async def test_stopping_asks_and_keeps(report: Path, stand_in: None) -> None:
         assert "came home" in text(pilot)
         (record,) = Store().all()
         assert record.kept == "kept"
+
+
+async def test_discarding_lists_what_goes_and_removes_it(report: Path, stand_in: None) -> None:
+    async with running(report, size=(80, 24)) as pilot:
+        await press(pilot, "p", "space", "ctrl+a", "ctrl+k", *"sleep 30", "enter")
+        await pilot.press("enter")
+        for _ in range(200):
+            await pilot.pause(0.05)
+            if screen(pilot).capture and "running" in text(pilot):
+                break
+        await pilot.press("K")
+        await pilot.pause()
+        await press(pilot, "d")
+        (record,) = Store().all()
+        assert record.kept == "discarded"
+        assert "Remove them?" in text(pilot)
+        assert "sleep.nsys-rep" in text(pilot)
+        assert Path(record.job_dir).is_dir()
+        await press(pilot, "y")
+        assert not Path(record.job_dir).exists()
+        assert Store().all() == [record]
+
+
+async def test_a_past_capture_is_deleted_here_and_there(report: Path, stand_in: None) -> None:
+    async with running(report, size=(80, 24)) as pilot:
+        await press(pilot, "p", "enter", "escape")
+        (record,) = Store().all()
+        await press(pilot, "h", "enter", "d")
+        assert "its folder over there as well" in text(pilot)
+        await press(pilot, "b")
+        assert "sh.nsys-rep" in text(pilot)
+        await press(pilot, "n")
+        assert Store().all() == [record]
+        assert Path(record.job_dir).is_dir()
+        await press(pilot, "h", "enter", "d", "b", "y")
+        assert Store().all() == []
+        assert not Path(record.job_dir).exists()
 
 
 async def test_the_next_start_offers_what_was_left_running(report: Path, stand_in: None) -> None:

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final
 
+from nsys_tui.capture.capture import Capture
+from nsys_tui.capture.failures import KeepError
+from nsys_tui.capture.output import KNOWN_ENDINGS
+from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import State, Store
+from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.dialogs.prompt import Confirm
+from nsys_tui.ui.dialogs.secret import ask
 from nsys_tui.ui.matching import Entry
+from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.session import Session
+from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nsys_tui.capture.askpass import Prompt as Question
+    from nsys_tui.capture.fetch import RemoteFile
     from nsys_tui.capture.record import Record
+
+LISTED: Final = 6
+"""Names of files in a question, reports first."""
 
 
 class PastCaptures(ReportScreen):
@@ -30,6 +44,10 @@ class PastCaptures(ReportScreen):
     def repeat(self, record: Record) -> None:
         """Fills the form in as it was."""
         raise NotImplementedError
+
+    async def asked(self, question: Question) -> str | None:
+        """A question of ssh's: a dialog shows its own words."""
+        return await ask(self.app, question)
 
     def action_capture_past(self) -> None:
         """Lists past captures."""
@@ -87,7 +105,8 @@ class PastCaptures(ReportScreen):
     def open_reports(self, record: Record) -> None:
         """Opens what came home; the reports of several ranks together, as one fleet."""
         home = reports_of(record)
-        Store().mark_opened(record.id)
+        with contextlib.suppress(KeepError):  # a full disk is no reason not to look at a report
+            Store().mark_opened(record.id)
         if len(home) == 1:
             self.app.open_path(home[0])
             self.app.show("overview")
@@ -107,14 +126,84 @@ class PastCaptures(ReportScreen):
             f" with the fetched {', '.join(goes)}?" if goes else "?"
         )
         text += f" {', '.join(stays)} stays." if stays else ""
-        text += f" Files over there stay: nsys-tui captures rm {record.id} removes them too."
+        if record.state.started:
+            text += " It may still run there, and nobody will know of it any more."
+        answers = {
+            "y": "delete",
+            **({"b": "its folder over there as well"} if record.job_dir else {}),
+            "n": "no",
+        }
 
         def answered(answer: str | None) -> None:
             if answer == "y":
-                Store().remove(record.id)
-                self.app.say(f"removed {record.id}")
+                self._forget(record)
+            elif answer == "b":
+                self.remove_there(record, here=True)
 
-        self.app.push_screen(Confirm(text, {"y": "delete", "n": "no"}), answered)
+        self.app.push_screen(Confirm(text, answers), answered)
+
+    def _forget(self, record: Record) -> None:
+        try:
+            Store().remove(record.id)
+        except OSError as error:
+            self.app.say(f"{record.id} cannot be removed: {error.strerror}")
+            return
+        self.app.say(f"removed {record.id}")
+
+    def remove_there(self, record: Record, *, here: bool) -> None:
+        """Lists what lies in the job's own folder over there, and removes it on yes.
+
+        Args:
+            record: of a capture that has ended.
+            here: remove the record afterwards, too.
+        """
+
+        async def look() -> None:
+            capture = Capture.attach(record.id, self.app.config, on_prompt=self.asked)
+            try:
+                there = await capture.leftovers()
+            except NsysTuiError as error:
+                await capture.close()
+                self.app.post_message(Failed(error))
+                return
+
+            if not there:
+                await self._remove_listed(capture, sure=True, here=here)
+                return
+
+            def answered(answer: str | None) -> None:
+                sure = answer == "y"
+                self.app.run_worker(
+                    self._remove_listed(capture, sure=sure, here=here), group="remove"
+                )
+
+            question = Confirm(_listed(record, there), {"y": "remove", "n": "no"})
+            self.app.push_screen(question, answered)
+
+        self.app.run_worker(look(), group="remove", exit_on_error=False)
+
+    async def _remove_listed(self, capture: Capture, *, sure: bool, here: bool) -> None:
+        """Removes what was listed, if the user is sure, and gives the connection back."""
+        try:
+            removed = await capture.remove_remote() if sure else []
+        except NsysTuiError as error:
+            self.app.post_message(Failed(error))
+            return
+        finally:
+            await capture.close()
+        for folder in removed:
+            self.app.say(f"removed {printable(folder)}")
+        if sure and here:
+            self._forget(capture.record)
+
+
+def _listed(record: Record, files: list[RemoteFile]) -> str:
+    size = format_bytes(sum(file.size for file in files))
+    reports = [PurePosixPath(file.path).name for file in files]
+    names = sorted(reports, key=lambda name: (not name.endswith(KNOWN_ENDINGS), name))
+    shown = printable(", ".join(names[:LISTED])) + (" …" if len(names) > LISTED else "")
+    where = printable(f"{record.job_dir} on {record.where}")
+    return f"{where}: {len(files)} files, {size}: {shown}. Remove them?"
 
 
 def reports_of(record: Record) -> list[Path]:

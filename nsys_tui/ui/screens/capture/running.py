@@ -11,14 +11,12 @@ from nsys_tui.capture.capture import Capture
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.state import Selection
 from nsys_tui.ui.dialogs.prompt import Confirm
-from nsys_tui.ui.dialogs.secret import ask
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.capture.live import Live
 from nsys_tui.ui.screens.capture.past import PastCaptures, reports_of
 from nsys_tui.ui.widgets.lines import LinePane
 
 if TYPE_CHECKING:
-    from nsys_tui.capture.askpass import Prompt as Question
     from nsys_tui.capture.plan import Plan
     from nsys_tui.capture.record import Record
     from nsys_tui.model.report import Report
@@ -121,10 +119,6 @@ class Running(PastCaptures):
         if self.is_current:
             self.show_log()
 
-    async def asked(self, question: Question) -> str | None:
-        """A question of ssh's: a dialog shows its own words."""
-        return await ask(self.app, question)
-
     def action_capture_stop(self) -> None:
         """Asks whether to keep what was collected."""
         capture = self.capture
@@ -157,6 +151,8 @@ class Running(PastCaptures):
         self.live.state = str(record.state)
         if not home:
             self.say("no report came home" + (f"; the program exited {status}" if status else ""))
+            if record.kept == "discarded":
+                self.remove_there(record, here=False)
             return
         for path in home:
             self.say(f"report: {path}")
