@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 SWITCH_DELAY: Final = 0.005
 """Seconds that a new screen has to be laid out before it is drawn."""
+FILLED: Final = 0.05
+"""Seconds that a new screen has to be filled before it is drawn."""
 CALM: Final = 0.3
 """Seconds after loading before anything is done ahead."""
 
@@ -40,23 +43,52 @@ class SwiftApp(App[int], inherit_bindings=False):
         super().__init__()
         self.jobs: set[int] = set()
         """Threads that read or compute."""
+        self._new_until = 0.0
+        """Moment from which a screen visited for the first time is no longer waited for."""
         self._pause: Timer | None = None
         """Runs while the user presses no key."""
         for spec in SCREENS:
             self.add_mode(spec.name, partial(self._new_screen, spec))
 
     def _new_screen(self, spec: ScreenSpec) -> Screen[Any]:
-        """A screen that Textual does not take for outdated.
+        """A screen that Textual does not take for outdated, and that knows the terminal's size.
 
-        It would parse and apply all styles anew, twice: 55 ms at the first visit.
+        All styles would be parsed and applied anew, twice: 55 ms at the first visit; and panes for
+        wide terminals would come, and compute what they show, after the first frame only.
         """
         screen: Screen[Any] = spec.create()
         screen._css_update_count = self._css_update_count
+        width, height = self.size
+        screen.add_class(
+            *screen._get_breakpoint_classes(width, screen.HORIZONTAL_BREAKPOINTS or []),
+            *screen._get_breakpoint_classes(height, screen.VERTICAL_BREAKPOINTS or []),
+        )
+        self._new_until = time.monotonic() + FILLED
         return screen
 
     def delay_update(self, delay: float = SWITCH_DELAY) -> None:
-        """Hides the moment between two screens; Textual's 50 ms were most of a switch."""
-        super().delay_update(delay)
+        """Hides the moment between two screens; Textual's 50 ms were most of a switch.
+
+        A new screen waits a little longer for what it computes: most are drawn once then, not
+        empty, half full and full.
+        """
+        self._begin_batch()
+
+        def end_batch() -> None:
+            if time.monotonic() < self._new_until and self._fills:
+                self.set_timer(delay, end_batch)
+                return
+            self._end_batch()
+            if not self._batch_count:
+                self.screen.refresh()
+
+        self.set_timer(delay, end_batch)
+
+    @property
+    def _fills(self) -> bool:
+        """Whether the screen in front computes what it shows."""
+        own = (worker.node for worker in self.workers if not worker.is_finished)
+        return any(node is not self and node.screen is self.screen for node in own)
 
     def push_screen(self, *args: Any, **options: Any) -> Any:
         """Opens a dialog; it is drawn once, when it is laid out."""

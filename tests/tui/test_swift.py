@@ -4,17 +4,18 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from synth import Synth
 from textual._compositor import Compositor
 from textual.css.stylesheet import Stylesheet
 from tui.frames import running, settled, text
 
+from nsys_tui.ui import swift
 from nsys_tui.ui.keymap import SCREENS, ScreenSpec
+from nsys_tui.ui.screens.base import ReportScreen
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def small(folder: Path) -> Path:
@@ -86,6 +87,53 @@ async def test_a_theme_reaches_screens_that_are_built_and_screens_that_are_not(
             await settled(pilot)
             wanted = app.get_css_variables()["background"]
             assert app.screen.styles.background.hex.lower() == wanted.lower()
+
+
+async def test_a_new_screen_has_the_panes_of_a_wide_terminal_from_its_first_layout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(small(tmp_path), size=(160, 45)) as pilot:
+        sides: list[int] = []
+        lay = Compositor.reflow
+
+        def noted(compositor: Compositor, parent: Any, size: Any) -> Any:
+            result = lay(compositor, parent, size)
+            sides.extend(w.size.width for w in compositor.widgets if w.id == "side")
+            return result
+
+        monkeypatch.setattr(Compositor, "reflow", noted)
+        await pilot.press("2")
+        await settled(pilot)
+        assert sides
+        assert all(sides)
+
+
+@pytest.mark.parametrize("patience", [0.0, 60.0])
+async def test_a_new_screen_is_painted_when_filled_or_when_patience_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    async with running(small(tmp_path)) as pilot:
+        painted: list[str] = []
+        go_on = threading.Event()
+        paint, compute = Compositor.render_update, ReportScreen.compute
+
+        def noted(compositor: Compositor, **options: Any) -> Any:
+            painted.append(pilot.app.current_mode)
+            return paint(compositor, **options)
+
+        def waiting(screen: ReportScreen, group: str, work: Any, *others: Any) -> None:
+            compute(screen, group, lambda: go_on.wait(60) and work(), *others)
+
+        monkeypatch.setattr(swift, "FILLED", patience)
+        monkeypatch.setattr(Compositor, "render_update", noted)
+        monkeypatch.setattr(ReportScreen, "compute", waiting)
+        await pilot.press("3")
+        await asyncio.sleep(0.3)
+        assert ("kernels" in painted) is not bool(patience)
+        go_on.set()
+        await settled(pilot)
+        assert "kernels" in painted
+        assert "gemm" in text(pilot)
 
 
 async def test_what_is_laid_out_in_a_batch_is_painted_after_it(
