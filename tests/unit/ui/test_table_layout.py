@@ -40,6 +40,11 @@ def test_a_pinned_column_stays_while_others_scroll() -> None:
     assert 6 in seen
 
 
+def test_a_column_that_has_no_room_beside_a_pinned_one_is_given_up() -> None:
+    tree = [column(20, grow=True), column(8), column(8)]
+    assert [first_for(tree, width, 2, 0, pinned=True) for width in (0, 10, 22)] == [0, 0, 0]
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(

@@ -71,7 +71,10 @@ def slots(
 def first_for(
     columns: Sequence[TableColumn], width: int, column: int, first: int, pinned: bool = False
 ) -> int:
-    """How many columns to scroll out so that one of them is seen, moving as little as possible."""
+    """How many columns to scroll out so that one of them is seen, moving as little as possible.
+
+    None, where it is too narrow to see it, as before the first layout.
+    """
     order = order_of(columns, width)
     if column not in order:
         return 0
@@ -80,10 +83,12 @@ def first_for(
         if place == 0:
             return first
         place -= 1
-    first = min(first, place)
-    while column not in [slot.column for slot in slots(columns, width, first, pinned)]:
-        first += 1
-    return first
+    seen = (
+        scrolled
+        for scrolled in range(min(first, place), place + 1)
+        if column in [slot.column for slot in slots(columns, width, scrolled, pinned)]
+    )
+    return next(seen, 0)
 
 
 def _needed(widths: Sequence[int], gap: int) -> int:
