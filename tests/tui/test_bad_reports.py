@@ -104,3 +104,16 @@ async def test_thousands_of_threads_leave_the_app_running(tmp_path: Path) -> Non
         made.thread(1000 + thread, f"worker {thread}").nvtx("step", at, at + 90, tid=1000 + thread)
         made.launch("gemm", call=(at, at + 10), gpu=(at + 20, at + 80), tid=1000 + thread)
     assert "2,000" in await walk(made.write())
+
+
+async def test_keys_of_the_list_do_nothing_where_there_are_no_ranges(tmp_path: Path) -> None:
+    made = Synth(tmp_path / "kernels.sqlite").process(100, "train").gpu(0)
+    async with running(made.kernel("gemm", 0, 100).write()) as pilot:
+        await pilot.press("4", "i")
+        await settled(pilot)
+        keys = ("slash", "a", "enter", "n", "escape", "s", "F", "escape", "greater_than_sign")
+        for key in (*keys, "y", "Y", "enter", "slash", "a", "ctrl+f", "escape", "i"):
+            await pilot.press(key)
+            await settled(pilot)
+        assert pilot.app.error is None  # type: ignore[attr-defined]
+        assert "no NVTX ranges" in text(pilot)

@@ -68,3 +68,16 @@ def test_slots_never_overlap_nor_leave_the_row(
         assert slot.width >= 1
         free = slot.x + slot.width + 1
     assert free - 1 <= max(width, MARGIN + 1)
+
+
+def test_every_column_is_sought_in_an_end_whatever_the_width() -> None:
+    columns = KERNELS
+    for width in range(40):
+        for column in range(len(columns)):
+            for first in range(4):
+                for pinned in (False, True):
+                    found = first_for(columns, width, column, first, pinned)
+                    assert 0 <= found <= 3
+                    if not pinned:
+                        seen = [slot.column for slot in slots(columns, width, found)]
+                        assert column in seen

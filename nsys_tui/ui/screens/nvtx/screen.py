@@ -233,8 +233,11 @@ class NvtxScreen(RangeDetail):
             kept = replace(kept, sort="total", descending=True)
         self.by_name.arrangement = replace(kept, pattern=self.state.filter.pattern)
         row = self.by_name.row
-        size = len(found.flat) if len(found.report.ranges) else 0
-        self.by_name.show_rows(columns.flat_columns(found, glyphs, self._wide), size, row=row)
+        if len(found.report.ranges):
+            shown = columns.flat_columns(found, glyphs, self._wide)
+            self.by_name.show_rows(shown, len(found.flat), row=row)
+        else:
+            self.by_name.show_rows((), 0)
 
     def _go_to(self, selection: Selection) -> None:
         """Puts the cursor on a range name or on the path of a selected range."""
