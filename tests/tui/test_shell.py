@@ -14,6 +14,7 @@ from nsys_tui.config import Config, DisplayConfig, KeysConfig
 from nsys_tui.errors import NsysTuiError, UnreadableReportError
 from nsys_tui.state import Mark, Selection, Window, marked
 from nsys_tui.ui.app import NsysTuiApp
+from nsys_tui.ui.dialogs.help import whole_keys
 from nsys_tui.ui.messages import Failed, ProgressMoved
 
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ async def test_help_lists_what_works_here_finds_and_runs_it(small: Path) -> None
         await pilot.press("enter")
         await settled(pilot)
         assert pilot.app.state.display.time == "ns"  # type: ignore[attr-defined]
+
+
+def test_help_shows_whole_keys_only() -> None:
+    assert whole_keys("shift+tab shift+f6", 14) == "shift+tab"
+    assert whole_keys("w +", 12) == "w +"
+    assert whole_keys("ctrl+shift+page_down", 14) == "ctrl+shift+pag"
 
 
 async def test_help_says_so_when_no_key_fits(small: Path) -> None:

@@ -497,6 +497,21 @@ async def test_the_wheel_zooms_at_the_pointer_and_pans_and_the_minimap_drags(
         assert app.state.window.width == window.width
 
 
+async def test_the_minimap_moves_the_cursor_where_the_whole_trace_is_shown(handmade: Path) -> None:
+    async with running(handmade) as pilot:
+        await press(pilot, "2")
+        app = app_of(pilot)
+        screen: Any = app.front
+        assert app.state.window is None
+        minimap = screen.query_one("#minimap").region
+        await pilot.mouse_down(offset=Offset(minimap.x + 1, minimap.y))
+        await pilot.mouse_up(offset=Offset(minimap.x + 1, minimap.y))
+        await settled(pilot)
+        lo, hi = screen.extent
+        assert app.state.window is None
+        assert lo <= app.state.cursor.time < lo + (hi - lo) // 20
+
+
 async def test_two_reports_keep_their_own_places(handmade: Path, demo: Path) -> None:
     async with running(handmade, demo) as pilot:
         app = app_of(pilot)

@@ -144,7 +144,7 @@ class HelpScreen(Dialog[str]):
     def _cell(self, number: int, width: int, keys: int) -> Line:
         action = self._shown[number]
         chosen = number == self._chosen
-        key = pad(cut(self._keys(action), keys), keys)
+        key = pad(whole_keys(self._keys(action), keys), keys)
         room = width - keys - 3
         text = action.help if cell_len(action.help) <= room or width >= 60 else action.label
         shown = pad(cut(text, room), room)
@@ -183,3 +183,10 @@ def open_help(app: NsysTuiApp) -> None:
 def _run(app: NsysTuiApp, action_id: str | None) -> None:
     if action_id:
         app.call_later(app.action_do, action_id)
+
+
+def whole_keys(keys: str, room: int) -> str:
+    """As many of some keys as fit; one that is too long by itself is cut."""
+    while cell_len(keys) > room and " " in keys:
+        keys = keys.rpartition(" ")[0]
+    return cut(keys, room)

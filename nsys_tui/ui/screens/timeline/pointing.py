@@ -25,10 +25,12 @@ class Pointing(Areas, Stepping, Moving, Arranging):
     """Moment and row at which the button went down on a lane or on the axis."""
 
     def on_minimap_dragged(self, message: Minimap.Dragged) -> None:
-        """The window follows the pointer on the minimap."""
+        """The window follows the pointer on the minimap; where all is shown, the cursor does."""
         window = self.window
         start = message.moment - window.width // 2
-        if self.state.window is not None:
+        if self.state.window is None:
+            self.point(message.moment)
+        else:
             self.move(Window(start, start + window.width), message.moment)
 
     def on_timeline_canvas_pointed(self, message: TimelineCanvas.Pointed) -> None:
