@@ -6,13 +6,21 @@ options mean to each other stands in :mod:`nsys_tui.capture.advice`.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.errors import UsageError
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+
+_WORD: Final = re.compile(
+    r"--(?P<long>[A-Za-z][\w-]*)(?:=(?P<value>.*))?|-(?P<short>[A-Za-z])=?(?P<rest>.*)", re.DOTALL
+)
 
 
 class Kind(Enum):
@@ -146,3 +154,29 @@ SHORT: Final[Mapping[str, str]] = MappingProxyType(
     }
 )  # fmt: skip
 """nsys's one-letter options, for options that a user pastes."""
+
+
+def read_words(words: Iterable[str]) -> dict[str, str]:
+    """Options as nsys takes them on its command line, by their long names.
+
+    ``--name=value``, ``--name value``, ``-x value`` and ``-xvalue`` are understood.
+
+    Raises:
+        UsageError: a word is neither an option nor the value of the one before it.
+    """
+    found: dict[str, str] = {}
+    open_name = ""
+    for word in words:
+        if open_name and not word.startswith("-"):
+            found[open_name], open_name = word, ""
+            continue
+        match = _WORD.fullmatch(word)
+        if match is None:
+            raise UsageError(
+                f"{word!r} cannot be passed on", "it is neither an option nor the value of one",
+                "options start with -, and a value follows its option",
+            )  # fmt: skip
+        name = match["long"] or SHORT.get(match["short"], match["short"])
+        found[name] = match["value"] or match["rest"] or ""
+        open_name = "" if match["value"] is not None or match["rest"] else name
+    return found

@@ -107,6 +107,7 @@ class OutputParser:
         self._pending = ""
         self._frame_shown = False
         self._block = 0
+        self._saved = ""
 
     def feed(self, data: bytes) -> list[LogUpdate]:
         """Takes the next bytes of the log; returns what a screen should show."""
@@ -164,6 +165,9 @@ class OutputParser:
         elif _OLD_IMPORT.match(line):
             self.importing = True
         if match := _SAVED.search(line):
+            if "moved to" in line:  # from where it was said to be saved
+                self.generated = [path for path in self.generated if path != self._saved]
+            self._saved = posixpath.normpath(match[1])
             self._result(match[1])
         self.import_failed = self.import_failed or "Importer error status: " in line
         for pattern, note in _NOTES:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_tui.capture import functions_trace
 from nsys_tui.capture.advice import Advice, Draft, advise
 from nsys_tui.capture.facts import Facts
+from nsys_tui.capture.options import OPTIONS, read_words
 from nsys_tui.capture.presets import presets
 from nsys_tui.capture.slurm import expected_processes
 from nsys_tui.capture.targets import (
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from nsys_tui.config_values import OptionValue
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
-_OWNED: Final = ("output", "o", "env-var", "e", "session-new", "command-file", "defer-report")
+_OWNED: Final = ("output", "env-var", "session-new", "command-file", "defer-report")
 FUNCTIONS_FILE: Final = "functions.json"
 
 
@@ -111,7 +112,7 @@ class Plan:
         """Remarks on this plan, errors first."""
         return advise(
             Draft(
-                self.options,
+                {**self.options, **self._passed_on()},
                 self.program,
                 self.env,
                 (*self.env_from, *self.replayed),
@@ -121,6 +122,10 @@ class Plan:
                 self.functions_json,
             )
         )
+
+    def _passed_on(self) -> dict[str, str]:
+        """Options among ``extra``; one of unknown meaning may well have no value."""
+        return {n: v for n, v in read_words(self.extra).items() if v or n in OPTIONS}
 
     def to_json(self) -> dict[str, Any]:
         """The plan as plain data; values of variables whose names say secret stay out."""
@@ -226,11 +231,11 @@ def _checked(plan: Plan) -> Plan:
         )
     for name in (*plan.env, *plan.env_from, *plan.replayed):
         check_env_name(name, "environment")
-    for item in plan.extra:
-        if not item.startswith("-") or item.lstrip("-").partition("=")[0] in _OWNED:
+    for name in read_words(plan.extra):
+        if name in _OWNED:
             raise UsageError(
-                f"{item!r} cannot be passed on", "it would change what is watched here",
-                "options start with -; name the report with --output",
+                f"--{name} cannot be passed on", "it would change what is watched here",
+                "name the report with --output, variables with --env",
             )  # fmt: skip
     for value in (*plan.program, *plan.env.values(), *plan.extra, plan.cwd, plan.output):
         if "\0" in value:

@@ -102,7 +102,8 @@ def known_to_this_nsys(draft: Draft) -> Iterator[Advice]:
             older = [old for old, new in RENAMED.items() if new == name]
             if unlisted and facts.known_options and older and older[0] in facts.known_options:
                 wanted = f"it is called --{older[0]} there"
-            yield Advice(ERROR, name, f"nsys {version} does not know --{name}", wanted)
+            severity = ERROR if option or name in RENAMED else WARNING
+            yield Advice(severity, name, f"nsys {version} does not know --{name}", wanted)
 
 
 @rule

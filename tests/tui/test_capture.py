@@ -11,6 +11,7 @@ from tui.frames import rows, running, settled, text
 
 from nsys_tui.capture.record import Record, ReportFile, State, Store
 from nsys_tui.config import Config, TargetConfig, load_config
+from nsys_tui.ui.screens.capture import form as forms
 from nsys_tui.ui.screens.capture.screen import CaptureScreen, FormPane
 
 if TYPE_CHECKING:
@@ -331,3 +332,11 @@ async def test_an_empty_form_shows_what_the_target_brings_along(
         assert "(python 'a b.py')" in text(pilot)
         assert "(~/llm)" in text(pilot)
         assert "--output=JOB/a_b python 'a b.py'" in text(pilot)
+
+
+def test_variables_are_typed_as_for_a_shell() -> None:
+    typed = "A='two words' B= C=$(x) D=a=b"
+    form = forms.changed(forms.Form(), "env", typed)
+    assert form.env == {"A": "two words", "B": "", "C": "$(x)", "D": "a=b"}
+    (shown,) = [f.value for f in forms.fields(form, Config(), None, frozenset()) if f.key == "env"]
+    assert forms.changed(forms.Form(), "env", shown).env == form.env

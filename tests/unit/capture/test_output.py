@@ -84,7 +84,7 @@ def test_old_releases_name_the_file_in_a_sentence() -> None:
         b"Report file moved to \"/home/u/report1.qdrep\"\n"
     )  # fmt: skip
     assert parser.importing
-    assert parser.generated == ["/tmp/nsys/report1.qdrep", "/home/u/report1.qdrep"]
+    assert parser.generated == ["/home/u/report1.qdrep"]
 
 
 def test_program_output_glued_to_a_frame_keeps_the_percentage() -> None:

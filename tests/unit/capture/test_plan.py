@@ -79,7 +79,11 @@ def test_several_ranks_get_a_name_each() -> None:
         ({"preset": "nope"}, "no preset is called 'nope'"),
         ({"extra": ["stats"]}, "cannot be passed on"),
         ({"extra": ["--output=/x"]}, "cannot be passed on"),
-        ({"extra": ["-o"]}, "cannot be passed on"),
+        ({"extra": ["-o"]}, "--output cannot be passed on"),
+        ({"extra": ["-o/tmp/x"]}, "--output cannot be passed on"),
+        ({"extra": ["--env-var", "A=1"]}, "--env-var cannot be passed on"),
+        ({"extra": ["-s", "none", "stats"]}, "'stats' cannot be passed on"),
+        ({"extra": ["--"]}, "'--' cannot be passed on"),
         ({"output": "a\nb"}, "line break"),
         ({"env": {"API_TOKEN": "x"}}, "a secret cannot be given as a plain value"),
         ({"env": {"A B": "x"}}, "is no name of an environment variable"),
@@ -92,6 +96,17 @@ def test_refused_plans(change: dict[str, object], says: str) -> None:
     with pytest.raises((UsageError, ConfigError)) as caught:
         make_plan(REMOTE, **arguments)  # type: ignore[arg-type]
     assert says in str(caught.value)
+
+
+def test_options_passed_on_are_judged_like_those_of_the_form() -> None:
+    typed = ["--stop-on-range-end=true", "-s", "cpu", "-tcuda,nvtx", "--isr", "--cpuctxsw"]
+    plan = make_plan(REMOTE, ["true"], extra=typed)
+    assert plan.argv()[2:8] == typed
+    told = {(advice.severity, advice.option): advice for advice in plan.advice()}
+    assert told["warning", "stop-on-range-end"].remedy == "use --capture-range-end=stop"
+    assert "old name" in told["note", "sample"].text
+    assert told["error", "cpuctxsw"].text == "--cpuctxsw has no value"
+    assert not [option for _, option in told if option in ("trace", "isr")]
 
 
 def test_a_plan_survives_its_record() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.capture import functions_trace
 from nsys_tui.capture.options import OPTIONS, Kind
-from nsys_tui.capture.plan import Form, Plan, plan_from_form
+from nsys_tui.capture.plan import Form, Plan, plan_from_form, split_words
 from nsys_tui.capture.presets import presets
 from nsys_tui.capture.targets import all_targets
 from nsys_tui.config import TargetConfig
@@ -61,7 +61,7 @@ HINTS: Final = {
     "program": "one line, split as a shell splits words; nothing is expanded",
     "cwd": "working directory there; empty = the target's",
     "output": "report name; empty = a fresh one; %q{SLURM_PROCID}, %h, %p are filled in by nsys",
-    "env": "NAME=VALUE, separated by blanks; no secrets here",
+    "env": "NAME=VALUE, separated by blanks, quoted as for a shell; no secrets here",
     "env_from": "names whose values are taken from this environment at the start",
     "functions_trace": "functions to mark: module:function …, or a JSON file",
     "extra": "further options of nsys, as typed",
@@ -150,7 +150,9 @@ def _text(form: Form, key: str) -> str:
     if key == "functions_trace" and not value and form.functions_json:
         return " ".join(functions_trace.names(form.functions_json))
     if key == "env":
-        return " ".join(f"{name}={text}" for name, text in value.items())
+        return " ".join(
+            f"{name}={shlex.quote(text) if text else ''}" for name, text in value.items()
+        )
     return " ".join(value) if isinstance(value, tuple) else str(value)
 
 
@@ -169,7 +171,7 @@ def changed(form: Form, key: str, text: str) -> Form:
             options.pop(key[2:])
         return replace(form, options=options)
     if key == "env":
-        pairs = [word.partition("=") for word in text.split()]
+        pairs = [word.partition("=") for word in split_words(text, "environment")]
         for name, separator, _ in pairs:
             if not separator:
                 raise UsageError(f"{name}: no =", hint="write NAME=VALUE")
