@@ -222,7 +222,8 @@ class Store:
         folder = self.path(record.id)
         text = json.dumps(record.to_json(), indent=1, ensure_ascii=True)
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
             _write_whole(folder / "record.json", text)
         except OSError as error:
             raise KeepError(

@@ -237,6 +237,7 @@ class RemoteSource:
         entry = {"size": file.size, "mtime": file.mtime, "sha256": content, "local": str(local)}
         text = json.dumps(self._index() | {self._key(file): entry}, indent=1)
         place = self._cache / f"index.json.{os.getpid()}"
+        place.touch(mode=0o600)
         place.write_text(text, "utf-8")
         place.replace(self._cache / "index.json")
 
@@ -288,7 +289,8 @@ def _cache_folder(config: Config) -> Path:
 
     root = Path(config.cache.dir).expanduser() if config.cache.dir else cache_root()
     folder = root / "remote"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for place in (folder, folder / "jobs"):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
 

@@ -209,6 +209,8 @@ async def _leave_when_started(capture: Capture, task: asyncio.Task[Record]) -> N
 
 def finish(record: Record, arguments: Any) -> int:
     """Prints the result of a capture on stdout and returns the exit status."""
+    from nsys_tui.capture.quoting import printable
+
     if not record.state.over:
         print(
             f"left running; follow it with: nsys-tui captures attach {record.id}", file=sys.stderr
@@ -219,7 +221,7 @@ def finish(record: Record, arguments: Any) -> int:
     home = [report.local for report in record.reports if report.local]
     if not arguments.json:
         for path in home:
-            print(path)
+            print(printable(path, 10_000) if sys.stdout.isatty() else path)
     if record.program_exit:
         said = "report complete" if home else "no report"
         print(f"{said}; the program exited {record.program_exit}", file=sys.stderr)

@@ -38,8 +38,13 @@ def test_every_verb_reads_a_report_on_another_machine(settings: str, tmp_path: P
     there.mkdir()
     Synth(there / "r 1.sqlite").process(1).kernel("gemm", 0, 500).write()
     name = f"gpu-box:{there}/r 1.sqlite"
-    run = nsys_tui("overview", name, "--format", "json", NSYS_TUI_CONFIG=settings)
+    cache = tmp_path / "cache"
+    where = {"NSYS_TUI_CONFIG": settings, "XDG_CACHE_HOME": str(cache)}
+    run = nsys_tui("overview", name, "--format", "json", **where)
     assert run.returncode == 0, run.stderr
+    fetched = [path for path in (cache / "nsys-tui" / "remote").rglob("*") if not path.is_dir()]
+    assert {"index.json", "r_1.sqlite"} <= {path.name for path in fetched}
+    assert not [path for path in fetched if path.stat().st_mode & 0o077]
     assert json.loads(run.stdout)["devices"][0]["busy_ns"] == 500
     again = nsys_tui(name, NSYS_TUI_CONFIG=settings)
     assert "gemm" in again.stdout

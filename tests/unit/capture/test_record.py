@@ -47,6 +47,13 @@ def test_a_record_reads_back_as_it_was(store: Store) -> None:
     assert store.load(record.id) == record
 
 
+def test_records_are_for_their_owner_only(store: Store) -> None:
+    record = store.save(full())
+    folder = store.path(record.id)
+    modes = [path.stat().st_mode & 0o777 for path in (store.folder, folder, folder / "record.json")]
+    assert modes == [0o700, 0o700, 0o600]
+
+
 def test_a_later_version_with_more_keys_is_still_read(store: Store) -> None:
     data = full().to_json() | {"version": VERSION + 1, "colour": "blue"}
     assert from_json(json.loads(json.dumps(data))).state is State.RUNNING
