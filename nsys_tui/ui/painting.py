@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import time
 from asyncio import sleep
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from textual._compositor import Compositor, ReflowResult
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.timer import Timer
+
+if TYPE_CHECKING:
+    from textual.geometry import Size
+    from textual.widget import Widget
 
 GRACE: Final = 0.001
 """Seconds that widgets have to say what else changed."""
@@ -37,10 +42,27 @@ class FrameTimer(Timer):
             due = now + max(PERIOD, now - began)
 
 
+class Layouts(Compositor):
+    """Textual's compositor, which tells every widget that came back how large it is now.
+
+    Textual looks up which ones were there in a map that is also renewed between layouts.
+    """
+
+    def reflow(self, parent: Widget, size: Size) -> ReflowResult:
+        """Lays out everything; ``shown`` is what was not laid out the last time."""
+        before = self.widgets
+        result = super().reflow(parent, size)
+        return result._replace(shown=result.shown | (self.widgets - before))
+
+
 class CalmScreen(Screen[ScreenResultType]):
     """A screen that waits with painting until the batch is over."""
 
     _frames: FrameTimer | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = Layouts()
 
     @property
     def _update_timer(self) -> Timer:

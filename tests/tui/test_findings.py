@@ -77,3 +77,11 @@ async def test_enter_on_idle_time_shows_the_planted_gap_and_escape_comes_back(
         await settled(pilot)
         assert app.front.SCREEN == "overview"
         assert rows(pilot) == before
+
+
+async def test_times_of_findings_follow_the_format(demo: tuple[Path, dict[str, Any]]) -> None:
+    async with running(demo[0], size=(160, 45)) as pilot:
+        assert re.search(r"!H GPU 0 0\.890 s ", "\n".join(rows(pilot)))
+        await pilot.press("T")
+        await settled(pilot)
+        assert re.search(r"!H GPU 0 890\d{6}", "\n".join(rows(pilot)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from textual.widgets import Input
-from tui.frames import PLAIN, running, settled, text
+from tui.frames import PLAIN, rows, running, settled, text
 
 from nsys_tui.config import Config, DisplayConfig, KeysConfig
 from nsys_tui.errors import NsysTuiError, UnreadableReportError
@@ -115,6 +115,21 @@ async def test_maximise_gives_one_pane_the_body_and_gives_it_back(small: Path) -
         await pilot.press("f10")
         await settled(pilot)
         assert "Whole trace" in text(pilot)
+
+
+async def test_a_resize_while_a_pane_is_maximised_reaches_the_others_too(small: Path) -> None:
+    async with running(small, size=(160, 45)) as pilot:
+        await pilot.press("3")
+        await settled(pilot)
+        before = rows(pilot)[:-1]
+        await pilot.press("f10")
+        await settled(pilot)
+        for width in (170, 160):
+            await pilot.resize_terminal(width, 45)
+            await settled(pilot)
+        await pilot.press("f10")
+        await settled(pilot)
+        assert rows(pilot)[:-1] == before
 
 
 @pytest.mark.parametrize("key", ["1", "2", "3", "4", "5", "9"])

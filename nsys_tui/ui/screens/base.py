@@ -207,7 +207,8 @@ class ReportScreen(CalmScreen[None], inherit_bindings=False):
             self._unfocused = self.focused or self._unfocused
         elif self.focused is None and self._unfocused is not None:
             self.call_after_refresh(self.set_focus, self._unfocused)
-        self.refresh_keys()
+        if self.app.screen is self:
+            self.refresh_keys()
 
     def sync(self) -> None:
         """Delivers to the hooks whatever they have not seen yet."""

@@ -98,6 +98,10 @@ class LinePane(ScrollView, Framed, can_focus=True):
 
     def on_resize(self) -> None:
         """Lines that depend on the width are built anew."""
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Builds the lines anew, after what they depend on has changed."""
         if self._build is not None:
             self._set(self._build(max(1, self.size.width)), self._choices)
 

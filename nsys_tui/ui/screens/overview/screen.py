@@ -137,6 +137,7 @@ class OverviewScreen(ReportScreen):
             self._compute()
         if old.display.time != new.display.time:
             self.query_one(TracePane).refresh()
+            self.query_one("#findings", LinePane).rebuild()
 
     def _compute(self) -> None:
         report, names = self.report, self.state.display.names
