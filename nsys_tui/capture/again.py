@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture.plan import Plan, make_plan, plan_from_json
 from nsys_tui.capture.record import Record, Store
-from nsys_tui.capture.targets import LOCAL, Target, all_targets, find_target, looks_secret
+from nsys_tui.capture.targets import LOCAL, Target, find_target, looks_secret, usable_targets
 from nsys_tui.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def replayed_values(pairs: Pairs, names: Iterable[str]) -> dict[str, str]:
 def suggested_target(config: Config, host: str) -> Target | None:
     """The target that most likely is the machine a report came from."""
     label = host.partition(".")[0]
-    for target in all_targets(config):
+    for target in usable_targets(config)[0]:
         known = (target.name, target.settings.host, target.settings.host.rpartition("@")[2])
         if host and (host in known or label in known):
             return target

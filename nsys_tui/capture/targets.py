@@ -130,9 +130,26 @@ def find_target(config: Config, name: str = "") -> Target:
 
 
 def all_targets(config: Config) -> list[Target]:
-    """All targets, this machine first, unless the file has a ``local`` of its own."""
-    names = dict.fromkeys([LOCAL, *config.targets])
-    return [find_target(config, name) for name in names]
+    """All targets, this machine first, unless the file has a ``local`` of its own.
+
+    Raises:
+        ConfigError: the settings of one are not usable.
+    """
+    targets, faults = usable_targets(config)
+    if faults:
+        raise faults[0]
+    return targets
+
+
+def usable_targets(config: Config) -> tuple[list[Target], list[ConfigError]]:
+    """The targets whose settings are usable, and what is wrong with the others."""
+    targets, faults = [], []
+    for name in dict.fromkeys([LOCAL, *config.targets]):
+        try:
+            targets.append(find_target(config, name))
+        except ConfigError as fault:
+            faults.append(fault)
+    return targets, faults
 
 
 def checked(name: str, settings: TargetConfig, where: str) -> Target:

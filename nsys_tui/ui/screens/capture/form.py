@@ -10,7 +10,7 @@ from nsys_tui.capture import functions_trace
 from nsys_tui.capture.options import OPTIONS, Kind
 from nsys_tui.capture.plan import Form, Plan, plan_from_form, split_words
 from nsys_tui.capture.presets import presets
-from nsys_tui.capture.targets import all_targets
+from nsys_tui.capture.targets import usable_targets
 from nsys_tui.config import TargetConfig
 from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.render.cells import Emphasis, Ink, style
@@ -84,7 +84,7 @@ class Field:
 
 def fields(form: Form, config: Config, again: Again | None, ticked: frozenset[str]) -> list[Field]:
     """The form's lines in their order."""
-    targets = tuple(target.name for target in all_targets(config))
+    targets = tuple(target.name for target in usable_targets(config)[0])
     choices = {"target": targets, "preset": ("", *presets(config.capture))}
     usual = _usual(form, config)
     lines = [

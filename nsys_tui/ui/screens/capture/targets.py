@@ -9,7 +9,7 @@ from textual.content import Content
 
 from nsys_tui.capture.capture import preflight
 from nsys_tui.capture.preflight import checks
-from nsys_tui.capture.targets import LOCAL, Target, all_targets, find_target
+from nsys_tui.capture.targets import LOCAL, Target, find_target, usable_targets
 from nsys_tui.config import TargetConfig
 from nsys_tui.config_edit import remove_target, reread, save_setting, save_target
 from nsys_tui.errors import NsysTuiError
@@ -154,9 +154,9 @@ class TargetList(Checking):
 
     def draw(self) -> None:
         """One line per target."""
-        targets = all_targets(self.config)
+        targets, faults = usable_targets(self.config)
         default = self.config.capture.default_target
-        wide = max(len(target.name) for target in targets) + 2
+        wide = max((len(target.name) for target in targets), default=0) + 2
         lines: list[Line] = []
         for target in targets:
             mark = " *" if target.name == default else "  "
@@ -165,7 +165,8 @@ class TargetList(Checking):
                 [(f"{mark}{target.name:<{wide}}", STRONG), (target.describe(), 0),
                  (f"  {command}", MUTED)]
             )  # fmt: skip
-        self.lines.show(lines, targets)
+        lines += [[(f"  {fault.title}", WARN)] for fault in faults]
+        self.lines.show(lines, [*targets, *[None] * len(faults)])
 
     def _chosen(self) -> Target | None:
         choice = self.lines.choice
@@ -175,7 +176,7 @@ class TargetList(Checking):
         def left(saved: str | None) -> None:
             self.draw()
             if saved:
-                names = [target.name for target in all_targets(self.config)]
+                names = [target.name for target in usable_targets(self.config)[0]]
                 self.lines.action_move(names.index(saved) - self.lines.cursor)
                 self.say([("ok", f"saved {saved} in {self.config.path}")])
 
