@@ -165,7 +165,8 @@ class TargetList(Checking):
                 [(f"{mark}{target.name:<{wide}}", STRONG), (target.describe(), 0),
                  (f"  {command}", MUTED)]
             )  # fmt: skip
-        lines += [[(f"  {fault.title}", WARN)] for fault in faults]
+        here = f"{self.config.path}: "
+        lines += [[(f"  {fault.title.removeprefix(here)}", WARN)] for fault in faults]
         self.lines.show(lines, [*targets, *[None] * len(faults)])
 
     def _chosen(self) -> Target | None:
