@@ -87,7 +87,7 @@ class PrintedColumn:
 
     def extremes(self, *, separators: bool) -> list[str]:
         """The smallest and the largest number as printed; none where there is no number."""
-        numbers = np.asarray(self.values, np.float64)
+        numbers = np.ma.filled(np.ma.asarray(self.values, np.float64), np.nan)
         finite = numbers[np.isfinite(numbers)]
         return (
             [self._text(self.number(float(v)), separators) for v in (finite.min(), finite.max())]

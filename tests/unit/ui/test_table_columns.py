@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import io
+import json
+
 import numpy as np
 import pytest
 
+from nsys_tui.export.tables import store_parquet
+from nsys_tui.model.table import Table
+from nsys_tui.text.tables import render
 from nsys_tui.ui.widgets.table.columns import Drawn, Written, counts, natural, numbers, strings
 
 
@@ -70,3 +76,22 @@ def test_a_drawn_column_sorts_only_by_a_given_order() -> None:
     ordered = Drawn(header="when", width=4, draw=str, order=lambda: np.array([2, 1]))
     assert ordered.sortable
     assert not ordered.is_text
+
+
+def test_numbers_beyond_float_precision_are_stored_whole_beside_absent_ones() -> None:
+    values = np.array([2**53 + 1, -1, 2**63 - 1])
+    made = numbers("id", 8, values, str, absent=-1)
+    assert [made.text(row) for row in range(3)] == [str(2**53 + 1), "-", str(2**63 - 1)]
+    column, stored = made.stored(np.arange(3))
+    table = Table("ids", "Ids", (column,), (stored,))
+    assert render(table, "csv").splitlines() == ["id", str(2**53 + 1), "", str(2**63 - 1)]
+    assert json.loads(render(table, "json"))[1] == {"id": None}
+    assert table.rows() == [(2**53 + 1,), (None,), (2**63 - 1,)]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    file = io.BytesIO()
+    store_parquet(table, file, lambda _: None)
+    assert parquet.read_table(io.BytesIO(file.getvalue()))["id"].to_pylist() == [
+        2**53 + 1,
+        None,
+        2**63 - 1,
+    ]

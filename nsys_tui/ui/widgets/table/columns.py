@@ -180,7 +180,8 @@ class Numbers(TableColumn):
             return super().stored(rows)
         values = self.values()[rows]
         if self.absent is not None:
-            values = np.where(values == self.absent, np.nan, values)
+            # Masked: as floats with NaN, integers beyond 2**53 would lose their last digits.
+            values = np.ma.masked_equal(values, self.absent)
         return Column(self.header, self.unit, self.decimals), values
 
     def tally(self, rows: NDArray[np.integer] | None) -> tuple[list[Tally], int]:
