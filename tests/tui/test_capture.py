@@ -340,3 +340,9 @@ def test_variables_are_typed_as_for_a_shell() -> None:
     assert form.env == {"A": "two words", "B": "", "C": "$(x)", "D": "a=b"}
     (shown,) = [f.value for f in forms.fields(form, Config(), None, frozenset()) if f.key == "env"]
     assert forms.changed(forms.Form(), "env", shown).env == form.env
+
+
+def test_advice_on_an_option_needs_no_program() -> None:
+    said = forms.live_text(forms.Form(), Config(), "extra", "--stop-on-range-end=true", None)
+    assert "--stop-on-range-end is deprecated" in said
+    assert "no program to profile" in forms.live_text(forms.Form(), Config(), "program", "", None)

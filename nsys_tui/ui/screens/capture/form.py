@@ -67,6 +67,9 @@ HINTS: Final = {
     "extra": "further options of nsys, as typed",
 }
 
+ANY_PROGRAM: Final = "program"
+"""Stands in for a program that is not typed yet, so that advice on options can be given."""
+
 
 @dataclass(frozen=True)
 class Field:
@@ -187,7 +190,10 @@ def changed(form: Form, key: str, text: str) -> Form:
 def live_text(form: Form, config: Config, key: str, text: str, facts: Facts | None) -> str:
     """What there is to say about a value while it is typed: a fault, or what advice it brings."""
     try:
-        plan = plan_from_form(changed(form, key, text), config)
+        typed = changed(form, key, text)
+        if key != "program" and not typed.program and not _usual(typed, config)["program"]:
+            typed = replace(typed, program=ANY_PROGRAM)
+        plan = plan_from_form(typed, config)
     except NsysTuiError as error:
         return " ".join(str(error).split())
     before = planned(form, config)
