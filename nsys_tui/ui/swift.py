@@ -110,6 +110,11 @@ class SwiftApp(App[int], inherit_bindings=False):
         """After a resize the terminal may show anything."""
         self.forget_screen()
 
+    def on_driver_signal_resume(self) -> None:
+        """After ``fg`` the terminal is blank, and nothing else would draw before the next key."""
+        self.forget_screen()
+        self.screen.refresh()
+
     def forget_screen(self) -> None:
         """Has the next frames sent in full."""
         if isinstance(self._driver, ThriftyWrites):

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from synth import Synth
-from textual._compositor import Compositor
+from textual._compositor import Compositor, LayoutUpdate
 from textual.css.stylesheet import Stylesheet
+from textual.driver import Driver
 from tui.frames import running, settled, text
 
 from nsys_tui.ui import swift
@@ -134,6 +135,23 @@ async def test_a_new_screen_is_painted_when_filled_or_when_patience_ends(
         await settled(pilot)
         assert "kernels" in painted
         assert "gemm" in text(pilot)
+
+
+async def test_after_a_suspension_the_whole_screen_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(small(tmp_path)) as pilot:
+        painted: list[Any] = []
+        paint = Compositor.render_update
+
+        def noted(compositor: Compositor, **options: Any) -> Any:
+            painted.append(paint(compositor, **options))
+            return painted[-1]
+
+        monkeypatch.setattr(Compositor, "render_update", noted)
+        pilot.app.post_message(Driver.SignalResume())
+        await settled(pilot)
+        assert any(isinstance(update, LayoutUpdate) for update in painted)
 
 
 async def test_what_is_laid_out_in_a_batch_is_painted_after_it(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -275,3 +276,18 @@ async def test_a_terminal_that_was_too_small_for_a_while_changes_nothing(demo: P
         await pilot.resize_terminal(160, 45)
         await settled(pilot)
         assert text(pilot) == before
+
+
+async def test_heading_and_lanes_follow_the_size_of_the_pane(handmade: Path) -> None:
+    async with running(handmade, size=(160, 45)) as pilot:
+        column = re.compile(r"1 col = (.*?)  cursor")
+        await pilot.press("2")
+        await settled(pilot)
+        before = column.findall(text(pilot))
+        await pilot.press("f10")
+        await settled(pilot)
+        wide = column.findall(text(pilot))
+        assert wide not in ([], before)
+        await pilot.press("f10")
+        await settled(pilot)
+        assert column.findall(text(pilot)) == before

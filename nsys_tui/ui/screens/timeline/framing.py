@@ -100,6 +100,10 @@ class Framing(Placed):
         super().on_resize(event)
         self.call_after_refresh(self.redraw)
 
+    def on_timeline_canvas_resized(self) -> None:
+        """The lanes alone have another size, as when they fill the screen."""
+        self.redraw()
+
     def redraw(self, *, fresh: bool = False) -> None:
         """Hands the present state to the canvas and the lines around it."""
         if fresh:

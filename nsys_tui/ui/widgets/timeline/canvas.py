@@ -65,6 +65,9 @@ class TimelineCanvas(Widget, can_focus=True):
             super().__init__()
             self.what, self.row, self.column, self.step = what, row, column, step
 
+    class Resized(Message):
+        """More or fewer columns or lanes are shown."""
+
     class Snapped(Message):
         """Tab: the next event is wanted."""
 
@@ -208,6 +211,10 @@ class TimelineCanvas(Widget, can_focus=True):
         return self._strips[y]
 
     # Tab means the next event here and the next pane elsewhere -----------------------------------
+
+    def on_resize(self) -> None:
+        """What belongs to a number of columns or lanes follows."""
+        self.post_message(self.Resized())
 
     def action_timeline_snap_next(self) -> None:
         """The next event in a later column."""
