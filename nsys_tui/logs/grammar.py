@@ -78,6 +78,12 @@ ANSI: Final = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-Z\\-_]")
 STAMP: Final = re.compile(
     rb"(\d{4}-\d\d-\d\d[ T_]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?"
 )
+UNDATED: Final = re.compile(rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?|\d{9,12}\.\d{1,9}")
+"""Times that name no day, or none that we would trust."""
+ONLY_A_TIME: Final = re.compile(
+    rb"\s*(?:[\[(]?(?:" + STAMP.pattern + rb")[\])]?:? |(?:" + UNDATED.pattern + rb")\s*)?"
+)
+"""What may stand before the host of a line that nothing was glued to."""
 RANK_LABELS: Final = (
     re.compile(rb"^\s*(\d{1,7}):(?!\d)"),
     re.compile(rb"\[\d+,(\d{1,7})\]<std"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from nsys_tui.logs.grammar import HEADER, LONGEST_HEAD, RANK_LABELS, STAMP
+from nsys_tui.logs.grammar import HEADER, LONGEST_HEAD, ONLY_A_TIME, RANK_LABELS, STAMP
 
 NO_TIME: Final = -(2**63)
 NO_PROCESS: Final = -1
@@ -124,7 +124,7 @@ class Heads:
         index = self._processes.index(last["host"], last["pid"])
         process = self._processes.seen[index]
         before = text[: first.start()]
-        process.clean |= last is first and not before.strip()
+        process.clean |= last is first and ONLY_A_TIME.fullmatch(before) is not None
         labels = (label.search(before) for label in RANK_LABELS)
         if last is first and (label := next(filter(None, labels), None)):
             process.label_rank = int(label[1])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.logs.grammar import HEADER, STAMP
+from nsys_tui.logs.grammar import HEADER, STAMP, UNDATED
 from nsys_tui.logs.heads import LATEST_MICROS, NO_TIME
 
 if TYPE_CHECKING:
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 _SAMPLES: Final = 96
 _LONGEST_FRONT: Final = 400
 """Bytes of a line in which its stamp and header are looked for."""
-_UNDATED: Final = re.compile(rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?|\d{9,12}\.\d{1,9}")
-"""Times that name no day, or none that we would trust."""
 _CLOSING: Final = re.compile(rb"[\])]?:? ")
 _LONGEST_STAMP: Final = 64
 _MICROS: Final = 16
 """Digits of microseconds since 1970 at most, until the year 2286."""
-_ZERO, _NINE = ord("0"), ord("9")
+_ZERO, _NINE, _SPACE = ord("0"), ord("9"), ord(" ")
+_MORE: Final = np.frombuffer(b"0123456789.,", np.uint8)
 _CLOCK: Final = (0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18)
 """Where a stamp has its digits: year, month, day, hour, minute, second."""
 
@@ -69,7 +68,7 @@ class Lines:
         if not self._cut[at]:
             return text
         begin = int(self._source_starts[at] + self._cut_at[at])
-        return self.source[begin : begin + int(self._cut[at])] + text
+        return self.source[begin : begin + int(self._cut[at])] + b" " + text
 
 
 def lift(data: bytes, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Lines:
@@ -90,7 +89,8 @@ def lift(data: bytes, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Lin
     keep = np.ones(len(data), np.bool_)
     for shape in shapes:
         width = len(shape.pattern)
-        rows = np.flatnonzero((cut == 0) & (starts + shape.offset + width <= ends))
+        rows = np.flatnonzero((cut == 0) & (starts + shape.offset + width < ends))
+        rows = rows[shape.ends_before(text[starts[rows] + shape.offset + width])]
         columns = (starts[rows] + shape.offset)[:, None] + np.arange(width)
         window = text[columns]
         digit = (window >= _ZERO) & (window <= _NINE)
@@ -115,6 +115,12 @@ class _Shape:
     @property
     def template(self) -> NDArray[np.uint8]:
         return np.frombuffer(self.pattern, np.uint8)
+
+    def ends_before(self, following: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Whether bytes that follow a stamp are no more of it, such as a fraction of a second."""
+        if self.kind == "date":
+            return np.equal(following, _SPACE)
+        return ~np.isin(following, _MORE)
 
     def times(self, digits: NDArray[np.uint8]) -> NDArray[np.int64]:
         """ns since 1970 of rows that have the shape, from the values of their digits."""
@@ -162,7 +168,7 @@ def _shape(front: bytes, header: re.Match[bytes]) -> _Shape | None:
         opened = stamp.start() > 0 and front[stamp.start() - 1 : stamp.start()] in (b"[", b"(")
         # One space stays, so that the header still does not begin the line.
         return _cut(front, stamp.start() - opened, closing.end() - 1, "date")
-    if clock := _UNDATED.search(front, 0, header.start()):
+    if clock := UNDATED.search(front, 0, header.start()):
         return _cut(front, *clock.span(), "clock")
     return None
 

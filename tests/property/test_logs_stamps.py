@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from loglines import body, info, nemo
 
@@ -33,13 +33,13 @@ def fronts(draw: st.DrawFn) -> str:
     zone = draw(st.sampled_from(["", "Z", "+08:00", "-0330"]))
     stamp = dates(draw) + digits + zone
     stamp = draw(st.sampled_from([stamp, stamp, "06:33:24" + digits, "1737900000.25"]))
-    label = draw(st.sampled_from(["", "3: ", "12: ", "[rank0]: ", "[pod/a-1/c] "]))
-    return label + draw(st.sampled_from(["{} ", "[{}] ", "({}) ", "{}: ", "{} x "])).format(stamp)
+    return draw(st.sampled_from(["{} ", "[{}] ", "({}) ", "{}: ", "{} x "])).format(stamp)
 
 
 @st.composite
 def logs(draw: st.DrawFn) -> str:
-    shapes = draw(st.lists(fronts(), min_size=1, max_size=3))
+    label = draw(st.sampled_from(["", "3: ", "12: ", "[rank0]: ", "[pod/a-1/c] "]))
+    shapes = [label + front for front in draw(st.lists(fronts(), min_size=1, max_size=3))]
     text = ""
     for n in range(draw(st.integers(1, 12))):
         front = draw(st.sampled_from([*shapes, ""]))
@@ -59,8 +59,25 @@ def everything(result: LogResult) -> object:
     return found, list(call_rows(result)), times, result.step_lines, result.processes
 
 
+FULL_AND_BROKEN_SECONDS = "\n".join(
+    f"2026-01-01 00:00:00{fraction} {info(body(op_count=n))}"
+    for n, fraction in enumerate(("", ".5", ""))
+)
+GLUED_AFTER_A_TIME = (
+    f"1968-00-00 00:00:00 {info(body(op_count=0))}\n"
+    f"1968-00-00 00:00:00 {FSDP.format(n=3)}{info(body(op_count=3))}\n"
+)
+LABEL_BEFORE_A_GLUED_STEP = (
+    f"3: 2026-01-01 00:00:00.5 {FSDP.format(n=0)}{info(body(op_count=0))}\n"
+    f"3: 2026-01-01 00:00:00.5 {info(body(op_count=1))}\n"
+)
+
+
 @settings(max_examples=150, deadline=None)
 @given(logs())
+@example(LABEL_BEFORE_A_GLUED_STEP)
+@example(FULL_AND_BROKEN_SECONDS)
+@example(GLUED_AFTER_A_TIME)
 def test_lifting_stamps_changes_nothing(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "a.log"

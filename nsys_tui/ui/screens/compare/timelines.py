@@ -61,6 +61,7 @@ def prepared(part: Part, plan: Plan) -> Half:
     own = Store()
     own.add("operations", [*_steps(plan), *shown(streams)], layers)
     own.add("devices", shown(devices), {})
+    own.arrange()
     return Half(session, own.whole, own)
 
 
