@@ -14,6 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from textual import constants
 
+# select() knows no descriptor from 1024 on; poll() knows no terminals on macOS.
+if sys.platform == "linux":
+    from selectors import PollSelector as Selector
+else:
+    from selectors import SelectSelector as Selector
+
 if TYPE_CHECKING:
     from textual.driver import Driver
 
@@ -21,7 +27,7 @@ WAIT: Final = 0.03
 """Seconds, unless the user set ``ESCDELAY``."""
 
 
-class KeySelector(selectors.SelectSelector):
+class KeySelector(Selector):
     """Looks again soon after each input; between inputs as seldom as it is asked to.
 
     Textual's parser can tell a lone Escape only when the selector comes back.

@@ -136,8 +136,8 @@ async def test_discarding_lists_what_goes_and_removes_it(report: Path, stand_in:
         await press(pilot, "d")
         (record,) = Store().all()
         assert record.kept == "discarded"
-        assert "Remove them?" in text(pilot)
-        assert "sleep.nsys-rep" in text(pilot)
+        assert "y remove" in text(pilot)
+        assert "sleep.nsys-rep, " in text(pilot)
         assert Path(record.job_dir).is_dir()
         await press(pilot, "y")
         assert not Path(record.job_dir).exists()
