@@ -16,8 +16,8 @@ from textual.binding import Binding
 from nsys_tui.config import Config
 from nsys_tui.names import visible
 from nsys_tui.state import ViewState, here, jumped
-from nsys_tui.ui import clipboard, keymap, presets
-from nsys_tui.ui.asciify import Asciify
+from nsys_tui.ui import keymap, presets
+from nsys_tui.ui.basic import BasicApp
 from nsys_tui.ui.commands import COMMANDS
 from nsys_tui.ui.loader import load, unexpected
 from nsys_tui.ui.marks import save_marks
@@ -26,17 +26,13 @@ from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.session import Session, initial_state
 from nsys_tui.ui.swift import SwiftApp
 from nsys_tui.ui.terminal import Terminal, probe
-from nsys_tui.ui.theming import StyleTable, choose_theme, find_theme, textual_theme
 from nsys_tui.ui.widgets.chrome import KeyLine
 from nsys_tui.ui.working import LONG, Work, counted
 
 if TYPE_CHECKING:
-    from textual.filter import LineFilter
-
     from nsys_tui.errors import NsysTuiError
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.render.palette import Theme
     from nsys_tui.ui.messages import Failed, LoadFinished, PartLoaded, ProgressMoved, ReportOpened
 
 MOST_FAULTS = 20
@@ -45,7 +41,7 @@ MOST_FAULTS = 20
 ReportOpener = Callable[[Path, "Progress"], "Report"]
 
 
-class NsysTuiApp(SwiftApp, inherit_bindings=False):
+class NsysTuiApp(BasicApp, SwiftApp, inherit_bindings=False):
     """nsys-tui in a terminal.
 
     Args:
@@ -75,9 +71,7 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
         start: str = "overview",
         use_cache: bool = True,
     ) -> None:
-        super().__init__()
-        self.config = config or Config()
-        self.terminal = terminal or probe()
+        super().__init__(config or Config(), terminal or probe())
         self.opener = opener
         self.use_cache = use_cache
         self.first_state = initial_state(self.config.display)
@@ -87,11 +81,6 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
         self.chords = presets.chords(self.keymap)
         self._chord_prefix = ""
         self.set_keymap(presets.textual_keymap(self.keymap))
-        self.first_theme = choose_theme(self.config.display.theme, self.terminal)
-        self.first_ascii = self.terminal.ascii
-        self.use_theme(self.first_theme)
-        self._asciify = Asciify(enabled=self.terminal.ascii)
-        self.animation_level = "none"
         self.error: NsysTuiError | None = None
         self.fatal: NsysTuiError | None = None
         self.progress: ProgressMoved | None = None
@@ -115,72 +104,11 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
             text = f"{len(left)} capture(s) not finished on {where}: 9, then A attaches"
             self.call_from_thread(self.say, text)
 
-    # Looks ------------------------------------------------------------------------------------
-
-    @property
-    def theme_folder(self) -> Path:
-        """Where the user's own themes lie."""
-        return self.config.path.parent / "themes"
-
-    def use_theme(self, name: str) -> None:
-        """Changes the theme.
-
-        Raises:
-            ConfigError: there is no such theme, or its file is bad.
-        """
-        theme = find_theme(name, self.theme_folder)
-        self.palette: Theme = theme
-        self.inks = StyleTable(theme)
-        native = textual_theme(theme)
-        self.register_theme(native)
-        self.theme = native.name
-        self._redraw()
-
-    def _redraw(self) -> None:
-        for screen in self.screen_stack if self.is_running else ():
-            for widget in screen.walk_children(with_self=True):
-                widget.refresh()
-
-    @property
-    def ascii(self) -> bool:
-        """Whether only ASCII may be drawn."""
-        return self._asciify.enabled
-
-    def use_ascii(self, ascii_only: bool) -> None:
-        """Changes the set of characters."""
-        self._asciify.enabled = ascii_only
-        self._redraw()
-
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        """In ASCII mode the chrome is mapped to ASCII on its way out."""
-        return [*super().get_line_filters(), *([self._asciify] if self._asciify.enabled else [])]
-
-    def copy(self, text: str, what: str) -> None:
-        """Copies a text and says in a toast where it went.
-
-        Args:
-            text: what to copy.
-            what: what the toast calls it, such as ``1 row``.
-        """
-
-        def send(sequence: str) -> None:
-            if self._driver is not None:
-                self.call_from_thread(self._driver.write, sequence)
-
-        def job() -> None:
-            copied = clipboard.copy(text, send)
-            self.call_from_thread(self.say, f"copied {what} ({copied.sentence})")
-
-        self.run_worker(job, thread=True, group="copy", exit_on_error=False)
-
     def say(self, text: str) -> None:
         """Tells something in passing: in the footer where it fits (cheap), else in a toast."""
-        shown = visible(text)
         keys = self.screen.query(KeyLine)
-        if not (keys and keys.first().say(shown)):
-            self.notify(shown, markup=False, timeout=4)
-
-    # State ------------------------------------------------------------------------------------
+        if not (keys and keys.first().say(visible(text))):
+            super().say(text)
 
     @property
     def state(self) -> ViewState:
@@ -226,8 +154,6 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
         """Goes to a screen, which may have to be imported first."""
         await self.fetch_screen(name)
         self.show(name)
-
-    # Actions ----------------------------------------------------------------------------------
 
     def handler(self, action_id: str) -> Callable[[], Any] | None:
         """What an action does now: a method of the focused widget, its ancestors, screen or app."""
@@ -293,8 +219,6 @@ class NsysTuiApp(SwiftApp, inherit_bindings=False):
     def _label(self, action_id: str) -> str:
         own = self.front.ACTIONS if self.front is not None else ()
         return next((a.label for a in (*own, *keymap.GLOBAL) if a.id == action_id), action_id)
-
-    # Loading ----------------------------------------------------------------------------------
 
     def begin_load(self, session: Session) -> None:
         """Opens and loads a session's report in a worker thread, unless that was done."""

@@ -1,0 +1,101 @@
+"""BasicApp: what each app of ours has, whatever it shows: theme, characters, clipboard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App
+
+from nsys_tui.names import visible
+from nsys_tui.ui import clipboard
+from nsys_tui.ui.asciify import Asciify
+from nsys_tui.ui.theming import StyleTable, choose_theme, find_theme, textual_theme
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from textual.filter import LineFilter
+
+    from nsys_tui.config import Config
+    from nsys_tui.render.palette import Theme
+    from nsys_tui.ui.terminal import Terminal
+
+
+class BasicApp(App[Any], inherit_bindings=False):
+    """An app that looks as the settings and the terminal want it.
+
+    Args:
+        config: the settings of this run.
+        terminal: what the terminal can show.
+    """
+
+    def __init__(self, config: Config, terminal: Terminal) -> None:
+        super().__init__()
+        self.config = config
+        self.terminal = terminal
+        self._asciify = Asciify(enabled=terminal.ascii)
+        self.animation_level = "none"
+        self.first_theme = choose_theme(config.display.theme, terminal)
+        self.first_ascii = terminal.ascii
+        self.use_theme(self.first_theme)
+
+    @property
+    def theme_folder(self) -> Path:
+        """Where the user's own themes lie."""
+        return self.config.path.parent / "themes"
+
+    def use_theme(self, name: str) -> None:
+        """Changes the theme.
+
+        Raises:
+            ConfigError: there is no such theme, or its file is bad.
+        """
+        theme = find_theme(name, self.theme_folder)
+        self.palette: Theme = theme
+        self.inks = StyleTable(theme)
+        native = textual_theme(theme)
+        self.register_theme(native)
+        self.theme = native.name
+        self._redraw()
+
+    def _redraw(self) -> None:
+        for screen in self.screen_stack if self.is_running else ():
+            for widget in screen.walk_children(with_self=True):
+                widget.refresh()
+
+    @property
+    def ascii(self) -> bool:
+        """Whether only ASCII may be drawn."""
+        return self._asciify.enabled
+
+    def use_ascii(self, ascii_only: bool) -> None:
+        """Changes the set of characters."""
+        self._asciify.enabled = ascii_only
+        self._redraw()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """In ASCII mode the chrome is mapped to ASCII on its way out."""
+        return [*super().get_line_filters(), *([self._asciify] if self._asciify.enabled else [])]
+
+    def say(self, text: str) -> None:
+        """Tells something in passing."""
+        self.notify(visible(text), markup=False, timeout=4)
+
+    def copy(self, text: str, what: str) -> None:
+        """Copies a text and says where it went.
+
+        Args:
+            text: what to copy.
+            what: what it is called then, such as ``1 row``.
+        """
+
+        def send(sequence: str) -> None:
+            if self._driver is not None:
+                self.call_from_thread(self._driver.write, sequence)
+
+        def job() -> None:
+            copied = clipboard.copy(text, send)
+            self.call_from_thread(self.say, f"copied {what} ({copied.sentence})")
+
+        self.run_worker(job, thread=True, group="copy", exit_on_error=False)
