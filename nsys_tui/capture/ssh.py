@@ -40,6 +40,8 @@ COMMAND: Final = "exec sh -s"
 PATH_LIMIT: Final = 90
 """Longest control path: ssh adds 17 characters while it binds, and sockets end at 108."""
 
+SWIFT_CIPHER: Final = "aes128-gcm@openssh.com"
+
 _CONNECT_S: Final = 15
 _PROMPT_S: Final = 300
 _ALIVE: Final = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
@@ -105,12 +107,24 @@ class SshConnector:
             if len(str(self._folder)) + 41 <= PATH_LIMIT:
                 self._own_master = True
                 options += ["-o", "ControlMaster=auto", "-o", "ControlPersist=60"]
-                options += ["-o", f"ControlPath={path}"]
+                options += ["-o", f"ControlPath={path}", *await self._swift_ciphers(settings)]
         return options
 
-    async def _settings(self) -> dict[str, str]:
+    async def _swift_ciphers(self, settings: dict[str, str]) -> list[str]:
+        """Puts AES-GCM first where the user has no wish of their own and the processor has AES.
+
+        One core of a server moves 40 % more a second with it than with ssh's default, ChaCha20.
+        """
+        ciphers = settings.get("ciphers", "")
+        usual = (await self._settings("-F", "none")).get("ciphers")
+        if SWIFT_CIPHER not in ciphers or ciphers != usual or not _has_aes():
+            return []
+        others = [cipher for cipher in ciphers.split(",") if cipher != SWIFT_CIPHER]
+        return ["-o", "Ciphers=" + ",".join([SWIFT_CIPHER, *others])]
+
+    async def _settings(self, *options: str) -> dict[str, str]:
         """What the user's config says about the host, as ``ssh -G`` resolves it."""
-        _, output = await self._run("-G")
+        _, output = await self._run(*options, "-G")
         pairs = (line.partition(" ") for line in output.splitlines())
         return {key: value for key, _, value in pairs}
 
@@ -194,6 +208,14 @@ class SshConnector:
 def _offending(text: str) -> str:
     match = re.search(r"Offending .* key in (\S+:\d+)", text)
     return f"the known key is in {match[1]}" if match else ""
+
+
+def _has_aes() -> bool:
+    """Whether the processor says that it has instructions for AES; false where it says nothing."""
+    with contextlib.suppress(OSError):
+        words = Path("/proc/cpuinfo").read_text(errors="replace").split()
+        return "aes" in words
+    return False
 
 
 def _private_folder() -> Path:

@@ -31,8 +31,6 @@ CHUNK: Final = 1 << 20
 _SET_PIPE_SIZE: Final = 1031  # Linux's F_SETPIPE_SZ
 _HEADER_LIMIT: Final = 1 << 20
 _BEHIND_S: Final = 0.005
-_NAP_S: Final = 0.002
-"""The line fills the pipe meanwhile: 1300 wake-ups for 100 MiB became 270."""
 _FLUSH: Final = 32 << 20
 _TRAILER_LIMIT: Final = 1 << 16
 _SENT: Final = re.compile(rb"@@nt sent (\d+) (\d+) (\S*)\n@@nt end\n")
@@ -133,7 +131,7 @@ class Transfer:
         assert child.stdin is not None
         assert child.stdout is not None
         stderr = _Tail(child)
-        roomy = _widen(child.stdout)
+        _widen(child.stdout)
         with contextlib.suppress(BrokenPipeError):
             child.stdin.write(quoting.to_bytes(self.channel.wrap(self.request.script)))
             child.stdin.close()
@@ -141,7 +139,7 @@ class Transfer:
         stderr.forget()  # what a login shell says is no cause of a later end
         total = self.done + promised
         self._write(file, rest[:promised])
-        if not self._splice(child.stdout, file, total, roomy=roomy):
+        if not self._splice(child.stdout, file, total):
             self._copy(child.stdout, file, total)
         if self.done != total:
             raise stderr.lost(f"{format_bytes(total - self.done)} are missing")
@@ -156,7 +154,7 @@ class Transfer:
                 return
             self._write(file, buffer[:count])
 
-    def _splice(self, stdout: IO[bytes], file: IO[bytes], total: int, *, roomy: bool) -> bool:
+    def _splice(self, stdout: IO[bytes], file: IO[bytes], total: int) -> bool:
         """Moves the bytes inside the kernel; false when that is not possible here."""
         try:
             while self.done < total and not self._stopped.is_set():
@@ -164,8 +162,6 @@ class Transfer:
                 if count == 0:
                     break
                 self.done += count
-                if roomy and count < CHUNK // 2 and self.done < total:
-                    self._stopped.wait(_NAP_S)
         except (AttributeError, OSError) as error:
             if isinstance(error, OSError) and error.errno not in (errno.EINVAL, errno.ENOSYS):
                 raise _disk_error(self.part, error) from error
@@ -209,12 +205,10 @@ class Transfer:
             view = view[written:]
 
 
-def _widen(pipe: IO[bytes]) -> bool:
-    """Makes a pipe large; false where it stays as small as it was."""
-    try:
-        return int(fcntl.fcntl(pipe, _SET_PIPE_SIZE, CHUNK)) >= CHUNK
-    except OSError:
-        return False
+def _widen(pipe: IO[bytes]) -> None:
+    """Makes a pipe large, where the system allows it."""
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(pipe, _SET_PIPE_SIZE, CHUNK)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

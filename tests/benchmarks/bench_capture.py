@@ -2,8 +2,9 @@
 
     python -m tests.benchmarks.bench_capture [--mib 200] [--repeats 5]      (from the checkout)
 
-The floor of a fetch is ``ssh HOST cat FILE > COPY`` in the same run, over the same shared
-connection; the two alternate, so that a change of the machine's load meets both.
+The floor of a fetch is ``ssh HOST cat FILE > COPY`` in the same run, over a shared connection as
+plain ssh opens it and over ours (which may prefer a faster cipher). They take turns in random
+order, so that a change of the machine's load meets all.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import asyncio
 import contextlib
 import os
+import random
 import re
 import statistics
 import subprocess
@@ -32,7 +34,10 @@ from tests.capture_support import make_place
 from tests.e2e.capture_lab import Lab, make_lab
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+
+PLAIN = "ssh cat, plain"
 
 
 async def fetched(link: Link, source: Path, target: Path, *, hashing: bool) -> float:
@@ -41,9 +46,7 @@ async def fetched(link: Link, source: Path, target: Path, *, hashing: bool) -> f
     file = RemoteFile(str(source), status.st_size, int(status.st_mtime))
     began = time.perf_counter()
     await Fetch(link, {}, file, target, lambda _: None, hashing=hashing).run()
-    seconds = time.perf_counter() - began
-    target.unlink()
-    return seconds
+    return time.perf_counter() - began
 
 
 async def copied(argv: list[str], source: Path, target: Path) -> float:
@@ -54,10 +57,8 @@ async def copied(argv: list[str], source: Path, target: Path) -> float:
             *argv, f"cat '{source}'", stdin=subprocess.DEVNULL, stdout=file
         )
         await process.wait()
-        os.fsync(file.fileno())
-    seconds = time.perf_counter() - began
-    target.unlink()
-    return seconds
+        await asyncio.to_thread(os.fsync, file.fileno())
+    return time.perf_counter() - began
 
 
 async def lag_meter(lags: list[float], stop: asyncio.Event) -> None:
@@ -78,34 +79,46 @@ async def metered(lags: list[float]) -> AsyncIterator[None]:
     await meter
 
 
+def plain_ssh(lab: Lab, folder: Path) -> list[str]:
+    """The command before ``cat``, over a shared connection that nobody gave further options."""
+    shared = ["-o", "ControlMaster=auto", "-o", "ControlPersist=60", "-S", str(folder / "plain")]
+    argv = [*lab.ssh, "-T", *shared, "gpu-box"]
+    subprocess.run([*argv, "true"], check=True)
+    return argv
+
+
 async def fetches(lab: Lab, folder: Path, mib: int, repeats: int) -> None:
     """Fetch against ``ssh cat``, and the event loop meanwhile."""
     source, target = folder / "big.nsys-rep", folder / "copy"
     with source.open("wb") as file:
         for _ in range(mib):
             file.write(os.urandom(1 << 20))
+    os.sync()
     connector = SshConnector(Target("box", TargetConfig(host="gpu-box")), lab.ssh, None)
     link = Link(connector, lambda *_: None)
     channel = await link.channel()
-    argv = list(channel.argv)[:-1]
-    times: dict[str, list[float]] = {"cat": [], "without hash": [], "with hash": []}
-    lags: dict[str, list[float]] = {"ssh cat": [], "a fetch": []}
+    plain = plain_ssh(lab, folder)
+    ways: dict[str, Callable[[], Awaitable[float]]] = {
+        PLAIN: lambda: copied(plain, source, target),
+        "the same on our connection": lambda: copied(list(channel.argv)[:-1], source, target),
+        "fetch without hash": lambda: fetched(link, source, target, hashing=False),
+        "fetch with hash": lambda: fetched(link, source, target, hashing=True),
+    }
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    lags: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(repeats):
-        async with metered(lags["ssh cat"]):
-            times["cat"].append(await copied(argv, source, target))
-        times["without hash"].append(await fetched(link, source, target, hashing=False))
-        async with metered(lags["a fetch"]):
-            times["with hash"].append(await fetched(link, source, target, hashing=True))
-    floor = statistics.median(times["cat"])
-    print(f"ssh cat               {mib / floor:7.1f} MiB/s   median of {repeats}, {mib} MiB")
-    for name in ("without hash", "with hash"):
-        seconds = statistics.median(times[name])
-        print(f"fetch {name:<15} {mib / seconds:7.1f} MiB/s   {100 * floor / seconds:5.1f} % of it")
+        for name in random.sample(list(ways), len(ways)):
+            async with metered(lags[name]):
+                times[name].append(await ways[name]())
+            target.unlink()
+    floor = statistics.median(times[PLAIN])
+    print(f"median of {repeats}, {mib} MiB          MiB/s   share   event loop late p50, p95, max")
     for name, found in lags.items():  # during plain ssh cat it is what the machine's load makes
+        seconds = statistics.median(times[name])
         found.sort()
         late = [found[int((len(found) - 1) * share)] * 1e3 for share in (0.5, 0.95, 1)]
-        print(f"event loop late       p50 {late[0]:.1f}, p95 {late[1]:.1f}, max {late[2]:.1f} ms"
-              f" during {name}")  # fmt: skip
+        print(f"{name:<28}{mib / seconds:7.1f} {100 * floor / seconds:5.1f} %"
+              f"{late[0]:14.1f} {late[1]:6.1f} {late[2]:6.1f} ms")  # fmt: skip
     seconds = []
     for _ in range(repeats):
         began = time.perf_counter()

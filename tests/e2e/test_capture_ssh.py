@@ -27,8 +27,10 @@ from nsys_tui.capture.failures import (
 )
 from nsys_tui.capture.record import State
 from nsys_tui.capture.remote import RemoteName, RemoteSource, fetch_report
+from nsys_tui.capture.ssh import SWIFT_CIPHER, SshConnector
+from nsys_tui.capture.targets import Target
 from nsys_tui.commands.capture_console import open_remote
-from nsys_tui.config import CaptureConfig, Config
+from nsys_tui.config import CaptureConfig, Config, TargetConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -526,3 +528,21 @@ def test_a_remote_name_on_the_command_line(
     assert local is not None
     assert local.read_bytes() == report.read_bytes()
     assert open_remote(str(report), config) == report
+
+
+@pytest.mark.parametrize(
+    ("wish", "cipher"),
+    [("", SWIFT_CIPHER), ("Ciphers aes256-ctr", "aes256-ctr"), ("Ciphers -aes*-gcm*", "chacha20")],
+)
+async def test_a_swift_cipher_unless_the_user_wants_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wish: str, cipher: str
+) -> None:
+    monkeypatch.setattr("nsys_tui.capture.ssh._has_aes", lambda: True)
+    with make_lab(tmp_path / "ssh") as lab:
+        lab.write_config(wish)
+        connector = SshConnector(Target("box", TargetConfig(host="gpu-box")), lab.ssh, None)
+        channel = await connector.connect()
+        argv = [channel.argv[0], "-v", "-S", "none", *channel.argv[1:-1], "true"]
+        said = subprocess.run(argv, check=True, capture_output=True, text=True).stderr
+        await connector.close()
+    assert f"server->client cipher: {cipher}" in said
