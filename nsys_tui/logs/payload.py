@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from decimal import ROUND_HALF_EVEN, Decimal, localcontext
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.logs.advice import advise
+from nsys_tui.logs.averages import all_averages, average_of
+from nsys_tui.logs.exact import decimals, known, number, seconds
+from nsys_tui.logs.payload_hangs import hangs_json, process_json
 from nsys_tui.logs.purpose import purposes
 from nsys_tui.logs.select import job_ranks
 from nsys_tui.logs.statistics import (
@@ -20,16 +21,15 @@ from nsys_tui.logs.statistics import (
     rate,
     traffic,
 )
-from nsys_tui.logs.steps import LEGACY_AVERAGE
-from nsys_tui.logs.trainers import Average, average
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from nsys_tui.logs.calls import Calls
-    from nsys_tui.logs.hangs import HangReport, Member, Progress
-    from nsys_tui.logs.result import LogResult
+    from nsys_tui.logs.hangs import HangReport
+    from nsys_tui.logs.result import Communicator, LogResult
     from nsys_tui.logs.topology import GroupTopology
+    from nsys_tui.logs.trainers import Average
 
 
 def as_json(
@@ -42,73 +42,16 @@ def as_json(
         hangs: what ``find_hangs`` says of it.
         bounds: bucket bounds of the histogram in bytes.
     """
-    files = result.files
-    window = result.window
-    versions = list(dict.fromkeys(v for file in files for v in file.versions))
-    found = average_of(result)
     sizes = _sizes(result.calls, bounds)
-    own = (
-        [sizes]
-        if len(files) == 1
-        else [_sizes_of_file(result, i, bounds) for i in range(len(files))]
-    )
     return {
         **sizes,
-        "lines": window.lines if window else sum(file.lines for file in files),
-        **{name: sum(getattr(file, name) for file in files) for name in _COUNTS},
-        "all_opcount_zero": bool(len(result.calls)) and not result.calls.op_count.any(),
-        "nccl_version": versions[0] if versions else None,
-        "nccl_versions": versions,
-        "window": _window(result),
-        "trainer": result.trainer or None,
-        "step_lines": [s.step for s in result.step_lines if s.format == result.trainer],
-        "average": average_json(found) if found else None,
-        "averages": [average_json(one) for one in all_averages(result)],
-        "run_totals": [
-            {
-                "format": total.format,
-                "file": files[total.file].path,
-                "line": total.line,
-                "step_s": seconds(total.step_ns),
-                "tflops_per_gpu": decimals(total.tflops),
-                "values": dict(total.values),
-            }
-            for total in result.run_totals
-        ],
-        "processes": [
-            {"host": p.host, "pid": p.pid, "rank": known(p.rank)} for p in result.processes
-        ],
-        "gpus": [asdict(gpu) | {"label": gpu.label} for gpu in result.gpus],
-        "communicators": _communicators(result),
-        "groups": [
-            asdict(group) | {"purpose": purpose}
-            for group, purpose in zip(result.groups, purposes(result), strict=True)
-        ],
-        "per_rank": _owned(per_owner(result.calls, job_ranks(result)), "rank"),
-        "per_gpu": _owned(per_owner(result.calls, result.calls.gpu), "gpu"),
-        "per_communicator": _owned(
-            per_owner(result.calls, result.calls.communicator), "communicator"
-        ),
-        "traffic": [
-            {
-                "op": row.op,
-                "nranks": row.nranks,
-                "calls": row.calls,
-                "buffer_bytes": row.buffer_bytes,
-                "wire_bytes": None if row.wire_bytes is None else number(row.wire_bytes),
-            }
-            for row in traffic(result.calls)
-        ],
+        **_lines(result),
+        **_steps(result),
+        **_members(result),
+        "traffic": _traffic(result.calls),
         "rate": _rate(result.calls),
         "tuning": [dict(vars(row)) for row in result.tuning],
-        "topology": {
-            "groups": [_topology(one) for one in result.topology.groups],
-            "network": [
-                {"subject": subject, "text": text, "lines": n}
-                for subject, text, n in result.topology.network
-            ],
-            "unattributed_lines": result.topology.unattributed,
-        },
+        "topology": _topology(result),
         "api": [
             asdict(row) | {"count": known(row.count), "bytes": known(row.bytes)}
             for row in result.api.per_function()
@@ -123,10 +66,7 @@ def as_json(
         "mpi": _mpi(result),
         "advice": [asdict(one) for one in advise(result)],
         "skipped": [{"file": path, "why": why} for path, why in result.skipped],
-        "files": [
-            asdict(file) | {"versions": list(file.versions)} | mine
-            for file, mine in zip(files, own, strict=True)
-        ],
+        "files": _files(result, bounds, sizes),
     }
 
 
@@ -165,58 +105,88 @@ _COUNTS = (
 )
 
 
-def number(value: Fraction) -> int | float:
-    """An int if the value is whole, else the nearest float."""
-    return int(value) if value.denominator == 1 else value.numerator / value.denominator
+def _lines(result: LogResult) -> dict[str, Any]:
+    """How much was read, and by which NCCL it was written."""
+    files, window = result.files, result.window
+    versions = list(dict.fromkeys(v for file in files for v in file.versions))
+    return {
+        "lines": window.lines if window else sum(file.lines for file in files),
+        **{name: sum(getattr(file, name) for file in files) for name in _COUNTS},
+        "all_opcount_zero": bool(len(result.calls)) and not result.calls.op_count.any(),
+        "nccl_version": versions[0] if versions else None,
+        "nccl_versions": versions,
+        "window": _window(result),
+    }
 
 
-def decimals(value: Fraction | None, digits: int = 6) -> str | None:
-    """A value with fixed decimals, rounded half to even from the exact value."""
-    if value is None:
-        return None
-    with localcontext() as context:
-        context.prec = 60
-        exact = Decimal(value.numerator) / Decimal(value.denominator)
-        return str(exact.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_EVEN))
+def _steps(result: LogResult) -> dict[str, Any]:
+    found = average_of(result)
+    return {
+        "trainer": result.trainer or None,
+        "step_lines": [s.step for s in result.step_lines if s.format == result.trainer],
+        "average": _average(found) if found else None,
+        "averages": [_average(one) for one in all_averages(result)],
+        "run_totals": [
+            {
+                "format": total.format,
+                "file": result.files[total.file].path,
+                "line": total.line,
+                "step_s": seconds(total.step_ns),
+                "tflops_per_gpu": decimals(total.tflops),
+                "values": dict(total.values),
+            }
+            for total in result.run_totals
+        ],
+    }
 
 
-def seconds(ns: Fraction | int | None) -> str | None:
-    """Nanoseconds as seconds with six decimals, as the AWK kit prints them."""
-    return None if ns is None else decimals(Fraction(ns) / 10**9)
+def _members(result: LogResult) -> dict[str, Any]:
+    """Who took part, and the calls of each."""
+    calls = result.calls
+    return {
+        "processes": [
+            {"host": p.host, "pid": p.pid, "rank": known(p.rank)} for p in result.processes
+        ],
+        "gpus": [asdict(gpu) | {"label": gpu.label} for gpu in result.gpus],
+        "communicators": [_communicator(result, one) for one in result.communicators],
+        "groups": [
+            asdict(group) | {"purpose": purpose}
+            for group, purpose in zip(result.groups, purposes(result), strict=True)
+        ],
+        "per_rank": _owned(per_owner(calls, job_ranks(result)), "rank"),
+        "per_gpu": _owned(per_owner(calls, calls.gpu), "gpu"),
+        "per_communicator": _owned(per_owner(calls, calls.communicator), "communicator"),
+    }
 
 
-def known(value: int) -> int | None:
-    """None for -1."""
-    return None if value < 0 else value
-
-
-def average_range(result: LogResult) -> tuple[int | None, int | None]:
-    """Steps that averages are taken over: the window, or what the AWK kit took in legacy mode."""
-    window = result.window
-    if window is None:
-        return None, None
-    if window.legacy and (window.first, window.last) == (45, 50):
-        return LEGACY_AVERAGE
-    return window.first, window.last
-
-
-def average_of(result: LogResult) -> Average | None:
-    """Mean step time and TFLOPs of the trainer whose step lines own the window."""
-    mine = [step for step in result.step_lines if step.format == result.trainer]
-    return average(mine, *average_range(result))
-
-
-def all_averages(result: LogResult) -> list[Average]:
-    """One average for each trainer format found."""
-    formats = dict.fromkeys(step.format for step in result.step_lines)
-    found = [
-        average([s for s in result.step_lines if s.format == name], *average_range(result))
-        for name in formats
+def _files(result: LogResult, bounds: Sequence[int], sizes: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each file with its own sizes; ``sizes`` are those of all."""
+    files, calls = result.files, result.calls
+    own = (
+        [sizes]
+        if len(files) == 1
+        else [_sizes(calls.take(calls.file == place), bounds) for place in range(len(files))]
+    )
+    return [
+        asdict(file) | {"versions": list(file.versions)} | mine
+        for file, mine in zip(files, own, strict=True)
     ]
-    return [one for one in found if one]
 
 
-def average_json(one: Average) -> dict[str, Any]:
+def _traffic(calls: Calls) -> list[dict[str, Any]]:
+    return [
+        {
+            "op": row.op,
+            "nranks": row.nranks,
+            "calls": row.calls,
+            "buffer_bytes": row.buffer_bytes,
+            "wire_bytes": None if row.wire_bytes is None else number(row.wire_bytes),
+        }
+        for row in traffic(calls)
+    ]
+
+
+def _average(one: Average) -> dict[str, Any]:
     """An average with its figures as exact decimals."""
     return {
         "format": one.format,
@@ -290,36 +260,40 @@ def _window(result: LogResult) -> dict[str, Any] | None:
     }
 
 
-def _communicators(result: LogResult) -> list[dict[str, Any]]:
-    rows = []
-    for one in result.communicators:
-        process = result.processes[one.process] if one.process >= 0 else None
-        rows.append(
-            {
-                "comm": one.pointer,
-                "rank": known(one.rank),
-                "nranks": known(one.nranks),
-                "cuda_device": known(one.cuda_device),
-                "bus_id": one.bus_id or None,
-                "comm_id": one.comm_id or None,
-                "collective_lines": one.calls,
-                "host": process.host if process else None,
-                "pid": process.pid if process else None,
-                "gpu": known(one.gpu),
-                "group": one.group,
-                "nodes": known(one.nodes),
-                "local_ranks": known(one.local_ranks),
-                "local_rank": known(one.local_rank),
-                "parent": one.parent or None,
-                "ended": one.ended or None,
-                "file": result.files[one.first[0]].path,
-                "first_line": one.first[1],
-            }
-        )
-    return rows
+def _communicator(result: LogResult, one: Communicator) -> dict[str, Any]:
+    return {
+        "comm": one.pointer,
+        "rank": known(one.rank),
+        "nranks": known(one.nranks),
+        "cuda_device": known(one.cuda_device),
+        "bus_id": one.bus_id or None,
+        "comm_id": one.comm_id or None,
+        "collective_lines": one.calls,
+        **process_json(result, one.process),
+        "gpu": known(one.gpu),
+        "group": one.group,
+        "nodes": known(one.nodes),
+        "local_ranks": known(one.local_ranks),
+        "local_rank": known(one.local_rank),
+        "parent": one.parent or None,
+        "ended": one.ended or None,
+        "file": result.files[one.first[0]].path,
+        "first_line": one.first[1],
+    }
 
 
-def _topology(one: GroupTopology) -> dict[str, Any]:
+def _topology(result: LogResult) -> dict[str, Any]:
+    found = result.topology
+    return {
+        "groups": [_group_topology(one) for one in found.groups],
+        "network": [
+            {"subject": subject, "text": text, "lines": n} for subject, text, n in found.network
+        ],
+        "unattributed_lines": found.unattributed,
+    }
+
+
+def _group_topology(one: GroupTopology) -> dict[str, Any]:
     return {
         "group": known(one.group),
         "channels": dict(one.channels),
@@ -335,60 +309,6 @@ def _topology(one: GroupTopology) -> dict[str, Any]:
     }
 
 
-def hangs_json(result: LogResult, hangs: HangReport) -> dict[str, Any]:
-    """Mismatches, drifts and the last call of every rank."""
-    return {
-        "mismatches": [
-            {
-                "group": one.group,
-                "certain": result.groups[one.group].certain,
-                "opcount": None if one.by_order else f"{one.op_count & (2**64 - 1):x}",
-                "by_order": one.by_order,
-                "what": one.what,
-                "ops": list(one.ops),
-                "members": [_member(result, member) for member in one.members],
-            }
-            for one in hangs.mismatches
-        ],
-        "more_mismatches": hangs.more_mismatches,
-        "drifts": [
-            {
-                "group": one.group,
-                "certain": result.groups[one.group].certain,
-                "by_order": one.by_order,
-                "behind": [_progress(result, member) for member in one.behind],
-                "ahead": [_progress(result, member) for member in one.ahead],
-                "missing_ranks": one.missing_ranks,
-                "next_calls": list(one.next_calls),
-            }
-            for one in hangs.drifts
-        ],
-        "progress": [_progress(result, one) for one in hangs.progress],
-        "unchecked_groups": hangs.unchecked_groups,
-    }
-
-
-def _member(result: LogResult, member: Member) -> dict[str, Any]:
-    one = result.communicators[member.communicator]
-    process = result.processes[one.process] if one.process >= 0 else None
-    return {
-        "communicator": member.communicator,
-        "host": process.host if process else None,
-        "pid": process.pid if process else None,
-        "rank": known(one.rank),
-        "calls": list(member.calls),
-        "file": result.files[member.file].path,
-        "line": member.line,
-    }
-
-
-def _progress(result: LogResult, one: Progress) -> dict[str, Any]:
-    return _member(result, one.last) | {
-        "call_count": one.calls,
-        "last_opcount": f"{one.last_op_count & (2**64 - 1):x}" if one.calls else None,
-    }
-
-
 def _mpi(result: LogResult) -> dict[str, Any]:
     return {
         "calls": len(result.mpi.calls),
@@ -398,14 +318,9 @@ def _mpi(result: LogResult) -> dict[str, Any]:
     }
 
 
-def _sizes_of_file(result: LogResult, index: int, bounds: Sequence[int]) -> dict[str, Any]:
-    return _sizes(result.calls.take(result.calls.file == index), bounds)
-
-
 def call_rows(result: LogResult) -> Iterator[dict[str, Any]]:
     """The call list, one object per call, in file and line order."""
     for row in result.calls.rows():
-        process = result.processes[row["process"]] if row["process"] >= 0 else None
         pointer = result.communicators[row["communicator"]]
         yield {
             "file": result.files[row["file"]].path,
@@ -420,8 +335,7 @@ def call_rows(result: LogResult) -> Iterator[dict[str, Any]]:
             "comm": pointer.pointer,
             "comm_id": pointer.comm_id or None,
             "communicator": row["communicator"],
-            "host": process.host if process else None,
-            "pid": process.pid if process else None,
+            **process_json(result, row["process"]),
             "tid": known(row["thread"]),
             "rank": known(row["rank"]),
             "nranks": known(row["nranks"]),
