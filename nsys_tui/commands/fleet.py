@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nsys_tui.errors import UNREADABLE, EmptyAnswerError, UsageError
 
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from nsys_tui.fleet.engine import Engine, Result
     from nsys_tui.fleet.fleet import Fleet
     from nsys_tui.fleet.summary import Options
-    from nsys_tui.fleet.table_parts import Ask
-    from nsys_tui.model.table import Table
 
 FORMATS = ("table", "json", "csv", "markdown", "parquet")
 SECTIONS = (
@@ -41,7 +38,7 @@ SECTIONS = (
     "mpi",
     "skipped",
 )
-_SHOWN = 20
+SHOWN = 20
 """Rows of long lists in a table for people; all in the other formats."""
 _MOST_BINS = 1024
 _OF_COMMAND = (
@@ -169,7 +166,7 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
         "--top",
         type=int,
         metavar="N",
-        help=f"rows of each section, 0 for all (default {_SHOWN} in tables, else all)",
+        help=f"rows of each section, 0 for all (default {SHOWN} in tables, else all)",
     )
     parser.add_argument(
         "-o",
@@ -199,10 +196,12 @@ def _report(arguments: argparse.Namespace, paths: list[Path]) -> int:
         from nsys_tui.commands.options import log_to
 
         log_to(arguments.log)
+    from nsys_tui.commands.fleet_output import print_fleet
+
     fleet = _fleet(arguments, paths)
     for note in fleet.notes:
         print(f"nsys-tui: {note}", file=sys.stderr)
-    _print(arguments, fleet)
+    print_fleet(arguments, fleet)
     if not any(len(m.process.devices) or len(m.process.steps.labels) for m in fleet.members):
         raise EmptyAnswerError(
             "no GPU work and no steps in any report", hint="record with --trace=cuda,nvtx"
@@ -314,104 +313,3 @@ def _tell(path: str, result: Result, done: int, total: int) -> None:
     if terminal:
         end = "\r\x1b[K" if done == total else ""
         print(f"\r{done:,} of {total:,} reports{end}", end="", file=sys.stderr, flush=True)
-
-
-def _print(arguments: argparse.Namespace, fleet: Fleet) -> None:
-    from nsys_tui.fleet.table_parts import Ask
-    from nsys_tui.fleet.tables import summary_sections
-
-    fmt = arguments.format
-    top = arguments.top if arguments.top is not None else (_SHOWN if fmt == "table" else 0)
-    ask = Ask(top or None, arguments.by == "rank", arguments.bins, fmt in ("table", "markdown"))
-    wanted = list(dict.fromkeys(arguments.section or summary_sections(fleet)))
-    if fmt == "json":
-        # A row for every rank and bin: half a million of them for a thousand ranks.
-        chosen = wanted if arguments.section else [name for name in wanted if name != "heat"]
-        _print_json(fleet, chosen, ask)
-    elif fmt in ("table", "markdown"):
-        _print_text(arguments, fleet, wanted, ask)
-    else:
-        _write(arguments, fleet, ask)
-
-
-def _made(fleet: Fleet, name: str, ask: Ask) -> Table:
-    from nsys_tui.fleet.tables import SECTIONS as MAKERS
-
-    return MAKERS[name](fleet, ask)
-
-
-def _print_json(fleet: Fleet, wanted: list[str], ask: Ask) -> None:
-    from nsys_tui.fleet.json_rows import json_rows
-
-    sections: dict[str, Any] = {}
-    for name in wanted:
-        table = _made(fleet, name, ask)
-        sections[name.replace("-", "_")] = {"rows": json_rows(table), "notes": list(table.notes)}
-    head = {
-        "ranks": len(fleet.members),
-        "clock": str(fleet.clock),
-        "span_ns": fleet.span,
-        "notes": list(fleet.notes),
-        "skipped": [{"report": f.path, "reason": f.reason} for f in fleet.failures],
-    }
-    print(json.dumps(head | {"sections": sections}))
-
-
-def _print_text(arguments: argparse.Namespace, fleet: Fleet, wanted: list[str], ask: Ask) -> None:
-    from nsys_tui.commands.destinations import room, speaks_unicode, write
-    from nsys_tui.fleet.heat_text import heat_text
-    from nsys_tui.text.sections import sections_text
-
-    cells = room(sys.stdout)
-    for place, name in enumerate(wanted):
-        if name == "heat":
-            unicode = speaks_unicode(sys.stdout)
-            table = heat_text(fleet, arguments.map, arguments.bins, unicode=unicode, room=cells)
-        else:
-            table = _made(fleet, name, ask)
-        text = sections_text([table], arguments.format, cells)
-        write(sys.stdout, ["\n" if place else "", text])
-
-
-def _write(arguments: argparse.Namespace, fleet: Fleet, ask: Ask) -> None:
-    """One section to stdout or a file, or one file per section into a folder."""
-    fmt = arguments.format
-    target = Path(arguments.output) if arguments.output else None
-    folder = target is not None and (target.is_dir() or arguments.output.endswith("/"))
-    asked = list(dict.fromkeys(arguments.section or ()))
-    if target is None or not folder:
-        if len(asked) > 1 and target is not None:
-            raise UsageError(
-                f"{len(asked)} sections do not fit into one file", hint="name a folder: -o DIR/"
-            )
-        _write_one(_made(fleet, (asked or ["ranks"])[0], ask), fmt, target, arguments)
-        return
-    from nsys_tui.fleet.tables import summary_sections
-
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot write into {target}: {error.strerror}") from error
-    for name in asked or summary_sections(fleet):
-        table = _made(fleet, name, ask)
-        if table.columns:
-            path = target / f"{name}.{fmt}"
-            _write_one(table, fmt, path, arguments)
-            print(f"nsys-tui: wrote {path}", file=sys.stderr)
-
-
-def _write_one(table: Table, fmt: str, path: Path | None, arguments: argparse.Namespace) -> None:
-    from nsys_tui.commands.destinations import CONSOLE, opened, write
-    from nsys_tui.text.tables import chunks
-
-    if fmt == "parquet" and path is not None:
-        from nsys_tui.export.tables import write_parquet
-
-        if path.exists() and not arguments.force_overwrite:
-            raise UsageError(f"{path} exists already", hint="--force-overwrite replaces it")
-        write_parquet(table, path)
-        return
-    terminal = path is None and sys.stdout.isatty()
-    destination = CONSOLE if path is None else str(path)
-    with opened(destination, path or Path(), overwrite=arguments.force_overwrite) as stream:
-        write(stream, chunks(table, fmt, to_terminal=terminal))

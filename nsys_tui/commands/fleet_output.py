@@ -1,0 +1,110 @@
+"""Output of ``nsys-tui fleet``: tables and maps on stdout, or files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nsys_tui.commands.destinations import CONSOLE, opened, room, speaks_unicode, write
+from nsys_tui.commands.fleet import SHOWN
+from nsys_tui.errors import UsageError
+from nsys_tui.fleet.heat_text import heat_text
+from nsys_tui.fleet.json_rows import json_rows
+from nsys_tui.fleet.table_parts import Ask
+from nsys_tui.fleet.tables import SECTIONS, summary_sections
+from nsys_tui.text.sections import sections_text
+from nsys_tui.text.tables import chunks
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nsys_tui.fleet.fleet import Fleet
+    from nsys_tui.model.table import Table
+
+
+def print_fleet(arguments: argparse.Namespace, fleet: Fleet) -> None:
+    """Prints the sections that the arguments of ``nsys-tui fleet`` ask for, or writes files.
+
+    Raises:
+        UsageError: a file is there already, or there are sections that do not fit into one.
+    """
+    fmt = arguments.format
+    top = arguments.top if arguments.top is not None else (SHOWN if fmt == "table" else 0)
+    ask = Ask(top or None, arguments.by == "rank", arguments.bins, fmt in ("table", "markdown"))
+    wanted = list(dict.fromkeys(arguments.section or summary_sections(fleet)))
+    if fmt == "json":
+        # A row for every rank and bin: half a million of them for a thousand ranks.
+        chosen = wanted if arguments.section else [name for name in wanted if name != "heat"]
+        _print_json(fleet, chosen, ask)
+    elif fmt in ("table", "markdown"):
+        _print_text(arguments, fleet, wanted, ask)
+    else:
+        _write(arguments, fleet, ask)
+
+
+def _print_json(fleet: Fleet, wanted: list[str], ask: Ask) -> None:
+    sections: dict[str, Any] = {}
+    for name in wanted:
+        table = SECTIONS[name](fleet, ask)
+        sections[name.replace("-", "_")] = {"rows": json_rows(table), "notes": list(table.notes)}
+    head = {
+        "ranks": len(fleet.members),
+        "clock": str(fleet.clock),
+        "span_ns": fleet.span,
+        "notes": list(fleet.notes),
+        "skipped": [{"report": f.path, "reason": f.reason} for f in fleet.failures],
+    }
+    print(json.dumps(head | {"sections": sections}))
+
+
+def _print_text(arguments: argparse.Namespace, fleet: Fleet, wanted: list[str], ask: Ask) -> None:
+    cells = room(sys.stdout)
+    for place, name in enumerate(wanted):
+        if name == "heat":
+            unicode = speaks_unicode(sys.stdout)
+            table = heat_text(fleet, arguments.map, arguments.bins, unicode=unicode, room=cells)
+        else:
+            table = SECTIONS[name](fleet, ask)
+        text = sections_text([table], arguments.format, cells)
+        write(sys.stdout, ["\n" if place else "", text])
+
+
+def _write(arguments: argparse.Namespace, fleet: Fleet, ask: Ask) -> None:
+    """One section to stdout or a file, or one file per section into a folder."""
+    fmt = arguments.format
+    target = Path(arguments.output) if arguments.output else None
+    folder = target is not None and (target.is_dir() or arguments.output.endswith("/"))
+    asked = list(dict.fromkeys(arguments.section or ()))
+    if target is None or not folder:
+        if len(asked) > 1 and target is not None:
+            raise UsageError(
+                f"{len(asked)} sections do not fit into one file", hint="name a folder: -o DIR/"
+            )
+        _write_one(SECTIONS[(asked or ["ranks"])[0]](fleet, ask), fmt, target, arguments)
+        return
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write into {target}: {error.strerror}") from error
+    for name in asked or summary_sections(fleet):
+        table = SECTIONS[name](fleet, ask)
+        if table.columns:
+            path = target / f"{name}.{fmt}"
+            _write_one(table, fmt, path, arguments)
+            print(f"nsys-tui: wrote {path}", file=sys.stderr)
+
+
+def _write_one(table: Table, fmt: str, path: Path | None, arguments: argparse.Namespace) -> None:
+    if fmt == "parquet" and path is not None:
+        from nsys_tui.export.tables import write_parquet
+
+        if path.exists() and not arguments.force_overwrite:
+            raise UsageError(f"{path} exists already", hint="--force-overwrite replaces it")
+        write_parquet(table, path)
+        return
+    terminal = path is None and sys.stdout.isatty()
+    destination = CONSOLE if path is None else str(path)
+    with opened(destination, path or Path(), overwrite=arguments.force_overwrite) as stream:
+        write(stream, chunks(table, fmt, to_terminal=terminal))
