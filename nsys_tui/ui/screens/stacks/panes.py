@@ -21,7 +21,7 @@ from nsys_tui.export.flamegraph import flame_graph
 from nsys_tui.export.folded import as_json, folded_lines
 from nsys_tui.model.table import Unit
 from nsys_tui.model.tree import ROOT, WeightedTree
-from nsys_tui.names import normalise_nvtx
+from nsys_tui.names import cell_len, cut, normalise_nvtx
 from nsys_tui.render.cells import Ink, style
 from nsys_tui.render.icicle import lay_out
 from nsys_tui.ui.saving import text_writer
@@ -167,6 +167,32 @@ def _hint(tree: WeightedTree, options: Options) -> str:
     if len(names) < max(2 * alike, MANY_NAMES):
         return ""
     return f"m merges names that differ in numbers only: {len(names)} become {alike}"
+
+
+def heading(options: Options, thread: str, room: int, extra: str, zoomed: str) -> tuple[str, str]:
+    """Both sides of the icicle's heading; the orders that are not chosen give way first.
+
+    Args:
+        options: how the stacks are folded.
+        thread: name of the thread that they are of; empty for all.
+        room: cells.
+        extra: what to say instead of options and zoom; empty for nothing.
+        zoomed: what to say of the zoom; empty without one.
+    """
+    flags = {
+        "~across threads": options.across,
+        "merged": options.merges,
+        "recursion": options.recursion,
+        "small hidden": options.small,
+        zoomed: bool(zoomed),
+    }
+    right = extra or ", ".join(text for text, is_set in flags.items() if is_set)
+    left = f"{SOURCES[options.source]}{'  ' if thread else ''}{thread}  v: "
+    orders = " ".join(f"[{o}]" if o is options.order else str(o) for o in Order)
+    if right and cell_len(left + orders + right) > room:
+        orders = f"[{options.order}]"
+    left += orders
+    return left, cut(right, max(room - cell_len(left), 0))
 
 
 def picture_writers(shown: Shown, root: int, title: str) -> dict[str, Writer]:

@@ -14,7 +14,6 @@ from nsys_tui.analysis.stacks.folding import StackSource
 from nsys_tui.errors import NoDataError
 from nsys_tui.export.folded import folded_frame
 from nsys_tui.model.tree import ROOT
-from nsys_tui.names import cell_len, cut
 from nsys_tui.state import cycled
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import Action, bindings
@@ -30,6 +29,7 @@ from nsys_tui.ui.screens.stacks.panes import (
     event_set,
     fold,
     frame_facts,
+    heading,
     neighbours,
     picture_writers,
     several,
@@ -235,25 +235,11 @@ class StacksScreen(Finding):
             pane.focus()
 
     def _heading(self, extra: str = "") -> None:
-        options = self.options
-        orders = " ".join(f"[{o}]" if o is options.order else str(o) for o in Order)
-        flags = [
-            *(["~across threads"] if options.across else []),
-            *(["merged"] if options.merges else []),
-            *(["recursion"] if options.recursion else []),
-            *(["small hidden"] if options.small else []),
-        ]
-        thread = ""
-        if options.thread is not None and self.report is not None:
-            thread = f"  {self.report.thread_name(options.thread)}"
-        left = f"{SOURCES[options.source]}{thread}  v: "
-        pane = self.icicle
-        zoom = ["zoomed: esc out"] if pane.root != ROOT else []
-        right = extra or ", ".join([*flags, *zoom])
+        pane, thread = self.icicle, self.options.thread
+        named = self.report.thread_name(thread) if self.report and thread is not None else ""
+        zoomed = "zoomed: esc out" if pane.root != ROOT else ""
         room = pane.outer_size.width - SPARE_CELLS
-        if right and cell_len(left + orders + right) > room:
-            orders = f"[{options.order}]"
-        pane.heading(left + orders, cut(right, max(room - cell_len(left + orders), 0)))
+        pane.heading(*heading(self.options, named, room, extra, zoomed))
 
     def _say(self, *lines: str) -> None:
         self._heading()
