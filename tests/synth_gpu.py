@@ -105,6 +105,17 @@ class GpuEvents(Base):
         fixed = {"bytes": bytes, "value": value, "memKind": 2}
         return self.add("CUPTI_ACTIVITY_KIND_MEMSET", **where | fixed | columns)
 
+    def page_faults(self, gpu: int, cpu: int) -> Self:
+        """Seven faults of a GPU at one address, and one of the host at another, in ``main``."""
+        self.add(
+            "CUDA_UM_GPU_PAGE_FAULT_EVENTS", start=1, end=2, globalPid=self.gpid(), deviceId=0,
+            address=gpu, numberOfPageFaults=7, faultAccessType=1,
+        )  # fmt: skip
+        return self.add(
+            "CUDA_UM_CPU_PAGE_FAULT_EVENTS", start=1, globalPid=self.gpid(), address=cpu,
+            CpuInstruction=self.string("main+0x10"),
+        )  # fmt: skip
+
     def graph(
         self,
         start: int,

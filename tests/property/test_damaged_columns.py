@@ -42,14 +42,7 @@ def rare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     thread = made.gtid()
     made.thread(100, "main").launch("gemm()", (0, 10), (20, 30))
     made.memcpy(40, 50, kind="UVM HtoD", bytes=4096, virtualAddress=0x1000)
-    made.add(
-        "CUDA_UM_GPU_PAGE_FAULT_EVENTS", start=1, end=2, globalPid=made.gpid(), deviceId=0,
-        address=0x2000, numberOfPageFaults=7, faultAccessType=1,
-    )  # fmt: skip
-    made.add(
-        "CUDA_UM_CPU_PAGE_FAULT_EVENTS", start=1, globalPid=made.gpid(), address=0x3000,
-        CpuInstruction=made.string("main"),
-    )  # fmt: skip
+    made.page_faults(gpu=0x2000, cpu=0x3000)
     metric = {"metricsListId": 1, "metricsIdx": 0, "description": "", "unit": ""}
     made.add("TARGET_INFO_NETWORK_METRICS", name="IB: Send waits", **metric)
     made.add(

@@ -54,6 +54,18 @@ def screen(pilot: Pilot[int]) -> CaptureScreen:
     return front.front
 
 
+async def ask_to_stop(pilot: Pilot[int]) -> None:
+    """Starts a capture that would last, and asks what to do with it."""
+    await press(pilot, "p", "space", "ctrl+a", "ctrl+k", *"sleep 30", "enter")
+    await pilot.press("enter")
+    for _ in range(200):
+        await pilot.pause(0.05)
+        if screen(pilot).capture and "running" in text(pilot):
+            break
+    await pilot.press("K")
+    await pilot.pause()
+
+
 async def test_profile_again_is_filled_in_from_the_report(report: Path) -> None:
     async with running(report, size=(100, 45)) as pilot:
         await press(pilot, "p")
@@ -107,14 +119,7 @@ async def test_a_capture_runs_and_its_report_opens(report: Path, stand_in: None)
 
 async def test_stopping_asks_and_keeps(report: Path, stand_in: None) -> None:
     async with running(report, size=(100, 36)) as pilot:
-        await press(pilot, "p", "space", "ctrl+a", "ctrl+k", *"sleep 30", "enter")
-        await pilot.press("enter")
-        for _ in range(200):
-            await pilot.pause(0.05)
-            if screen(pilot).capture and "running" in text(pilot):
-                break
-        await pilot.press("K")
-        await pilot.pause()
+        await ask_to_stop(pilot)
         assert "keep what was collected" in text(pilot)
         await pilot.press("k")
         await settled(pilot)
@@ -125,14 +130,7 @@ async def test_stopping_asks_and_keeps(report: Path, stand_in: None) -> None:
 
 async def test_discarding_lists_what_goes_and_removes_it(report: Path, stand_in: None) -> None:
     async with running(report, size=(80, 24)) as pilot:
-        await press(pilot, "p", "space", "ctrl+a", "ctrl+k", *"sleep 30", "enter")
-        await pilot.press("enter")
-        for _ in range(200):
-            await pilot.pause(0.05)
-            if screen(pilot).capture and "running" in text(pilot):
-                break
-        await pilot.press("K")
-        await pilot.pause()
+        await ask_to_stop(pilot)
         await press(pilot, "d")
         (record,) = Store().all()
         assert record.kept == "discarded"

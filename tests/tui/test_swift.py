@@ -16,12 +16,25 @@ from nsys_tui.ui.keymap import SCREENS, ScreenSpec
 from nsys_tui.ui.screens.base import ReportScreen
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
 def small(folder: Path) -> Path:
     made = Synth(folder / "r.sqlite").process(100, "train").gpu(0).nvtx("step", 0, 900)
     return made.launch("gemm", call=(10, 20), gpu=(100, 400)).write()
+
+
+def watch_painting(monkeypatch: pytest.MonkeyPatch, note: Callable[[Any], None]) -> None:
+    """Has every update of the screen noted as it is made."""
+    paint = Compositor.render_update
+
+    def noted(compositor: Compositor, **options: Any) -> Any:
+        update = paint(compositor, **options)
+        note(update)
+        return update
+
+    monkeypatch.setattr(Compositor, "render_update", noted)
 
 
 async def test_after_loading_the_other_screens_are_imported(
@@ -116,17 +129,13 @@ async def test_a_new_screen_is_painted_when_filled_or_when_patience_ends(
     async with running(small(tmp_path)) as pilot:
         painted: list[str] = []
         go_on = threading.Event()
-        paint, compute = Compositor.render_update, ReportScreen.compute
-
-        def noted(compositor: Compositor, **options: Any) -> Any:
-            painted.append(pilot.app.current_mode)
-            return paint(compositor, **options)
+        compute = ReportScreen.compute
 
         def waiting(screen: ReportScreen, group: str, work: Any, *others: Any) -> None:
             compute(screen, group, lambda: go_on.wait(60) and work(), *others)
 
         monkeypatch.setattr(swift, "FILLED", patience)
-        monkeypatch.setattr(Compositor, "render_update", noted)
+        watch_painting(monkeypatch, lambda _: painted.append(pilot.app.current_mode))
         monkeypatch.setattr(ReportScreen, "compute", waiting)
         await pilot.press("3")
         await asyncio.sleep(0.3)
@@ -142,13 +151,7 @@ async def test_after_a_suspension_the_whole_screen_is_drawn(
 ) -> None:
     async with running(small(tmp_path)) as pilot:
         painted: list[Any] = []
-        paint = Compositor.render_update
-
-        def noted(compositor: Compositor, **options: Any) -> Any:
-            painted.append(paint(compositor, **options))
-            return painted[-1]
-
-        monkeypatch.setattr(Compositor, "render_update", noted)
+        watch_painting(monkeypatch, painted.append)
         pilot.app.post_message(Driver.SignalResume())
         await settled(pilot)
         assert any(isinstance(update, LayoutUpdate) for update in painted)
@@ -159,13 +162,7 @@ async def test_what_is_laid_out_in_a_batch_is_painted_after_it(
 ) -> None:
     async with running(small(tmp_path)) as pilot:
         painted: list[bool] = []
-        paint = Compositor.render_update
-
-        def noted(compositor: Compositor, **options: Any) -> Any:
-            painted.append(pilot.app._batch_count > 0)
-            return paint(compositor, **options)
-
-        monkeypatch.setattr(Compositor, "render_update", noted)
+        watch_painting(monkeypatch, lambda _: painted.append(pilot.app._batch_count > 0))
         with pilot.app.batch_update():
             pilot.app.screen.query_one("#trace").styles.height = 9
             pilot.app.screen._refresh_layout()

@@ -305,14 +305,7 @@ def test_unified_memory_reports(tmp_path: Path) -> None:
     for place, size in ((0x1000, 4096), (0x2000, 65536), (0x1000, 4096)):
         capture.memcpy(0, 1000, kind="UVM HtoD", bytes=size, virtualAddress=place)
     capture.memcpy(0, 500, kind="UVM DtoH", bytes=100, virtualAddress=0x1000)
-    capture.add(
-        "CUDA_UM_GPU_PAGE_FAULT_EVENTS", start=1, end=2, globalPid=capture.gpid(), deviceId=0,
-        address=0x2000, numberOfPageFaults=7, faultAccessType=1,
-    )  # fmt: skip
-    capture.add(
-        "CUDA_UM_CPU_PAGE_FAULT_EVENTS", start=1, globalPid=capture.gpid(), address=0x3000,
-        CpuInstruction=capture.string("main+0x10"),
-    )  # fmt: skip
+    capture.page_faults(gpu=0x2000, cpu=0x3000)
     report = opened(capture)
     table = run_report(report, "um_sum")
     assert rows(table, "Virtual Address", "HtoD Migration Size", "DtoH Migration Size",

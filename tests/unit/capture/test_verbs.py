@@ -9,13 +9,18 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from capture_support import stand_in
 
 from nsys_tui.capture.record import Store
 from nsys_tui.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +36,23 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return tmp_path
+
+
+@contextmanager
+def following(*words: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """The command in a session of its own once the program runs, and what it has said so far."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "nsys_tui", *words],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}, start_new_session=True,
+    ) as app:  # fmt: skip
+        assert app.stderr is not None
+        heard: list[str] = []
+        for line in app.stderr:
+            heard.append(line)
+            if "Collecting data" in line:
+                break
+        yield app, heard
 
 
 def test_stdout_is_the_path_and_stderr_the_story(capsys: pytest.CaptureFixture[str]) -> None:
@@ -244,15 +266,7 @@ def test_repeat_takes_the_plan_of_a_record(place: Path, capsys: pytest.CaptureFi
 
 
 def test_ctrl_c_stops_and_keeps(place: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "nsys_tui", "capture", "--", "sleep", "600"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}, start_new_session=True,
-    ) as app:  # fmt: skip
-        assert app.stderr is not None
-        for line in app.stderr:
-            if "Collecting data" in line:
-                break
+    with following("capture", "--", "sleep", "600") as (app, _):
         app.send_signal(signal.SIGINT)
         out, err = app.communicate(timeout=30)
     assert app.returncode == 0, err
@@ -264,15 +278,7 @@ def test_ctrl_c_stops_and_keeps(place: Path) -> None:
 def test_stop_asks_the_process_that_follows(
     place: Path, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "nsys_tui", "capture", "--", "sleep", "600"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}, start_new_session=True,
-    ) as app:  # fmt: skip
-        assert app.stderr is not None
-        for line in app.stderr:
-            if "Collecting data" in line:
-                break
+    with following("capture", "--", "sleep", "600") as (app, _):
         words = ["--discard", "--yes"] if how == "discard" else []
         assert main(["captures", "stop", "latest", *words]) == 0
         out, err = app.communicate(timeout=30)
@@ -293,15 +299,7 @@ def test_stop_asks_the_process_that_follows(
 def test_stop_goes_on_by_itself_when_the_process_that_follows_dies(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "nsys_tui", "capture", "--", "sleep", "600"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}, start_new_session=True,
-    ) as app:  # fmt: skip
-        assert app.stderr is not None
-        for line in app.stderr:
-            if "Collecting data" in line:
-                break
+    with following("capture", "--", "sleep", "600") as (app, _):
         app.send_signal(signal.SIGSTOP)
         dying = threading.Timer(1, app.kill)
         dying.start()
@@ -311,15 +309,7 @@ def test_stop_goes_on_by_itself_when_the_process_that_follows_dies(
 
 
 def test_hang_up_leaves_the_job_running(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "nsys_tui", "capture", "--", "sh", "-c", "sleep 1; echo late"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}, start_new_session=True,
-    ) as app:  # fmt: skip
-        assert app.stderr is not None
-        for line in app.stderr:
-            if "Collecting data" in line:
-                break
+    with following("capture", "--", "sh", "-c", "sleep 1; echo late") as (app, _):
         app.send_signal(signal.SIGHUP)
         app.communicate(timeout=30)
     assert app.returncode == 130
@@ -333,17 +323,7 @@ def test_ctrl_c_on_attach_leaves_the_job_running(
 ) -> None:
     assert main(["capture", "--detach", "--", "sh", "-c", "sleep 2; echo late; exit 5"]) == 0
     capture = capsys.readouterr().out.strip()
-    with subprocess.Popen(
-        [sys.executable, "-m", "nsys_tui", "captures", "attach", capture],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}, start_new_session=True,
-    ) as app:  # fmt: skip
-        assert app.stderr is not None
-        heard = []
-        for line in app.stderr:
-            heard.append(line)
-            if "Collecting data" in line:
-                break
+    with following("captures", "attach", capture) as (app, heard):
         app.send_signal(signal.SIGINT)
         heard += app.communicate(timeout=30)
     assert app.returncode == 130, heard
