@@ -114,8 +114,6 @@ class Writer:
         self.counts = (1, 63, 65536, 2**20, 2**31, 2**53 + 1, 57229824)
         self.op_counts = [0, 0, 0]
 
-    # Lines ------------------------------------------------------------------------------------
-
     def put(self, rank: Rank, message: str, level: str = "INFO", *, whole: bool = True) -> None:
         """One line of a rank, as its version and launcher print it."""
         self.micros += self.rng.randint(1, 900)
@@ -167,8 +165,6 @@ class Writer:
 
     def _end(self) -> str:
         return "\x1b[0m" if self.launcher == "colour" else ""
-
-    # What NCCL says ---------------------------------------------------------------------------
 
     def start(self) -> None:
         """Banner, environment and the world communicator of every rank."""
@@ -276,8 +272,6 @@ class Writer:
                 rank = self.rng.choice(self.ranks)
                 self.put(rank, "NET/IB : Got async event : port error", "WARN")
             self.step_line()
-
-    # Texts ------------------------------------------------------------------------------------
 
     def text(self, newline: str = "\n") -> str:
         """All ranks in one text."""

@@ -6,7 +6,6 @@ Shared by the verbs ``capture`` and ``captures``; what happens is decided in ``n
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import signal
 import sys
@@ -159,10 +158,9 @@ async def _drive(make: Callable[[], Capture], manner: Manner) -> Record:
     task = asyncio.create_task(capture.run(anyway=manner.anyway, wait=manner.queue))
     loop = asyncio.get_running_loop()
     interrupted = _Interrupts(capture, task, stops=manner.stops)
-    with contextlib.suppress(NotImplementedError):
-        loop.add_signal_handler(signal.SIGINT, interrupted)
-        loop.add_signal_handler(signal.SIGTERM, interrupted.leave)
-        loop.add_signal_handler(signal.SIGHUP, interrupted.leave)
+    loop.add_signal_handler(signal.SIGINT, interrupted)
+    loop.add_signal_handler(signal.SIGTERM, interrupted.leave)
+    loop.add_signal_handler(signal.SIGHUP, interrupted.leave)
     watcher = asyncio.create_task(_leave_when_started(capture, task)) if manner.detach else None
     try:
         return await task

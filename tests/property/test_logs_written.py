@@ -101,8 +101,6 @@ def test_one_file_per_rank(seed: int, tmp_path: Path) -> None:
     assert rows == calls
 
 
-# The AWK kit ----------------------------------------------------------------------------------
-
 AWK = shutil.which("mawk") or shutil.which("gawk") or shutil.which("awk")
 WINDOW = """/Training epoch/ {
     for (i = 1; i <= NF; i++) if ($i == "iteration") { split($(i + 1), part, "/"); state = part[1] }

@@ -280,6 +280,7 @@ class ReportScreen(CalmScreen[None], inherit_bindings=False):
         work: Callable[[Progress], T],
         done: Callable[[T], None],
         stopped: Callable[[], None] | None = None,
+        failed: Callable[[], None] | None = None,
     ) -> None:
         """``compute`` for work that lasts: it gets a progress callback, and Esc cancels it."""
         if self.session.finished:
@@ -292,7 +293,7 @@ class ReportScreen(CalmScreen[None], inherit_bindings=False):
             finally:
                 self.app.post_message(WorkEnded())
 
-        self.compute(group, told, done, stopped)
+        self.compute(group, told, done, stopped, failed)
 
     def compute(
         self,
@@ -300,11 +301,12 @@ class ReportScreen(CalmScreen[None], inherit_bindings=False):
         work: Callable[[], T],
         done: Callable[[T], None],
         stopped: Callable[[], None] | None = None,
+        failed: Callable[[], None] | None = None,
     ) -> None:
         """Runs ``work`` in a thread and ``done`` with its result on the screen's own thread.
 
         A later call with the same ``group``, or another report, makes an earlier result void.
-        Errors go to the error bar; ``stopped`` follows a cancelled ``work``.
+        Errors go to the error bar; then ``failed`` follows, and ``stopped`` a cancelled ``work``.
         """
         serial = self._serials[group] = self._serials.get(group, 0) + 1
 
@@ -315,10 +317,11 @@ class ReportScreen(CalmScreen[None], inherit_bindings=False):
             except CancelledError:
                 if stopped is not None:
                     self.post_message(Computed(group, serial, stopped))
-            except NsysTuiError as error:
-                self.app.post_message(Failed(error))
             except Exception as error:
-                self.app.post_message(Failed(unexpected(error)))
+                known = error if isinstance(error, NsysTuiError) else unexpected(error)
+                self.app.post_message(Failed(known))
+                if failed is not None:
+                    self.post_message(Computed(group, serial, failed))
             else:
                 self.post_message(Computed(group, serial, lambda: done(value)))
                 trim()

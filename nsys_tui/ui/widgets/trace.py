@@ -211,8 +211,6 @@ class TracePane(Framed, can_focus=True):
             return self._columns is not None and self.app.error is None
         return super().check_action(action, parameters)
 
-    # The pointer -------------------------------------------------------------------------------
-
     def _column_at(self, event: events.MouseEvent) -> int | None:
         spot = event.get_content_offset_capture(self)
         if spot.x < LABEL and not self._held:

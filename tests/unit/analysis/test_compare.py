@@ -37,9 +37,6 @@ def pair(folder: Path, a: Run, b: Run, threshold: float = 0.01) -> Comparison:
     return compared(a.write(folder / "a.sqlite"), b.write(folder / "b.sqlite"), threshold=threshold)
 
 
-# Against itself ---------------------------------------------------------------------------------
-
-
 def assert_all_same(found: Comparison) -> None:
     rows = [*found.summary, *(row for rows in found.groups.values() for row in rows)]
     assert {row.verdict for row in rows} <= {Verdict.SAME}
@@ -66,9 +63,6 @@ def test_every_real_report_against_itself_is_the_same(path: Path) -> None:
     assert found.verdict is Verdict.SAME
     assert found.differences == ()
     assert_all_same(found)
-
-
-# By steps ---------------------------------------------------------------------------------------
 
 
 def test_a_planted_regression_of_5_percent_is_found(tmp_path: Path) -> None:
@@ -213,9 +207,6 @@ def test_slower_kernels_that_the_wall_time_hides_are_worse(tmp_path: Path) -> No
     assert "time of compute kernels per step +5.0%" in found.judgement.reason
 
 
-# Without steps ----------------------------------------------------------------------------------
-
-
 def test_too_few_steps_fall_back_to_instances_and_say_so(tmp_path: Path) -> None:
     few = Run(steps=FEWEST, jitter=0.002)
     found = pair(tmp_path, few, replace(few, scale=1.05, seed=9))
@@ -281,9 +272,6 @@ def test_too_few_instances_of_every_name_are_not_comparable(tmp_path: Path) -> N
     assert "no name occurs 5 times on both sides" in found.judgement.reason
 
 
-# Parts of a report ------------------------------------------------------------------------------
-
-
 def test_two_iterations_of_one_report(tmp_path: Path) -> None:
     report = opened(Run().write(tmp_path / "r.sqlite"))
     steps = find_iterations(report)
@@ -322,9 +310,6 @@ def test_idle_time_by_cause_adds_up_to_the_gaps(tmp_path: Path) -> None:
     stalls = found.groups["stalls"]
     # Four gaps of 25 us a step; the last of them also ends the step's copy, 10 us after it.
     assert sum(row.a_total for row in stalls) == pytest.approx(REPEATS * GAP + 10 * US, rel=0.01)
-
-
-# What is unfair ---------------------------------------------------------------------------------
 
 
 def test_other_gpus_and_missing_traces_are_said(tmp_path: Path) -> None:

@@ -3,12 +3,12 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsys_tui.ui.widgets.table.columns import TableColumn
+from nsys_tui.ui.widgets.table.columns import Drawn
 from nsys_tui.ui.widgets.table.layout import MARGIN, first_for, order_of, slots
 
 
-def column(width: int, *, extra: bool = False, grow: bool = False) -> TableColumn:
-    return TableColumn(header="h", width=width, extra=extra, grow=grow)
+def column(width: int, *, extra: bool = False, grow: bool = False) -> Drawn:
+    return Drawn(header="h", width=width, extra=extra, grow=grow, draw=str)
 
 
 KERNELS = [column(5), column(8), column(8, extra=True), column(20, grow=True)]
@@ -56,7 +56,7 @@ def test_a_column_that_has_no_room_beside_a_pinned_one_is_given_up() -> None:
     st.data(),
 )
 def test_slots_never_overlap_nor_leave_the_row(
-    columns: list[TableColumn], width: int, data: st.DataObject
+    columns: list[Drawn], width: int, data: st.DataObject
 ) -> None:
     chosen = data.draw(st.integers(0, len(columns) - 1))
     first = first_for(columns, width, chosen, data.draw(st.integers(0, len(columns) - 1)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+from abc import abstractmethod
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -37,13 +38,13 @@ LISTED: Final = 6
 class PastCaptures(ReportScreen):
     """What a screen does with records; the screen itself attaches and repeats."""
 
+    @abstractmethod
     def attach_to(self, record: Record) -> None:
         """Follows a capture that was left running."""
-        raise NotImplementedError
 
+    @abstractmethod
     def repeat(self, record: Record) -> None:
         """Fills the form in as it was."""
-        raise NotImplementedError
 
     async def asked(self, question: Question) -> str | None:
         """A question of ssh's: a dialog shows its own words."""

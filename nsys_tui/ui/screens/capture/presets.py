@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,9 +29,9 @@ class Presets(ReportScreen):
 
     form: Form
 
+    @abstractmethod
     def show_form(self) -> None:
         """Draws the form anew."""
-        raise NotImplementedError
 
     def action_capture_preset(self) -> None:
         """Chooses ready-made options, or saves those of the form, or deletes some."""

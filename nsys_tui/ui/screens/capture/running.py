@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from nsys_tui.capture import events
@@ -35,9 +36,9 @@ class Running(PastCaptures):
         self.repeats = ""
         """Id of the capture or report that the form repeats."""
 
+    @abstractmethod
     def show_form(self) -> None:
         """Draws form, command and log anew."""
-        raise NotImplementedError
 
     def say(self, line: str) -> None:
         """Adds a line to the log."""

@@ -138,8 +138,6 @@ class CaptureScreen(Running, Presets):
             return replace(plan, replayed=tuple(sorted(self.ticked)))
         return plan
 
-    # The form ---------------------------------------------------------------------------------
-
     def _field(self) -> forms.Field | None:
         choice = self.query_one("#form", FormPane).choice
         return choice if isinstance(choice, forms.Field) else None
@@ -249,8 +247,6 @@ class CaptureScreen(Running, Presets):
             self.show_form()
 
         self.app.push_screen(TargetList(), left)
-
-    # What the target allows -------------------------------------------------------------------
 
     def _look_nearby(self) -> None:
         """Looks at this machine by itself; another one only when asked, since it may ask back."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.binding import Binding, BindingType
@@ -70,9 +71,9 @@ class Checking(Dialog[Any]):
         self.query_one("#lines", LinePane).focus()
         self.draw()
 
+    @abstractmethod
     def draw(self) -> None:
         """Shows the lines anew."""
-        raise NotImplementedError
 
     @property
     def lines(self) -> LinePane:

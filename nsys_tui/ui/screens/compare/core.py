@@ -84,8 +84,6 @@ class CompareCore(CompareStands):
         """Changes by name."""
         return self.query_one("#changes", VirtualTable)
 
-    # The pair ---------------------------------------------------------------------------------
-
     @property
     def pair(self) -> Pair | None:
         """What is compared, as its window and filter show it.
@@ -220,8 +218,6 @@ class CompareCore(CompareStands):
         self.table.empty = "comparing ..."
         self.table.refresh()
         self.compute("compare", lambda: gather(*asked), self._show)
-
-    # Showing ----------------------------------------------------------------------------------
 
     def _show(self, result: Result) -> None:
         self._show_result(result)

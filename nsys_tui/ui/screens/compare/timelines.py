@@ -157,8 +157,6 @@ class TwinTimelines(Vertical):
                 return max(0, place - self.canvases[side].lanes_shown + 1)
         return 0
 
-    # Moving -----------------------------------------------------------------------------------
-
     def _moving(self) -> Iterable[int]:
         if self.locked:
             return (0, 1)
@@ -199,8 +197,6 @@ class TwinTimelines(Vertical):
             self.pan(message.step)
         elif message.what == "scroll":
             self.scroll_lanes(message.step)
-
-    # Drawing ----------------------------------------------------------------------------------
 
     def on_resize(self) -> None:
         """Everything follows the size."""

@@ -81,8 +81,6 @@ class EventsScreen(ReportScreen):
         """The events."""
         return self.query_one("#events", VirtualTable)
 
-    # What changed -----------------------------------------------------------------------------
-
     def show_report(self) -> None:
         """A new report: nothing is known yet."""
         self.found = self._pending = None
@@ -110,8 +108,6 @@ class EventsScreen(ReportScreen):
             self.table.filter_by(new.filter.pattern)
         if old.selection != new.selection and new.selection is not None:
             self._go_to(new.selection)
-
-    # The table --------------------------------------------------------------------------------
 
     def _compute(self) -> None:
         report, state = self.report, self.state
@@ -192,8 +188,6 @@ class EventsScreen(ReportScreen):
         if position is not None:
             self.table.put_cursor(position)
 
-    # The event --------------------------------------------------------------------------------
-
     def on_grid_moved(self, message: Grid.Moved) -> None:
         """Another event: all that is known about it."""
         if message.row is not None:
@@ -217,8 +211,6 @@ class EventsScreen(ReportScreen):
         pane = self.query_one("#event", LinePane)
         pane.heading(facts.title)
         pane.show_built(lambda width: fact_lines(facts, width))
-
-    # Actions ----------------------------------------------------------------------------------
 
     def action_timeline_whole(self) -> None:
         """The whole trace again, without an area."""

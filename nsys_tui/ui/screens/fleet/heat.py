@@ -92,8 +92,6 @@ class HeatPane(Framed, can_focus=True):
             self._say()
             self.refresh()
 
-    # Where things are -------------------------------------------------------------------------
-
     @property
     def _height(self) -> int:
         """Rows drawn below the axis."""
@@ -126,8 +124,6 @@ class HeatPane(Framed, can_focus=True):
         cell = max((last - first) // self.cells, 1)
         middle = first + cell * self.column
         return middle - MARGIN * cell, middle + (MARGIN + 1) * cell
-
-    # Drawing ----------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
         """The axis first, then the rows."""
@@ -213,8 +209,6 @@ class HeatPane(Framed, can_focus=True):
         label = shown.labels[self.row]
         here = f"{label} at {self._moment(start, step)}: {value_text(shown, float(value))}"
         self.heading(left, here if shown.rows[self.row] is None else f"rank {here}")
-
-    # Moving -----------------------------------------------------------------------------------
 
     def action_step(self, down: int, right: int) -> None:
         """Moves the cursor by rows drawn or cells."""

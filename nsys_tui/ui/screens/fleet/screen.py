@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from nsys_tui.errors import CancelledError
 from nsys_tui.fleet.engine import default_workers
 from nsys_tui.fleet.mapping import Opening
 from nsys_tui.fleet.maps import heat_map, map_names
@@ -91,8 +90,6 @@ class FleetScreen(ReportScreen):
         """The heat map."""
         return self.query_one("#heat", HeatPane)
 
-    # What changed -----------------------------------------------------------------------------
-
     def on_screen_resume(self) -> None:
         """What was cancelled is taken up again."""
         if self._cancelled:
@@ -129,7 +126,7 @@ class FleetScreen(ReportScreen):
         def show(found: Shown, done: int) -> None:
             self.app.call_from_thread(self._show_partial, reading, found, done)
 
-        def work(progress: Progress) -> Shown | None:
+        def work(progress: Progress) -> Shown:
             partial = Partial([str(path) for path in paths], options, show)
 
             def alive(done: int, total: int) -> None:
@@ -140,27 +137,20 @@ class FleetScreen(ReportScreen):
                 if window is None:
                     partial.take(path, result)
 
-            try:
-                return shown(
-                    run_fleet(
-                        paths,
-                        options,
-                        workers=workers,
-                        opening=opening,
-                        window=window,
-                        told=told,
-                        alive=alive,
-                    )
-                )
-            except CancelledError:
-                return None
-            except Exception:
-                self.app.call_from_thread(self._say_failed)
-                raise
+            fleet = run_fleet(
+                paths,
+                options,
+                workers=workers,
+                opening=opening,
+                window=window,
+                told=told,
+                alive=alive,
+            )
+            return shown(fleet)
 
         self.table.note = f"reading {len(paths)} reports ..." if len(paths) > 1 else "reading ..."
         self.table.redraw_heading()
-        self.compute_telling("fleet", work, self._show)
+        self.compute_telling("fleet", work, self._show, self._stopped, self._say_failed)
 
     def _show_partial(self, reading: object, found: Shown, done: int) -> None:
         """The ranks known so far."""
@@ -173,13 +163,13 @@ class FleetScreen(ReportScreen):
         self.table.note, self.table.empty = "", "could not be read: see the error below"
         self.table.show_rows((), 0)
 
-    def _show(self, found: Shown | None) -> None:
+    def _stopped(self) -> None:
+        self._reading, self._cancelled = None, True
+        self.table.note = "cancelled: coming back here reads on"
+        self.table.redraw_heading()
+
+    def _show(self, found: Shown) -> None:
         self._reading = None
-        if found is None:
-            self._cancelled = True
-            self.table.note = "cancelled: coming back here reads on"
-            self.table.redraw_heading()
-            return
         fleet = found.fleet
         skipped = f"{len(fleet.failures)} skipped" if fleet.failures else ""
         only = f"only {visible(self._cut.text)}" if self._cut.text else ""
@@ -228,8 +218,6 @@ class FleetScreen(ReportScreen):
 
         self.compute("map", lambda: heat_map(fleet, name, BINS), done)
 
-    # Table and map together -------------------------------------------------------------------
-
     def on_grid_moved(self, message: Grid.Moved) -> None:
         """The map follows the table."""
         self._follow(message.row)
@@ -258,8 +246,6 @@ class FleetScreen(ReportScreen):
         if key is None:
             return None
         return next((n for n, r in enumerate(self._rows) if (r.member, r.device) == key), None)
-
-    # Going there ------------------------------------------------------------------------------
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """The rank's report, at the time under the map's cursor if it was moved."""
@@ -311,8 +297,6 @@ class FleetScreen(ReportScreen):
             return
         self.app.put_beside(guest)
         self.app.show("timeline")
-
-    # Maps -------------------------------------------------------------------------------------
 
     def action_fleet_map(self) -> None:
         """The next heat map."""

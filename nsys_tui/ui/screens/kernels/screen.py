@@ -95,8 +95,6 @@ class KernelsScreen(KernelDetail):
             id="lower",
         )
 
-    # What changed -----------------------------------------------------------------------------
-
     def show_report(self) -> None:
         """A new report: nothing is known yet."""
         self._pending, self._labels = None, ()
@@ -141,8 +139,6 @@ class KernelsScreen(KernelDetail):
                 self._show(self.found)
         elif self.detail is not None and self.table.row is not None:
             self._look(self.table.row)
-
-    # The table --------------------------------------------------------------------------------
 
     def _estimate(self) -> None:
         """What a sample lets expect, until the operations are read."""
@@ -260,14 +256,10 @@ class KernelsScreen(KernelDetail):
             return None
         return int(self.found.codes[place])
 
-    # The row ----------------------------------------------------------------------------------
-
     def on_grid_moved(self, message: Grid.Moved) -> None:
         """Another row: its instances and facts."""
         if message.grid is self.table and message.row is not None:
             self._look(message.row)
-
-    # Actions ----------------------------------------------------------------------------------
 
     def action_table_group(self) -> None:
         """Groups by the next criterion."""

@@ -96,8 +96,6 @@ class LogsScreen(ReportScreen):
         """The table of the section."""
         return self.query_one("#table", VirtualTable)
 
-    # What changed -----------------------------------------------------------------------------
-
     def show_report(self) -> None:
         """Another report: the logs stay, their join is made anew."""
         self.joined = None
@@ -149,8 +147,6 @@ class LogsScreen(ReportScreen):
     def _take_joined(self, joined: Joined) -> None:
         self.joined = joined
         self._refill()
-
-    # Sections ---------------------------------------------------------------------------------
 
     def _busy(self, what: str) -> None:
         self.table.busy = what
@@ -213,8 +209,6 @@ class LogsScreen(ReportScreen):
 
         self.query_one("#notes", LinePane).show_built(build)
 
-    # Files ------------------------------------------------------------------------------------
-
     def action_report_open(self) -> None:
         """Asks for logs: one file, a folder, or a pattern for one per rank."""
         folders = [Path.cwd(), self.session.path.parent]
@@ -242,8 +236,6 @@ class LogsScreen(ReportScreen):
         self.joined = None
         self._refill()
         self._join()
-
-    # Rows -------------------------------------------------------------------------------------
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """Shows the kernel of a collective on the timeline: that of the rank that came last."""

@@ -111,8 +111,6 @@ class NvtxScreen(RangeDetail):
             id="lower",
         )
 
-    # What changed -----------------------------------------------------------------------------
-
     def show_report(self) -> None:
         """A new report: nothing is known yet."""
         self.found = self.detail = self._pending = self.step = None
@@ -147,8 +145,6 @@ class NvtxScreen(RangeDetail):
             self._wide = wide
             if self.found is not None:
                 self._show(self.found)
-
-    # Tree and list ----------------------------------------------------------------------------
 
     def _compute(self) -> None:
         report, merge, flat = self.report, self.merge, self.is_flat
@@ -253,14 +249,10 @@ class NvtxScreen(RangeDetail):
             if isinstance(events, Ranges) and found.tree.range_node[row] > 0:
                 self.by_path.reveal(int(found.tree.range_node[row]))
 
-    # The line ---------------------------------------------------------------------------------
-
     def on_grid_moved(self, message: Grid.Moved) -> None:
         """Another line: its kernels, instances and iterations."""
         if message.grid is self.main and message.row is not None and message.row >= 0:
             self._look(message.row)
-
-    # Actions ----------------------------------------------------------------------------------
 
     def action_tree_flat(self) -> None:
         """Ranges by name, or the tree again."""

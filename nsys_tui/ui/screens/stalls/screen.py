@@ -125,8 +125,6 @@ class StallsScreen(ReportScreen):
         """What happened around the gap."""
         return self.query_one("#scene", LinePane)
 
-    # What changed -----------------------------------------------------------------------------
-
     def show_report(self) -> None:
         """A new report: nothing is known yet."""
         self.found = self.drawn = self._pending = self._exposed = self._key = None
@@ -163,8 +161,6 @@ class StallsScreen(ReportScreen):
         """Columns for the present width; a first layout may come after the rows."""
         if self.found is not None and self.table.size.width != self._width:
             self._fill(self.found)
-
-    # Finding ----------------------------------------------------------------------------------
 
     def _find(self) -> None:
         report = self.report
@@ -249,8 +245,6 @@ class StallsScreen(ReportScreen):
     def _glyphs(self) -> Glyphs:
         return glyphs_for(self.app.ascii, self.app.inks.theme.kind)
 
-    # The row ----------------------------------------------------------------------------------
-
     @property
     def stall(self) -> StallRow | None:
         """The gap under the cursor, or the longest one of the group under it."""
@@ -293,8 +287,6 @@ class StallsScreen(ReportScreen):
             lambda width: scene_lines(drawn, report, time, glyphs, width, pane.size.height)
         )
         pane.scroll_to(y=0, animate=False)
-
-    # Actions ----------------------------------------------------------------------------------
 
     def change(self, **changes: Any) -> None:
         """Shows something else of the same stalls."""

@@ -85,8 +85,6 @@ class TimelineCore(Framing):
         super().on_mount()
         self.watch(self.app, "theme", lambda _: self._recolour(), init=False)
 
-    # What is loaded ----------------------------------------------------------------------------
-
     def show_report(self) -> None:
         """A new report: nothing is known yet."""
         display = self.state.display
@@ -199,8 +197,6 @@ class TimelineCore(Framing):
             self._recolour()
         self._drawn_at = time.monotonic()
         self._pause = max(TOGETHER, SHARE * (self._drawn_at - begun))
-
-    # What changes ------------------------------------------------------------------------------
 
     def state_changed(self, old: ViewState, new: ViewState) -> None:
         """Whatever changed is drawn; what needs a pass over events goes to a worker."""

@@ -159,8 +159,6 @@ class Moving(TimelineCore):
         """The smallest range around the selected event; None where there is none."""
         return None
 
-    # A time -------------------------------------------------------------------------------------
-
     def action_timeline_goto(self) -> None:
         """Asks for a time."""
         hint = "2.1s, 350ms, +3ms or -3ms from the cursor, 50% of the trace; seconds without a unit"
@@ -191,8 +189,6 @@ class Moving(TimelineCore):
             self.app.say(f"{self.moment(time)} lies outside the trace")
             time = min(max(time, lo), hi)
         self.jump(window=self.shifted(time), cursor=Cursor(time, self._lane_key))
-
-    # Iterations ---------------------------------------------------------------------------------
 
     def action_timeline_iteration_next(self) -> None:
         """The next iteration."""

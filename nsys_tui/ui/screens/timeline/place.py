@@ -142,8 +142,6 @@ class Placed(ReportScreen):
         begin = self.span[0]
         return begin if window.start <= begin < window.end else window.start
 
-    # Changes -----------------------------------------------------------------------------------
-
     def move(self, window: Window | None, time: int | None = None) -> None:
         """Pans or zooms; several in a row are one step of the history."""
         cursor = Cursor(self.cursor_time if time is None else time, self._lane_key)
@@ -176,8 +174,6 @@ class Placed(ReportScreen):
             return self.state.window
         start = time - int(window.width * part)
         return Window(start, start + window.width)
-
-    # Selection ---------------------------------------------------------------------------------
 
     def selection_of(self, events: EventSet, row: int) -> Selection:
         """An event as the selection."""

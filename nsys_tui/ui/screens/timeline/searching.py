@@ -139,8 +139,6 @@ class Searching(Stepping):
             search=Search(found.pattern, found.counts, found.rank(keys, spot)),
         )
 
-    # Filter -------------------------------------------------------------------------------------
-
     def action_timeline_min_duration(self) -> None:
         """Asks for the shortest duration to show."""
         now = self.state.filter.min_duration

@@ -117,8 +117,6 @@ class Stepping(TimelineCore):
             say = f"{held.number} of {held.events} in this column" if held.events > 1 else ""
             self._arrive(track, lanes, held.longest, say)
 
-    # Flows --------------------------------------------------------------------------------------
-
     def current(self) -> Picked | None:
         """The selected event, or the one under the cursor."""
         return self.picked or self.under_cursor()
@@ -206,8 +204,6 @@ class Stepping(TimelineCore):
             return None
         start, end = int(ranges.start[rows[-1]]), int(ranges.end[rows[-1]])
         return start + owner.offset, end + owner.offset
-
-    # Facts --------------------------------------------------------------------------------------
 
     def show_facts(self) -> None:
         """Shows the facts of the selected event, or what the keys would do."""

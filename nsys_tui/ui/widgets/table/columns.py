@@ -7,6 +7,7 @@ go over whole arrays. Nothing here knows Textual, so all of it is tested without
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,7 +73,7 @@ def _plain(_: int) -> int:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TableColumn:
+class TableColumn(ABC):
     """One column; ``Numbers``, ``Texts`` and ``Drawn`` say what is in it."""
 
     header: str
@@ -106,9 +107,9 @@ class TableColumn:
         """Whether a search looks here."""
         return False
 
+    @abstractmethod
     def text(self, row: int) -> str:
         """What the cell of a row says; untrusted."""
-        raise NotImplementedError
 
     def keys(self) -> NDArray[Any] | None:
         """Numbers that sort the rows, one a row; None where the column cannot be sorted."""

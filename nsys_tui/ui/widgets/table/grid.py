@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
@@ -109,16 +110,14 @@ class Grid(ScrollView, Framed, can_focus=True):
         self._laid_out: tuple[tuple[Sequence[TableColumn], int, int], list[Slot]] | None = None
         self._told: int | None = None
 
-    # What a subclass says ---------------------------------------------------------------------
-
     @property
+    @abstractmethod
     def shown(self) -> int:
         """Rows shown."""
-        raise NotImplementedError
 
+    @abstractmethod
     def row_at(self, position: int) -> int:
         """The row at a position."""
-        raise NotImplementedError
 
     def cell(self, row: int, column: TableColumn) -> tuple[str, int]:
         """Text and style code of a cell."""
@@ -136,8 +135,6 @@ class Grid(ScrollView, Framed, can_focus=True):
 
     def sort_by(self, place: int) -> None:
         """Sorts by a column."""
-
-    # Where the cursor is ----------------------------------------------------------------------
 
     @property
     def row(self) -> int | None:
@@ -247,9 +244,9 @@ class Grid(ScrollView, Framed, can_focus=True):
             cells = [self.cell(self.row, column)[0].strip() for column in self.columns]
             self.app.copy("\t".join(cells), "1 row")
 
+    @abstractmethod
     def file_rows(self) -> tuple[int, Callable[[], Table]]:
         """How many rows a file would have, and what makes its table; called in a worker."""
-        raise NotImplementedError
 
     def action_export_view(self) -> None:
         """Asks for a file name and writes all rows in the order shown."""
@@ -297,8 +294,6 @@ class Grid(ScrollView, Framed, can_focus=True):
             self.column = min(self.column, len(self.columns) - 1)
             self.choose_column(self.column)
         self.follow()
-
-    # Drawing ----------------------------------------------------------------------------------
 
     def redraw_heading(self) -> None:
         """Title, counts and notes on the frame's upper edge."""

@@ -82,8 +82,6 @@ class VirtualTable(Working, Grid, can_focus=True):
         self._matches: Bool | None = None
         self._positions: Int32 | None = None
 
-    # Rows -------------------------------------------------------------------------------------
-
     @property
     def shown(self) -> int:
         """Rows that pass the filters."""
@@ -143,8 +141,6 @@ class VirtualTable(Working, Grid, can_focus=True):
         """The sorted column is of interest first."""
         return headers.index(self.arrangement.sort) if self.arrangement.sort in headers else 0
 
-    # Order and filters ------------------------------------------------------------------------
-
     def sort_by(self, place: int) -> None:
         """Sorts by a column; the cursor stays on its row, or on top where it was on top."""
         column = self.columns[place]
@@ -185,8 +181,6 @@ class VirtualTable(Working, Grid, can_focus=True):
 
         trivial = not (wanted.sort or wanted.pattern or wanted.picks)
         self._run(self.ARRANGE, "sorting", work, take, at_once=trivial)
-
-    # Search -----------------------------------------------------------------------------------
 
     def seek(self, pattern: str) -> None:
         """Searches the text columns; ``n`` and ``N`` then go from match to match."""
@@ -262,8 +256,6 @@ class VirtualTable(Working, Grid, can_focus=True):
         else:
             self.filter_by(pattern)
 
-    # Frequency --------------------------------------------------------------------------------
-
     def action_table_frequency(self) -> None:
         """Counts the values of the current column; Enter there filters by one."""
         if not self.columns:
@@ -289,8 +281,6 @@ class VirtualTable(Working, Grid, can_focus=True):
         columns, order, title = self.columns, self._order, self.title
         rows = np.arange(self.size_all, dtype=np.int32) if order is None else order
         return len(rows), lambda: table_of(self.id or "table", title, columns, rows)
-
-    # Leaving ----------------------------------------------------------------------------------
 
     @property
     def restricted(self) -> bool:
@@ -336,8 +326,6 @@ class VirtualTable(Working, Grid, can_focus=True):
             self.scroll_to(y=view.scroll, animate=False, immediate=True, force=True)
         else:
             self._arrange(view.arrangement, row=view.row, scroll=view.scroll)
-
-    # Heading ----------------------------------------------------------------------------------
 
     def sort_mark(self, column: TableColumn) -> str:
         """The direction behind the header of the sorted column."""

@@ -62,8 +62,6 @@ class FoldingGrid(Grid):
         self._opened: set[int] = set()
         self._lines = np.empty(0, np.int64)
 
-    # Lines ------------------------------------------------------------------------------------
-
     @property
     def shown(self) -> int:
         """Lines that are seen somewhere."""
@@ -175,8 +173,6 @@ class FoldingGrid(Grid):
         """Whether the search found the node."""
         return bool(self.pattern) and row >= 0 and bool(self._matches[row])
 
-    # Folds ------------------------------------------------------------------------------------
-
     def action_tree_toggle(self) -> None:
         """Opens or closes a node, or shows what a line stands for."""
         row = self.row
@@ -251,8 +247,6 @@ class FoldingGrid(Grid):
             self._opened |= {ROOT, *ancestors(self.trie, node)}
         self.rebuild(node)
 
-    # Sort -------------------------------------------------------------------------------------
-
     def sort_by(self, place: int) -> None:
         """Sorts siblings by a column; the cursor stays on its node."""
         column = self.columns[place]
@@ -271,8 +265,6 @@ class FoldingGrid(Grid):
         if column.header != self.sort:
             return ""
         return "v" if self.descending else "^"
-
-    # Filter ---------------------------------------------------------------------------------
 
     def _match(self) -> None:
         """Finds what search and filters mean in the present tree; a filter opens what it keeps."""

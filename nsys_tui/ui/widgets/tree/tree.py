@@ -68,8 +68,6 @@ class VirtualTree(FoldingGrid):
         super().__init__(title, empty=empty, id=id)
         self._share = share_filter
 
-    # Search and filter ------------------------------------------------------------------------
-
     def action_find_open(self) -> None:
         """Asks for a pattern: Enter searches, Ctrl+F filters."""
 
@@ -199,8 +197,6 @@ class VirtualTree(FoldingGrid):
             self.action_tree_toggle()
         else:
             super().action_nav_open()
-
-    # Looks ------------------------------------------------------------------------------------
 
     def heading_parts(self) -> tuple[str, str]:
         """Title, what is searched and filtered; the sort at the right."""
