@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SWITCH_DELAY: Final = 0.005
 """Seconds that a new screen has to be laid out before it is drawn."""
-FILLED: Final = 0.05
+FILLED: Final = 0.1
 """Seconds that a new screen has to be filled before it is drawn."""
 CALM: Final = 0.3
 """Seconds after loading before anything is done ahead."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from nsys_tui.names import char_cells
 from nsys_tui.ui.sgr import PLAIN, Style, alike_on_blanks, change, has_lines, style_of
+from nsys_tui.ui.travel import along, jump, step
 
 if TYPE_CHECKING:
     from textual.driver import Driver
@@ -32,6 +33,10 @@ _SHORT: Final = 5
 _FEW: Final = " " * (_SHORT + 1)
 _BLANKS: Final = re.compile(" {12,}")
 """Blanks that are longer than the sequences that erase them and go to their end."""
+
+
+_DOUBTFUL: Final = "\u2600"
+"""From here on terminals may not agree how wide a character is."""
 
 
 class Piece(NamedTuple):
@@ -117,18 +122,13 @@ class Shadow:
     def _changes(self) -> str:
         """All changed cells, a style after the other: its sequence is longer than a jump."""
         out: list[str] = []
-        now, row, column = PLAIN, -1, -1
-        for style, pieces in self._pieces().items():
+        pen, now = Pen(), PLAIN
+        for style, pieces in sorted(self._pieces().items(), key=_by_colours):
             out.append(change(now, style))
             now = style
-            for y, x, text, cells in pieces:
-                if y != row:
-                    out.append(f"\x1b[{y + 1};{x + 1}H")
-                elif x != column:
-                    out.append(f"\x1b[{x + 1}G")
-                written = self._erased(text, style)
-                row, column = y, x + cells if written[-1:] != "X" else -1
-                out.append(written)
+            for piece in pieces:
+                out.append(pen.go(piece, len(self._chars[piece.y])))
+                out.append(pen.write(piece, self._erased(piece.text, style)))
         if now != PLAIN:
             out.append("\x1b[0m")
         return "".join(out)
@@ -172,6 +172,37 @@ class Shadow:
         if blanks <= _SHORT:
             return _BLANKS.sub(_erase, text)
         return f"{_BLANKS.sub(_erase, kept)}\x1b[{blanks}X"
+
+
+class Pen:
+    """Where the terminal's cursor is while a frame is written."""
+
+    def __init__(self) -> None:
+        self._y = self._x = -1
+        self._sure = False
+        """Whether all terminals have it in this column."""
+
+    def go(self, piece: Piece, width: int) -> str:
+        """To the beginning of a piece; the row where the cursor is has so many cells or more."""
+        if self._sure and self._x < width:
+            return step(self._y, self._x, piece.y, piece.x)
+        if self._x < width and (self._y, self._x) == (piece.y, piece.x):
+            return ""
+        return along(piece.x) if self._y == piece.y else jump(piece.y, piece.x)
+
+    def write(self, piece: Piece, written: str) -> str:
+        """Writes a piece; blanks erased at its end leave the cursor before them."""
+        text = piece.text
+        erased = len(text) - len(text.rstrip(" ")) if written.endswith("X") else 0
+        self._y, self._x = piece.y, piece.x + piece.cells - erased
+        self._sure = len(text) == piece.cells and max(text) < _DOUBTFUL
+        return written
+
+
+def _by_colours(item: tuple[Style, list[Piece]]) -> tuple[str, str, str]:
+    """Styles with a colour in common follow each other."""
+    style, _ = item
+    return style.bg, style.fg, style.flags
 
 
 def _erase(blanks: re.Match[str]) -> str:

@@ -62,7 +62,8 @@ EVERYWHERE = {
 }
 TIMELINE = {"zoom": b"w", "pan": b"d", "back": b"a", "next": b".", "previous": b",", "out": b"s"}
 SEQUENCE = re.compile(
-    r"\x1b\[(\d+);(\d+)H|\x1b\[(\d+)[CX]|\x1b\[[\x20-\x3f]*[\x40-\x7e]|\x1b[P\]].*?(?:\x1b\\|\x07)|\x1b.|\n|\r|[^\x1b\r\n]+"
+    r"\x1b\[([\d;]*)([HGBCX])|\x1b\[[\x20-\x3f]*[\x40-\x7e]|\x1b[P\]].*?(?:\x1b\\|\x07)"
+    r"|\x1b.|[\n\r\b]|[^\x1b\r\n\b]+"
 )
 TICKER = """
 import asyncio, time
@@ -96,20 +97,26 @@ class Screen:
     def feed(self, text: str) -> None:
         for found in SEQUENCE.finditer(text):
             token = found[0]
-            if found[1]:
-                self._row, self._column = int(found[1]) - 1, int(found[2]) - 1
+            if found[2]:
+                self._edit(found[2], *(int(number or 1) for number in found[1].split(";")))
             elif token == "\n":
                 self._row += 1
             elif token == "\r":
                 self._column = 0
-            elif found[3]:
-                self._edit(int(found[3]), token[-1])
+            elif token == "\b":
+                self._column -= 1
             elif not token.startswith("\x1b"):
                 self._put(token)
 
-    def _edit(self, count: int, what: str) -> None:
-        """Cells are gone over (C) or erased (X)."""
-        if what == "C":
+    def _edit(self, what: str, count: int, column: int = 1) -> None:
+        """The cursor moves, or cells are erased (X)."""
+        if what == "H":
+            self._row, self._column = count - 1, column - 1
+        elif what == "G":
+            self._column = count - 1
+        elif what == "B":
+            self._row += count
+        elif what == "C":
             self._column += count
         elif 0 <= self._row < len(self.cells):
             line = self.cells[self._row]

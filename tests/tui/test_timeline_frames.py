@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +15,9 @@ from tui.timeline_pilot import frame, rows, running, settled, text
 
 from nsys_tui.analysis.timeline.sample import sample_tracks
 from nsys_tui.demo.report import make_report
+from nsys_tui.ui.screens.timeline import core
 from nsys_tui.ui.screens.timeline.building import device_rows, stream_rows
-from nsys_tui.ui.screens.timeline.core import Ready
+from nsys_tui.ui.screens.timeline.core import Ready, TimelineCore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -214,6 +217,50 @@ async def test_a_sample_stays_until_the_rows_of_the_devices_are_exact(
         await settled(pilot)
         assert gpu(pilot) == exact
         assert "from a sample" not in text(pilot)
+
+
+async def test_a_loaded_report_is_drawn_once_when_the_screen_is_visited_first(
+    handmade: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[int] = []
+    draw = TimelineCore._draw_built
+
+    def noted(screen: TimelineCore) -> None:
+        drawn.append(len(screen.store.parts))
+        draw(screen)
+
+    monkeypatch.setattr(core, "AT_ONCE", 60.0)
+    monkeypatch.setattr(TimelineCore, "_draw_built", noted)
+    async with running(handmade) as pilot:
+        await pilot.press("2")
+        await settled(pilot)
+        assert len(drawn) == 1
+        assert "str 13" in text(pilot)
+
+
+async def test_what_is_built_is_drawn_while_something_lasts(
+    handmade: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    make = TimelineCore._made
+
+    def slow(screen: TimelineCore, part: str, *others: Any) -> Any:
+        if part == "explained":
+            go_on.wait(60)
+        return make(screen, part, *others)
+
+    monkeypatch.setattr(core, "AT_ONCE", 0.2)
+    monkeypatch.setattr(TimelineCore, "_made", slow)
+    async with running(handmade) as pilot:
+        await pilot.press("2")
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            if "str 13" in text(pilot):
+                break
+        assert not go_on.is_set()
+        assert "str 13" in text(pilot)
+        go_on.set()
+        await settled(pilot)
 
 
 async def test_two_streams_share_a_row_where_half_blocks_can_be_drawn(demo: Path) -> None:

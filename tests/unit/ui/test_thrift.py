@@ -24,21 +24,22 @@ class Terminal:
         self.fg, self.bg, self.flags = "39", "49", frozenset[str]()
 
     def feed(self, data: str) -> None:
-        for row, column, sgr, count, edit, text in re.findall(
-            r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|\x1b\[(\d+)([CGX])|([^\x1b\n])", data
-        ):
-            if row:
-                self.at = (int(row), int(column))
-            elif text:
-                self._print(text)
-            elif edit == "G":
-                self.at = (self.at[0], int(count))
-            elif edit == "C":
-                self.at = (self.at[0], self.at[1] + int(count))
+        for numbers, edit, char in re.findall(r"\x1b\[([\d;]*)([A-Za-z])|([^\x1b\n])", data):
+            y, x = self.at
+            if edit == "m":
+                self._style(numbers.split(";"))
+            elif edit == "X":
+                self._erase(int(numbers))
+            elif edit == "H":
+                row, _, column = numbers.partition(";")
+                self.at = int(row or 1), int(column or 1)
             elif edit:
-                self._erase(int(count))
+                count = int(numbers or 1)
+                self.at = {"G": (y, count), "C": (y, x + count), "B": (y + count, x)}[edit]
+            elif char in "\r\b":
+                self.at = y, 1 if char == "\r" else x - 1
             else:
-                self._style(sgr.split(";"))
+                self._print(char)
 
     def _erase(self, count: int) -> None:
         """As a terminal does: no attribute but the colours, the cursor stays."""
@@ -174,7 +175,8 @@ def test_blanks_take_no_colour_that_is_not_seen_on_them() -> None:
     sent = Shadow().difference(
         frame((1, 1, BLUE, "a"), (1, 2, f"1;{ON_RED}", "  "), (1, 4, "4", " "))
     )
-    assert f"\x1b[{BLUE}m\x1b[1;1Ha\x1b[0;{ON_RED}m  \x1b[0;4m " in sent
+    assert f"\x1b[{ON_RED}m\x1b[1;2H  " in sent
+    assert f"\x1b[0;{BLUE}m\b\b\ba" in sent
 
 
 def test_a_style_is_sent_once_a_frame() -> None:
@@ -183,7 +185,22 @@ def test_a_style_is_sent_once_a_frame() -> None:
         frame(*((y, x, style, text) for y in (1, 2) for x, style, text in row))
     )
     assert sent.count(BLUE) == sent.count(ON_RED) == 1
-    assert "\x1b[1;1Ha\x1b[3Gcd\x1b[2;1Ha\x1b[3Gcd" in sent
+    assert "\x1b[1Ha\x1b[Ccd\x1b[2Ha\x1b[Ccd" in sent
+
+
+def test_styles_with_a_colour_in_common_follow_each_other() -> None:
+    row = ((1, f"31;{ON_RED}", "a"), (2, "31", "b"), (3, f"32;{ON_RED}", "c"), (4, "32", "d"))
+    sent = Shadow().difference(frame(*((1, x, style, text) for x, style, text in row)))
+    assert sent.count(ON_RED) == 1
+
+
+def test_after_the_last_column_and_doubtful_characters_columns_are_named() -> None:
+    wide = Shadow().difference(frame((1, 1, BLUE, "日"), (1, 3, ON_RED, "x"), (1, 4, BLUE, "y")))
+    assert "日\x1b[4Gy" in wide
+    emoji = Shadow().difference(frame((1, 1, BLUE, "☃"), (1, 2, ON_RED, "x"), (1, 3, BLUE, "y")))
+    assert "☃\x1b[3Gy" in emoji
+    last = Shadow().difference(frame((1, 1, BLUE, "ab"), (2, 2, BLUE, "c")))
+    assert "ab\x1b[2;2Hc" in last
 
 
 def test_long_blanks_are_erased_where_the_terminal_can() -> None:
@@ -225,7 +242,7 @@ def test_a_frame_to_be_shown_at_once_is_one_write_and_an_empty_one_none() -> Non
     one = frame((1, 1, "", "text"))
     for data in (AT_ONCE, one, SHOWN, AT_ONCE, one, SHOWN):
         driver.write(data)
-    assert driver.sent == [f"{AT_ONCE}\x1b[1;1Htext\x1b[1;1H{SHOWN}"]
+    assert driver.sent == [f"{AT_ONCE}\x1b[1Htext\x1b[1;1H{SHOWN}"]
     driver.write("\x1b[?25l")
     assert driver.sent[1:] == ["\x1b[?25l"]
 

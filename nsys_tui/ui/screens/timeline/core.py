@@ -45,6 +45,8 @@ ORDER = ("sample", "operations", "ranges", "devices", *TRACKS_OF, "explained")
 
 TOGETHER: Final = 0.1
 """Seconds within which the parts that are built are drawn at once: most, of a small report."""
+AT_ONCE: Final = 0.25
+"""The same for a report that is loaded when the screen is visited first."""
 SHARE: Final = 20
 """So many times longer than a drawing took the next one waits: tens of thousands of lanes."""
 
@@ -93,6 +95,11 @@ class TimelineCore(Framing):
         self.explained, self._top, self.span = {}, 0, None
         self._queue, self._building = set(), ""
         self._undrawn = self._uncoloured = False
+        # Of a report that is loaded all parts are soon built: drawn one by one, the first visit
+        # sent the lanes twice.
+        whole = self.session.finished
+        self._drawn_at = time.monotonic() if whole else 0.0
+        self._pause = AT_ONCE if whole else TOGETHER
         self._arrange()
         self.show_facts()
 
@@ -178,8 +185,9 @@ class TimelineCore(Framing):
         if part not in HUELESS or self.state.display.colour_by is not ColourBy.CATEGORY:
             self._uncoloured = True
         awaited = sampled and part == "operations"  # else the rows of the devices went blank
-        if self._queue and (awaited or not (ready.arranged or self._draws_next)):
+        if self._queue and (awaited or not self._draws_next):
             self._undrawn = True
+            self.set_timer(self._pause, self._draw_waiting)
         else:
             self._draw_built()
 
@@ -187,6 +195,11 @@ class TimelineCore(Framing):
     def _draws_next(self) -> bool:
         """Whether what is built next will be drawn at once, and not with more that follows."""
         return not self._queue or time.monotonic() - self._drawn_at >= self._pause
+
+    def _draw_waiting(self) -> None:
+        """Draws what was built while something that lasts is built."""
+        if self._undrawn and "devices" not in (*self._queue, self._building):
+            self._draw_built()
 
     def _draw_built(self) -> None:
         begun = time.monotonic()
