@@ -24,7 +24,7 @@ from nsys_tui.errors import (
     NsysTuiError,
     UsageError,
 )
-from nsys_tui.names import visible
+from nsys_tui.names import visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,7 +142,7 @@ def _screened() -> AbstractContextManager[object]:
 def _tell(text: str) -> None:
     """Prints an error; names that it quotes may hold escape sequences."""
     with suppress(OSError):  # where stderr is full too, the exit code has to do
-        print("\n".join(visible(line) for line in text.split("\n")), file=sys.stderr)
+        print(visible_lines(text), file=sys.stderr)
 
 
 def _run(words: list[str]) -> int:

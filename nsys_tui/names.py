@@ -273,3 +273,8 @@ def visible(text: str, ascii_only: bool = False) -> str:
     plain = unicodedata.normalize("NFKD", _UNSAFE.sub(_escaped, text))
     kept = "".join(char for char in plain if not unicodedata.combining(char))
     return kept.encode("ascii", "replace").decode("ascii")
+
+
+def visible_lines(text: str) -> str:
+    """A text of several lines that a terminal can be sent; see :func:`visible`."""
+    return "\n".join(visible(line) for line in text.split("\n"))

@@ -11,6 +11,7 @@ from asyncio import sleep
 from typing import TYPE_CHECKING, Final
 
 from textual._compositor import Compositor, ReflowResult
+from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.timer import Timer
 
@@ -88,4 +89,10 @@ class CalmScreen(Screen[ScreenResultType]):
 
 
 class Dialog(CalmScreen[ScreenResultType], ModalScreen[ScreenResultType]):
-    """A modal screen that waits likewise."""
+    """A modal screen that waits likewise, and ends once."""
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Ends the dialog; keys that came meanwhile are no second answer."""
+        if self.is_current:
+            return super().dismiss(result)
+        return AwaitComplete()

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from nsys_tui.errors import NsysTuiError
-from nsys_tui.names import visible
+from nsys_tui.names import visible, visible_lines
 from nsys_tui.ui.dialogs.picker import DialogBox
 from nsys_tui.ui.painting import Dialog
 
@@ -88,6 +88,8 @@ class Confirm(Dialog[str | None]):
     Args:
         question: the whole question.
         answers: key to what it means, such as ``{"y": "discard", "n": "keep"}``.
+        title: heading: who asks.
+        emphasis: the part of the question to look at; it gets a line of its own.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
@@ -97,16 +99,29 @@ class Confirm(Dialog[str | None]):
     Confirm Static { height: auto; }
     """
 
-    def __init__(self, question: str, answers: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        question: str,
+        answers: Mapping[str, str],
+        title: str = "Please answer",
+        emphasis: str = "",
+    ) -> None:
         super().__init__()
         self._question, self._answers = question, answers
+        self._title, self._emphasis = title, emphasis
 
     def compose(self) -> ComposeResult:
         """The question and what the keys mean."""
         keys = "   ".join(f"{key} {meaning}" for key, meaning in self._answers.items())
-        box = DialogBox(Static(Content(f"{visible(self._question)}\n\n{keys}   esc neither")))
-        box.heading("Please answer")
+        box = DialogBox(Static(Content.assemble(self._asked(), f"\n\n{keys}   esc neither")))
+        box.heading(self._title)
         yield box
+
+    def _asked(self) -> Content:
+        if not self._emphasis:
+            return Content(visible_lines(self._question))
+        before, what, after = map(visible_lines, self._question.partition(self._emphasis))
+        return Content.assemble(f"{before}\n", (what, "bold"), after)
 
     def on_key(self, event: events.Key) -> None:
         """One of the answers ends it."""

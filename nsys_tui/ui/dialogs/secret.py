@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from nsys_tui.capture.askpass import PromptKind
-from nsys_tui.names import visible
+from nsys_tui.names import visible_lines
 from nsys_tui.ui.dialogs.picker import DialogBox
 from nsys_tui.ui.dialogs.prompt import Confirm
 from nsys_tui.ui.painting import Dialog
@@ -44,7 +44,7 @@ class Secret(Dialog[str | None]):
 
     def compose(self) -> ComposeResult:
         """Question and input."""
-        question = Static(Content(visible(self._text)), markup=False)
+        question = Static(Content(visible_lines(self._text)), markup=False)
         box = DialogBox(question, Input(password=self._masked, compact=True))
         box.heading(self._title, "enter: send, esc: cancel")
         yield box
@@ -64,9 +64,9 @@ async def ask(app: NsysTuiApp, question: Prompt) -> str | None:
     if question.kind is PromptKind.NOTICE:
         app.say(question.text)
         return ""
+    title = f"{question.target} asks"
     if question.kind is PromptKind.HOST_KEY:
         answers = {"n": "no, refuse", "y": "yes, trust it"}
-        answer = await app.push_screen_wait(Confirm(question.text, answers))
-        return "yes" if answer == "y" else "no"
-    title = f"{question.target} asks"
+        confirm = Confirm(question.text, answers, title, question.fingerprint)
+        return "yes" if await app.push_screen_wait(confirm) == "y" else "no"
     return await app.push_screen_wait(Secret(title, question.text, masked=question.masked))
