@@ -139,7 +139,6 @@ class Display:
     """Whether events carry their names."""
     nvtx_depth: int = ALL_DEPTHS
     """NVTX levels drawn per thread."""
-    lane_order: tuple[str, ...] = ()
     pinned: tuple[str, ...] = ()
     hidden: frozenset[str] = frozenset()
     folded: frozenset[str] = frozenset()

@@ -259,18 +259,6 @@ def _active(ops: Operations, coverage: Coverage, scope: Scope) -> tuple[int, int
     return max(lo, int(ops.start[rows[0]])), min(hi, int(ops.end[rows].max()))
 
 
-TEN_FIGURES: Final = (
-    "session_ns",
-    "gpu_active_ns",
-    "gpu_idle_ns",
-    "compute_ns",
-    "communication_ns",
-    "memory_ns",
-    "compute_comm_overlap_ns",
-    "compute_memory_overlap_ns",
-    "comm_memory_overlap_ns",
-    "utilisation_percent",
-)
 _NOT_COMPUTE: Final = ("nccl", "memcpy", "memset", "mem_copy")
 
 

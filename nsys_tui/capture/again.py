@@ -68,7 +68,6 @@ class Again:
 
     Attributes:
         host: name of the machine at the time; may be a container or a compute node.
-        launcher_hint: what the environment suggests, in words; empty = nothing.
         remarks: what was left out and why.
     """
 
@@ -76,7 +75,6 @@ class Again:
     cwd: str = ""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     host: str = ""
-    launcher_hint: str = ""
     variables: tuple[RecordedVariable, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -95,7 +93,6 @@ def read_metadata(pairs: Pairs) -> Again:
         cwd=values.get("PROCESS_0:WORKING_DIR", ""),
         options=options,
         host=values.get("DEVICE_DISPLAY_NAME", ""),
-        launcher_hint=hint,
         variables=variables,
         remarks=tuple(remarks),
     )

@@ -111,8 +111,6 @@ class Stream:
         self._request = request
         self._stderr = bytearray()
         self._stderr_ended = asyncio.Event()
-        self.banner = 0
-        """Bytes that the login shell printed before our first line."""
 
     async def send(self, script: bytes) -> None:
         """Writes the script and closes stdin; a child that is gone is noticed by the reader."""
@@ -149,7 +147,6 @@ class Stream:
                 raise await self._lost()
             if not greeted:
                 greeted = is_hello(line, self._request.nonce)
-                self.banner += 0 if greeted else len(line)
                 if greeted:
                     self._stderr.clear()  # what a login shell says is no cause of a later end
                 continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -339,8 +339,3 @@ def split_words(line: str, what: str) -> list[str]:
         raise UsageError(
             f"{what}: {error}", hint="close the quote, or escape it with \\"
         ) from error
-
-
-def with_target(plan: Plan, target: Target) -> Plan:
-    """The same plan somewhere else."""
-    return replace(plan, target=target)

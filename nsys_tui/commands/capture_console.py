@@ -13,17 +13,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_tui.errors import INTERRUPTED
-from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from nsys_tui.capture.askpass import Prompt, PromptHandler
     from nsys_tui.capture.capture import Capture
     from nsys_tui.capture.events import Event, Listener
     from nsys_tui.capture.record import Record
-    from nsys_tui.config import Config
 
 
 class Narrator:
@@ -226,37 +223,3 @@ def finish(record: Record, arguments: Any) -> int:
     if getattr(arguments, "propagate", False) and record.program_exit is not None:
         return record.program_exit
     return 0 if home else INTERRUPTED
-
-
-def open_remote(name: str, config: Config, *, batch: bool = False) -> Path | None:
-    """Brings a report home that is named as ``host:path`` or ``ssh://host/path``.
-
-    Args:
-        name: what the user typed; a name that ends in ``/`` lists that folder on stdout.
-        config: targets, ssh command, cache.
-        batch: never ask; fail where ssh would.
-
-    Returns:
-        The local file; ``None`` when a folder was listed. A local path is returned as it is.
-
-    Raises:
-        CaptureError: no connection, no such file or folder, no room.
-    """
-    from argparse import Namespace
-    from pathlib import Path
-
-    from nsys_tui.capture.remote import fetch_report, list_reports, parse_remote
-
-    remote = parse_remote(name)
-    if remote is None:
-        return Path(name)
-    ask = prompt_handler(Namespace(batch=batch))
-    if not remote.is_folder:
-        return asyncio.run(fetch_report(remote, config, ask, Narrator()))
-    listing = asyncio.run(list_reports(remote, config, ask))
-    print(listing.folder, file=sys.stderr)
-    for entry in listing.entries:
-        print(f"{entry.name}/" if entry.is_folder else f"{entry.name}  {format_bytes(entry.size)}")
-    if listing.more:
-        print("and more that are not listed", file=sys.stderr)
-    return None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SAMPLE_NS: Final = 1_000_000
 METRIC_NS: Final = 500_000
-RUNNING, WAITING = 1, 7
+RUNNING = 1
 
 
 def add(trace: Trace) -> None:

@@ -257,7 +257,6 @@ class Syncs(EventSet):
     """CUDA ordinal inside the process."""
     stream: Int64
     """Stream id inside the process, -1 for a context-wide wait."""
-    event_id: Int64
     processes: Int64
 
 
@@ -337,9 +336,6 @@ class LaunchAttributes:
     """Bytes."""
     dynamic_shared: Int32
     """Bytes."""
-    local_per_thread: Int32
-    """Bytes."""
-    launch_type: UInt8
 
 
 def whole(events: EventSet) -> slice:

@@ -155,21 +155,6 @@ class Lane:
         starts, ends = self.starts[spots], self.ends[spots]
         return np.asarray(spots[(ends - starts >= duration) & ((ends > lo) | (starts >= lo))])
 
-    def event_at(self, time: int) -> int | None:
-        """Position of the event that runs or starts at ``time``; of several, the last to start."""
-        running = self.overlapping(time, time + 1)
-        return int(running[-1]) if len(running) else None
-
-    def next_start(self, time: int) -> int | None:
-        """Position of the first event that starts after ``time``, or None."""
-        spot = int(np.searchsorted(self.starts, time, side="right"))
-        return spot if spot < len(self) else None
-
-    def prev_start(self, time: int) -> int | None:
-        """Position of the last event that starts before ``time``, or None."""
-        spot = int(np.searchsorted(self.starts, time, side="left"))
-        return spot - 1 if spot else None
-
     def longest_in(self, lo: int, hi: int) -> int | None:
         """Position of the longest event that starts in [lo, hi), else of the longest that overlaps.
 

@@ -11,7 +11,6 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
     from numpy.typing import NDArray
 
 Values: TypeAlias = "Sequence[Any] | NDArray[Any]"
@@ -25,7 +24,6 @@ class Unit(StrEnum):
     NS = "ns"
     PERCENT = "%"
     BYTES = "B"
-    BYTES_PER_S = "B/s"
     MB = "MB"
     """Values are bytes; text shows them in 10**6 bytes, as nsys prints them."""
     MB_PER_S = "MB/s"
@@ -76,11 +74,3 @@ class Table:
         """Rows of plain Python values."""
         plain = [v.tolist() if isinstance(v, np.ndarray) else list(v) for v in self.data]
         return list(zip(*plain, strict=True))
-
-    def to_frame(self) -> pd.DataFrame:
-        """The same as a pandas DataFrame (pandas is imported here, not before)."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {c.header: list(v) for c, v in zip(self.columns, self.data, strict=True)}
-        )

@@ -34,23 +34,13 @@ class GpuInfo:
     id: int
     name: str
     bus: str = ""
-    uuid: str = ""
-    sm_count: int | None = None
-    total_memory: int | None = None
-    """Bytes."""
-    memory_bandwidth: int | None = None
-    """Bytes per second."""
-    clock_rate: int | None = None
-    """Hz."""
     compute_capability: tuple[int, int] | None = None
     max_warps_per_sm: int | None = None
     max_blocks_per_sm: int | None = None
     max_registers_per_sm: int | None = None
-    max_registers_per_block: int | None = None
     max_shared_per_sm: int | None = None
     """Bytes."""
     threads_per_warp: int | None = None
-    max_threads_per_block: int | None = None
 
 
 @dataclass(frozen=True)
@@ -130,12 +120,10 @@ class Metadata:
     driver: str = ""
     command: tuple[str, ...] = ()
     """Program and arguments of the profiled process; empty where not recorded."""
-    working_dir: str = ""
     gpus: tuple[GpuInfo, ...] = ()
     """All GPUs of the host, used or not."""
     diagnostics: tuple[Diagnostic, ...] = ()
     capture_settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """META_DATA_CAPTURE as pairs (names repeat), without the environment: it may hold secrets."""
-    export_settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
     """What is odd about this export and how it was handled, one sentence each."""

@@ -172,12 +172,11 @@ def build_syncs(db: Database, progress: Progress | None) -> Syncs:
             "correlationId",
             "deviceId",
             "streamId",
-            "eventId",
         ),
         progress,
     )
     processes, process = codes(column(raw, "globalPid"))
-    stream, event = column(raw, "streamId"), column(raw, "eventId")
+    stream = column(raw, "streamId")
     arrays = in_start_order(
         _thread_events(raw)
         | {
@@ -186,7 +185,6 @@ def build_syncs(db: Database, progress: Progress | None) -> Syncs:
             "correlation": column(raw, "correlationId"),
             "device": column(raw, "deviceId").astype(np.int32),
             "stream": np.where(stream == _NO_STREAM, -1, stream),
-            "event_id": np.where(event == _NO_STREAM, -1, event),
         }
     )
     return Syncs(**arrays, processes=processes)

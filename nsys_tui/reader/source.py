@@ -69,8 +69,6 @@ _LAUNCH_COLUMNS = (
     "registersPerThread",
     "staticSharedMemory",
     "dynamicSharedMemory",
-    "localMemoryPerThread",
-    "launchType",
 )
 
 
@@ -86,8 +84,6 @@ def _launch_columns(raw: RawColumns) -> Arrays:
         "registers": small("registersPerThread"),
         "static_shared": small("staticSharedMemory"),
         "dynamic_shared": small("dynamicSharedMemory"),
-        "local_per_thread": small("localMemoryPerThread"),
-        "launch_type": small("launchType").astype(np.uint8),
     }
 
 

@@ -16,20 +16,13 @@ _GPU_COLUMNS: Final = (
     "id",
     "name",
     "busLocation",
-    "uuid",
-    "smCount",
-    "totalMemory",
-    "memoryBandwidth",
-    "clockRate",
     "computeMajor",
     "computeMinor",
     "maxWarpsPerSm",
     "maxBlocksPerSm",
     "maxRegistersPerSm",
-    "maxRegistersPerBlock",
     "maxShmemPerSm",
     "threadsPerWarp",
-    "maxThreadsPerBlock",
     "cuDevice",
 )
 
@@ -72,11 +65,9 @@ def read_metadata(db: Database) -> Metadata:
         cpu=system.get("CpuDescription", ""),
         driver=system.get("NvDriverVersion", ""),
         command=_command(capture),
-        working_dir=_first(capture).get("PROCESS_0:WORKING_DIR", ""),
         gpus=tuple(info for info, _ in read_gpus(db)),
         diagnostics=_diagnostics(db),
         capture_settings=capture,
-        export_settings=export,
         notes=tuple(notes),
     )
 
@@ -134,19 +125,12 @@ def read_gpus(db: Database) -> list[tuple[GpuInfo, int | None]]:
             id=number,
             name=_text(values["name"]),
             bus=_text(values["busLocation"]),
-            uuid=_text(values["uuid"]),
-            sm_count=_number(values["smCount"]),
-            total_memory=_number(values["totalMemory"]),
-            memory_bandwidth=_number(values["memoryBandwidth"]),
-            clock_rate=_number(values["clockRate"]),
             compute_capability=None if major is None or minor is None else (major, minor),
             max_warps_per_sm=_number(values["maxWarpsPerSm"]),
             max_blocks_per_sm=_number(values["maxBlocksPerSm"]),
             max_registers_per_sm=_number(values["maxRegistersPerSm"]),
-            max_registers_per_block=_number(values["maxRegistersPerBlock"]),
             max_shared_per_sm=_number(values["maxShmemPerSm"]),
             threads_per_warp=_number(values["threadsPerWarp"]),
-            max_threads_per_block=_number(values["maxThreadsPerBlock"]),
         )
         found[number] = (info, _number(values["cuDevice"]))
     return list(found.values())

@@ -29,27 +29,18 @@ class CounterStyle(StrEnum):
     ASCII = "ascii"
 
 
-class Reduce(StrEnum):
-    """What stands for several samples of one cell."""
-
-    MEAN = "mean"
-    MAX = "max"
-
-
 def resample(
     times: Int64,
     values: npt.NDArray[np.generic],
     window: Viewport,
-    reduce: Reduce = Reduce.MEAN,
     hold: bool = False,
 ) -> npt.NDArray[np.float64]:
-    """One value a cell.
+    """The mean of the samples of each cell.
 
     Args:
         times: int64 [n] nanoseconds, never decreasing.
         values: [n] numbers.
         window: the cells.
-        reduce: mean or largest of the samples of a cell.
         hold: a cell without samples keeps the last value before it (memory in use); otherwise it
             is NaN (utilisation).
 
@@ -63,11 +54,7 @@ def resample(
     found = np.full(window.width, np.nan)
     filled = np.flatnonzero(counts)
     if len(filled):
-        heads = edges[filled] - part.start
-        if reduce is Reduce.MEAN:
-            found[filled] = np.add.reduceat(numbers, heads) / counts[filled]
-        else:
-            found[filled] = np.maximum.reduceat(numbers, heads)
+        found[filled] = np.add.reduceat(numbers, edges[filled] - part.start) / counts[filled]
     if hold and len(times):
         last = edges[1:] - 1
         empty = (counts == 0) & (last >= 0)
@@ -83,7 +70,6 @@ def draw_counter(
     *,
     top: float | None = None,
     shape: str = CounterStyle.BLOCKS,
-    reduce: Reduce = Reduce.MEAN,
     hold: bool = False,
     ink: int = Ink.COUNTER,
 ) -> tuple[Row, float]:
@@ -96,7 +82,6 @@ def draw_counter(
         glyphs: the ramp of the blocks; ASCII sets ignore ``shape``.
         top: full scale; the largest cell of the window by default.
         shape: blocks, braille dots or ASCII steps.
-        reduce: see ``resample``.
         hold: see ``resample``.
         ink: colour.
 
@@ -105,7 +90,7 @@ def draw_counter(
     """
     fine = shape == CounterStyle.BRAILLE and not glyphs.ascii_only
     cells = Viewport(window.lo, window.hi, window.width * 2) if fine else window
-    levels = np.nan_to_num(resample(times, values, cells, reduce, hold))
+    levels = np.nan_to_num(resample(times, values, cells, hold))
     peak = float(levels.max(initial=0.0))
     full = top if top and top > 0 else peak
     if fine:

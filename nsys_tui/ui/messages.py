@@ -25,13 +25,6 @@ class ReportOpened(Message):
 
 
 @dataclass
-class SampleReady(Message):
-    """A sample of the operations is there: figures from it are estimates."""
-
-    session: Session
-
-
-@dataclass
 class PartLoaded(Message):
     """One of the report's ``PARTS`` is complete."""
 

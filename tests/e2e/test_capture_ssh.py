@@ -29,8 +29,9 @@ from nsys_tui.capture.record import State
 from nsys_tui.capture.remote import RemoteName, RemoteSource, fetch_report
 from nsys_tui.capture.ssh import SWIFT_CIPHER, SshConnector
 from nsys_tui.capture.targets import Target
-from nsys_tui.commands.capture_console import open_remote
+from nsys_tui.commands.remote import local_path
 from nsys_tui.config import CaptureConfig, Config, TargetConfig
+from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -522,12 +523,15 @@ def test_a_remote_name_on_the_command_line(
     report.write_bytes(os.urandom(1000))
     (tmp_path / "sub").mkdir()
     config = Config(capture=CaptureConfig(ssh=lab.ssh))
-    assert open_remote(f"gpu-box:{tmp_path}/", config) is None
-    assert capsys.readouterr().out.splitlines() == ["sub/", "r 1.nsys-rep  1.00 kB"]
-    local = open_remote(f"ssh://gpu-box{tmp_path}/r%201.nsys-rep", config)
-    assert local is not None
+    with pytest.raises(UsageError, match="is a folder, not a report"):
+        local_path(f"gpu-box:{tmp_path}/", config)
+    listed = capsys.readouterr().err.splitlines()
+    assert [line.split(maxsplit=1) for line in listed] == [
+        ["1", "sub/"], ["2", "r 1.nsys-rep  1.00 kB"],
+    ]  # fmt: skip
+    local = local_path(f"ssh://gpu-box{tmp_path}/r%201.nsys-rep", config)
     assert local.read_bytes() == report.read_bytes()
-    assert open_remote(str(report), config) == report
+    assert local_path(str(report), config) == report
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,6 @@ class StallRow:
     previous: str
     next: str
     """Short names of the operations before and after."""
-    next_row: int
-    """Row of the operation that ends it in ``Report.operations``, -1 for none."""
     range: str
     thread: int
     """globalTid that launched the operation which ends the gap, -1 for none."""
@@ -132,7 +130,6 @@ def _gap_row(report: Report, result: Stalls, gap: int, base_ns: int) -> StallRow
         shares={part.key: int(gaps.shares[gap, part]) for part in SHARES if gaps.shares[gap, part]},
         previous=ops.names[ops.name[previous]].short if previous >= 0 else "",
         next=ops.names[ops.name[following]].short if following >= 0 else "",
-        next_row=following,
         range=work.name(int(gaps.range[gap])),
         thread=int(api.threads[api.thread[call]]) if call >= 0 else -1,
         call=api_name(api.names[api.name[call]]) if call >= 0 else "",
@@ -158,7 +155,6 @@ def _run_row(report: Report, result: Stalls, number: int, base_ns: int) -> Stall
         shares={},
         previous="",
         next=name,
-        next_row=run.first_row,
         range=result.work.name(result.run_range[number]),
         thread=int(api.threads[api.thread[call]]) if call >= 0 else -1,
         call=api_name(api.names[api.name[call]]) if call >= 0 else "",

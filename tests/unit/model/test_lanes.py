@@ -32,7 +32,6 @@ def test_an_empty_lane_answers_everything() -> None:
     lane = Lane.build([], [])
     edges = cell_edges(0, 10, 5)
     assert lane.busy(edges).tolist() == lane.count(edges).tolist() == [0] * 5
-    assert lane.event_at(3) is lane.next_start(3) is lane.prev_start(3) is None
     assert lane.longest_in(0, 10) is None
     assert len(lane.at_least(0, 10, 1)) == len(pack([], [])) == 0
     assert split(lane) == (lane,)

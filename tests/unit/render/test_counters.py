@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nsys_tui.render.counters import CounterStyle, Reduce, draw_counter, draw_samples, resample
+from nsys_tui.render.counters import CounterStyle, draw_counter, draw_samples, resample
 from nsys_tui.render.glyphs import ASCII, UNICODE
 from nsys_tui.render.viewport import Viewport
 
@@ -11,11 +11,9 @@ VALUES = np.array([10, 30, 40, 80, 0], np.int64)
 WINDOW = Viewport(0, 50, 5)
 
 
-def test_cells_take_the_mean_or_the_largest_of_their_samples() -> None:
+def test_cells_take_the_mean_of_their_samples() -> None:
     mean = resample(TIMES, VALUES, WINDOW)
     assert np.array_equal(mean, [20, 40, np.nan, 40, np.nan], equal_nan=True)
-    largest = resample(TIMES, VALUES, WINDOW, Reduce.MAX)
-    assert np.array_equal(largest, [30, 40, np.nan, 80, np.nan], equal_nan=True)
 
 
 def test_a_held_value_lasts_until_the_next_sample() -> None:

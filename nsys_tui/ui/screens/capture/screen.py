@@ -39,7 +39,6 @@ ACTIONS: tuple[Action, ...] = (
     Action("capture.fill", ("F",), "from report", "fill in how the open report was made"),
     Action("capture.targets", ("ctrl+e",), "targets", "targets: add, edit, check, delete", 9),
 )
-LOG_ROWS: Final = 8
 COMMAND_ROWS: Final = 8
 VALUE_SHOWN: Final = 500
 
