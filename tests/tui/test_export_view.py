@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import json
 import sqlite3
@@ -10,11 +11,12 @@ from xml.etree import ElementTree
 
 import pytest
 from demo_making import make
-from tui.frames import running, settled, text
+from tui.frames import rows, running, settled, text
 
 from nsys_tui import cli
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from textual.pilot import Pilot
@@ -205,3 +207,27 @@ async def test_stalls_and_instances_have_rows_of_their_own(demo: Path, tmp_path:
     rows = records(tmp_path / "instances.csv")
     assert len(rows) == instances
     assert all(int(row["duration (ns)"]) >= 0 for row in rows)
+
+
+@pytest.mark.parametrize("key", ["3", "6", "f7"])
+async def test_the_footer_names_the_export_from_the_first_visit_on(demo: Path, key: str) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        await press(pilot, key)
+        await shown(pilot, lambda footer: "e export" in footer)
+
+
+async def test_the_footer_follows_a_table_that_becomes_empty(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        await press(pilot, "3", "slash", *"zzz", "ctrl+f", "enter")
+        await shown(pilot, lambda footer: "e export" not in footer)
+        await press(pilot, "escape")
+        await shown(pilot, lambda footer: "e export" in footer)
+
+
+async def shown(pilot: Pilot[int], wanted: Callable[[str], bool]) -> None:
+    """Waits for the footer to show what is wanted; it follows the frame that is painted."""
+    for _ in range(50):
+        if wanted(rows(pilot)[-1]):
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(rows(pilot)[-1])

@@ -274,6 +274,12 @@ class ReportScreen(CalmScreen[None], inherit_bindings=False):
             )
         )
 
+    def _on_timer_update(self) -> None:
+        """Keys follow what is painted: what is empty, an estimate or hidden is not exported."""
+        if self.is_current and self.is_mounted:
+            self.refresh_keys()
+        super()._on_timer_update()
+
     def compute_telling(
         self,
         group: str,

@@ -112,7 +112,6 @@ class CaptureScreen(Running, Presets):
         self._show_command(width)
         self.show_log()
         self.set_class(self.capture is not None, "-running")
-        self.refresh_keys()
         self._look_nearby()
 
     def _show_command(self, width: int) -> None:

@@ -235,7 +235,6 @@ class CompareCore(CompareStands):
         pane.heading(f"Compare  {names}", f"{whole}aligned on: {aligned}")
         pane.show_built(lambda width: summary_lines(found, width, pair.titles))
         self._fill()
-        self.refresh_keys()
 
     def _fill(self) -> None:
         """The rows of the group in the table; the cursor stays on its name."""
@@ -299,7 +298,6 @@ class CompareCore(CompareStands):
             )
         if not self.has_class("-tall"):
             self.twins.canvases[0].focus()
-        self.refresh_keys()
 
     @property
     def _lower_shown(self) -> bool:

@@ -203,7 +203,6 @@ class OverviewScreen(ReportScreen):
         self._show_facts(found)
         self._show_tops()
         self._draw_trace()
-        self.refresh_keys()
         self._compute_findings(found.devices)
 
     def _compute_findings(self, splits: tuple[DeviceSplit, ...]) -> None:

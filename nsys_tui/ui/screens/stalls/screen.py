@@ -200,7 +200,6 @@ class StallsScreen(ReportScreen):
         if not self.table.shown:
             self.drawn = None
             self._draw_scene()
-        self.refresh_keys()
 
     def _fill(self, found: Found) -> None:
         """Fills the table; the cursor stays on the same gap or group."""
