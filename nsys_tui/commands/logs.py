@@ -84,15 +84,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="log, or one per rank; - is standard input"
     )
-    parser.add_argument("--format", choices=TABLE_FORMATS, default="table")
-    parser.add_argument(
-        "--section",
-        choices=tuple(dict.fromkeys(_SECTIONS + _JOINED)),
-        action="append",
-        metavar="NAME",
-        help="print only this part (repeatable): " + ", ".join(_SECTIONS) + "; csv prints one, "
-        "by default per-op; with --report " + ", ".join(_JOINED),
-    )
+    _add_choosing(parser)
+    _add_printing(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_choosing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--steps",
         "--iterations",
@@ -129,6 +126,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "instead, as nsys-tui collectives REPORT --nccl-log FILE does; --steps, --rank and --gpu "
         "choose among them",
     )
+
+
+def _add_printing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=TABLE_FORMATS, default="table")
+    parser.add_argument(
+        "--section",
+        choices=tuple(dict.fromkeys(_SECTIONS + _JOINED)),
+        action="append",
+        metavar="NAME",
+        help="print only this part (repeatable): " + ", ".join(_SECTIONS) + "; csv prints one, "
+        "by default per-op; with --report " + ", ".join(_JOINED),
+    )
     parser.add_argument("--calls", action="store_true", help="add the call list to json")
     parser.add_argument(
         "--top", type=_positive, metavar="N", help="rows of the long lists (default 20 in tables)"
@@ -140,7 +149,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default=[],
         help="exit with status 1 if there is one (repeatable)",
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

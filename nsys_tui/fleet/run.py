@@ -16,6 +16,8 @@ from nsys_tui.fleet.mapping import Opening, Task
 from nsys_tui.fleet.summary import Bounds, Failure, Options, ReportSummary
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from nsys_tui.fleet.engine import Engine, Result
 
 Told: TypeAlias = Callable[[str, "Result", int, int], None]
@@ -109,25 +111,34 @@ class _Run:
                 missing[task.path] = task
             else:
                 take(task.path, found)
-        if missing:
-            several = self.workers > 1 and len(missing) > 1
-            engine = self.engine or (local_pool(self.workers) if several else here)
-            for done in engine(_largest_first(list(missing.values())), self.opening):
-                if done is None:
-                    if self.alive is not None:
-                        self.alive(len(results), len(tasks))
-                    continue
+        for done in self._computed(list(missing.values())):
+            if done is not None:
                 path, result = done
                 if self.opening.use_cache and isinstance(result, ReportSummary):
                     store.keep(Path(path), result, missing[path].options)
                 take(path, result)
-        failures = [result for result in results.values() if isinstance(result, Failure)]
-        if tasks and len(failures) == len(results):
-            reasons = "\n".join(dict.fromkeys(failure.reason for failure in failures))
-            if all(failure.exit_code == NO_DATA for failure in failures):
-                raise NoDataError("none of the reports has what was asked for", reasons)
-            raise UnreadableReportError("none of the reports can be read", reasons)
+            elif self.alive is not None:
+                self.alive(len(results), len(tasks))
+        _check_any(results.values())
         return [(task.path, results[task.path]) for task in tasks]
+
+    def _computed(self, tasks: Sequence[Task]) -> Iterable[tuple[str, Result] | None]:
+        """Results as they come; None now and then while none comes."""
+        if not tasks:
+            return ()
+        several = self.workers > 1 and len(tasks) > 1
+        engine = self.engine or (local_pool(self.workers) if several else here)
+        return engine(_largest_first(tasks), self.opening)
+
+
+def _check_any(results: Collection[Result]) -> None:
+    failures = [result for result in results if isinstance(result, Failure)]
+    if not failures or len(failures) < len(results):
+        return
+    reasons = "\n".join(dict.fromkeys(failure.reason for failure in failures))
+    if all(failure.exit_code == NO_DATA for failure in failures):
+        raise NoDataError("none of the reports has what was asked for", reasons)
+    raise UnreadableReportError("none of the reports can be read", reasons)
 
 
 def _known(task: Task, opening: Opening) -> Result | None:

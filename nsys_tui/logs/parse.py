@@ -112,26 +112,14 @@ def _assemble(
     communicators, groups, gpus = table.finish(processes.seen)
 
     step_lines = tuple(step for scan in scans for step in scan.trainer.steps)
-    chosen = main_format(step_lines, trainer or (_legacy_trainer(step_lines) if legacy else None))
-    owning = [step for step in step_lines if step.format == chosen]
-    clocks = [Clock.of(owning, scan.file) for scan in scans]
-    if steps and not owning:
-        raise UsageError(
-            f"no step lines of {trainer or 'any known trainer'}, so no step window",
-            hint="leave --steps out, or add the trainer's log that belongs to these files",
-        )
-    calls = _calls(columns, instance, communicators, texts)
-    calls = _with_steps(calls, clocks, groups, communicators)
-    every_call = calls
+    chosen, clocks = _clocks(scans, step_lines, trainer, windowed=steps is not None, legacy=legacy)
+    every_call = _calls(columns, instance, communicators, texts)
+    calls = every_call = _with_steps(every_call, clocks, groups, communicators)
     window: Window | None = None
     if steps:
         totals = [scan.lines for scan in scans]
         window = make_window(clocks, totals, *steps, legacy=legacy)
         calls = calls.take(_inside(calls, clocks, *steps, legacy=legacy))
-
-    network: Counter[tuple[str, str]] = Counter()
-    for scan in scans:
-        network.update(scan.messages.network)
     return LogResult(
         files=tuple(_file(scan) for scan in scans),
         processes=_processes(processes, _global_ranks(columns), communicators),
@@ -146,7 +134,7 @@ def _assemble(
             table,
             communicators,
             [group.nranks for group in groups],
-            network,
+            _sum(scans, "network"),
         ),
         tuning=_tuning(scans),
         api=join_api([scan.api for scan in scans], real),
@@ -158,12 +146,35 @@ def _assemble(
         warnings=tuple(_sum(scans, "warnings").most_common()),
         step_lines=step_lines,
         run_totals=tuple(total for scan in scans for total in scan.trainer.totals),
-        trainer=chosen if owning else "",
+        trainer=chosen,
         window=window,
         mpi=_mpi(scans),
         mentions_debug_time=any(scan.mentions_debug_time for scan in scans),
         skipped=skipped,
     )
+
+
+def _clocks(
+    scans: list[Scan],
+    step_lines: tuple[StepLine, ...],
+    trainer: str | None,
+    *,
+    windowed: bool,
+    legacy: bool,
+) -> tuple[str, list[Clock]]:
+    """The trainer whose step lines count, empty for none, and their order in each file.
+
+    Raises:
+        UsageError: a window of steps was asked for, and there are no step lines.
+    """
+    chosen = main_format(step_lines, trainer or (_legacy_trainer(step_lines) if legacy else None))
+    owning = [step for step in step_lines if step.format == chosen]
+    if windowed and not owning:
+        raise UsageError(
+            f"no step lines of {trainer or 'any known trainer'}, so no step window",
+            hint="leave --steps out, or add the trainer's log that belongs to these files",
+        )
+    return (chosen if owning else ""), [Clock.of(owning, scan.file) for scan in scans]
 
 
 def _unify(scans: list[Scan], processes: Processes) -> list[int]:

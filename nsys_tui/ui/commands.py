@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -10,10 +9,8 @@ from nsys_tui.state import cycled, displayed, gone_back, gone_forward, here
 from nsys_tui.ui.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
-    from nsys_tui.capture.askpass import Prompt as Question
-    from nsys_tui.capture.events import Progress, Remark
     from nsys_tui.state import Place, ViewState
     from nsys_tui.ui.app import NsysTuiApp
 
@@ -158,7 +155,9 @@ def report_open(app: NsysTuiApp) -> None:
 
     def opened(path: str | None) -> None:
         if path and ":" in path and not Path(path).exists():
-            app.run_worker(_fetch_and_open(app, path), group="fetch", exit_on_error=False)
+            from nsys_tui.ui.remote import fetch_and_open
+
+            app.run_worker(fetch_and_open(app, path), group="fetch", exit_on_error=False)
         elif path:
             app.open_path(Path(path).expanduser())
 
@@ -171,58 +170,6 @@ def mark_list(app: NsysTuiApp) -> None:
     from nsys_tui.ui.dialogs.marks import open_marks
 
     open_marks(app)
-
-
-async def _fetch_and_open(app: NsysTuiApp, name: str) -> None:
-    """Opens a report on another machine; a folder is listed to choose from."""
-    from nsys_tui.capture.events import Remark
-    from nsys_tui.capture.remote import fetch_report, list_reports, parse_remote
-    from nsys_tui.errors import NsysTuiError
-    from nsys_tui.ui.dialogs.picker import Picker
-    from nsys_tui.ui.dialogs.secret import ask
-    from nsys_tui.ui.matching import Entry
-    from nsys_tui.ui.messages import Failed, ProgressMoved, WorkEnded
-    from nsys_tui.units import format_bytes
-
-    def asked(question: Question) -> Awaitable[str | None]:
-        return ask(app, question)
-
-    def told(moved: Progress | Remark) -> None:
-        if isinstance(moved, Remark):
-            app.say(moved.text)
-            return
-        if app.session.cancel.is_set():
-            app.workers.cancel_group(app, "fetch")
-        megabytes = (moved.done // 10**6, moved.total // 10**6)
-        app.post_message(ProgressMoved(f"fetching {moved.name}, MB", *megabytes))
-
-    try:
-        remote = parse_remote(name)
-        if remote is None:
-            app.open_path(Path(name))
-        elif remote.is_folder:
-            listing = await list_reports(remote, app.config, asked)
-            entries = [
-                Entry(f"{name}{e.name}/", "folder", f"{name}{e.name}/")
-                if e.is_folder
-                else Entry(f"{name}{e.name}", format_bytes(e.size), f"{name}{e.name}")
-                for e in listing.entries
-            ]
-            chosen = await app.push_screen_wait(Picker(f"Reports in {name}", entries))
-            if chosen:
-                await _fetch_and_open(app, str(chosen))
-        else:
-            app.say(f"fetching {name}")
-            if app.session.finished:
-                app.session.cancel.clear()
-            app.open_path(await fetch_report(remote, app.config, asked, told))
-    except asyncio.CancelledError:
-        app.say("what has arrived is kept; opening it again goes on from there")
-        raise
-    except NsysTuiError as error:
-        app.post_message(Failed(error))
-    finally:
-        app.post_message(WorkEnded())
 
 
 @command("capture.again")
