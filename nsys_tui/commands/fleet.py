@@ -217,7 +217,7 @@ def _check(arguments: argparse.Namespace) -> None:
         name = (of_command or ["clock"])[0]
         raise UsageError(
             f"--{name} is for the printed fleet, not for --open",
-            hint="w on the fleet screen asks for a window, a step or a range",
+            hint="w on the fleet screen asks for a window, step, range, GPU, process or stream",
         )
     if arguments.workers is not None and arguments.workers < 1:
         raise UsageError(f"--workers {arguments.workers}: at least 1")

@@ -121,7 +121,7 @@ class Fleet:
             members=tuple(kept),
             failures=(*self.failures, *(p for p in parts.values() if isinstance(p, Failure))),
             options=options,
-            notes=(*_only(options), *self.notes),
+            notes=tuple(dict.fromkeys((*_only(options), *self.notes))),
         )
 
     @property

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tui.frames import FANCY, rows, running, settled, text
 from unit.fleet.fleet_reports import US, Run, both_in_one
 
-from nsys_tui.errors import CancelledError
+from nsys_tui import cli
+from nsys_tui.analysis.choosing import Choice
+from nsys_tui.errors import CancelledError, UsageError
+from nsys_tui.fleet.json_rows import json_rows
+from nsys_tui.fleet.table_parts import Ask
+from nsys_tui.fleet.tables import SECTIONS
 from nsys_tui.ui.screens.fleet import reading
 from nsys_tui.ui.screens.fleet import screen as fleet_screen
 from nsys_tui.ui.screens.fleet.heat import HeatPane
@@ -15,6 +21,8 @@ from nsys_tui.ui.session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+CHOSEN_RANGE = ["--device", "0", "--device", "1", "--nvtx", "train step 2"]
 
 
 @pytest.fixture(scope="module")
@@ -213,3 +221,75 @@ async def test_a_part_of_every_rank(ranks: list[Path]) -> None:
         await pilot.press("ctrl+u", *"all", "enter")
         await settled(pilot)
         assert "only" not in text(pilot)
+
+
+@pytest.mark.parametrize(
+    ("typed", "flags"),
+    [
+        ("gpu 1", ["--device", "1"]),
+        ("process 2000, 2002", ["--process", "2000", "--process", "2002"]),
+        ("stream 13; gpu 0,2", ["--stream", "13", "--device", "0", "--device", "2"]),
+        ("step 3; stream 7", ["--step", "3", "--stream", "7"]),
+        ("stream 7; 1ms/2.5ms", ["--stream", "7", "--window", "1ms/2.5ms"]),
+        ("gpus 0 1 ; range train step 2", CHOSEN_RANGE),
+    ],
+)
+async def test_what_is_chosen_counts_as_in_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: str, flags: list[str]
+) -> None:
+    run = Run(ranks=3, slow={(2, 3): 150 * US})
+    paths = [
+        both_in_one(tmp_path / "node0.sqlite", run),
+        both_in_one(tmp_path / "node1.sqlite", run),
+    ]
+    assert cli.main(["fleet", *map(str, paths), *flags, "--format", "json", "--no-cache"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    async with running(*paths, size=(160, 45)) as pilot:
+        await pilot.press("f7")
+        await settled(pilot)
+        await pilot.press("w", "ctrl+u", *typed, "enter")
+        await settled(pilot)
+        screen: Any = pilot.app.screen
+        ask = Ask(None, False, 500, False)
+        for name, section in printed["sections"].items():
+            found = json_rows(SECTIONS[name.replace("_", "-")](screen.fleet, ask))
+            assert json.loads(json.dumps(found)) == section["rows"], name
+        assert len(screen.fleet.members) == len(printed["sections"]["ranks"]["rows"])
+        assert list(screen.fleet.notes) == printed["notes"]
+        assert len({*printed["notes"]}) == len(printed["notes"])
+        assert f"only {typed}" in text(pilot)
+
+
+async def test_numbers_that_no_report_has_are_an_error_and_the_ranks_come_back(
+    ranks: list[Path],
+) -> None:
+    async with running(*ranks, size=(80, 24)) as pilot:
+        await pilot.press("f7")
+        await settled(pilot)
+        await pilot.press("w", "ctrl+u", *"gpu 9", "enter")
+        await settled(pilot)
+        assert "no GPU 9 in this report" in text(pilot)
+        await pilot.press("escape", "w", "ctrl+u", "enter")
+        await settled(pilot)
+        assert "Ranks 4 shown / 4" in text(pilot)
+
+
+async def test_only_some_reports_with_what_is_chosen(ranks: list[Path]) -> None:
+    async with running(*ranks, size=(120, 30)) as pilot:
+        await pilot.press("f7")
+        await settled(pilot)
+        await pilot.press("w", "ctrl+u", *"process 1002", "enter")
+        await settled(pilot)
+        assert "Ranks 1 shown / 1" in text(pilot)
+        assert "3 skipped" in text(pilot)
+
+
+def test_what_can_be_asked_for_as_a_part() -> None:
+    assert reading.parse_cut("all") == reading.parse_cut(" ") == reading.Cut()
+    both = reading.parse_cut("Step 5; stream 7 9, 7".lower())
+    assert (both.step, both.choice) == ("5", Choice(streams=(7, 9)))
+    assert reading.parse_cut("range a;b; device 1").nvtx == "a;b"
+    assert reading.parse_cut("all; process 7").choice == Choice(processes=(7,))
+    for wrong in ("gpu", "gpu x", "gpu 0 step 5", "stream 7; nonsense"):
+        with pytest.raises(UsageError, match="not a part"):
+            reading.parse_cut(wrong)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from nsys_tui.analysis.choosing import Choice
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet.fleet import Fleet, reduce
 from nsys_tui.fleet.summary import Bounds, Options, ReportSummary
@@ -71,29 +73,62 @@ class Cut:
     window: Bounds | None = None
     step: str | None = None
     nvtx: str | None = None
+    choice: Choice = field(default_factory=Choice)
 
     def of(self, options: Options) -> Options:
         """Options with the part in them."""
-        return replace(options, step=self.step, nvtx=self.nvtx)
+        return replace(options, step=self.step, nvtx=self.nvtx, choice=self.choice)
 
 
 def parse_cut(text: str) -> Cut:
-    """Reads ``1.2s/1.5s``, ``step 5``, ``range NAME/2`` or ``all``.
+    """Reads one of ``1.2s/1.5s``, ``step 5``, ``range NAME/2``, and ``gpu 0,1``, ``process 4411``.
+
+    Args:
+        text: the parts, with semicolons between them; ``all`` for everything.
 
     Raises:
-        UsageError: it is none of them.
+        UsageError: something is none of them.
     """
-    word, _, rest = text.strip().partition(" ")
+    numbers: dict[str, set[int]] = {}
+    others = []
+    for piece in text.split(";"):
+        if found := _NUMBERED.fullmatch(piece):
+            kind = _KINDS[found[1].lower()]
+            numbers.setdefault(kind, set()).update(map(int, found[2].replace(",", " ").split()))
+        else:
+            others.append(piece)
+    cut = _parse_span(";".join(others).strip())
+    if not numbers:
+        return cut
+    choice = Choice(**{kind: tuple(sorted(found)) for kind, found in numbers.items()})
+    return replace(cut, text=text.strip(), choice=choice)
+
+
+def _parse_span(text: str) -> Cut:
+    word, _, rest = text.partition(" ")
     if word in ("", "all"):
         return Cut()
     if word == "step" and rest:
-        return Cut(text.strip(), step=rest.strip())
+        return Cut(text, step=rest.strip())
     if word == "range" and rest:
-        return Cut(text.strip(), nvtx=rest.strip())
+        return Cut(text, nvtx=rest.strip())
     try:
-        return Cut(text.strip(), window=parse_window(text))
+        return Cut(text, window=parse_window(text))
     except UsageError as error:
         raise UsageError(f"not a part: {text!r}", hint=EXAMPLES) from error
 
 
-EXAMPLES: Final = "1.2s/1.5s, step 5, range forward/2, or all"
+_NUMBERED: Final = re.compile(
+    r"\s*(gpu|device|process|stream)s?\s+(\d{1,18}(?:[\s,]+\d{1,18})*)\s*", re.IGNORECASE
+)
+_KINDS: Final = {
+    "gpu": "devices",
+    "device": "devices",
+    "process": "processes",
+    "stream": "streams",
+}
+
+EXAMPLES: Final = (
+    "1.2s/1.5s, step 5, range forward/2, gpu 0,1, process 4411, stream 7, all; "
+    "several with ; between them: step 5; gpu 0"
+)

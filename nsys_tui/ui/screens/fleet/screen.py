@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 ACTIONS: tuple[Action, ...] = (
     Action("fleet.map", ("m",), "map", "next heat map: busy, communication, overlap, memory", 1),
     Action("fleet.map_back", ("M",), "map", "the heat map before"),
-    Action("fleet.part", ("w",), "part", "only a window, a step or a range of every rank", 2),
+    Action("fleet.part", ("w",), "part", "only a window, step, range, GPU, process or stream", 2),
     Action("fleet.beside", ("b",), "beside", "the rank's lanes in the timeline of the front", 3),
     *TABLE,
 )
@@ -121,6 +121,7 @@ class FleetScreen(ReportScreen):
         nsys = None if config.nsys.path == "auto" else config.nsys.path
         options = self._cut.of(Options(patterns=config.analysis.communication))
         opening, window = Opening(nsys, self.app.use_cache), self._cut.window
+        in_one_go = window is None and options == options.unrestricted
         reading = self._reading = object()
 
         def show(found: Shown, done: int) -> None:
@@ -134,7 +135,7 @@ class FleetScreen(ReportScreen):
 
             def told(path: str, result: Result, done: int, total: int) -> None:
                 alive(done, total)
-                if window is None:
+                if in_one_go:
                     partial.take(path, result)
 
             fleet = run_fleet(
