@@ -16,6 +16,8 @@ import numpy.typing as npt
 from nsys_tui.model import intervals
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from nsys_tui.model.intervals import Int64
 
 Codes: TypeAlias = npt.NDArray[np.integer]
@@ -185,6 +187,41 @@ class Lane:
         return Lane.build(
             self.starts[where], self.ends[where], self.index[where], self.category, self.name
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crowd:
+    """Many lanes together: how long they are busy in all, in two binary searches per cell."""
+
+    starts: Int64
+    """Begins of all their busy intervals, ascending."""
+    ends: Int64
+    """Their ends, ascending."""
+    start_sums: Int64
+    """Sum of the begins before each one: int64 [n + 1]; it may wrap, differences do not."""
+    end_sums: Int64
+    lanes: int
+
+    @classmethod
+    def of(cls, lanes: Iterable[Lane]) -> Crowd:
+        """Takes the busy intervals of some lanes."""
+        lanes = tuple(lanes)
+        none = [np.empty(0, np.int64)]
+        starts = np.sort(np.concatenate([lane.busy_starts for lane in lanes] or none))
+        ends = np.sort(np.concatenate([lane.busy_ends for lane in lanes] or none))
+        return cls(starts, ends, _sums(starts), _sums(ends), len(lanes))
+
+    def busy(self, edges: Int64) -> Int64:
+        """Busy nanoseconds of all lanes in each cell: int64 [W] for W + 1 edges."""
+        begun = np.searchsorted(self.starts, edges)
+        over = np.searchsorted(self.ends, edges)
+        done = (begun - over) * edges - self.start_sums[begun] + self.end_sums[over]
+        found: Int64 = np.diff(done)
+        return found
+
+
+def _sums(times: Int64) -> Int64:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(times)])
 
 
 def pack(starts: npt.ArrayLike, ends: npt.ArrayLike) -> npt.NDArray[np.int32]:

@@ -70,7 +70,9 @@ async def test_another_rank_joins_on_the_utc_clock_and_leaves_again(
         assert "run_rank1.sqlite: aligned by UTC session start, +100.0 us" in notes(pilot)
         assert front.extent == (0, 600 * US)
         assert front.row.title.startswith("rank 1 ")
-        work = [t for t in front.store.whole if t.part == "operations" and t.lane is not None]
+        work = [
+            t for t in front.store.whole.tracks if t.part == "operations" and t.lane is not None
+        ]
         starts = {track.title: int(track.lane.starts[0]) for track in work}
         assert starts == {"GPU 0 str 7": 200 * US, "rank 1 GPU 0 str 7": 300 * US}
         body = await press(pilot, "A", "enter")
@@ -114,7 +116,7 @@ async def test_groups_fold_hide_and_are_searched_and_summed(ranks: tuple[Path, P
         assert "kernel_of_0" not in text(pilot)
         await press(pilot, "space", "/", *"shared", "enter")
         assert app_of(pilot).state.search.total == 2
-        tracks = [track for track in front.store.whole if track.events is not None]
+        tracks = [track for track in front.store.whole.tracks if track.events is not None]
         found = area(tracks, (0, 600 * US), "short")
         assert found.devices == 2
         busy = {row.name: (row.busy, row.of, row.events) for row in found.categories}

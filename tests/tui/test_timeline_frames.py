@@ -284,7 +284,9 @@ async def test_both_lanes_of_a_shared_row_are_searched_selected_and_summed(demo:
             await settled(pilot)
         screen: Any = pilot.app.front  # type: ignore[attr-defined]
         row = next(line for line in rows(pilot) if "str 7+13" in line)
-        lane = next(t for t in screen.store.whole if t.label.startswith("str 13") and not t.device)
+        lane = next(
+            t for t in screen.store.whole.tracks if t.label.startswith("str 13") and not t.device
+        )
         assert f" {len(screen.found.matches[lane.key]):,}" in row
         screen.select_area(*screen.span, screen.row.key, "gpu:0")
         await settled(pilot)

@@ -264,8 +264,8 @@ async def test_a_pattern_becomes_a_filter_that_counts_what_it_hides(demo: Path) 
         await pilot.press("slash", *"allreduce", "ctrl+f")
         await settled(pilot)
         body = text(pilot)
-        tracks = app_of(pilot).front.store.whole
-        left = app_of(pilot).front.store.filtered.tracks
+        tracks = app_of(pilot).front.store.whole.tracks
+        left = app_of(pilot).front.store.filtered.lineup.tracks
         before = sum(len(t.lane) for t in tracks if t.lane is not None)
         after = sum(len(t.lane) for t in left if t.lane is not None)
         assert f"filter: /allreduce/ (hides {before - after:,} events)" in body
@@ -275,7 +275,7 @@ async def test_a_pattern_becomes_a_filter_that_counts_what_it_hides(demo: Path) 
         assert "#" not in gpu, "the row of the device follows the filter"
         body = await press(pilot, "escape")
         assert "filter: (none)" in body
-        assert len(app_of(pilot).front.store.filtered.tracks) == len(tracks)
+        assert len(app_of(pilot).front.store.filtered.lineup.tracks) == len(tracks)
 
 
 async def test_short_events_can_be_hidden_and_are_counted(handmade: Path) -> None:

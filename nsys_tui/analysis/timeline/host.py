@@ -103,6 +103,7 @@ def _track(report: Report, tid: int, kind: _Kind, events: ThreadEvents | None) -
         parents=(f"process:{process}", thread_key(tid)),
         events=events,
         process=process,
+        thread=tid,
     )
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from nsys_tui.analysis.timeline.events import codes_of, texts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.timeline.tracks import Track
+    from nsys_tui.analysis.timeline.lineup import Lineup
     from nsys_tui.model.events import EventSet, Int64
 
 Positions: TypeAlias = "NDArray[np.integer[Any]]"
@@ -43,13 +43,19 @@ def matching_codes(events: EventSet, fits: Callable[[str], bool], style: str) ->
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Result of a search."""
+    """Result of a search: the matches of all lanes, by start, then from top to bottom."""
 
     pattern: str
+    lineup: Lineup
+    """What was searched."""
+    start: Int64
+    """Start of each match."""
+    place: Positions
+    """Its track, in the lineup."""
+    position: Positions
+    """Its position in the lane of the track."""
     matches: Mapping[str, Positions]
     """Ascending positions in the lane of each track, by key; only tracks with matches."""
-    starts: Mapping[str, Int64]
-    """Start of each match."""
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -59,64 +65,36 @@ class Found:
     @property
     def total(self) -> int:
         """All matches."""
-        return sum(self.counts.values())
+        return len(self.start)
 
-    def step(self, keys: Sequence[str], here: tuple[int, int], forward: bool) -> Spot | None:
-        """The next match after, or the last before, a place; the order is (start, lane).
+    def without(self, hidden: Collection[str]) -> Found:
+        """Only the matches in lanes that are not hidden."""
+        if not hidden:
+            return self
+        kept = np.isin(self.place, self.lineup.unhidden(hidden))
+        return replace(
+            self, start=self.start[kept], place=self.place[kept], position=self.position[kept]
+        )
 
-        Args:
-            keys: tracks to look in, from top to bottom.
-            here: time and number of the lane (in ``keys``) that the step begins at.
-            forward: direction.
+    def step(self, time: int, place: int, *, forward: bool) -> int | None:
+        """Number of the next match after, or the last before, a time and a place in the lineup.
 
         Returns:
             None where there is no match in this direction.
         """
-        time, lane = here
-        best: tuple[int, int, str, int] | None = None
-        for number, key in enumerate(keys):
-            starts = self.starts.get(key)
-            if starts is None:
-                continue
-            passed = (number <= lane) if forward else (number < lane)
-            place = int(np.searchsorted(starts, time, side="right" if passed else "left"))
-            place -= not forward
-            if not 0 <= place < len(starts):
-                continue
-            candidate = (int(starts[place]), number, key, place)
-            if best is None or (candidate < best) == forward:
-                best = candidate
-        return None if best is None else Spot(best[2], int(self.matches[best[2]][best[3]]))
-
-    def rank(self, keys: Sequence[str], spot: Spot) -> int:
-        """Number of a match among all in the order of (start, lane), from 1 on."""
-        starts = self.starts[spot.key]
-        place = int(np.searchsorted(self.matches[spot.key], spot.position))
-        time = int(starts[place])
-        before = place - int(np.searchsorted(starts, time, side="left"))
-        for number, key in enumerate(keys):
-            others = self.starts.get(key)
-            if others is not None:
-                above = key != spot.key and number < keys.index(spot.key)
-                before += int(np.searchsorted(others, time, side="right" if above else "left"))
-        return before + 1
+        first = int(np.searchsorted(self.start, time, side="left"))
+        last = int(np.searchsorted(self.start, time, side="right"))
+        side: Literal["left", "right"] = "right" if forward else "left"
+        number = first + int(np.searchsorted(self.place[first:last], place, side=side))
+        number -= not forward
+        return number if 0 <= number < self.total else None
 
 
-@dataclass(frozen=True)
-class Spot:
-    """An event in a lane."""
-
-    key: str
-    """Key of the track."""
-    position: int
-    """Position in its lane."""
-
-
-def search(tracks: Sequence[Track], pattern: str, style: str, *, exact: bool = False) -> Found:
+def search(lineup: Lineup, pattern: str, style: str, *, exact: bool = False) -> Found:
     """Finds all events whose name matches, in every lane.
 
     Args:
-        tracks: lanes without names have no matches; projected ranges are found as ranges only.
+        lineup: lanes without names have no matches; projected ranges are found as ranges only.
         pattern: see ``matcher``.
         style: name style in which names are shown.
         exact: only events that are shown under exactly this name.
@@ -124,8 +102,8 @@ def search(tracks: Sequence[Track], pattern: str, style: str, *, exact: bool = F
     fits = matcher(pattern)
     wanted: dict[int, NDArray[np.bool_]] = {}
     matches: dict[str, Positions] = {}
-    starts: dict[str, Int64] = {}
-    for track in tracks:
+    starts, places = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+    for place, track in enumerate(lineup.tracks):
         events, lane = track.events, track.lane
         column = codes_of(events) if events is not None else None
         if events is None or lane is None or column is None or track.part == "projected":
@@ -141,5 +119,10 @@ def search(tracks: Sequence[Track], pattern: str, style: str, *, exact: bool = F
             found = np.flatnonzero(chosen[column[lane.index]]).astype(np.int32)
             if len(found):
                 matches[track.key] = found
-                starts[track.key] = lane.starts[found]
-    return Found(pattern, matches, starts)
+                starts.append(lane.starts[found])
+                places.append(np.full(len(found), place, np.int32))
+    start = np.concatenate(starts)
+    order = np.argsort(start, kind="stable")  # tracks are in order already
+    position = np.concatenate([np.empty(0, np.int32), *matches.values()])
+    place_of = np.concatenate(places)
+    return Found(pattern, lineup, start[order], place_of[order], position[order], matches)

@@ -1,8 +1,8 @@
 """The timeline as data: which lanes there are, in which order, under which groups.
 
 A ``Track`` is one row of the timeline before it is drawn. Parts of a report give their tracks
-independently (``timeline_gpu``, ``timeline_host``); ``arrange`` puts whatever is there in order,
-and ``shown_tracks`` applies what the user hid, folded and pinned. Nothing here draws.
+independently (``timeline_gpu``, ``timeline_host``); ``arrange`` puts whatever is there in order;
+what of it is shown, a ``Lineup`` tells. Nothing here draws.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable
 
     from numpy.typing import NDArray
 
@@ -90,6 +90,8 @@ class Track:
     """Place in the report's streams."""
     process: int | None = None
     """globalPid."""
+    thread: int | None = None
+    """globalTid."""
 
 
 class Section:
@@ -133,59 +135,6 @@ def _hoisted(heading: Track, track: Track) -> Track:
 def groups(tracks: Iterable[Track]) -> frozenset[str]:
     """Keys of the tracks that others are folded away with."""
     return frozenset(chain.from_iterable(track.parents for track in tracks))
-
-
-def folded_keys(tracks: Iterable[Track], toggled: Collection[str]) -> frozenset[str]:
-    """Groups that are folded now: as they begin, turned over where the user did."""
-    return frozenset(t.key for t in tracks if t.folded != (t.key in toggled))
-
-
-def shown_tracks(
-    tracks: Sequence[Track],
-    *,
-    hidden: Collection[str] = (),
-    toggled: Collection[str] = (),
-    pinned: Sequence[str] = (),
-    levels: int | None = None,
-) -> tuple[Track, ...]:
-    """The rows to draw: pinned ones first, then the others without what is hidden or folded.
-
-    Args:
-        tracks: as ``arrange`` gives them.
-        hidden: keys that the user hid; what lies below them goes too.
-        toggled: keys whose fold the user turned over.
-        pinned: keys in the order of pinning.
-        levels: most levels of NVTX nesting per thread; None for all.
-    """
-    closed = folded_keys(tracks, toggled).union(hidden)
-    apart = {*hidden, *pinned}
-    by_key = {track.key: track for track in tracks if track.key in apart}
-    first = [by_key[key] for key in pinned if key in by_key and key not in hidden]
-    rest = [t for t in tracks if t.key not in apart and closed.isdisjoint(t.parents)]
-    kept = [*first, *rest]
-    if levels is None:
-        return tuple(kept)
-    return tuple(t for t in kept if t.part != "ranges" or t.order[-2] < levels)
-
-
-def paired(tracks: Sequence[Track]) -> tuple[Track, ...]:
-    """Two streams of a device in each row, as far as they stand one below the other."""
-    rows: list[Track] = []
-    for track in tracks:
-        above = rows[-1] if rows else None
-        if (
-            above is not None
-            and above.pair is None
-            and above.stream is not None
-            and track.stream is not None
-            and above.device == track.device
-        ):
-            label = f"{above.label}+{track.label.removeprefix('str ')}".strip("+")
-            title = f"{above.title} and {track.title}"
-            rows[-1] = replace(above, label=label, title=title, pair=track)
-        else:
-            rows.append(track)
-    return tuple(rows)
 
 
 def passes(

@@ -19,6 +19,7 @@ from nsys_tui.analysis.timeline.facts import facts_of, path_at
 from nsys_tui.analysis.timeline.flow import call_of, launched_by
 from nsys_tui.analysis.timeline.gpu import device_tracks, stream_tracks
 from nsys_tui.analysis.timeline.host import api_tracks, osrt_tracks, range_tracks
+from nsys_tui.analysis.timeline.lineup import Lineup
 from nsys_tui.analysis.timeline.sample import spread
 from nsys_tui.analysis.timeline.search import search
 from nsys_tui.analysis.timeline.steps import Step, after, before, column
@@ -138,7 +139,7 @@ def test_host_categories_of_an_area_are_thread_time(demo: Path, tracks: tuple[Tr
 def test_a_search_finds_what_a_loop_over_the_file_finds(
     demo: Path, tracks: tuple[Track, ...], pattern: str
 ) -> None:
-    found = search(tracks, pattern, "short")
+    found = search(Lineup(tracks), pattern, "short")
     sql = """
         SELECT s.value || char(10) || d.value FROM CUPTI_ACTIVITY_KIND_KERNEL
             JOIN StringIds s ON s.id = shortName JOIN StringIds d ON d.id = demangledName
@@ -157,35 +158,34 @@ def test_a_search_finds_what_a_loop_over_the_file_finds(
 def test_a_pattern_that_is_no_expression_is_words_and_exact_means_the_whole_name(
     tracks: tuple[Track, ...],
 ) -> None:
-    assert search(tracks, "gpt2_forward(", "short").total == 0
-    words = search(tracks, "( allreduce", "short")
+    assert search(Lineup(tracks), "gpt2_forward(", "short").total == 0
+    words = search(Lineup(tracks), "( allreduce", "short")
     assert {key.partition(":")[0] for key in words.matches} == {"gpu"}, "ranges have no bracket"
-    assert search(tracks, "allreduce", "short").total > words.total > 0
-    exact = search(tracks, "gpt2_forward", "short", exact=True)
-    assert 0 < exact.total <= search(tracks, "gpt2_forward", "short").total
-    assert search(tracks, "gpt2_forwar", "short", exact=True).total == 0
+    assert search(Lineup(tracks), "allreduce", "short").total > words.total > 0
+    exact = search(Lineup(tracks), "gpt2_forward", "short", exact=True)
+    assert 0 < exact.total <= search(Lineup(tracks), "gpt2_forward", "short").total
+    assert search(Lineup(tracks), "gpt2_forwar", "short", exact=True).total == 0
 
 
 def test_matches_are_stepped_through_in_time_over_all_lanes(tracks: tuple[Track, ...]) -> None:
-    found = search(tracks, "allreduce", "short")
-    by_key = {track.key: track for track in tracks}
+    found = search(Lineup(tracks), "allreduce", "short")
     keys = [track.key for track in tracks]
     everything = sorted(
-        (int(start), keys.index(key), int(position))
-        for key in found.matches
-        for start, position in zip(found.starts[key], found.matches[key], strict=True)
+        (int(tracks[place].lane.starts[position]), place, int(position))  # type: ignore[union-attr]
+        for key, positions in found.matches.items()
+        for place in [keys.index(key)]
+        for position in positions
     )
     here, walked = (-1, -1), []
-    while (spot := found.step(keys, here, True)) is not None:
-        lane = by_key[spot.key].lane
-        assert lane is not None
-        here = (int(lane.starts[spot.position]), keys.index(spot.key))
-        walked.append((*here, spot.position))
-        assert found.rank(keys, spot) == len(walked)
+    while (number := found.step(*here, forward=True)) is not None:
+        assert number == len(walked)
+        here = (int(found.start[number]), int(found.place[number]))
+        walked.append((*here, int(found.position[number])))
     assert walked == everything
-    last = found.step(keys, (2**62, len(keys)), False)
-    assert last is not None
-    assert (keys.index(last.key), last.position) == everything[-1][1:]
+    assert found.step(2**62, len(keys), forward=False) == len(everything) - 1
+    hidden = found.without({keys[everything[0][1]]})
+    assert 0 < hidden.total < found.total
+    assert everything[0][1] not in hidden.place.tolist()
 
 
 lanes_of_events = st.lists(

@@ -25,7 +25,8 @@ from nsys_tui.analysis.timeline.host import (
     sample_tracks,
     sync_tracks,
 )
-from nsys_tui.analysis.timeline.tracks import arrange, passes, shown_tracks
+from nsys_tui.analysis.timeline.lineup import Lineup
+from nsys_tui.analysis.timeline.tracks import arrange, passes
 from nsys_tui.model.categories import Category
 from nsys_tui.reader import open_report
 
@@ -125,22 +126,22 @@ def test_calls_that_wait_for_the_gpu_are_told_apart(training: Report) -> None:
 def test_deeper_ranges_fold_away_with_those_around_them(training: Report) -> None:
     tracks = all_tracks(training)
     top = by_label(tracks, "NVTX")
-    shown = shown_tracks(tracks, toggled=[top.key])
+    shown = Lineup(tracks).shown(toggled=[top.key])
     assert labels(shown)[:2] == ["NVTX", "GPU 0"]
     assert [t.key for t in shown if t.part == "projected"] == ["gpu:0/nvtx", "gpu:1/nvtx"]
-    unfolded = shown_tracks(tracks, toggled=["gpu:0/nvtx"])
+    unfolded = Lineup(tracks).shown(toggled=["gpu:0/nvtx"])
     assert sum(t.part == "projected" for t in unfolded) == 3
 
 
 def test_hidden_pinned_and_nesting_levels(training: Report) -> None:
     tracks = all_tracks(training)
-    hidden = shown_tracks(tracks, hidden={"gpu:0"})
+    hidden = Lineup(tracks).shown(hidden={"gpu:0"})
     assert not any(t.key.startswith("gpu:0") for t in hidden)
     stream = by_label(tracks, "str 13").key
-    pinned = shown_tracks(tracks, pinned=[stream])
+    pinned = Lineup(tracks).shown(pinned=[stream])
     assert pinned[0].key == stream
     assert [t.key for t in pinned].count(stream) == 1
-    assert labels(shown_tracks(tracks, levels=1))[:2] == ["NVTX", "GPU 0"]
+    assert labels(Lineup(tracks).shown(levels=1))[:2] == ["NVTX", "GPU 0"]
 
 
 def test_projected_ranges_last_from_their_first_to_their_last_operation(training: Report) -> None:

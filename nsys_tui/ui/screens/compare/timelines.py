@@ -61,8 +61,8 @@ def prepared(part: Part, plan: Plan) -> Half:
     own = Store()
     own.add("operations", [*_steps(plan), *shown(streams)], layers)
     own.add("devices", shown(devices), {})
-    own.arrange()
-    return Half(session, own.whole, own)
+    own.take(own.arranged())
+    return Half(session, own.whole.tracks, own)
 
 
 def _steps(plan: Plan) -> list[Track]:

@@ -16,6 +16,7 @@ from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_count, format_duration, format_share
 
 if TYPE_CHECKING:
+    from nsys_tui.analysis.timeline.lineup import Lineup
     from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.state import ViewState
 
@@ -52,7 +53,8 @@ class Areas(TimelineCore):
             hi = max(int(self.canvas.view.edges[cell + 1]), lo + 1)
         lanes: tuple[str, ...] = ()
         if first != last:
-            numbers = [n for n, track in enumerate(self.rows) if track.key in (first, last)]
+            found = (self.rows.number(first), self.rows.number(last))
+            numbers = [number for number in found if number is not None]
             chosen = self.rows[min(numbers) : max(numbers) + 1]
             lanes = tuple(key for track in chosen for key in keys_of(track))
         span = Window(lo, max(hi, lo + 1))
@@ -69,22 +71,15 @@ class Areas(TimelineCore):
         selection = self.state.selection
         if selection is None or selection.kind != "area" or selection.span is None:
             return
-        span, tracks = selection.span, self.tracks_in(selection.lanes)
-        names = self.state.display.names
-        self.compute("area", lambda: area(tracks, (span.start, span.end), names), self._show_area)
+        span, names, keys = selection.span, self.state.display.names, frozenset(selection.lanes)
+        lineup, hidden = self.store.filtered.lineup, self.state.display.hidden
+        folded = self._folded & keys
 
-    def tracks_in(self, keys: tuple[str, ...]) -> list[Track]:
-        """Tracks of some rows, with what is folded away below them; all that are not hidden."""
-        hidden = self.state.display.hidden
-        shown = [
-            track
-            for track in self.store.filtered.tracks
-            if track.key not in hidden and not hidden.intersection(track.parents)
-        ]
-        if not keys:
-            return shown
-        folded = self._folded.intersection(keys)
-        return [t for t in shown if t.key in keys or folded.intersection(t.parents)]
+        def count() -> Area:
+            tracks = tracks_in(lineup, hidden, keys, folded)
+            return area(tracks, (span.start, span.end), names)
+
+        self.compute("area", count, self._show_area)
 
     def _show_area(self, found: Area) -> None:
         self.area = found
@@ -118,6 +113,16 @@ class Areas(TimelineCore):
         if unfinished:
             self.redraw()
         return unfinished
+
+
+def tracks_in(
+    lineup: Lineup, hidden: frozenset[str], keys: frozenset[str], folded: frozenset[str]
+) -> list[Track]:
+    """Tracks of some rows, with what is folded away below them; all that are not hidden."""
+    shown = [lineup.tracks[place] for place in lineup.unhidden(hidden).tolist()]
+    if not keys:
+        return shown
+    return [t for t in shown if t.key in keys or folded.intersection(t.parents)]
 
 
 def area_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Line]:

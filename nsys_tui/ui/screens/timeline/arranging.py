@@ -36,10 +36,11 @@ class Arranging(TimelineCore):
         row = self.row
         if row is None:
             return
-        number = self.row_number
-        below = [t for t in self.rows[number + 1 :] if row.key not in t.parents]
-        others = below or self.rows[:number]
-        target = others[0].key if below else (others[-1].key if others else "")
+        number, count = self.row_number, len(self.rows)
+        below = (t for n in range(number + 1, count) if row.key not in (t := self.rows[n]).parents)
+        above = self.rows[number - 1] if number else None
+        other = next(below, above)
+        target = "" if other is None else other.key
         hidden = self.state.display.hidden | {row.key}
         state = displayed(self.state, hidden=hidden)
         self.app.set_state(replace(state, cursor=replace(state.cursor, lane=target)))
@@ -47,13 +48,13 @@ class Arranging(TimelineCore):
 
     def action_timeline_show_hidden(self) -> None:
         """Lists hidden lanes; the chosen one comes back."""
-        titles = {track.key: track.title for track in self.store.whole}
+        whole = self.store.whole
         hidden = sorted(self.state.display.hidden)
         if not hidden:
             self.app.say("no lane is hidden")
             return
         entries = [Entry("all of them", f"{len(hidden)}", "")]
-        entries += [Entry(titles.get(key, key), "", key) for key in hidden]
+        entries += [Entry(t.title if (t := whole.track(key)) else key, "", key) for key in hidden]
         self.app.push_screen(Picker("Hidden lanes", entries), self._bring_back)
 
     def _bring_back(self, key: str | None) -> None:
@@ -67,7 +68,8 @@ class Arranging(TimelineCore):
         row = self.row
         if row is None:
             return
-        key = row.key if row.key in self._groups else next(reversed(row.parents), "")
+        is_group = row.key in self.store.filtered.lineup.groups
+        key = row.key if is_group else next(reversed(row.parents), "")
         if not key:
             return
         state = displayed(self.state, folded=self.state.display.folded ^ {key})

@@ -202,14 +202,8 @@ class TimelineCore(Framing):
             self._draw_built()
 
     def _draw_built(self) -> None:
-        begun = time.monotonic()
         self._undrawn = False
         self._refilter()
-        if self._uncoloured:
-            self._uncoloured = False
-            self._recolour()
-        self._drawn_at = time.monotonic()
-        self._pause = max(TOGETHER, SHARE * (self._drawn_at - begun))
 
     def state_changed(self, old: ViewState, new: ViewState) -> None:
         """Whatever changed is drawn; what needs a pass over events goes to a worker."""
@@ -242,15 +236,33 @@ class TimelineCore(Framing):
             self.session.state = replace(self.session.state, window=window)
 
     def _refilter(self) -> None:
-        """Applies the filter: at once where there is none, else in a worker."""
-        self.store.arrange()
-        whole, wanted, style = self.store.whole, self.state.filter, self.state.display.names
-        if not wanted:
-            self._show_filtered(Filtered(whole))
-        else:
-            self.compute("filter", lambda: filtered(whole, wanted, style), self._show_filtered)
+        """Applies order and filter: at once where both are there already, else in a worker."""
+        store, wanted, style = self.store, self.state.filter, self.state.display.names
+        begun, stale = time.monotonic(), store.stale
+        if not stale and not wanted:
+            self._show_filtered(Filtered(store.whole))
+            return
+
+        def work() -> tuple[Arranged | None, Filtered]:
+            arranged = store.arranged() if stale else None
+            whole = store.whole if arranged is None else arranged.lineup
+            return arranged, filtered(whole, wanted, style)
+
+        def show(found: tuple[Arranged | None, Filtered]) -> None:
+            arranged, left = found
+            if arranged is not None:
+                if not store.take(arranged):
+                    return
+                self._pause = max(TOGETHER, SHARE * (time.monotonic() - begun))
+            self._show_filtered(left)
+
+        self.compute("filter", work, show)
 
     def _show_filtered(self, found: Filtered) -> None:
+        self._drawn_at = time.monotonic()
+        if self._uncoloured:
+            self._uncoloured = False
+            self._recolour()
         self.store.show(found)
         self._arrange()
         if self.state.search.pattern:
@@ -264,7 +276,7 @@ class TimelineCore(Framing):
 
     def _recolour(self) -> None:
         """Works out the colours in a worker."""
-        tracks, by = self.store.whole, self.state.display.colour_by
+        tracks, by = self.store.whole.tracks, self.state.display.colour_by
         style, theme = self.state.display.names, self.app.inks.theme
         self.compute("inks", lambda: colours_of(tracks, by, style, theme), self._show_colours)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.timeline.events import codes_of
+from nsys_tui.analysis.timeline.lineup import Lineup
 from nsys_tui.analysis.timeline.search import matcher, matching_codes
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import Shape, Track, passes
@@ -26,23 +27,23 @@ if TYPE_CHECKING:
 class Filtered:
     """Tracks that a filter lets through, with shorter lanes."""
 
-    tracks: tuple[Track, ...]
+    lineup: Lineup
     hidden: int = 0
     """Events that the filter hides."""
     layers: Mapping[int, Layers] = field(default_factory=dict)
     """Busy time by category of the shorter lanes, by ``id`` of the lane."""
 
 
-def filtered(tracks: tuple[Track, ...], wanted: Filter, style: str) -> Filtered:
+def filtered(whole: Lineup, wanted: Filter, style: str) -> Filtered:
     """Applies a filter: lanes keep the events that fit; rows without any stay, empty."""
     if not wanted:
-        return Filtered(tracks)
+        return Filtered(whole)
     fits = matcher(wanted.pattern) if wanted.pattern else None
     codes: dict[int, Bool] = {}
     kept: list[Track] = []
     by_lane: dict[int, Lane] = {}
     hidden = 0
-    for track in tracks:
+    for track in whole.tracks:
         if not passes(track, wanted.devices, wanted.streams, wanted.processes):
             continue
         lane, events = track.lane, track.events
@@ -61,7 +62,7 @@ def filtered(tracks: tuple[Track, ...], wanted: Filter, style: str) -> Filtered:
         by_lane[id(lane)] = shorter
         kept.append(replace(track, lane=shorter))
     found = tuple(_summarised(track, by_lane) for track in kept)
-    return Filtered(found, hidden, layers_of(found))
+    return Filtered(Lineup(found).prepare(), hidden, layers_of(found))
 
 
 def _summarised(track: Track, by_lane: Mapping[int, Lane]) -> Track:

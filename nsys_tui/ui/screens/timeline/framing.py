@@ -114,7 +114,7 @@ class Framing(Placed):
         self._scroll(canvas.lanes_shown)
         scene = self._scene()
         canvas.show(scene, *self._heading(scene))
-        self.query_one(Minimap).show(self.store.outline, self._extent, self.window)
+        self.query_one(Minimap).show(self.store.whole.outline, self._extent, self.window)
         self.query_one(InfoLine).show(*self.info())
 
     def _scene(self) -> Scene:
@@ -127,7 +127,7 @@ class Framing(Placed):
             extent=self._extent,
             cursor=self.cursor_time,
             lane=self._lane_key,
-            groups=self._groups,
+            groups=self.store.filtered.lineup.groups,
             folded=self._folded,
             pinned=state.display.pinned,
             picked=self.picked,
@@ -174,8 +174,7 @@ class Framing(Placed):
         window, display = self.window, self.state.display
         column = format_duration(max(1, window.width // max(1, self.canvas.columns)), 3)
         text = window_text(window, display.time, self.report)
-        estimated = any(track.estimate for track in self.rows)
-        name = "Timeline ≈ from a sample" if estimated else "Timeline"
+        name = "Timeline ≈ from a sample" if self.rows.estimated else "Timeline"
         rest = f"1 col = {column}  cursor {self.moment(scene.cursor)}"
         by = display.colour_by
         remark = [] if by is ColourBy.CATEGORY else [f"colour: {by}"]

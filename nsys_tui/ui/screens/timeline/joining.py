@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.model.report import Report
     from nsys_tui.render.dominant import Layers
+    from nsys_tui.ui.screens.timeline.filtering import Filtered
     from nsys_tui.ui.session import Session
 
     Made = tuple[Track, Beside, dict[int, Layers]]
@@ -90,7 +91,7 @@ class Joining(TimelineCore):
         self.store.remove(key)
         if not self.beside:
             self.store.head(None)
-        self._recolour()
+        self._uncoloured = True
         self._refilter()
         self.refresh_chrome()
 
@@ -119,12 +120,17 @@ class Joining(TimelineCore):
         self.beside[key] = joined
         self.store.head(own)
         self.store.add(key, list(joined.tracks), layers)
-        self._recolour()
+        self._uncoloured = True
         self._refilter()
         self.refresh_chrome()
-        if key == self._asked:
-            self._asked = ""
-            self._top = max(0, self._numbers.get(key, 0) - self.canvas.lanes_shown // 2)
+
+    def _show_filtered(self, found: Filtered) -> None:
+        """Goes to the report that was asked for, once its lanes are there."""
+        super()._show_filtered(found)
+        number = self.rows.number(self._asked)
+        if number is not None:
+            key, self._asked = self._asked, ""
+            self._top = max(0, number - self.canvas.lanes_shown // 2)
             self.point(lane=key)
 
 

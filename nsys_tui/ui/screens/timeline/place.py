@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from nsys_tui.analysis.timeline.events import find, key_of, kind_of
-from nsys_tui.analysis.timeline.tracks import Track, folded_keys, groups, paired, shown_tracks
+from nsys_tui.analysis.timeline.lineup import Lineup
+from nsys_tui.model.events import ThreadEvents
 from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.state import (
     ALL_DEPTHS,
@@ -28,9 +29,8 @@ from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
 from nsys_tui.ui.widgets.timeline.painter import Picked, position_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from nsys_tui.analysis.timeline.beside import Beside
+    from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.model.events import EventSet
     from nsys_tui.model.report import Report
 
@@ -55,7 +55,7 @@ class Placed(ReportScreen):
     def __init__(self) -> None:
         super().__init__()
         self.store = Store()
-        self.rows: tuple[Track, ...] = ()
+        self.rows = Lineup().shown()
         self.picked: Picked | None = None
         self.beside: dict[str, Beside] = {}
         """Other reports whose lanes stand below, by the key of their heading."""
@@ -65,11 +65,6 @@ class Placed(ReportScreen):
         """Whether the cursor is still to be put on a selection that came from elsewhere."""
         self._serial = 0
         self._extent = (0, 1)
-        self._numbers: dict[str, int] = {}
-        """Row of each lane that is shown."""
-        self._busiest = 0
-        """Row of the first GPU's busiest stream."""
-        self._groups: frozenset[str] = frozenset()
         self._folded: frozenset[str] = frozenset()
 
     def redraw(self, *, fresh: bool = False) -> None:
@@ -77,21 +72,17 @@ class Placed(ReportScreen):
 
     def _arrange(self) -> None:
         """Works out which rows there are."""
-        display, tracks = self.state.display, self.store.filtered.tracks
+        display, lineup = self.state.display, self.store.filtered.lineup
         depth = display.nvtx_depth
-        self.rows = shown_tracks(
-            tracks,
+        self.rows = lineup.shown(
             hidden=display.hidden,
             toggled=display.folded,
             pinned=display.pinned,
             levels=None if depth >= ALL_DEPTHS else depth,
         )
         if display.density is Density.COMPACT and self.half_blocks:
-            self.rows = paired(self.rows)
-        self._numbers = {key: n for n, t in enumerate(self.rows) for key in keys_of(t)}
-        self._busiest = _busiest(self.rows)
-        self._groups = groups(tracks)
-        self._folded = folded_keys(tracks, display.folded)
+            self.rows = self.rows.paired()
+        self._folded = lineup.toggled(display.folded)
         spans = [self.session.extent, *(found.extent for found in self.beside.values())]
         self._extent = min(lo for lo, _ in spans), max(hi for _, hi in spans)
         report = self.report
@@ -112,11 +103,8 @@ class Placed(ReportScreen):
     @property
     def row_number(self) -> int:
         """Its number; where the cursor's row is not shown, the first GPU's busiest stream."""
-        key = self.state.cursor.lane
-        number = self._numbers.get(key)
-        if number is not None or not self.rows:
-            return number or 0
-        return self._busiest
+        number = self.rows.number(self.state.cursor.lane)
+        return self.rows.busiest if number is None else number
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -247,22 +235,12 @@ class Placed(ReportScreen):
 
     def track_of(self, picked: Picked) -> Track | None:
         """The track that holds an event, among all that the filter leaves."""
-        for track in self.store.filtered.tracks:
-            if track.events is picked.events and position_of(track, picked.row) is not None:
-                return track
-        return None
-
-
-def _busiest(rows: Sequence[Track]) -> int:
-    """Number of the row of the first GPU with most events, else of any row; 0 without rows."""
-    lengths = [
-        (
-            track.part == "operations" and not track.device,
-            0 if track.lane is None else len(track.lane),
-        )
-        for track in rows
-    ]
-    return lengths.index(max(lengths)) if lengths else 0
+        events, row = picked.events, picked.row
+        thread = None
+        if isinstance(events, ThreadEvents) and 0 <= row < len(events):
+            thread = int(events.threads[events.thread[row]])
+        held = self.store.filtered.lineup.holders(events, thread)
+        return next((track for track in held if position_of(track, row) is not None), None)
 
 
 def keys_of(track: Track) -> tuple[str, ...]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from nsys_tui.analysis.timeline.search import Found, Spot, search
+from nsys_tui.analysis.timeline.search import Found, search
 from nsys_tui.errors import UsageError
 from nsys_tui.state import Cursor, Search
 from nsys_tui.ui.dialogs.prompt import Prompt
@@ -13,9 +12,6 @@ from nsys_tui.ui.screens.timeline.stepping import Stepping
 from nsys_tui.ui.widgets.timeline.info import FindBox
 from nsys_tui.ui.widgets.timeline.painter import Picked
 from nsys_tui.units import format_count, format_duration, parse_duration
-
-if TYPE_CHECKING:
-    from nsys_tui.analysis.timeline.tracks import Track
 
 
 class Searching(Stepping):
@@ -57,7 +53,7 @@ class Searching(Stepping):
         self._search(self.state.search.pattern, go=False)
 
     def _search(self, pattern: str, *, go: bool) -> None:
-        tracks, style = self.store.filtered.tracks, self.state.display.names
+        lineup, style = self.store.filtered.lineup, self.state.display.names
         exact = self._exact_search
 
         def show(found: Found) -> None:
@@ -65,23 +61,13 @@ class Searching(Stepping):
             if go:
                 self._first_match()
 
-        self.compute("search", lambda: search(tracks, pattern, style, exact=exact), show)
+        self.compute("search", lambda: search(lineup, pattern, style, exact=exact), show)
 
     def _show_found(self, found: Found | None) -> None:
         self.found = found
         self._serial += 1
         shown = Search(found.pattern, found.counts) if found is not None else Search()
         self.app.set_state(replace(self.state, search=shown))
-
-    @property
-    def _searched(self) -> list[Track]:
-        """Lanes in which matches are stepped through, in their order on the screen."""
-        hidden = self.state.display.hidden
-        return [
-            track
-            for track in self.store.filtered.tracks
-            if track.key not in hidden and not hidden.intersection(track.parents)
-        ]
 
     def _first_match(self) -> None:
         if self.found is None or not self.found.total:
@@ -104,39 +90,36 @@ class Searching(Stepping):
         return super().check_action(action, parameters)
 
     def _match(self, *, forward: bool, here: tuple[int, int] | None = None) -> None:
-        found = self.found
-        if found is None:
+        if self.found is None:
             return
-        keys = [track.key for track in self._searched]
+        found = self.found.without(self.state.display.hidden)
         if here is None:
-            lane = self._lane_key
-            here = (self.cursor_time, keys.index(lane) if lane in keys else -1)
-        spot = found.step(keys, here, forward)
+            here = (self.cursor_time, found.lineup.places.get(self._lane_key, -1))
+        number = found.step(*here, forward=forward)
         wrapped = ""
-        if spot is None:
-            edge = self.extent[0] - 1 if forward else self.extent[1] + 1
-            spot = found.step(keys, (edge, -1 if forward else len(keys)), forward)
+        if number is None and found.total:
+            number = 0 if forward else found.total - 1
             wrapped = "from the start again" if forward else "from the end again"
-        if spot is None:
+        if number is None:
             self.app.say("no match in lanes that are shown")
             return
-        self._go_to_match(found, keys, spot)
+        self._go_to_match(found, number)
         if wrapped:
             self.app.say(wrapped)
 
-    def _go_to_match(self, found: Found, keys: list[str], spot: Spot) -> None:
-        track = next(track for track in self.store.filtered.tracks if track.key == spot.key)
+    def _go_to_match(self, found: Found, number: int) -> None:
+        track = found.lineup.tracks[found.place[number]]
         if track.lane is None or track.events is None:
             return
         self.unfold(track)
-        time = int(track.lane.starts[spot.position])
-        row = int(track.lane.index[spot.position])
+        time = int(found.start[number])
+        row = int(track.lane.index[found.position[number]])
         self.picked = Picked(track.events, row)
         self.jump(
             window=self.shifted(time),
             cursor=Cursor(time, track.key),
             selection=self.selection_of(track.events, row),
-            search=Search(found.pattern, found.counts, found.rank(keys, spot)),
+            search=Search(found.pattern, found.counts, number + 1),
         )
 
     def action_timeline_min_duration(self) -> None:

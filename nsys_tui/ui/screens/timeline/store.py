@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from nsys_tui.analysis.timeline.events import naming
+from nsys_tui.analysis.timeline.lineup import Lineup
 from nsys_tui.analysis.timeline.tracks import Section, Track, arrange
 from nsys_tui.render.raster import LaneView
 from nsys_tui.ui.screens.timeline.colouring import Colours
@@ -14,9 +15,7 @@ from nsys_tui.ui.screens.timeline.filtering import Filtered
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from nsys_tui.analysis.timeline.summary import Summary
     from nsys_tui.model.events import EventSet
-    from nsys_tui.model.lanes import Lane
     from nsys_tui.render.dominant import Layers
 
 BESIDE: Final = (Section.BESIDE,)
@@ -27,7 +26,7 @@ class Arranged(NamedTuple):
     """All tracks in order, as of some state of the store."""
 
     changes: int
-    tracks: tuple[Track, ...]
+    lineup: Lineup
 
 
 @dataclass(eq=False)
@@ -37,9 +36,9 @@ class Store:
     parts: dict[str, list[Track]] = field(default_factory=dict)
     heading: Track | None = None
     """Above the lanes of this report, where those of others stand below."""
-    whole: tuple[Track, ...] = ()
+    whole: Lineup = field(default_factory=Lineup)
     """All tracks, unfiltered."""
-    filtered: Filtered = field(default_factory=lambda: Filtered(()))
+    filtered: Filtered = field(default_factory=lambda: Filtered(Lineup()))
     layers: dict[int, Layers] = field(default_factory=dict)
     """By ``id`` of the lane."""
     colours: Colours = field(default_factory=Colours)
@@ -48,13 +47,19 @@ class Store:
     _names: dict[int, Callable[[int], str]] = field(default_factory=dict)
     _views: dict[int, LaneView] = field(default_factory=dict)
     _changes: int = 0
-    _stale: bool = False
-    """Whether there are tracks that are not in order yet."""
-    _outline: tuple[Summary, ...] | tuple[Lane, ...] | None = None
+    _arranged: int = 0
+    """Which of the changes are in order already."""
 
-    def arranged(self, part: str, tracks: list[Track]) -> Arranged:
-        """All tracks in order with those of one more part, for ``add``; changes nothing."""
-        return Arranged(self._changes, self._ordered({**self.parts, part: tracks}))
+    @property
+    def stale(self) -> bool:
+        """Whether there are changes that are not in order yet."""
+        return self._arranged != self._changes
+
+    def arranged(self, part: str = "", tracks: list[Track] | None = None) -> Arranged:
+        """All tracks in order, with those of one more part; changes nothing, so a worker can."""
+        parts = self.parts if tracks is None else {**self.parts, part: tracks}
+        changes = self._changes + (tracks is not None and _matters(part, tracks))
+        return Arranged(changes, Lineup(self._ordered(dict(parts))).prepare())
 
     def add(
         self,
@@ -69,27 +74,21 @@ class Store:
             part: the part.
             tracks: its tracks.
             layers: by ``id`` of the lane.
-            arranged: all tracks in order, worked out before, which counts if nothing changed since;
-                without it they are put in order by ``arrange``.
+            arranged: all tracks in order, worked out before, which counts if nothing changed since.
         """
         self.parts[part] = tracks
         if part == "operations":
             self.parts.pop("sample", None)
             self.colours = Colours()  # ids of what is gone may come again
         self.layers.update(layers)
-        self._stale = self._stale or bool(tracks) or part == "operations"
-        if arranged is not None and arranged.changes == self._changes and self._stale:
-            self._take(arranged.tracks)
-
-    def arrange(self) -> None:
-        """Puts what was added in order, where that is still to be done."""
-        if self._stale:
-            self._arrange()
+        self._changes += _matters(part, tracks)
+        if arranged is not None and arranged.changes == self._changes:
+            self.take(arranged)
 
     def head(self, heading: Track | None) -> None:
         """Puts a line above the lanes of this report, which then fold with it; None removes it."""
         self.heading = heading
-        self._arrange()
+        self._changes += 1
 
     def remove(self, part: str) -> None:
         """Gives the tracks of a part up."""
@@ -100,16 +99,15 @@ class Store:
         for track in gone:
             self.layers.pop(id(track.lane), None)
         self._names.clear()
-        self._arrange()
-
-    def _arrange(self) -> None:
-        self._take(self._ordered(self.parts))
-
-    def _take(self, tracks: tuple[Track, ...]) -> None:
         self._changes += 1
-        self._stale = False
-        self.whole, self._outline = tracks, None
-        self.show(Filtered(tracks))
+
+    def take(self, arranged: Arranged) -> bool:
+        """Takes tracks in the order worked out for them; tells whether there is no newer one."""
+        newer = arranged.changes > self._arranged
+        if newer:
+            self._arranged, self.whole = arranged
+            self.show(Filtered(self.whole))
+        return newer
 
     def _ordered(self, parts: Mapping[str, list[Track]]) -> tuple[Track, ...]:
         sampled = "operations" not in parts
@@ -142,16 +140,6 @@ class Store:
             self._names[id(events)] = naming(events, self.style)
         return self._names[id(events)]
 
-    @property
-    def outline(self) -> tuple[Summary, ...] | tuple[Lane, ...]:
-        """What stands for the whole trace: the devices, or else the outermost lanes."""
-        if self._outline is None:
-            whole = self.whole
-            summaries = tuple(t.summary for t in whole if t.summary is not None)
-            lanes = (t.lane for t in whole if t.lane is not None and t.depth <= 1)
-            self._outline = summaries or tuple(lanes)
-        return self._outline
-
     def view(self, track: Track) -> LaneView | None:
         """How a track is drawn."""
         lane, events = track.lane, track.events
@@ -167,6 +155,11 @@ class Store:
                 ink_layers=self.colours.layers.get(id(lane)),
             )
         return self._views[id(lane)]
+
+
+def _matters(part: str, tracks: list[Track]) -> bool:
+    """Whether the order changes with a part; the operations replace their sample."""
+    return bool(tracks) or part == "operations"
 
 
 def _below(head: Track, track: Track) -> Track:

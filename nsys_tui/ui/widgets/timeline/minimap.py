@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 from rich.segment import Segment
@@ -10,8 +10,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from nsys_tui.analysis.timeline.summary import Summary
-from nsys_tui.model.lanes import Lane
+from nsys_tui.model.lanes import Crowd, Lane
 from nsys_tui.render.axis import draw_minimap
 from nsys_tui.render.cells import Emphasis, Ink, Row, style, text_row
 from nsys_tui.render.glyphs import glyphs_for
@@ -20,9 +19,9 @@ from nsys_tui.render.viewport import Viewport
 if TYPE_CHECKING:
     from textual import events
 
+    from nsys_tui.analysis.timeline.lineup import Outline
     from nsys_tui.ui.app import NsysTuiApp
 
-Lanes: TypeAlias = "tuple[Summary, ...] | tuple[Lane, ...]"
 CAPTION: Final = "  whole trace, [==] = view "
 """Where there is room, beside the map in a screen without a frame around it."""
 BRACKET: Final = style(Ink.CURSOR, emphasis=Emphasis.BOLD)
@@ -48,18 +47,18 @@ class Minimap(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._lanes: Lanes = ()
+        self._outline: Outline = ()
         self._extent = (0, 1)
         self._window = (0, 1)
         self._map: tuple[object, Lane] | None = None
         self._dragging = False
 
-    def show(self, lanes: Lanes, extent: tuple[int, int], window: tuple[int, int]) -> None:
+    def show(self, outline: Outline, extent: tuple[int, int], window: tuple[int, int]) -> None:
         """Replaces what is shown."""
-        now = (tuple(map(id, lanes)), extent, tuple(window))
-        before = (tuple(map(id, self._lanes)), self._extent, tuple(self._window))
+        now = (_identity(outline), extent, tuple(window))
+        before = (_identity(self._outline), self._extent, tuple(self._window))
         if now != before:
-            self._lanes, self._extent, self._window = lanes, extent, window
+            self._outline, self._extent, self._window = outline, extent, window
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -107,9 +106,9 @@ class Minimap(Widget):
         return row
 
     def _lane(self, extent: tuple[int, int], width: int) -> Lane:
-        key = (tuple(map(id, self._lanes)), extent, width)
+        key = (_identity(self._outline), extent, width)
         if self._map is None or self._map[0] != key:
-            self._map = (key, mean_lane(self._lanes, Viewport(*extent, width)))
+            self._map = (key, mean_lane(self._outline, Viewport(*extent, width)))
         return self._map[1]
 
     # The pointer -------------------------------------------------------------------------------
@@ -137,13 +136,18 @@ class Minimap(Widget):
         self.post_message(self.Dragged(Viewport(lo, max(hi, lo + width), width).time(column)))
 
 
-def mean_lane(lanes: Lanes, window: Viewport) -> Lane:
+def _identity(outline: Outline) -> tuple[int, ...]:
+    return (id(outline),) if isinstance(outline, Crowd) else tuple(map(id, outline))
+
+
+def mean_lane(outline: Outline, window: Viewport) -> Lane:
     """One event a cell, as long as the lanes are busy in it on average."""
     edges = window.edges
-    parts = [
-        lane.busy(edges)[-1] if isinstance(lane, Summary) else lane.busy(edges) for lane in lanes
-    ]
-    busy = np.sum(parts, axis=0) // len(parts) if parts else np.zeros(window.width, np.int64)
-    some = np.max(parts, axis=0) > 0 if parts else np.zeros(window.width, bool)
-    cells = np.flatnonzero(some)
-    return Lane.build(edges[cells], edges[cells] + np.maximum(busy[cells], 1))
+    if isinstance(outline, Crowd):
+        busy, count = outline.busy(edges), outline.lanes
+    else:
+        parts = [summary.busy(edges)[-1] for summary in outline]
+        busy, count = np.sum(parts, axis=0), len(parts)
+    busy = np.broadcast_to(busy, window.width)
+    cells = np.flatnonzero(busy > 0)
+    return Lane.build(edges[cells], edges[cells] + np.maximum(busy[cells] // max(count, 1), 1))

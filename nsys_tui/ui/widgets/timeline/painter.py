@@ -24,7 +24,7 @@ from nsys_tui.render.viewport import Viewport
 from nsys_tui.ui.widgets.summary_view import NO_TIMES, summary_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from nsys_tui.analysis.timeline.search import Positions
     from nsys_tui.model.events import EventSet, Int64
@@ -48,7 +48,7 @@ class Picked:
 class Scene:
     """Everything that a frame of the timeline shows."""
 
-    rows: tuple[Track, ...] = ()
+    rows: Sequence[Track] = ()
     """All rows, also those scrolled out of view."""
     top: int = 0
     """First row in view."""
@@ -58,8 +58,8 @@ class Scene:
     """Moment of the time cursor."""
     lane: str = ""
     """Key of the cursor's row."""
-    groups: frozenset[str] = frozenset()
-    folded: frozenset[str] = frozenset()
+    groups: Collection[str] = ()
+    folded: Collection[str] = ()
     pinned: tuple[str, ...] = ()
     picked: Picked | None = None
     matches: Mapping[str, Positions] = field(default_factory=dict)

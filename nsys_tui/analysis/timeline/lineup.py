@@ -1,0 +1,259 @@
+"""Lineup: all tracks in order, with what decides which are shown kept as columns.
+
+Of tens of thousands of tracks a key shows, hides or folds some: passes over columns tell which, so
+that no key waits for a loop over all of them. A lineup is made where tracks are (in a worker).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, overload
+
+import numpy as np
+
+from nsys_tui.model.lanes import Crowd
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.timeline.summary import Summary
+    from nsys_tui.analysis.timeline.tracks import Track
+    from nsys_tui.model.events import EventSet
+
+    Outline = tuple[Summary, ...] | Crowd
+
+    Bool = NDArray[np.bool_]
+    Places = NDArray[np.intp]
+
+NONE: Final = -1
+"""Place of what is not there."""
+FIRST_GPU: Final = 1 << 62
+"""Added to the number of events of a row of the first GPU: it comes before all others."""
+
+
+class Lineup:
+    """Tracks in the order of ``arrange``, their groups, and what they are looked up by.
+
+    Args:
+        tracks: each key once, groups before what they hold.
+    """
+
+    def __init__(self, tracks: Iterable[Track] = ()) -> None:
+        self.tracks = tuple(tracks)
+        self.places: dict[str, int] = {track.key: n for n, track in enumerate(self.tracks)}
+        """Place of each track by key."""
+        self.groups: dict[str, int] = {}
+        """Number of each group by key; outer ones come first."""
+        above: list[int] = []
+        group = [self._group(track.parents, above) for track in self.tracks]
+        self._above, self._group_of = np.array(above, np.intp), np.array(group, np.intp)
+        self._depth = max((len(track.parents) for track in self.tracks), default=0)
+        self.folded = frozenset(track.key for track in self.tracks if track.folded)
+        """Keys of the groups that are folded at first."""
+        self._begins_closed = np.zeros(len(above) + 1, bool)
+        self._begins_closed[[n for key, n in self.groups.items() if key in self.folded]] = True
+
+    def _group(self, parents: tuple[str, ...], above: list[int]) -> int:
+        """Number of the innermost of some groups; new ones are numbered."""
+        if not parents:
+            return NONE
+        number = self.groups.get(parents[-1])
+        if number is None:
+            outer = self._group(parents[:-1], above)
+            number = self.groups[parents[-1]] = len(above)
+            above.append(outer)
+        return number
+
+    def __len__(self) -> int:
+        return len(self.tracks)
+
+    def track(self, key: str) -> Track | None:
+        """The track of a key."""
+        place = self.places.get(key)
+        return None if place is None else self.tracks[place]
+
+    # Columns, made when they are first asked for -----------------------------------------------
+
+    @cached_property
+    def estimates(self) -> Bool:
+        """Which tracks come from a sample."""
+        return np.array([track.estimate for track in self.tracks], bool)
+
+    @cached_property
+    def weights(self) -> NDArray[np.int64]:
+        """Events of each track, those of the first GPU's far above all others."""
+        return np.array([_weight(track) for track in self.tracks], np.int64)
+
+    @cached_property
+    def streams(self) -> Places:
+        """Places of the tracks of streams."""
+        return np.array([n for n, t in enumerate(self.tracks) if t.stream is not None], np.intp)
+
+    @cached_property
+    def levels(self) -> NDArray[np.int64]:
+        """Nesting level of each NVTX track; -1 for others."""
+        found = [track.order[-2] if track.part == "ranges" else NONE for track in self.tracks]
+        return np.array(found, np.int64)
+
+    @cached_property
+    def _holders(self) -> dict[int, dict[int | None, list[int]]]:
+        """Places of the tracks with events of a set (by its ``id``), by thread."""
+        found: dict[int, dict[int | None, list[int]]] = {}
+        for place, track in enumerate(self.tracks):
+            if track.lane is not None:
+                found.setdefault(id(track.events), {}).setdefault(track.thread, []).append(place)
+        return found
+
+    @cached_property
+    def outline(self) -> Outline:
+        """What stands for the whole trace: the devices, or else the outermost lanes."""
+        summaries = tuple(t.summary for t in self.tracks if t.summary is not None)
+        lanes = (t.lane for t in self.tracks if t.lane is not None and t.depth <= 1)
+        return summaries or Crowd.of(lanes)
+
+    def prepare(self) -> Lineup:
+        """Makes all that is made at the first use, in the thread where this is called."""
+        _ = self.estimates, self.weights, self.streams, self.levels, self._holders, self.outline
+        return self
+
+    def holders(self, events: EventSet, thread: int | None) -> list[Track]:
+        """Tracks that may hold an event of a set, of one thread or (None) of any."""
+        by_thread = self._holders.get(id(events), {})
+        found = [*by_thread.values()] if thread is None else [by_thread.get(thread, [])]
+        return [self.tracks[place] for places in found for place in places]
+
+    # Which are shown ---------------------------------------------------------------------------
+
+    def toggled(self, keys: Collection[str]) -> frozenset[str]:
+        """Groups that are folded now: as they begin, turned over where the user did."""
+        return self.folded.symmetric_difference(key for key in keys if key in self.places)
+
+    def unhidden(self, hidden: Collection[str]) -> Places:
+        """Places of the tracks that neither are hidden nor lie in a hidden group."""
+        return np.flatnonzero(self._outside(hidden, np.zeros_like(self._begins_closed)))
+
+    def shown(
+        self,
+        *,
+        hidden: Collection[str] = (),
+        toggled: Collection[str] = (),
+        pinned: Sequence[str] = (),
+        levels: int | None = None,
+    ) -> Rows:
+        """The rows to draw: pinned ones first, then the others without what is hidden or folded.
+
+        Args:
+            hidden: keys that the user hid; what lies below them goes too.
+            toggled: keys whose fold the user turned over.
+            pinned: keys in the order of pinning.
+            levels: most levels of NVTX nesting per thread; None for all.
+        """
+        closed = self._begins_closed.copy()
+        turned = [self.groups[key] for key in toggled if key in self.groups and key in self.places]
+        closed[turned] ^= True
+        kept = self._outside(hidden, closed)
+        first = [
+            n for key in pinned if key not in hidden and (n := self.places.get(key)) is not None
+        ]
+        kept[first] = False
+        places = np.concatenate([np.array(first, np.intp), np.flatnonzero(kept)])
+        if levels is not None:
+            places = places[self.levels[places] < levels]
+        return Rows(self, places)
+
+    def _outside(self, hidden: Collection[str], closed: Bool) -> Bool:
+        """Which tracks are neither hidden nor in a group that is closed or hidden.
+
+        Args:
+            hidden: keys.
+            closed: by number of the group; changed here. The last entry stands for no group.
+        """
+        closed[[self.groups[key] for key in hidden if key in self.groups]] = True
+        for _ in range(self._depth - 1):  # what is in a closed group is closed
+            closed[:-1] |= closed[self._above]
+        kept: Bool = ~closed[self._group_of]
+        kept[[self.places[key] for key in hidden if key in self.places]] = False
+        return kept
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Sequence["Track"]):
+    """The rows that are shown, each taken from the lineup when it is asked for."""
+
+    lineup: Lineup
+    places: Places
+    """Of each row, in the lineup."""
+    pairs: Mapping[int, Track] = field(default_factory=dict)
+    """Rows with two lanes, by the place of the first."""
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, at: int) -> Track: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Track]: ...
+
+    def __getitem__(self, at: int | slice) -> Track | list[Track]:
+        if isinstance(at, slice):
+            return [self._row(place) for place in self.places[at].tolist()]
+        return self._row(int(self.places[at]))
+
+    def _row(self, place: int) -> Track:
+        return self.pairs.get(place) or self.lineup.tracks[place]
+
+    @cached_property
+    def _numbers(self) -> Places:
+        """Row of each track of the lineup, ``NONE`` for one that is not shown."""
+        found = np.full(len(self.lineup), NONE, np.intp)
+        found[self.places] = np.arange(len(self.places))
+        second = [self.lineup.places[row.pair.key] for row in self.pairs.values() if row.pair]
+        found[second] = found[[*self.pairs]]
+        return found
+
+    def number(self, key: str) -> int | None:
+        """Number of the row that shows a track, alone or with another; None if none does."""
+        place = self.lineup.places.get(key)
+        number = NONE if place is None else int(self._numbers[place])
+        return None if number == NONE else number
+
+    @cached_property
+    def busiest(self) -> int:
+        """Number of the row of the first GPU with most events, else of any row; 0 without rows."""
+        return int(np.argmax(self.lineup.weights[self.places])) if len(self) else 0
+
+    @cached_property
+    def estimated(self) -> bool:
+        """Whether any row comes from a sample."""
+        return bool(self.lineup.estimates[self.places].any())
+
+    def paired(self) -> Rows:
+        """Two streams of a device in each row, as far as they stand one below the other."""
+        streams = np.isin(self.places, self.lineup.streams)
+        pairs: dict[int, Track] = {}
+        kept = np.ones(len(self), bool)
+        for number in np.flatnonzero(streams[1:] & streams[:-1]).tolist():
+            above, below = self[number], self[number + 1]
+            if kept[number] and above.device == below.device:
+                pairs[int(self.places[number])] = _pair(above, below)
+                kept[number + 1] = False
+        return Rows(self.lineup, self.places[kept], pairs)
+
+
+def _weight(track: Track) -> int:
+    first = track.part == "operations" and not track.device
+    return (0 if track.lane is None else len(track.lane)) + (FIRST_GPU if first else 0)
+
+
+def _pair(above: Track, below: Track) -> Track:
+    return replace(
+        above,
+        label=f"{above.label}+{below.label.removeprefix('str ')}".strip("+"),
+        title=f"{above.title} and {below.title}",
+        pair=below,
+    )
