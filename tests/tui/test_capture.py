@@ -12,6 +12,7 @@ from tui.frames import rows, running, settled, text
 from nsys_tui.capture.record import Record, ReportFile, State, Store
 from nsys_tui.config import Config, TargetConfig, load_config
 from nsys_tui.ui.screens.capture import form as forms
+from nsys_tui.ui.screens.capture.live import Live
 from nsys_tui.ui.screens.capture.screen import CaptureScreen, FormPane
 
 if TYPE_CHECKING:
@@ -344,3 +345,12 @@ def test_advice_on_an_option_needs_no_program() -> None:
     said = forms.live_text(forms.Form(), Config(), "extra", "--stop-on-range-end=true", None)
     assert "--stop-on-range-end is deprecated" in said
     assert "no program to profile" in forms.live_text(forms.Form(), Config(), "program", "", None)
+
+
+def test_a_log_line_wider_than_the_pane_goes_on_below() -> None:
+    live = Live()
+    live.say("no nsys there; looked in many places")
+    live.say("")
+    live.say("日本語日本語")
+    shown = ["".join(text for text, _ in line) for line in live.shown(11)]
+    assert shown == ["no nsys the", "re; looked ", "in many pla", "ces", "", "日本語日本", "語"]

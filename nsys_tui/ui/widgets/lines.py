@@ -94,16 +94,25 @@ class LinePane(ScrollView, Framed, can_focus=True):
     ) -> None:
         """Replaces the lines by what ``build`` gives for a width, now and after each resizing."""
         self._build = build
-        self._set(build(max(1, self.size.width)), choices)
+        self._set(build(max(1, self._room)), choices)
 
     def on_resize(self) -> None:
         """Lines that depend on the width are built anew."""
         self.rebuild()
 
+    @property
+    def _room(self) -> int:
+        """Columns for text: a scrollbar takes one."""
+        return self.size.width - self.scrollbar_size_vertical
+
+    def watch_show_vertical_scrollbar(self) -> None:
+        """A scrollbar takes a column, and Textual tells of no resizing then."""
+        self.rebuild()
+
     def rebuild(self) -> None:
         """Builds the lines anew, after what they depend on has changed."""
         if self._build is not None:
-            self._set(self._build(max(1, self.size.width)), self._choices)
+            self._set(self._build(max(1, self._room)), self._choices)
 
     def show(self, lines: Sequence[Line], choices: Sequence[object] = ()) -> None:
         """Replaces the lines.
@@ -140,7 +149,7 @@ class LinePane(ScrollView, Framed, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """Draws one line, cut to the width; the chosen one is reversed and marked."""
         row = self.scroll_offset.y + y
-        width = self.size.width
+        width = self._room
         inks = self.app.inks
         if row >= len(self._lines):
             return Strip.blank(width, inks[0])

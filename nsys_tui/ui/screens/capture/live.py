@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from rich.cells import chop_cells
+
 from nsys_tui.capture import events
 from nsys_tui.names import visible
 
@@ -43,9 +45,9 @@ class Live:
         seconds = int(time.monotonic() - self.began)
         return f"{self.state}, {seconds // 60}:{seconds % 60:02d}"
 
-    def shown(self) -> list[Line]:
-        """The log for a pane."""
-        return [[(line, 0)] for line in self.lines]
+    def shown(self, width: int) -> list[Line]:
+        """The log for a pane; long lines go on below, as in a terminal."""
+        return [[(part, 0)] for line in self.lines for part in chop_cells(line, width) or [""]]
 
     def take(self, event: events.Event) -> None:
         """Notes one event."""

@@ -49,7 +49,7 @@ class Running(PastCaptures):
         """Draws the log anew."""
         pane = self.query_one("#log", LinePane)
         self.set_class(not self.live.lines and self.capture is None, "-quiet")
-        pane.show(self.live.shown())
+        pane.show_built(self.live.shown)
         pane.heading("Log", self.live.heading())
         pane.scroll_end(animate=False)
 

@@ -53,7 +53,7 @@ def percent(share: float) -> str:
 def tree_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableColumn, ...]:
     """Name and figures of each node."""
     tree = table.tree
-    name = texts("range", 26, np.arange(len(table.labels)), table.labels, grow=True)
+    name = texts("range", 25, np.arange(len(table.labels)), table.labels, grow=True)
     return (
         name,
         *_figures(tree.count, tree.host, tree.host_self, tree.gpu, tree.gpu_busy, tree.busy_share),
@@ -67,7 +67,7 @@ def flat_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableCol
     flat = table.flat
     labels = [table.names[code] for code in flat.label.tolist()]
     when = np.array([table.when[nodes].sum(axis=0) for nodes in flat.nodes]).reshape(-1, PARTS)
-    name = texts("range", 26, np.arange(len(labels)), labels, grow=True)
+    name = texts("range", 25, np.arange(len(labels)), labels, grow=True)
     return (
         name,
         *_figures(flat.count, flat.host, flat.host_self, flat.gpu, flat.gpu_busy, flat.busy_share),

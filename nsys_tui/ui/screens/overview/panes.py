@@ -180,7 +180,7 @@ def finding_lines(
     for entry in findings:
         sign = "!" if entry.severity.letter == "H" else " "
         where = pad(cut(place(entry), 16), 17) if wide else ""
-        what = width - 4 - cell_len(where) - (36 if wide else 4)
+        what = width - 3 - cell_len(where) - (36 if wide else 4)
         title = pad(cut(visible(entry.title), what), what)
         advice = f" {visible(entry.advice)}" if wide else ""
         weight = BOLD if sign == "!" else 0

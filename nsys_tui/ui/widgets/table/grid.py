@@ -210,14 +210,14 @@ class Grid(ScrollView, Framed, can_focus=True):
     def _step_column(self, step: int) -> None:
         if not self.columns:
             return
-        order = order_of(self.columns, self.size.width)
+        order = order_of(self.columns, self._room)
         place = order.index(self.column) if self.column in order else 0
         self.choose_column(order[min(max(place + step, 0), len(order) - 1)])
 
     def choose_column(self, place: int) -> None:
         """Makes a column the current one and scrolls to it."""
         self.column = place
-        width = self.size.width
+        width = self._room
         self._first = first_for(self.columns, width, place, self._first, self.PINNED)
         self.refresh()
         self.redraw_heading()
@@ -312,15 +312,20 @@ class Grid(ScrollView, Framed, can_focus=True):
         """Why there is nothing to see."""
         return self.empty
 
+    @property
+    def _room(self) -> int:
+        """Columns for text: a scrollbar takes one."""
+        return self.size.width - self.scrollbar_size_vertical
+
     def _slots(self) -> list[Slot]:
-        key = (self.columns, self.size.width, self._first)
+        key = (self.columns, self._room, self._first)
         if self._laid_out is None or self._laid_out[0] != key:
             self._laid_out = (key, slots(*key, self.PINNED))
         return self._laid_out[1]
 
     def render_line(self, y: int) -> Strip:
         """The header, or one row."""
-        width, inks = self.size.width, self.app.inks
+        width, inks = self._room, self.app.inks
         runs = self._header() if y == 0 else self._line(self.scroll_offset.y + y - 1)
         segments, used = [], 0
         for text, code in runs:
