@@ -71,7 +71,7 @@ class PrintedColumn:
         cells = part.tolist() if hasattr(part, "tolist") else list(part)
         if self.is_text:
             return [None if cell is None else str(cell) for cell in cells]
-        return [None if _missing(cell) else self.number(cell) for cell in cells]
+        return [None if _missing(cell) else self.number(cell) for cell in map(_plain, cells)]
 
     def texts(self, start: int, stop: int, *, separators: bool) -> list[str | None]:
         """Rows as printed; numbers with all their decimals and, on demand, thousands separators."""
@@ -133,6 +133,11 @@ def _printed(column: Column, values: Values, unit: TimeUnit) -> PrintedColumn:
         return _whole(value) if whole else round_half_away(value / scale, decimals)
 
     return PrintedColumn(header(column, unit), column.is_text, decimals, number, values)
+
+
+def _plain(cell: Any) -> Any:
+    """A number of numpy's that stands in a list as one of Python's."""
+    return cell.item() if isinstance(cell, np.generic) else cell
 
 
 def _missing(value: Any) -> bool:

@@ -45,6 +45,14 @@ def test_stdout_is_data_and_notices_go_to_stderr(capture: str, capsys: Out) -> N
     assert run(capsys, capture, "-r", "gpukernsum", "-q")[2] == ""
 
 
+@pytest.mark.parametrize("part", ["--by-device", "--by-rank"])
+def test_every_figure_of_a_part_is_printed(capture: str, capsys: Out, part: str) -> None:
+    _, out, _ = run(capsys, capture, "-r", "cuda_gpu_kern_sum:base", "-f", "csv", part)
+    head, *rows = csv.reader(io.StringIO(out, newline=""))
+    assert [row[head.index("Total Time (ns)")] for row in rows] == ["60", "20"]
+    assert [row[head.index("Instances")] for row in rows] == ["1", "1"]
+
+
 def test_several_json_reports_are_one_object(capture: str, capsys: Out) -> None:
     _, out, _ = run(capsys, capture, "-r", "nvtx_sum,osrt_sum", "-r", "cuda_api_sum", "-f", "json")
     found = json.loads(out)

@@ -188,6 +188,14 @@ def test_a_long_table_is_measured_by_its_first_rows_and_cuts_no_number(
     ]
 
 
+def test_numbers_of_numpy_in_a_list_are_numbers() -> None:
+    columns = (Column("Time", Unit.NS), Column("Mean", Unit.NS, 1))
+    data = ([np.int64(2**53 + 1), np.int64(3)], [np.float32(2.5), np.float64("nan")])
+    one = Table("t", "T", columns, data)
+    assert render(one, "csv") == f"Time (ns),Mean (ns)\n{2**53 + 1},2.5\n3,\n"
+    assert json.loads(render(one, "json"))[1] == {"Time (ns)": 3, "Mean (ns)": None}
+
+
 @pytest.mark.parametrize("value", [2**53 + 1, 2**63 + 1, 10**18 + 7])
 def test_integers_beyond_floats_keep_every_digit(value: int) -> None:
     one = Table("demo", "A demo", (Column("Bytes", Unit.COUNT),), ([value, None, 5],))
