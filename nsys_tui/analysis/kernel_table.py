@@ -63,8 +63,9 @@ class KernelTable:
     mean: Float64
     """NaN, as all statistics, where no operation starts in the window."""
     median: Float64
-    min: Float64
-    max: Float64
+    min: Int64
+    """Masked, as the largest, where no operation starts in the window."""
+    max: Int64
     p99: Float64
     std: Float64
     when: Int64
@@ -245,8 +246,8 @@ def _table(
         straddling=present[kept] - stats.counts,
         mean=stats.mean,
         median=stats.median,
-        min=np.where(some, stats.min, np.nan),
-        max=np.where(some, stats.max, np.nan),
+        min=np.ma.masked_array(stats.min, ~some),
+        max=np.ma.masked_array(stats.max, ~some),
         p99=stats.quantile(0.99),
         std=stats.std,
         when=when[kept],

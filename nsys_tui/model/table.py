@@ -48,7 +48,10 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A result table: columns of equal length (NumPy arrays or lists; None or NaN = no value)."""
+    """A result table: columns of equal length, NumPy arrays or lists.
+
+    None, NaN and masked entries are no values; whole numbers are masked, which keeps them exact.
+    """
 
     name: str
     """Machine name, such as ``cuda_gpu_kern_sum``."""
@@ -72,5 +75,11 @@ class Table:
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Rows of plain Python values."""
-        plain = [v.tolist() if isinstance(v, np.ndarray) else list(v) for v in self.data]
-        return list(zip(*plain, strict=True))
+        return list(zip(*map(plain, self.data), strict=True))
+
+
+def plain(values: Values) -> list[Any]:
+    """The values of a column as plain Python ones; None where they are masked."""
+    if isinstance(values, np.ndarray):
+        return list(values.tolist())
+    return [value.item() if isinstance(value, np.generic) else value for value in values]

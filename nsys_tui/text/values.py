@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.errors import UsageError
-from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.table import Column, Unit, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -67,8 +67,7 @@ class PrintedColumn:
 
     def plain(self, start: int, stop: int) -> list[Any]:
         """Rows as strings, numbers or None (no value, NaN and infinity)."""
-        part = self.values[start:stop]
-        cells = part.tolist() if hasattr(part, "tolist") else list(part)
+        cells = plain(self.values[start:stop])
         if self.is_text:
             return [None if cell is None else str(cell) for cell in cells]
         return [None if _missing(cell) else self.number(cell) for cell in map(_plain, cells)]

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from demo_making import make
+from synth import Synth
 from tui.frames import rows, running, settled, text
 
 from nsys_tui import cli
@@ -231,3 +232,16 @@ async def shown(pilot: Pilot[int], wanted: Callable[[str], bool]) -> None:
             return
         await asyncio.sleep(0.02)
     raise AssertionError(rows(pilot)[-1])
+
+
+async def test_whole_numbers_beside_unknown_ones_are_exact(tmp_path: Path) -> None:
+    long = 2**53 + 1
+    made = Synth(tmp_path / "long.sqlite").process(100, "train").gpu(0)
+    made.kernel("k()", 10, 20).launch("k()", (0, 5), (long, long + 7)).launch(
+        "k()", (30, 31), (100, 100 + long), stream=9
+    )
+    async with running(made.write(), size=(160, 45)) as pilot:
+        await press(pilot, "3", "space")
+        await export(pilot, tmp_path / "i.json")
+    latencies = [row["latency (ns)"] for row in json.loads((tmp_path / "i.json").read_text())]
+    assert sorted(latencies, key=str) == sorted([None, long, 70], key=str)

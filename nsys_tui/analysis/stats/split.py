@@ -10,7 +10,7 @@ import numpy as np
 from nsys_tui.analysis.stats.reports import Wanted, compute
 from nsys_tui.analysis.stats.thread_columns import process_ranks, rank_label
 from nsys_tui.errors import NoDataError
-from nsys_tui.model.table import Column, Table
+from nsys_tui.model.table import Column, Table, plain
 from nsys_tui.model.target import pid_of
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def compute_parts(wanted: Wanted, parts: list[tuple[str, Query]], header: str) -
     first = tables[0][1]
     labels = [label for label, table in tables for _ in range(len(table))]
     data = [
-        [value for _, table in tables for value in table.data[place]]
+        [value for _, table in tables for value in plain(table.data[place])]
         for place in range(len(first.columns))
     ]
     return replace(first, columns=(Column(header), *first.columns), data=(labels, *data))

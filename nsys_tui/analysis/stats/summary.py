@@ -114,9 +114,7 @@ def moments(
 ) -> Columns:
     """The columns Avg, Med, Min, Max and StdDev of some groups; None for groups without events."""
     some = stats.counts[order] > 0
-    least, most = stats.min[order], stats.max[order]
-    if not some.all():
-        least, most = np.where(some, least, np.nan), np.where(some, most, np.nan)
+    least, most = only(stats.min[order], some), only(stats.max[order], some)
     return [
         (Column(f"{prefix}Avg", unit, decimals), stats.mean[order]),
         (Column(f"{prefix}Med", unit, decimals), stats.median[order]),
@@ -135,7 +133,8 @@ def shares(totals: Int64) -> NDArray[np.float64]:
 def pick(values: Values, order: NDArray[np.intp]) -> Values:
     """Values in another order, arrays and lists alike."""
     if isinstance(values, np.ndarray):
-        return np.asarray(values[order])
+        picked: NDArray[Any] = values[order]
+        return picked
     return [values[place] for place in order.tolist()]
 
 
@@ -156,12 +155,17 @@ def rank(values: Values) -> NDArray[np.int64]:
 
 
 def only(values: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
-    """Values where the mask is true; elsewhere None for text, NaN for numbers.
+    """Values where the mask is true; elsewhere None for text, NaN for floats.
 
-    Numbers become floats, exact to 2**53, since five million boxed integers take 200 MB.
+    Whole numbers are masked: floats would lose the last digits beyond 2**53, and five million
+    boxed integers take 200 MB.
     """
+    if mask.all():
+        return values
     if values.dtype == object:
         kept = np.full(len(values), None, object)
         kept[mask] = values[mask]
         return kept
-    return np.where(mask, values.astype(np.float64), np.nan)
+    if values.dtype.kind == "f":
+        return np.where(mask, values, np.nan)
+    return np.ma.masked_array(values, ~mask)

@@ -12,6 +12,7 @@ from paths import needs_reports, report_paths
 
 from nsys_tui.analysis.stats.reports import run_report
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.table import plain
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def test_queue_time_of_launches(path: Path) -> None:
         for start, end, call, done in rows
     )
     columns = ("API Start", "API Dur", "Queue Dur", "Kernel Start", "Total Dur")
-    found = zip(*([None if v != v else v for v in table[c]] for c in columns), strict=True)
+    found = zip(*(plain(table[c]) for c in columns), strict=True)
     assert sorted(found, key=lambda row: row[3:]) == sorted(expected, key=lambda row: row[3:])
     sums = computed(path, "cuda_kern_exec_sum")
     assert sums is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,8 +16,10 @@ from nsys_tui.analysis.stats.reports import DEFAULT, compute, find, parse, run_r
 from nsys_tui.analysis.stats.split import by_device, by_rank, compute_parts
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.model.table import plain
 from nsys_tui.model.target import pid_of
 from nsys_tui.reader import open_report
+from nsys_tui.text.tables import render
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +33,7 @@ def opened(capture: Synth) -> Report:
 
 
 def rows(table: Table, *headers: str) -> list[tuple[Any, ...]]:
-    columns = [[None if value != value else value for value in table[h]] for h in headers]
+    columns = [[None if v != v else v for v in plain(table[h])] for h in headers]
     return list(zip(*columns, strict=True))
 
 
@@ -247,6 +250,22 @@ def test_a_row_that_only_straddles_has_time_but_no_statistics(tmp_path: Path) ->
     assert row[3] is None
 
 
+def test_times_beyond_float_precision_are_whole_beside_unknown_ones(tmp_path: Path) -> None:
+    long = 2**53 + 1
+    capture = Synth(tmp_path / "r.sqlite").kernel("only_reaches_in()", 0, 100)
+    report = opened(capture.launch("long()", (20, 21), (40, 40 + long)))
+    query = Query(report, Scope(window=(10, 50)), clip=True)
+    table = run_report(report, "cuda_gpu_kern_sum", query)
+    figures = dict(rows(table, "Name", "Min"))
+    assert figures == {"only_reaches_in()": None, "long()": long}
+    assert [row["Min (ns)"] for row in json.loads(render(table, "json"))].count(long) == 1
+    assert f",{long},{long}," in render(table, "csv")
+    late = Synth(tmp_path / "late.sqlite").launch("k()", (0, long), (long + 2, long + 9))
+    late.launch("overlaps()", (5, 30), (20, 40), corr=9)
+    found = rows(run_report(opened(late), "cuda_kern_exec_trace"), "Queue Start", "Queue Dur")
+    assert sorted(found, key=str) == sorted([(long, 2), (None, None)], key=str)
+
+
 def test_an_nvtx_filter_names_an_instance_and_its_thread(two_processes: Report) -> None:
     first = find_instance(two_processes, "fwd")
     second = find_instance(two_processes, "fwd/1")
@@ -264,6 +283,7 @@ def test_each_device_and_each_rank_on_its_own(two_processes: Report) -> None:
     query = Query(two_processes)
     wanted = parse("cuda_gpu_kern_sum:base")
     devices = compute_parts(wanted, by_device(query), "Device")
+    assert all(isinstance(n, int) for n in [*devices["Instances"], *devices["Total Time"]])
     assert rows(devices, "Device", "Total Time", "Name")[0] == ("GPU 0", 10, "gemm")
     assert ("GPU 1", 30, "gemm") in rows(devices, "Device", "Total Time", "Name")
     ranks = compute_parts(parse("cuda_api_sum"), by_rank(query), "Rank")

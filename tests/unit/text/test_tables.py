@@ -201,3 +201,11 @@ def test_integers_beyond_floats_keep_every_digit(value: int) -> None:
     one = Table("demo", "A demo", (Column("Bytes", Unit.COUNT),), ([value, None, 5],))
     assert f"{value:,}" in render(one, "column:nolimit")
     assert str(value) in render(one, "csv").split()
+
+
+def test_numbers_of_numpy_in_a_list_and_masked_ones_are_printed() -> None:
+    columns = (Column("A", Unit.COUNT), Column("B", Unit.NS), Column("C", Unit.PERCENT, 1))
+    masked = np.ma.masked_array([2**53 + 1, 7], [False, True])
+    table = Table("t", "T", columns, ([np.int64(5), np.uint8(6)], masked, [np.float32(0.5), None]))
+    assert render(table, "csv").splitlines()[1:] == [f"5,{2**53 + 1},0.5", "6,,"]
+    assert table.rows() == [(5, 2**53 + 1, 0.5), (6, None, None)]

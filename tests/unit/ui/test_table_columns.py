@@ -10,6 +10,7 @@ from nsys_tui.export.tables import store_parquet
 from nsys_tui.model.table import Table
 from nsys_tui.text.tables import render
 from nsys_tui.ui.widgets.table.columns import Drawn, Written, counts, natural, numbers, strings
+from nsys_tui.ui.widgets.table.rows import Arrangement, arrange
 
 
 def test_a_missing_number_is_a_dash_and_stays_out_of_counts() -> None:
@@ -95,3 +96,22 @@ def test_numbers_beyond_float_precision_are_stored_whole_beside_absent_ones() ->
         None,
         2**63 - 1,
     ]
+
+
+def test_masked_numbers_are_dashes_sort_last_and_are_neither_picked_nor_tallied() -> None:
+    large = 2**53
+    values = np.ma.masked_array([large + 1, 0, large, 5], [False, True, False, False])
+    made = numbers("min", 8, values, str)
+    assert [made.text(row) for row in range(4)] == [str(large + 1), "-", str(large), "5"]
+    for descending, order in ((False, [3, 2, 0, 1]), (True, [0, 2, 3, 1])):
+        wanted = Arrangement(sort="min", descending=descending)
+        assert arrange((made,), 4, wanted).tolist() == order  # type: ignore[union-attr]
+    assert made.within(0, 10).tolist() == [False, False, False, True]
+    tallies, distinct = made.tally(None)
+    assert distinct == 3
+    assert {tally.text for tally in tallies} == {str(large + 1), str(large), "5"}
+    table = Table("t", "T", *([part] for part in made.stored(np.array([1, 0]))))  # type: ignore[arg-type]
+    assert table.rows() == [(None,), (large + 1,)]
+    absent = numbers("id", 8, np.array([3, -1, 2]), str, absent=-1)
+    assert arrange((absent,), 3, Arrangement(sort="id")).tolist() == [2, 0, 1]  # type: ignore[union-attr]
+    assert absent.within(-5, 5).tolist() == [True, False, True]

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.kernel_table import KernelTable
     from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
+    from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.state import Display
@@ -268,7 +269,7 @@ def _launch_columns(report: Report, rows: NDArray[np.intp]) -> list[TableColumn]
                 header="latency",
                 width=9,
                 values=lambda: _latency(report, rows),
-                at=lambda i: float(_latency(report, rows[i : i + 1])[0]),
+                at=lambda i: _latency(report, rows[i : i + 1]).tolist()[0],
                 write=duration,
                 unit=Unit.NS,
                 extra=True,
@@ -277,9 +278,10 @@ def _launch_columns(report: Report, rows: NDArray[np.intp]) -> list[TableColumn]
     return columns
 
 
-def _latency(report: Report, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+def _latency(report: Report, rows: NDArray[np.intp]) -> Int64:
+    """From call to start, masked where no call is known."""
     found = launches(report, rows)
-    return np.where(found.called, found.latency.astype(np.float64), np.nan)
+    return np.ma.masked_array(found.latency, ~found.called)
 
 
 def _shape_column(report: Report, rows: NDArray[np.intp]) -> TableColumn:

@@ -54,14 +54,15 @@ def _column(column: Column, values: Values, *, grow: bool) -> TableColumn:
 
 
 def _numbers(values: Values) -> NDArray[Any]:
-    """The values as an array; exact integers where all are known and small enough."""
+    """The values as an array; exact integers where those that are known are small enough."""
     if isinstance(values, np.ndarray):
         return values
     listed = list(values)
-    if any(value is None for value in listed):
-        return np.array([np.nan if value is None else float(value) for value in listed], float)
-    whole = all(isinstance(value, int) and abs(value) < 2**62 for value in listed)
-    return np.array(listed, np.int64 if whole else np.float64)
+    unknown = [value is None for value in listed]
+    if all(value is None or (isinstance(value, int) and abs(value) < 2**62) for value in listed):
+        known = np.array([value or 0 for value in listed], np.int64)
+        return np.ma.masked_array(known, unknown) if any(unknown) else known
+    return np.array([np.nan if value is None else float(value) for value in listed], np.float64)
 
 
 def _widest(header: str, texts: list[str]) -> int:

@@ -117,11 +117,11 @@ def group_columns(
     idle = np.array([group.idle_ns for group in groups], np.int64)
     apart = np.array([group.key in (HEAD, TAIL) for group in groups], bool)
     shares = np.where(apart | (whole == 0), np.nan, 100 * idle / max(whole, 1))
-    longest = np.array([group.longest_ns or np.nan for group in groups], np.float64)
+    longest = np.array([group.longest_ns for group in groups], np.int64)
     return (
         numbers("share", 6, shares, "{:.1f}%".format, unit=Unit.PERCENT, decimals=1),
         durations("idle", 9, idle, duration),
         counts("gaps", 7, np.array([group.count for group in groups], np.int64)),
-        durations("longest", 9, longest, duration),
+        durations("longest", 9, longest, duration, absent=0),
         strings(title, max(20, width - 43), [shortened(group.key) for group in groups]),
     )

@@ -140,7 +140,7 @@ class TableColumn(ABC):
         keys = self.keys()
         if keys is None:
             raise ValueError(f"{self.header} has no values")
-        found: Bool = (keys >= low) & (keys <= high)
+        found: Bool = np.ma.filled((keys >= low) & (keys <= high), False)
         return found
 
 
@@ -149,9 +149,9 @@ class Numbers(TableColumn):
     """A column of numbers."""
 
     values: Callable[[], NDArray[Any]]
-    """All values; may be costly, so it is called in a worker."""
+    """All values, NaN or masked where there is none; may be costly: it is called in a worker."""
     at: Callable[[int], Any]
-    """One value."""
+    """One value; NaN or None where there is none."""
     write: Callable[[Any], str]
     right: bool = True
     unit: Unit = Unit.NONE
@@ -169,25 +169,26 @@ class Numbers(TableColumn):
     def text(self, row: int) -> str:
         """The written number; ``-`` where there is none."""
         value = self.at(row)
-        return "-" if value != value or value == self.absent else self.write(value)
+        none = value is None or value != value or value == self.absent
+        return "-" if none else self.write(value)
 
     def keys(self) -> NDArray[Any]:
-        """The values themselves."""
-        return self.values()
+        """The values themselves, masked where there is none."""
+        # As floats with NaN, integers beyond 2**53 would lose their last digits.
+        values = self.values()
+        return values if self.absent is None else np.ma.masked_equal(values, self.absent)
 
     def stored(self, rows: Rows) -> tuple[Column, Values]:
         """Exact values, whatever the screen rounds them to."""
         if self.unit is Unit.TEXT:
             return super().stored(rows)
-        values = self.values()[rows]
-        if self.absent is not None:
-            # Masked: as floats with NaN, integers beyond 2**53 would lose their last digits.
-            values = np.ma.masked_equal(values, self.absent)
-        return Column(self.header, self.unit, self.decimals), values
+        return Column(self.header, self.unit, self.decimals), self.keys()[rows]
 
     def tally(self, rows: NDArray[np.integer] | None) -> tuple[list[Tally], int]:
         """Counts distinct values where they are few, else bins of equal factors or steps."""
-        values = self.values() if rows is None else self.values()[rows]
+        values = self.keys() if rows is None else self.keys()[rows]
+        if np.ma.isMaskedArray(values):
+            values = values.compressed()
         if values.dtype.kind == "f":
             values = values[~np.isnan(values)]
         if not len(values):
@@ -353,9 +354,13 @@ def numbers(
     header: str, width: int, values: NDArray[Any], write: Callable[[Any], str], **options: Any
 ) -> Numbers:
     """A column over an array that is at hand."""
-    return Numbers(
-        header=header, width=width, values=lambda: values, at=values.item, write=write, **options
-    )
+    at = _at(values) if np.ma.isMaskedArray(values) else values.item
+    return Numbers(header=header, width=width, values=lambda: values, at=at, write=write, **options)
+
+
+def _at(values: np.ma.MaskedArray[Any, Any]) -> Callable[[int], Any]:
+    known, masked = values.data, np.ma.getmaskarray(values)
+    return lambda row: None if masked[row] else known.item(row)
 
 
 def texts(

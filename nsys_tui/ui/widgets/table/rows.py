@@ -96,7 +96,7 @@ def arrange(
 
 
 def sorted_rows(keys: NDArray[Any], rows: Int32 | None, descending: bool) -> Int32:
-    """Sorts rows by their keys; equal keys keep their order, NaN comes last either way.
+    """Sorts rows by their keys; equal keys keep their order, NaN and masked ones come last.
 
     Args:
         keys: numbers, one per row of the whole table.
@@ -109,6 +109,11 @@ def sorted_rows(keys: NDArray[Any], rows: Int32 | None, descending: bool) -> Int
 
 
 def _order(values: NDArray[Any], descending: bool) -> Int32:
+    if np.ma.isMaskedArray(values):
+        masked = np.ma.getmaskarray(values)
+        known = np.flatnonzero(~masked).astype(np.int32)
+        ordered = known[_order(values.data[known], descending)]
+        return np.concatenate((ordered, np.flatnonzero(masked).astype(np.int32)))
     if values.dtype.kind == "f":
         return np.argsort(-values if descending else values, kind="stable").astype(np.int32)
     if not len(values):
