@@ -145,15 +145,35 @@ def _tell(text: str) -> None:
         print(visible_lines(text), file=sys.stderr)
 
 
+def _check_verb(word: str) -> None:
+    """Tells a misspelt verb from a report.
+
+    Raises:
+        UsageError: there is no file of that name, and a verb is nearly called so.
+    """
+    if os.path.exists(word):
+        return
+    import difflib
+
+    if near := difflib.get_close_matches(word, VERBS, 1, 0.75):
+        raise UsageError(
+            f"{word!r} is neither a verb nor a file", hint=f"did you mean nsys-tui {near[0]}?"
+        )
+
+
 def _run(words: list[str]) -> int:
     if words and words[0] not in VERBS and words[0] not in ("-h", "--help", "--version"):
+        _check_verb(words[0])
         words = ["open", *words]
     verb = words[0] if words and words[0] in VERBS else None
     parser = build_parser([verb] if verb else [])
     try:
-        arguments = parser.parse_args(words)
+        arguments, unknown = parser.parse_known_args(words)
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
+    if unknown:
+        own = f"nsys-tui {verb}" if verb else "nsys-tui"
+        raise UsageError(f"unrecognized arguments: {' '.join(unknown)}", hint=f"see {own} --help")
     if arguments.verb is None:
         parser.print_help()
         return UsageError.exit_code

@@ -113,7 +113,7 @@ def overview(
     scope: Scope | None = None,
     *,
     style: NameStyle = NameStyle.NORMALISED,
-    top: int = TOP,
+    top: int | None = TOP,
 ) -> Overview:
     """Computes the overview of a report, or of a part of it.
 
@@ -121,7 +121,7 @@ def overview(
         report: the report; operations and ranges are loaded.
         scope: window, devices, processes and streams.
         style: how kernels are named, and so which are counted together.
-        top: how many kernels and ranges are listed.
+        top: how many kernels and ranges are listed; None for all.
     """
     scope = scope or Scope()
     splits = tuple(device_splits(report, scope))

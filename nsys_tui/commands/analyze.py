@@ -45,12 +45,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--format", choices=TABLE_FORMATS, default="table")
     parser.add_argument(
         "--fail-on",
+        type=_severity,
         choices=SEVERITIES,
         metavar="SEVERITY",
-        help="exit with 1 if a finding is this grave or graver: high, medium or low",
+        help="exit with 1 if a finding is this grave or graver: high, medium or low, or its letter",
     )
     parser.add_argument("--help-rules", action="store_true", help="list the rules")
     parser.set_defaults(run=run)
+
+
+def _severity(text: str) -> str:
+    """A severity by its word or its letter in the table."""
+    word = text.lower()
+    return next((name for name in SEVERITIES if word == name[0]), word)
 
 
 def run(arguments: argparse.Namespace) -> int:

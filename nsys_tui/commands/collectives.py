@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_tui.commands.options import TABLE_FORMATS, add_scope
+from nsys_tui.commands.options import TABLE_FORMATS, add_scope, count, csv_section, rows_shown
 from nsys_tui.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:
@@ -68,10 +68,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="append",
         metavar="NAME",
         help=f"print only this part (repeatable): {', '.join(_SECTIONS)}; csv prints one, by "
-        "default collectives",
+        "default collectives, and json everything",
     )
     parser.add_argument(
-        "--top", type=int, metavar="N", help=f"collectives to list (default {_ROWS_OF_TEXT})"
+        "--top",
+        type=count,
+        metavar="N",
+        help=f"collectives to list, 0 for all (default {_ROWS_OF_TEXT} in tables, else all)",
     )
     parser.add_argument("--nsys", metavar="PATH", help="nsys executable for exporting a report")
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
@@ -80,6 +83,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Joins and prints."""
+    if arguments.format == "csv":
+        csv_section(arguments.section, "collectives")
     logged = None
     if arguments.nccl_log:
         from nsys_tui.logs import read_logs
@@ -206,10 +211,10 @@ def print_collectives(
         print()
         return
     if fmt == "csv":
-        name = (sections or ["collectives"])[0]
-        sys.stdout.writelines(chunks(TABLES[name](found, top), "csv"))
+        name = csv_section(sections, "collectives")
+        sys.stdout.writelines(chunks(TABLES[name](found, rows_shown(top, None)), "csv"))
         return
-    rows = top or (_ROWS_OF_TEXT if fmt == "table" else None)
+    rows = rows_shown(top, _ROWS_OF_TEXT if fmt == "table" else None)
     tables = [TABLES[name](found, rows) for name in sections or _SECTIONS]
     if "collectives" not in (sections or _SECTIONS):
         tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *found.notes))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.commands.destinations import room, text_file
-from nsys_tui.commands.options import add_scope, scope_from
+from nsys_tui.commands.options import add_scope, count, scope_from
 from nsys_tui.errors import GATE_HIT, NOT_COMPARABLE, OK, UsageError
 from nsys_tui.units import parse_percent
 
@@ -108,7 +108,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         "--section", choices=SECTIONS, action="append", help="print only this part (repeatable)"
     )
     group.add_argument(
-        "--top", type=int, default=15, metavar="N", help="rows of a table, 0 for all (default 15)"
+        "--top", type=count, default=15, metavar="N", help="rows of a table, 0 for all (default 15)"
     )
     group.add_argument(
         "--folded",

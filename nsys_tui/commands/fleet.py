@@ -6,6 +6,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_tui.commands.options import (
+    add_choice,
+    choice_from,
+    count,
+    csv_section,
+    log_to,
+    positive,
+    settle,
+)
 from nsys_tui.errors import UNREADABLE, EmptyAnswerError, UsageError
 
 if TYPE_CHECKING:
@@ -93,11 +102,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _add_computing(parser: argparse.ArgumentParser) -> None:
-    from nsys_tui.commands.options import add_choice
-
     engine = parser.add_mutually_exclusive_group()
     engine.add_argument(
-        "--workers", type=int, metavar="N", help="processes here (default: one per processor)"
+        "--workers", type=positive, metavar="N", help="processes here (default: one per processor)"
     )
     engine.add_argument(
         "--scheduler",
@@ -164,7 +171,7 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--top",
-        type=int,
+        type=count,
         metavar="N",
         help=f"rows of each section, 0 for all (default {SHOWN} in tables, else all)",
     )
@@ -193,8 +200,6 @@ def run(arguments: argparse.Namespace) -> int:
 def _report(arguments: argparse.Namespace, paths: list[Path]) -> int:
     """Prints the fleet."""
     if arguments.log:
-        from nsys_tui.commands.options import log_to
-
         log_to(arguments.log)
     from nsys_tui.commands.fleet_output import print_fleet
 
@@ -219,10 +224,10 @@ def _check(arguments: argparse.Namespace) -> None:
             f"--{name} is for the printed fleet, not for --open",
             hint="w on the fleet screen asks for a window, step, range, GPU, process or stream",
         )
-    if arguments.workers is not None and arguments.workers < 1:
-        raise UsageError(f"--workers {arguments.workers}: at least 1")
     if arguments.format == "parquet" and not arguments.output:
         raise UsageError("Parquet is no text", hint="name a file or a folder with -o PATH")
+    if arguments.format == "csv" and not arguments.output:
+        csv_section(arguments.section, "ranks")
     if arguments.output and arguments.format not in ("csv", "parquet"):
         raise UsageError(
             f"-o writes csv and parquet, not {arguments.format}", hint="redirect stdout instead"
@@ -230,7 +235,6 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
-    from nsys_tui.commands.options import settle
     from nsys_tui.config import load_config
     from nsys_tui.fleet.engine import default_workers
     from nsys_tui.fleet.fleet import Clock
@@ -276,7 +280,6 @@ def _engine(arguments: argparse.Namespace) -> Engine | None:
 def _options(arguments: argparse.Namespace, patterns: tuple[str, ...]) -> Options:
     import re
 
-    from nsys_tui.commands.options import choice_from
     from nsys_tui.fleet.summary import FAMILIES, USUAL, Options
 
     if arguments.iteration is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_tui.commands.destinations import CONSOLE, opened, room, speaks_unicode, write
 from nsys_tui.commands.fleet import SHOWN
+from nsys_tui.commands.options import rows_shown
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet.heat_text import heat_text
 from nsys_tui.fleet.json_rows import json_rows
@@ -31,8 +32,8 @@ def print_fleet(arguments: argparse.Namespace, fleet: Fleet) -> None:
         UsageError: a file is there already, or there are sections that do not fit into one.
     """
     fmt = arguments.format
-    top = arguments.top if arguments.top is not None else (SHOWN if fmt == "table" else 0)
-    ask = Ask(top or None, arguments.by == "rank", arguments.bins, fmt in ("table", "markdown"))
+    top = rows_shown(arguments.top, SHOWN if fmt == "table" else None)
+    ask = Ask(top, arguments.by == "rank", arguments.bins, fmt in ("table", "markdown"))
     wanted = list(dict.fromkeys(arguments.section or summary_sections(fleet)))
     if fmt == "json":
         # A row for every rank and bin: half a million of them for a thousand ranks.

@@ -7,7 +7,15 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import units
-from nsys_tui.commands.options import TABLE_FORMATS, add_report, add_scope, open_from, scope_from
+from nsys_tui.commands.options import (
+    TABLE_FORMATS,
+    add_report,
+    add_scope,
+    count,
+    open_from,
+    rows_shown,
+    scope_from,
+)
 from nsys_tui.model.table import Column, Table, Unit
 
 if TYPE_CHECKING:
@@ -41,7 +49,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--limit",
-        type=int,
+        type=count,
         metavar="N",
         help=f"iterations to print, 0 for all (default {SHOWN}; all in csv and json)",
     )
@@ -60,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(as_json(report, table)))
         return 0
     exact = arguments.format == "csv"
-    limit = arguments.limit if arguments.limit is not None else (0 if exact else SHOWN)
+    limit = rows_shown(arguments.limit, None if exact else SHOWN)
     each = _each_table(table, limit or len(table), exact=exact)
     tables = [each] if exact else [_phase_table(table), each]
     sys.stdout.write(sections_text(tables, arguments.format, room(sys.stdout)))

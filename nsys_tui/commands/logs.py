@@ -8,7 +8,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.options import TABLE_FORMATS
+from nsys_tui.commands.options import TABLE_FORMATS, count, csv_section, positive, rows_shown
 from nsys_tui.errors import GATE_HIT, NoDataError, UsageError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _add_choosing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trainer", choices=_TRAINERS, help="whose step lines count")
     parser.add_argument(
         "--flops-per-token",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="for TFLOPs of trainers that print tokens/s only, such as llm.c",
     )
@@ -140,7 +140,10 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--calls", action="store_true", help="add the call list to json")
     parser.add_argument(
-        "--top", type=_positive, metavar="N", help="rows of the long lists (default 20 in tables)"
+        "--top",
+        type=count,
+        metavar="N",
+        help="rows of the long lists, 0 for all (default 20 in tables, else all)",
     )
     parser.add_argument(
         "--fail-on",
@@ -192,6 +195,8 @@ def _check(arguments: argparse.Namespace) -> None:
         UsageError: an option of the logs' own tables beside ``--report``, or the reverse.
     """
     sections = set(arguments.section or ())
+    if arguments.format == "csv":
+        csv_section(arguments.section, "")
     if not arguments.report:
         if wrong := sorted(sections - set(_SECTIONS)):
             raise UsageError(
@@ -222,14 +227,6 @@ def _parse_steps(text: str | None) -> tuple[int, int] | None:
     if last < first:
         raise UsageError(f"empty range of steps: {text!r}", hint="the first comes first")
     return first, last
-
-
-def _positive(text: str) -> int:
-    from argparse import ArgumentTypeError
-
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"a whole number from 1 on is wanted, not {text!r}")
-    return int(text)
 
 
 def _progress(path: str, done: int, total: int) -> None:
@@ -282,9 +279,9 @@ def _print_tables(
     from nsys_tui.text.tables import chunks
 
     fmt = arguments.format
-    top = arguments.top or (_ROWS_OF_TEXT if fmt == "table" else None)
+    top = rows_shown(arguments.top, _ROWS_OF_TEXT if fmt == "table" else None)
     if fmt == "csv":
-        name = (arguments.section or ["per-op"])[0]
+        name = csv_section(arguments.section, "per-op")
         sys.stdout.writelines(chunks(make_table(name, result, hangs, bounds, top), "csv"))
         return
     names = arguments.section or [name for name in SUMMARY if _is_shown(name, result, hangs)]

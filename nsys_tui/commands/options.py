@@ -12,6 +12,7 @@ from nsys_tui.units import parse_window
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from nsys_tui.analysis.choosing import Choice
     from nsys_tui.analysis.window import Scope
@@ -51,6 +52,44 @@ def add_choice(parser: argparse._ActionsContainer) -> None:
         ("stream", "ID", "only this CUDA stream (repeatable)"),
     ):
         parser.add_argument(f"--{name}", type=int, action="append", metavar=metavar, help=text)
+
+
+def count(text: str) -> int:
+    """A whole number from 0 on, as the type of an argument."""
+    return _whole(text, 0)
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on, as the type of an argument."""
+    return _whole(text, 1)
+
+
+def _whole(text: str, least: int) -> int:
+    from argparse import ArgumentTypeError
+
+    if not (text.isascii() and text.isdecimal()) or int(text) < least:
+        raise ArgumentTypeError(f"a whole number from {least} on is wanted, not {text!r}")
+    return int(text)
+
+
+def rows_shown(asked: int | None, default: int | None) -> int | None:
+    """Rows to print where 0 asks for all; None for all."""
+    return default if asked is None else asked or None
+
+
+def csv_section(sections: Sequence[str] | None, default: str) -> str:
+    """The section that csv prints.
+
+    Raises:
+        UsageError: several were asked for, and a csv file has one header.
+    """
+    first, *others = sections or [default]
+    if any(name != first for name in others):
+        raise UsageError(
+            f"csv holds one section, not {', '.join(dict.fromkeys(sections or ()))}",
+            hint="ask for one of them, or take --format json",
+        )
+    return first
 
 
 def open_from(arguments: argparse.Namespace) -> Report:

@@ -6,7 +6,15 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.options import TABLE_FORMATS, add_report, add_scope, open_from, scope_from
+from nsys_tui.commands.options import (
+    TABLE_FORMATS,
+    add_report,
+    add_scope,
+    count,
+    csv_section,
+    open_from,
+    scope_from,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -16,7 +24,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
 
 SECTIONS = ("report", "devices", "breakdown", "memory", "kernels", "ranges", "missing")
-"""What is printed unless ``--section`` chooses; ``each`` comes with ``--each``."""
+"""What is printed unless ``--section`` chooses; ``each`` comes with ``--each`` beside them."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -36,7 +44,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="print only this part (repeatable); csv prints one, by default the devices",
     )
     parser.add_argument(
-        "--top", type=int, default=10, metavar="N", help="kernels and ranges listed"
+        "--top",
+        type=count,
+        default=10,
+        metavar="N",
+        help="kernels and ranges listed, 0 for all (default 10)",
     )
     parser.add_argument(
         "--names",
@@ -60,23 +72,30 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.memory import recorded_memory
     from nsys_tui.analysis.overview import overview
     from nsys_tui.commands.destinations import room
+    from nsys_tui.errors import NoDataError
+    from nsys_tui.model.capabilities import Capability
     from nsys_tui.names import NameStyle
     from nsys_tui.text.overview import tables_of
-    from nsys_tui.text.overview_data import as_json, pieces_json
+    from nsys_tui.text.overview_data import as_json, only, pieces_json
     from nsys_tui.text.sections import sections_text
 
     report = open_from(arguments)
     scope = scope_from(arguments, report)
-    result = overview(report, scope, style=NameStyle(arguments.names), top=arguments.top)
+    result = overview(report, scope, style=NameStyle(arguments.names), top=arguments.top or None)
     pieces, memory = _pieces(arguments, report, scope), recorded_memory(report)
     if arguments.format == "json":
         each = {} if pieces is None else {"each": pieces_json(report, pieces)}
-        print(json.dumps(as_json(report, result, memory) | each, indent=1))
+        found = only(as_json(report, result, memory) | each, arguments.section)
+        print(json.dumps(found, indent=1))
         return 0
-    default = ["devices" if pieces is None else "each"] if arguments.format == "csv" else SECTIONS
     sections = tables_of(report, result, memory, pieces)
-    wanted = arguments.section or [*default, "each"]
+    wanted = arguments.section or [*SECTIONS, "each"]
+    if arguments.format == "csv":
+        wanted = [csv_section(arguments.section, "devices" if pieces is None else "each")]
     tables = [table for name, table in sections.items() if name in wanted]
+    if not tables:  # all others are always there
+        lacking = report.lacks(Capability.GPU_MEMORY)
+        raise NoDataError(f"{report.name}: {lacking or 'no GPU memory usage'}")
     sys.stdout.write(sections_text(tables, arguments.format, room(sys.stdout)))
     return 0
 
@@ -84,6 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _pieces(arguments: argparse.Namespace, report: Report, scope: Scope) -> Pieces | None:
     from nsys_tui.analysis.iterations.pieces import iteration_pieces, range_pieces
 
-    if arguments.iteration is not None or arguments.each == "iteration":
+    wanted = arguments.each or ("iteration" if "each" in (arguments.section or ()) else None)
+    if arguments.iteration is not None or wanted == "iteration":
         return iteration_pieces(report, arguments.iteration, scope)
-    return None if arguments.each is None else range_pieces(report, arguments.each, scope)
+    return None if wanted is None else range_pieces(report, wanted, scope)

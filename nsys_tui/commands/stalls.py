@@ -7,7 +7,16 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from nsys_tui import units
-from nsys_tui.commands.options import TABLE_FORMATS, add_report, add_scope, open_from, scope_from
+from nsys_tui.commands.options import (
+    TABLE_FORMATS,
+    add_report,
+    add_scope,
+    count,
+    open_from,
+    rows_shown,
+    scope_from,
+)
+from nsys_tui.errors import EmptyAnswerError, UsageError
 from nsys_tui.model.table import Column, Table, Unit
 
 if TYPE_CHECKING:
@@ -44,7 +53,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--limit",
-        type=int,
+        type=count,
         metavar="N",
         help=f"rows to print, 0 for all (default {SHOWN}; all in csv and json)",
     )
@@ -61,15 +70,17 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.stalls.gaps import stalls
     from nsys_tui.analysis.stalls.rows import stall_groups, stall_rows
     from nsys_tui.commands.destinations import room
-    from nsys_tui.errors import EmptyAnswerError
     from nsys_tui.model.capabilities import Capability
     from nsys_tui.text.sections import sections_text
 
     threshold = units.parse_duration(arguments.threshold)
+    if threshold < 0:
+        raise UsageError(f"--threshold {arguments.threshold}: no gap is shorter than 0")
     report = open_from(arguments)
     scope = scope_from(arguments, report)
     result = stalls(report, scope, threshold_ns=threshold, merge_runs=not arguments.each_gap)
-    limit = _limit(arguments)
+    every = arguments.format in ("json", "csv")
+    limit = rows_shown(arguments.limit, None if every else SHOWN)
     rows = stall_rows(report, result, limit)
     if arguments.format == "json":
         ways = dict.fromkeys(("cause", arguments.group_by or "cause"))
@@ -91,12 +102,6 @@ def run(arguments: argparse.Namespace) -> int:
             hint=report.lacks(Capability.KERNELS),
         )
     return 0
-
-
-def _limit(arguments: argparse.Namespace) -> int | None:
-    if arguments.limit is None:
-        return None if arguments.format in ("json", "csv") else SHOWN
-    return arguments.limit or None
 
 
 def as_json(

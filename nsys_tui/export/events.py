@@ -9,6 +9,7 @@ import numpy as np
 
 from nsys_tui.analysis.window import EVERYTHING, Scope, touching
 from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import DICTIONARIES, EventSet, Operations, ThreadEvents
 from nsys_tui.model.table import Column, Table, Unit
@@ -37,6 +38,17 @@ EVENT_SETS: Final = {
 }
 """Event sets that can be exported, with a line of help."""
 
+_NEEDS: Final = {
+    "operations": Capability.KERNELS,
+    "api": Capability.API,
+    "ranges": Capability.NVTX,
+    "marks": Capability.NVTX,
+    "osrt": Capability.OSRT,
+    "syncs": Capability.SYNC,
+    "samples": Capability.SAMPLES,
+    "memory_usage": Capability.GPU_MEMORY,
+    "gpu_metrics": Capability.GPU_METRICS,
+}
 _UNITS: Final = {"start": Unit.NS, "end": Unit.NS, "bytes": Unit.BYTES}
 
 
@@ -58,7 +70,10 @@ def event_table(report: Report, name: str, scope: Scope | None = None) -> Table:
     rows = _rows(every, scope or Scope())
     events = every if isinstance(rows, slice) else every.take(rows)
     if not len(events):
-        raise NoDataError(f"{report.name} has no {EVENT_SETS[name]} there")
+        need = _NEEDS.get(name)
+        lacking = report.lacks(need) if need is not None else ""
+        chosen = "" if lacking else " in what was chosen"
+        raise NoDataError(f"{report.name} has no {EVENT_SETS[name]}{chosen}", hint=lacking)
     columns: list[tuple[Column, Values]] = []
     for field in fields(events):
         if field.name not in DICTIONARIES and field.name != "rowid":

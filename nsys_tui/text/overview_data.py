@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.analysis.breakdown import ten_figures
 
@@ -40,6 +40,27 @@ def as_json(report: Report, result: Overview, memory: Sequence[DeviceMemory]) ->
         "missing": [{"kind": entry.kind, "reason": entry.reason} for entry in result.missing],
         "notes": list(result.notes),
     }
+
+
+SECTION_KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "report": ("report", "notes"),
+    "devices": ("headline", "devices"),
+    "breakdown": ("breakdown",),
+    "memory": ("gpu_memory",),
+    "kernels": ("top_kernels",),
+    "ranges": ("top_ranges", "open_ranges"),
+    "missing": ("missing",),
+    "each": ("each",),
+}
+"""Keys that hold a section."""
+
+
+def only(found: dict[str, Any], sections: Sequence[str] | None) -> dict[str, Any]:
+    """The keys of some sections, with the times that they are of; everything for None."""
+    if sections is None:
+        return found
+    left_out = {key for name in SECTION_KEYS.keys() - sections for key in SECTION_KEYS[name]}
+    return {key: value for key, value in found.items() if key not in left_out}
 
 
 _HEADLINE = (

@@ -100,7 +100,7 @@ def find(name: str) -> StatReport:
             return found
     known = [*REPORTS, *(old for found in REPORTS.values() for old in found.old_names)]
     similar = ", ".join(difflib.get_close_matches(name, known, 3))
-    hint = f"did you mean {similar}?" if similar else "--help-reports lists them"
+    hint = f"did you mean {similar}?" if similar else "nsys-tui stats --help-reports lists them"
     raise UsageError(f"unknown report: {name!r}", hint=hint)
 
 

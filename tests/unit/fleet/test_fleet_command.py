@@ -145,7 +145,7 @@ def test_a_broken_report_is_told_on_stderr_and_the_status_stays_0(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--workers", "0"], "at least 1"),
+        (["--workers", "0"], "from 1 on"),
         (["--bins", "5000"], "from 1 to 1024"),
         (["--format", "parquet"], "Parquet is no text"),
         (["--format", "json", "-o", "x"], "-o writes csv and parquet"),

@@ -141,7 +141,7 @@ def test_gates(tmp_path: Path, log: str) -> None:
         (["--buckets", "3,2"], USAGE),
         (["--format", "xml"], USAGE),
         (["--section", "nothing"], USAGE),
-        (["--top", "0"], USAGE),
+        (["--top", "-1"], USAGE),
         (["--trainer", "megatron", "--steps", "1"], USAGE),
     ],
 )

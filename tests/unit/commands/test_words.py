@@ -1,0 +1,137 @@
+"""Options as a user types them: each means what ``--help`` says, or is refused with a next step."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from synth import Synth
+
+from nsys_tui import cli
+from nsys_tui.errors import GATE_HIT, NO_DATA, OK, USAGE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = [f"kernel_{letter}" for letter in "abcdefghijkl"]
+Out = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> str:
+    """Twelve kernels of different names in three steps."""
+    made = Synth(tmp_path / "r.sqlite").process(7, "train").gpu(0)
+    for place, name in enumerate(NAMES):
+        at = 100_000 * place
+        made.launch(name, (at + 10, at + 20), (at + 1_000, at + 2_000 + place))
+    for step in range(3):
+        made.nvtx(f"train step {step}", 400_000 * step, 400_000 * step + 399_000)
+    return str(made.write())
+
+
+def run(capsys: Out, *words: str) -> tuple[int, str, str]:
+    status = cli.main(list(words))
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+@pytest.mark.parametrize(("top", "rows"), [("0", 12), ("5", 5), (None, 10)])
+def test_the_overview_lists_so_many_kernels_and_all_for_0(
+    report: str, capsys: Out, top: str | None, rows: int
+) -> None:
+    asked = () if top is None else ("--top", top)
+    words = ("overview", report, "--section", "kernels", "--format", "csv", *asked)
+    status, out, _ = run(capsys, *words)
+    assert status == OK
+    assert len(list(csv.DictReader(io.StringIO(out)))) == rows
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("overview", "--top", "-1"),
+        ("stalls", "--limit", "-1"),
+        ("stalls", "--threshold", "-5us"),
+        ("iterations", "--limit", "-2"),
+        ("collectives", "--top", "few"),
+        ("fleet", "--top", "-1"),
+        ("compare", "--top", "-1"),
+    ],
+)
+def test_no_list_has_less_than_no_rows(report: str, capsys: Out, words: tuple[str, ...]) -> None:
+    verb, *asked = words
+    status, out, err = run(capsys, verb, report, *asked)
+    assert (status, out) == (USAGE, "")
+    assert asked[0] in err
+
+
+@pytest.mark.parametrize(
+    ("verb", "sections"),
+    [
+        ("overview", ("kernels", "ranges")),
+        ("fleet", ("ranks", "total")),
+        ("collectives", ("ranks", "operations")),
+        ("logs", ("ranks", "steps")),
+    ],
+)
+def test_a_csv_file_holds_one_section(
+    report: str, capsys: Out, verb: str, sections: tuple[str, ...]
+) -> None:
+    asked = [word for name in sections for word in ("--section", name)]
+    status, out, err = run(capsys, verb, report, "--format", "csv", *asked)
+    assert (status, out) == (USAGE, "")
+    assert "csv holds one section" in err
+
+
+def test_json_holds_the_sections_that_were_asked_for(report: str, capsys: Out) -> None:
+    words = ("overview", report, "--format", "json", "--section", "kernels", "--section", "each")
+    found = json.loads(run(capsys, *words)[1])
+    assert found.keys() == {"window_ns", "base_ns", "span_ns", "top_kernels", "each"}
+    assert len(found["top_kernels"]) == 10
+
+
+def test_the_section_each_is_of_iterations_unless_a_range_is_named(
+    report: str, capsys: Out
+) -> None:
+    words = ("overview", report, "--section", "each", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(run(capsys, *words)[1])))
+    assert [row["Piece"] for row in rows] == ["train step 0", "train step 1", "train step 2"]
+    status, out, err = run(capsys, *words, "--each", "nothing")
+    assert (status, out) == (USAGE, "")
+    assert "no NVTX range called 'nothing'" in err
+
+
+def test_a_section_without_data_names_the_option_that_records_it(report: str, capsys: Out) -> None:
+    status, out, err = run(capsys, "overview", report, "--section", "memory")
+    assert (status, out) == (NO_DATA, "")
+    assert "--cuda-memory-usage=true" in err
+    status, out, err = run(capsys, "export", report, "--table", "samples")
+    assert (status, out) == (NO_DATA, "")
+    assert "--sample=process-tree" in err
+    status, _, err = run(capsys, "export", report, "--table", "api", "--window", "5s/6s")
+    assert status == NO_DATA
+    assert "no CUDA API calls in what was chosen" in err
+
+
+@pytest.mark.parametrize("word", ["low", "Low", "l", "L"])
+def test_a_severity_is_a_word_or_its_letter(report: str, capsys: Out, word: str) -> None:
+    assert run(capsys, "analyze", report, "--fail-on", word)[0] == GATE_HIT
+
+
+def test_an_option_that_is_not_there_leads_to_the_help_of_its_verb(
+    report: str, capsys: Out
+) -> None:
+    for words, verb in ((["stalls", report], "stalls"), ([report], "open")):
+        status, _, err = run(capsys, *words, "--nothing")
+        assert status == USAGE
+        assert f"see nsys-tui {verb} --help" in err
+
+
+def test_a_misspelt_verb_is_told_from_a_report(report: str, capsys: Out) -> None:
+    status, _, err = run(capsys, "overvew", report)
+    assert status == USAGE
+    assert "did you mean nsys-tui overview?" in err
+    assert "there is no such file" in run(capsys, "report7.sqlite")[2]
