@@ -39,6 +39,11 @@ class NsysTuiError(Exception):
     def __str__(self) -> str:
         return "\n".join(part for part in (self.title, self.message, self.hint) if part)
 
+    @property
+    def one_line(self) -> str:
+        """All of it where there is but one line, such as below a text that is being typed."""
+        return "; ".join(" ".join(line.split()) for line in str(self).splitlines())
+
 
 class UsageError(NsysTuiError):
     """A command line or a value typed by the user that cannot be understood."""

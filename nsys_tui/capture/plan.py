@@ -260,7 +260,11 @@ def _read_functions(path: str) -> str:
     try:
         text = Path(path).expanduser().read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read", str(error)) from error
+        raise UsageError(
+            f"{path}: cannot be read",
+            str(error.strerror if isinstance(error, OSError) else error),
+            "name functions as module:function, such as model:GPT.forward, or a JSON file",
+        ) from error
     functions_trace.check(text, path)
     return text
 

@@ -169,7 +169,7 @@ def report_lines(arguments: argparse.Namespace) -> tuple[Lines, int]:
     try:
         report = open_from(arguments)
     except NsysTuiError as error:
-        return [("cannot be read", " ".join(str(error).split()))], error.exit_code
+        return [("cannot be read", error.one_line)], error.exit_code
     lines: Lines = [("nsys", visible(report.metadata.product_version) or "unknown version")]
     lines += [("note", visible(note)) for note in report.metadata.notes]
     for kind in Capability:

@@ -77,7 +77,7 @@ class Prompt(Dialog[str | None]):
             if self._check is not None:
                 self._check(event.value)
         except NsysTuiError as error:
-            self._tell(" ".join(str(error).split()))
+            self._tell(error.one_line)
         else:
             self.dismiss(event.value)
 

@@ -195,7 +195,7 @@ def live_text(form: Form, config: Config, key: str, text: str, facts: Facts | No
             typed = replace(typed, program=ANY_PROGRAM)
         plan = plan_from_form(typed, config)
     except NsysTuiError as error:
-        return " ".join(str(error).split())
+        return error.one_line
     before = planned(form, config)
     known = before.advice(facts) if isinstance(before, Plan) else []
     name = "python-functions-trace" if key == "functions_trace" else key.removeprefix("--")

@@ -271,7 +271,7 @@ class CaptureScreen(Running, Presets):
             found = await preflight(plan, self.app.config, self.asked if told else None)
         except NsysTuiError as error:
             if told:
-                self.say(f"error: {' '.join(str(error).split())}")
+                self.say(f"error: {error.one_line}")
             return
         self._looked_at, self.facts = place, found.facts
         for check in checks(found, plan.target, plan) if told else ():

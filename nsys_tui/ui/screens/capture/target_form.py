@@ -159,7 +159,7 @@ def remarks(texts: Texts, config: Config, old_name: str) -> list[tuple[str, str]
         plan = plan_of(target)
         advice = plan.advice()
     except NsysTuiError as error:
-        return [("error", " ".join(str(error).split()))]
+        return [("error", error.one_line)]
     taken = target.name != old_name and target.name in {LOCAL, *config.targets}
     found = [("error", f"there is a target {target.name} already")] if taken else []
     found += [

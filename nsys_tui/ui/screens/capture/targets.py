@@ -93,7 +93,7 @@ class Checking(Dialog[Any]):
             act()
             self.app.config = reread(self.config)
         except NsysTuiError as error:
-            self.say([("error", " ".join(str(error).split()))])
+            self.say([("error", error.one_line)])
             return False
         return True
 
