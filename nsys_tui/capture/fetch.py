@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MARGIN: Final = 64 << 20
 _TICK_S: Final = 0.25
 _RATE_S: Final = 5.0
+_SILENCE_S: Final = 60.0
+"""After so long without a byte the connection counts as dead: not every one has keep-alives."""
 _ALTERED: Final = "what arrived is not what is over there; it is fetched once more"
 
 
@@ -150,16 +152,20 @@ class Fetch:
             )
 
     async def _watch(self, transfer: Transfer) -> None:
-        """Tells the progress while the thread works."""
+        """Tells the progress while the thread works, and ends it when nothing comes any more."""
         work = asyncio.create_task(asyncio.to_thread(transfer.run))
         points: deque[tuple[float, int]] = deque()
+        heard = time.monotonic(), -1
         try:
             while not work.done():
                 await asyncio.wait({work}, timeout=_TICK_S)
                 points.append((time.monotonic(), transfer.done))
+                heard = heard if heard[1] == transfer.done else points[-1]
                 while points[-1][0] - points[0][0] > _RATE_S:
                     points.popleft()
                 self._tell(points)
+                if transfer.done < self.file.size and points[-1][0] - heard[0] > _SILENCE_S:
+                    transfer.stop()
             work.result()
         finally:
             if not work.done():

@@ -44,6 +44,8 @@ SWIFT_CIPHER: Final = "aes128-gcm@openssh.com"
 
 _CONNECT_S: Final = 15
 _PROMPT_S: Final = 300
+_SHARED_S: Final = 10
+"""A shared connection is open already: it answers soon, or it is dead."""
 _ALIVE: Final = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
 
 
@@ -58,6 +60,7 @@ class SshConnector:
         self._folder: Path | None = None
         self._askpass: AskpassServer | None = None
         self._own_master = False
+        self._theirs = self._avoids_theirs = False
         self._env: dict[str, str] | None = None
         self._options: list[str] | None = None
         self._jump = ""
@@ -68,16 +71,29 @@ class SshConnector:
             self._options = await self._prepare()
         argv = [*self._ssh, "-T", "-o", "RemoteCommand=none", *_ALIVE, *self._options]
         channel = Channel([*argv, "--", self._host, COMMAND], env=self._env, remote=True)
-        patience_s = _PROMPT_S if self._on_prompt else _CONNECT_S * 2
         try:
-            await channel.ask(request("hello"), patience_s)
+            await channel.ask(request("hello"), self._patience_s)
         except ConnectionLostError as error:
+            if self._theirs and error.status is None:
+                await self._leave_theirs()
+                return await self.connect()
             raise self._explain_ssh(error) from error
         except FileNotFoundError as error:
             raise CaptureError(
                 f"there is no {self._ssh[0]} on this machine", "", "install the OpenSSH client"
             ) from error
         return through(channel, self._target)
+
+    @property
+    def _patience_s(self) -> float:
+        if self._theirs:
+            return _SHARED_S
+        return _PROMPT_S if self._on_prompt else _CONNECT_S * 2
+
+    async def _leave_theirs(self) -> None:
+        """The user's shared connection is dead, as after a change of network: we make our own."""
+        await self.close()
+        self._avoids_theirs = True
 
     async def close(self) -> None:
         """Ends our own master connection and removes its folder."""
@@ -102,13 +118,18 @@ class SshConnector:
         else:
             self._askpass = AskpassServer(self._folder, self._target.name, self._on_prompt)
             self._env = dict(os.environ) | await self._askpass.start()
-        if not await self._users_master(settings):
-            path = self._folder / "%C"
-            if len(str(self._folder)) + 41 <= PATH_LIMIT:
-                self._own_master = True
-                options += ["-o", "ControlMaster=auto", "-o", "ControlPersist=60"]
-                options += ["-o", f"ControlPath={path}", *await self._swift_ciphers(settings)]
+        self._theirs = not self._avoids_theirs and await self._users_master(settings)
+        if not self._theirs:
+            options += [*self._share(self._folder), *await self._swift_ciphers(settings)]
         return options
+
+    def _share(self, folder: Path) -> list[str]:
+        """Options for a shared connection of our own, where its socket's path is short enough."""
+        self._own_master = len(str(folder)) + 41 <= PATH_LIMIT
+        if not self._own_master:
+            return ["-o", "ControlPath=none"]
+        options = ("ControlMaster=auto", "ControlPersist=60", f"ControlPath={folder / '%C'}")
+        return [word for option in options for word in ("-o", option)]
 
     async def _swift_ciphers(self, settings: dict[str, str]) -> list[str]:
         """Puts AES-GCM first where the user has no wish of their own and the processor has AES.

@@ -352,6 +352,52 @@ async def test_the_users_own_shared_connection_is_used_and_left(lab: Lab, tmp_pa
         subprocess.run([*own, "-O", "exit", "gpu-box"], check=False, stderr=subprocess.DEVNULL)
 
 
+@contextlib.contextmanager
+def behind_a_dying_connection(lab: Lab, folder: Path) -> Iterator[tuple[Place, Proxy]]:
+    """A user whose shared connection goes over a proxy; what is opened later goes straight."""
+    proxy, config = Proxy(lab.box.port), folder / "config"
+    control = Path("/tmp") / f"nt-{os.getpid()}-dying"
+    alias = f"  HostKeyAlias [127.0.0.1]:{lab.box.port}\n"
+    usual = f"Host gpu-box\n  ControlPath {control}\n" + lab.config.read_text()
+    config.write_text(f"Host gpu-box\n  Port {proxy.port}\n{alias}{usual}")
+    own = ["ssh", "-F", str(config)]
+    subprocess.run([*own, "-M", "-N", "-f", "gpu-box"], check=True, timeout=20)
+    config.write_text(usual)
+    try:
+        yield make_place(folder, ssh=own, host="gpu-box"), proxy
+    finally:
+        subprocess.run([*own, "-O", "exit", "gpu-box"], check=False, stderr=subprocess.DEVNULL)
+        proxy.close()
+
+
+async def test_a_dead_shared_connection_of_the_user_is_left_alone(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nsys_tui.capture.ssh._SHARED_S", 1.0)
+    with behind_a_dying_connection(lab, tmp_path) as (place, proxy):
+        proxy.freeze()
+        record = await asyncio.wait_for(place.capture("true").run(), 30)
+        assert record.state is State.DONE
+
+
+async def test_a_fetch_goes_on_when_the_users_connection_falls_silent(
+    lab: Lab, tmp_path: Path, heard: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nsys_tui.capture.ssh._SHARED_S", 2.0)
+    monkeypatch.setattr("nsys_tui.capture.fetch._SILENCE_S", 1.5)
+    monkeypatch.setattr("nsys_tui.capture.link.BACKOFF_S", (0.2,))
+    with behind_a_dying_connection(lab, tmp_path) as (place, proxy):
+        capture = place.fake(SIZE="20000000").capture("true", recorder=heard)
+        running = asyncio.create_task(capture.run())
+        await wait_for(lambda: capture.record.state is State.FETCHING)
+        proxy.bytes_per_s = 10e6
+        await wait_for(lambda: heard.fetched > 4_000_000)
+        proxy.freeze()
+        record = await asyncio.wait_for(running, 40)
+        assert same(record.reports[0].path, record.reports[0].local)
+        assert heard.all(Reconnecting)
+
+
 def logins(lab: Lab) -> int:
     return (lab.folder / "box.log").read_text().count("Accepted publickey")
 

@@ -168,3 +168,12 @@ def test_functions_file_is_read_and_checked(tmp_path: Path) -> None:
     path.write_text('[{"module": "m", "functions": ["f"]}]')
     plan = make_plan(REMOTE, ["true"], options={"python-functions-trace": str(path)})
     assert "--python-functions-trace=/j/functions.json" in plan.argv(job_dir="/j")
+
+
+def test_a_function_written_otherwise_is_told_how() -> None:
+    with pytest.raises(UsageError, match="as module:function") as raised:
+        make_plan(REMOTE, ["true"], options={"python-functions-trace": "model.GPT.forward"})
+    first, second, third = raised.value.one_line.split("; ")
+    assert first == "model.GPT.forward: cannot be read"
+    assert second == "No such file or directory"
+    assert third == raised.value.hint
