@@ -7,11 +7,12 @@ of the CPU time of browsing. What start-up makes stays for good, so it is left o
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from textual.app import App
     from textual.timer import Timer
+
+    from nsys_tui.ui.swift import SwiftApp
 
 PAUSE: Final = 3.0
 """Seconds without a key after which a full collection disturbs nobody."""
@@ -24,11 +25,21 @@ def hold() -> None:
     gc.disable()
 
 
-def settle(app: App[Any]) -> Timer:
+def keep() -> None:
+    """Leaves out of all further collections what exists now, after a look at what is young.
+
+    For data that stay as long as their report and hold no cycles: counting references frees them,
+    and a collection that goes through a hundred thousand lanes takes a third of a second.
+    """
+    gc.collect(1)
+    gc.freeze()
+
+
+def settle(app: SwiftApp) -> Timer:
     """Collections from now on; if they were held, without what exists now.
 
     Returns:
-        The timer that collects; every key resets it.
+        The timer that collects; every key resets it, and while something is computed it waits.
     """
     if not gc.isenabled():  # held: one app a process; what a test made before must not stay
         gc.freeze()
@@ -36,6 +47,8 @@ def settle(app: App[Any]) -> Timer:
         gc.enable()
 
     def collect() -> None:
+        if app.jobs:
+            return
         pause.pause()
         gc.collect()
 

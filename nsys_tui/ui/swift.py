@@ -125,6 +125,11 @@ class SwiftApp(App[int], inherit_bindings=False):
         if not self.is_headless:
             self._pause = garbage.settle(self)
 
+    def keep(self) -> None:
+        """What was made for a report stays as long as it: collections leave it out from now on."""
+        if self._pause is not None:
+            garbage.keep()
+
     async def on_event(self, event: events.Event) -> None:
         """Every key begins a new pause."""
         if self._pause is not None and isinstance(event, events.Key):

@@ -8,7 +8,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from nsys_tui.ui.messages import ProgressMoved
 
@@ -22,6 +22,16 @@ def counted(jobs: set[int]) -> Iterator[None]:
         yield
     finally:
         jobs.discard(me)
+
+
+def once(job: Callable[[], None]) -> Callable[[], None]:
+    """The same job, forgotten when it ran, with all that it refers to.
+
+    A worker lies in a cycle with its task: until garbage is collected it would keep, say, lanes
+    that have been replaced.
+    """
+    held = [job]
+    return lambda: held.pop()()
 
 
 LONG: Final = 0.5

@@ -213,7 +213,7 @@ async def test_a_sample_stays_until_the_rows_of_the_devices_are_exact(
             screen._built("operations", Ready(*stream_rows(screen.session, report)))
             await pilot.pause(0.2)
             assert gpu(pilot) == estimated != exact
-        screen._built("devices", device_rows(screen.session, report))
+        screen._built("devices", Ready(*device_rows(screen.session, report)))
         await settled(pilot)
         assert gpu(pilot) == exact
         assert "from a sample" not in text(pilot)

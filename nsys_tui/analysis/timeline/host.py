@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -52,19 +53,40 @@ NVTX = _Kind("ranges", "nvtx", "NVTX", 5)
 MARKS = _Kind("marks", "marks", "NVTX marks", 6)
 SAMPLES = _Kind("samples", "sample", "CPU samples", 7)
 
+_HEADINGS: WeakKeyDictionary[Report, dict[int | str, Track]] = WeakKeyDictionary()
+"""Rows of processes (by globalPid) and threads (by key) that were made."""
+
 
 def thread_key(tid: int) -> str:
     """Key of a thread's row."""
     return f"thread:{tid}"
 
 
-def headings(report: Report, tid: int) -> list[Track]:
-    """The rows of a process and of a thread, below which the thread's own rows stand."""
-    process = tid & PROCESS_MASK if tid >= 0 else -1
+def headings(report: Report, tid: int) -> tuple[Track, Track]:
+    """The rows of a process and of a thread, below which the thread's own rows stand.
+
+    All parts of a report share them: ten thousand threads have each a row in several parts.
+    """
+    known = _HEADINGS.setdefault(report, {})
+    process = process_of(tid)
+    if process not in known:
+        known[process] = _process_heading(report, process)
+    key = thread_key(tid)
+    if key not in known:
+        known[key] = _thread_heading(report, tid)
+    return known[process], known[key]
+
+
+def process_of(tid: int) -> int:
+    """globalPid of a thread; -1 where there is none."""
+    return tid & PROCESS_MASK if tid >= 0 else -1
+
+
+def _process_heading(report: Report, process: int) -> Track:
     name = report.process_name(process) if process >= 0 else "unknown process"
     pid = f"pid {pid_of(process)}" if process >= 0 else "host"
     note = pid if name in (pid, "unknown process") else f"{pid} {name}"
-    top = Track(
+    return Track(
         key=f"process:{process}",
         label=f"CPU {pid_of(process)}" if process >= 0 else "CPU",
         title=note,
@@ -74,8 +96,13 @@ def headings(report: Report, tid: int) -> list[Track]:
         note=note,
         process=process,
     )
+
+
+def _thread_heading(report: Report, tid: int) -> Track:
+    process = process_of(tid)
     thread = report.thread_name(tid) if tid >= 0 else "no thread"
-    own = Track(
+    pid = f"pid {pid_of(process)}" if process >= 0 else "host"
+    return Track(
         key=thread_key(tid),
         label=thread,
         title=f"{thread} of {pid}",
@@ -83,15 +110,14 @@ def headings(report: Report, tid: int) -> list[Track]:
         order=(Section.HOST, process, tid + 1, 0),
         shape=Shape.HEADING,
         depth=1,
-        parents=(top.key,),
+        parents=(f"process:{process}",),
         hoists=True,
         process=process,
     )
-    return [top, own]
 
 
 def _track(report: Report, tid: int, kind: _Kind, events: ThreadEvents | None) -> Track:
-    process = tid & PROCESS_MASK if tid >= 0 else -1
+    process = process_of(tid)
     who = report.thread_name(tid) if tid >= 0 else "no thread"
     return Track(
         key=f"{thread_key(tid)}/{kind.part}",

@@ -26,7 +26,7 @@ from nsys_tui.ui.painting import CalmScreen
 from nsys_tui.ui.times import window_text
 from nsys_tui.ui.trim import trim
 from nsys_tui.ui.widgets.chrome import KeyLine, StatusLine, TabLine, TitleLine
-from nsys_tui.ui.working import counted
+from nsys_tui.ui.working import counted, once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -332,7 +332,7 @@ class ReportScreen(CalmScreen[None], inherit_bindings=False):
                 self.post_message(Computed(group, serial, lambda: done(value)))
                 trim()
 
-        self.run_worker(job, thread=True, group=group, exit_on_error=False)
+        self.run_worker(once(job), thread=True, group=group, exit_on_error=False)
 
     def on_computed(self, message: Computed) -> None:
         """Takes a result in, unless it is void by now."""

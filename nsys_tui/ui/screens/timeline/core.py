@@ -77,6 +77,8 @@ class TimelineCore(Framing):
         self._queue: set[str] = set()
         self._building = ""
         self._drawn_at, self._pause = 0.0, TOGETHER
+        self._kept = False
+        """Whether all is built and left out of collections of garbage."""
         self._undrawn = False
         """Whether a part was built that is not on the screen yet."""
         self._uncoloured = False
@@ -94,6 +96,7 @@ class TimelineCore(Framing):
         self.found = self.area = self.area_from = self.picked = None
         self.explained, self._top, self.span = {}, 0, None
         self._queue, self._building = set(), ""
+        self._kept = False
         self._undrawn = self._uncoloured = False
         # Of a report that is loaded all parts are soon built: drawn one by one, the first visit
         # sent the lanes twice.
@@ -174,12 +177,15 @@ class TimelineCore(Framing):
         self._build_next()
         if self._undrawn and not self._building:
             self._draw_built()
+        self._keep_built()
 
     def _add(self, part: str, ready: Ready) -> None:
         if part == "sample" and "operations" in self.store.parts:
             return
         sampled = "sample" in self.store.parts
         self.store.add(part, *ready)
+        if ready.arranged is not None:
+            self._rest(ready.arranged)
         if part == "operations":
             self._queue.add("devices")
         if part not in HUELESS or self.state.display.colour_by is not ColourBy.CATEGORY:
@@ -238,7 +244,7 @@ class TimelineCore(Framing):
     def _refilter(self) -> None:
         """Applies order and filter: at once where both are there already, else in a worker."""
         store, wanted, style = self.store, self.state.filter, self.state.display.names
-        begun, stale = time.monotonic(), store.stale
+        stale = store.stale
         if not stale and not wanted:
             self._show_filtered(Filtered(store.whole))
             return
@@ -253,10 +259,21 @@ class TimelineCore(Framing):
             if arranged is not None:
                 if not store.take(arranged):
                     return
-                self._pause = max(TOGETHER, SHARE * (time.monotonic() - begun))
+                self._rest(arranged)
             self._show_filtered(left)
 
         self.compute("filter", work, show)
+
+    def _rest(self, arranged: Arranged) -> None:
+        """The longer it took to put lanes in order, the longer that is not done again."""
+        self._pause = max(TOGETHER, SHARE * arranged.took)
+
+    def _keep_built(self) -> None:
+        """Once all is built, it stays: hundreds of thousands of objects, without cycles."""
+        unfinished = self._building or self._queue or self.store.stale
+        if not (self._kept or unfinished) and self.session.finished:
+            self._kept = True
+            self.app.keep()
 
     def _show_filtered(self, found: Filtered) -> None:
         self._drawn_at = time.monotonic()
@@ -273,6 +290,7 @@ class TimelineCore(Framing):
         if self._unseen:
             self.reveal_selected()
         self.redraw(fresh=True)
+        self._keep_built()
 
     def _recolour(self) -> None:
         """Works out the colours in a worker."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -27,6 +28,8 @@ class Arranged(NamedTuple):
 
     changes: int
     lineup: Lineup
+    took: float
+    """Seconds."""
 
 
 @dataclass(eq=False)
@@ -59,7 +62,9 @@ class Store:
         """All tracks in order, with those of one more part; changes nothing, so a worker can."""
         parts = self.parts if tracks is None else {**self.parts, part: tracks}
         changes = self._changes + (tracks is not None and _matters(part, tracks))
-        return Arranged(changes, Lineup(self._ordered(dict(parts))).prepare())
+        begun = time.monotonic()
+        lineup = Lineup(self._ordered(dict(parts))).prepare()
+        return Arranged(changes, lineup, time.monotonic() - begun)
 
     def add(
         self,
@@ -105,7 +110,7 @@ class Store:
         """Takes tracks in the order worked out for them; tells whether there is no newer one."""
         newer = arranged.changes > self._arranged
         if newer:
-            self._arranged, self.whole = arranged
+            self._arranged, self.whole = arranged.changes, arranged.lineup
             self.show(Filtered(self.whole))
         return newer
 
