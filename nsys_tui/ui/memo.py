@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NEAR: Final = 0.5
+"""Part of the limit up to which values are not counted anew."""
 LIMIT: Final = 120_000_000
 """Bytes of arrays that are kept: at 5 M kernels one result takes 20 to 75 MB."""
 
@@ -32,7 +34,8 @@ class Memo:
         self._limit = limit
         self._values: dict[Hashable, Any] = {}
         self._lasting: dict[Hashable, Any] = {}
-        self._shared: set[int] = set()
+        self._bytes: dict[Hashable, int] = {}
+        """Of each value alone, when it was made."""
         self._locks: dict[Hashable, threading.RLock] = {}
         self._guard = threading.Lock()
         self._counting = threading.Lock()
@@ -59,27 +62,31 @@ class Memo:
             value = make()
             with self._guard:
                 (self._lasting if lasting else self._values)[key] = value
-            with self._counting:
-                if lasting:
-                    array_bytes(value, self._shared)
-                else:
-                    self._give_up()
+            if not lasting:
+                self._bytes[key] = array_bytes(value, set())
+                self._give_up()
             return value
 
     def _give_up(self) -> None:
-        """Counts from the latest backwards; what they share is counted once, and not given up.
+        """Gives up what was used least recently, once all values together may be too much.
 
-        Counting takes a while; nobody who asks for a value waits for it.
+        Values share arrays and grow as they are used. Telling how much takes a look at every
+        object of every value, so that is left until the bytes of each alone come near the limit.
         """
-        with self._guard:
-            kept = [*self._values.items()]
-        counted, total = {*self._shared}, 0
-        for place, (key, value) in enumerate(reversed(kept)):
-            more = array_bytes(value, counted)
-            total += more
-            if place and more and total > self._limit:
-                with self._guard:
-                    self._values.pop(key, None)
+        with self._counting:
+            with self._guard:
+                kept, lasting = [*self._values.items()], [*self._lasting.values()]
+            if sum(self._bytes.get(key, 0) for key, _ in kept) <= self._limit * NEAR:
+                return
+            counted: set[int] = set()
+            array_bytes(lasting, counted)
+            total = 0
+            for place, (key, value) in enumerate(reversed(kept)):
+                more = array_bytes(value, counted)
+                total += more
+                if place and more and total > self._limit:
+                    with self._guard:
+                        self._values.pop(key, None)
 
 
 def array_bytes(value: object, counted: set[int]) -> int:

@@ -9,10 +9,11 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.analysis.grouping import grouped_union
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
@@ -21,8 +22,6 @@ from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import normalise_nvtx
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from nsys_tui.model.events import Int64, Ranges
@@ -139,98 +138,99 @@ def find_iterations(
 def _by_name(
     report: Report, scope: Scope, pattern: re.Pattern[str], rule: Rule, fewest: int
 ) -> Iterations | None:
-    ranges = report.ranges
-    found = [
-        candidate
-        for candidate in _candidates(ranges, scope)
-        if pattern.search(candidate.name) or pattern.search(candidate.first)
-    ]
-    kept = [c for c in found if len(c.rows) >= fewest and c.apart]
-    return max(kept, key=_Candidate.rank).iterations(ranges, rule) if kept else None
+    found = _candidates(report.ranges, scope)
+    return found.best(found.named(pattern) & found.apart & (found.count >= fewest), rule)
 
 
 def _by_coverage(report: Report, scope: Scope) -> Iterations | None:
-    ranges, span = report.ranges, report.span
+    span = report.span
     if span is None:
         return None
     needed = COVERED * (span[1] - span[0])
-    repeated = [found for found in _candidates(ranges, scope) if len(found.rows) >= FEWEST]
-    kept = [
-        candidate
-        for candidate in _outermost(ranges, repeated)
-        if len(candidate.rows) >= FEWEST and candidate.apart and candidate.covered >= needed
-    ]
-    return max(kept, key=_Candidate.rank).iterations(ranges, Rule.OUTERMOST) if kept else None
+    found = _candidates(report.ranges, scope)
+    top = found.outermost(found.count >= FEWEST)
+    kept = (top.count >= FEWEST) & top.apart & (top.covered >= needed)
+    return top.best(kept, Rule.OUTERMOST)
 
 
-def _outermost(ranges: Ranges, repeated: list[_Candidate]) -> Iterator[_Candidate]:
-    """Repeated names with those of their ranges that lie in no other repeated range."""
-    for thread in {candidate.thread for candidate in repeated}:
-        own = [candidate for candidate in repeated if candidate.thread == thread]
-        rows = np.concatenate([candidate.rows for candidate in own])
-        of = np.repeat(np.arange(len(own)), [len(candidate.rows) for candidate in own])
-        order = np.lexsort((rows, -ranges.end[rows], ranges.start[rows]))
-        rows, of, end = rows[order], of[order], ranges.end[rows[order]]
-        top = np.append(True, np.maximum.accumulate(end)[:-1] < end[1:])
-        for place, candidate in enumerate(own):
-            chosen = rows[top & (of == place)]
-            if len(chosen):
-                yield _Candidate.of(ranges, candidate.name, chosen)
+class _Candidates:
+    """Ranges of one normalised name on one thread each, in start order.
 
+    Columns, not an object each: ten thousand threads have as many candidates a name.
 
-@dataclass(frozen=True, eq=False)
-class _Candidate:
-    """Ranges of one normalised name on one thread, in start order."""
+    Args:
+        ranges: all ranges.
+        labels: normalised names.
+        rows: ranges that nest, in start order.
+        key: thread code * number of labels + label, of each of ``rows``.
+    """
 
-    name: str
-    first: str
-    thread: int
-    rows: NDArray[np.intp]
-    covered: int
-    apart: bool
-    """Whether they do not overlap."""
+    def __init__(
+        self, ranges: Ranges, labels: list[str], rows: NDArray[np.intp], key: Int64
+    ) -> None:
+        order = np.argsort(key, kind="stable")
+        self._ranges, self._labels, self._rows, self._key = ranges, labels, rows[order], key[order]
+        heads = np.append(True, self._key[1:] != self._key[:-1])[: len(rows)]
+        self._of = np.cumsum(heads) - 1
+        self._first = np.flatnonzero(heads)
+        start, end = ranges.start[self._rows], ranges.end[self._rows]
+        count = len(self._first)
+        self.count = np.bincount(self._of, minlength=count)
+        self.covered = grouped_union(self._of, start, end, count)
+        clash = np.append(False, start[1:] < end[:-1])[: len(rows)] & ~heads
+        self.apart = np.bincount(self._of[clash], minlength=count) == 0
+        """Whether the ranges of a candidate do not overlap."""
 
-    @classmethod
-    def of(cls, ranges: Ranges, name: str, rows: NDArray[np.intp]) -> Self:
-        """The candidate of some rows of one thread in start order."""
-        start, end = ranges.start[rows], ranges.end[rows]
-        return cls(
-            name,
-            ranges.names[ranges.name[rows[0]]],
-            int(ranges.threads[ranges.thread[rows[0]]]),
-            rows,
-            intervals.total(start, end),
-            bool((start[1:] >= end[:-1]).all()),
-        )
+    def named(self, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+        """Candidates whose normalised name, or the name of whose first range, has a pattern."""
+        ranges = self._ranges
+        label = self._key[self._first] % max(1, len(self._labels))
+        name, of_name = np.unique(ranges.name[self._rows[self._first]], return_inverse=True)
+        by_label = np.array([bool(pattern.search(text)) for text in self._labels], bool)
+        by_name = np.array([bool(pattern.search(ranges.names[code])) for code in name], bool)
+        found: NDArray[np.bool_] = by_label[label] | by_name[of_name]
+        return found
 
-    def rank(self) -> tuple[int, int]:
-        return self.covered, -self.thread
+    def outermost(self, chosen: NDArray[np.bool_]) -> _Candidates:
+        """Some candidates, with those of their ranges that lie in no other range of them."""
+        ranges, mine = self._ranges, chosen[self._of]
+        rows, key = self._rows[mine], self._key[mine]
+        thread, start, end = ranges.thread[rows], ranges.start[rows], ranges.end[rows]
+        order = np.lexsort((rows, -end, start, thread))
+        ends, rank = np.unique(end[order], return_inverse=True)
+        # The latest end so far: ranks, so that those of a thread are above all of the one before.
+        reach = thread[order].astype(np.int64) * len(ends) + rank
+        top = np.append(True, np.maximum.accumulate(reach)[:-1] < reach[1:])[: len(rows)]
+        return _Candidates(ranges, self._labels, rows[order][top], key[order][top])
 
-    def iterations(self, ranges: Ranges, rule: Rule) -> Iterations:
+    def best(self, kept: NDArray[np.bool_], rule: Rule) -> Iterations | None:
+        """Of some candidates the one that covers most time; of equal ones the lower thread's."""
+        places = np.flatnonzero(kept)
+        if not len(places):
+            return None
+        ranges = self._ranges
+        thread = ranges.threads[ranges.thread[self._rows[self._first[places]]]]
+        place = int(places[np.lexsort((thread, -self.covered[places]))[0]])
+        rows = self._rows[self._of == place]
         return Iterations(
             rule,
-            self.name,
-            ranges.start[self.rows],
-            ranges.end[self.rows],
-            tuple(ranges.names[code] for code in ranges.name[self.rows]),
-            self.rows,
-            self.thread & PROCESS_MASK,
+            self._labels[int(self._key[self._first[place]]) % len(self._labels)],
+            ranges.start[rows],
+            ranges.end[rows],
+            tuple(ranges.names[code] for code in ranges.name[rows]),
+            rows,
+            int(ranges.threads[ranges.thread[rows[0]]]) & PROCESS_MASK,
         )
 
 
-def _candidates(ranges: Ranges, scope: Scope) -> Iterator[_Candidate]:
+def _candidates(ranges: Ranges, scope: Scope) -> _Candidates:
     texts = [normalise_nvtx(name) for name in ranges.names]
     names = {text: code for code, text in enumerate(dict.fromkeys(texts))}
     of_name = np.array([names[text] for text in texts], np.int64)
     rows = row_numbers(ranges, scope.threads(ranges))
     rows = rows[ranges.nests[rows]]
-    if not len(rows):
-        return
     key = ranges.thread[rows].astype(np.int64) * len(names) + of_name[ranges.name[rows]]
-    order = np.argsort(key, kind="stable")
-    labels = list(names)
-    for part in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
-        yield _Candidate.of(ranges, labels[int(key[part[0]]) % len(names)], rows[part])
+    return _Candidates(ranges, [*names], rows, key)
 
 
 def _by_pattern(report: Report, scope: Scope) -> Iterations | None:

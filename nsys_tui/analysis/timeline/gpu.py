@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.memory import DeviceMemory, device_memory
+from nsys_tui.analysis.threads import grouped
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track, gpu_key
 from nsys_tui.model.capabilities import Capability
@@ -172,11 +173,12 @@ def _innermost(report: Report, paths: Paths) -> Int64:
     inner = np.full(len(calls), -1, np.int64)
     for first in range(0, len(calls), ROWS):
         part = calls[first : first + ROWS]
-        for code, tid in enumerate(api.threads.tolist()):
-            known = paths.threads.get(tid)
-            mine = np.flatnonzero((part >= 0) & (api.thread[part] == code)) if known else ()
-            if known and len(mine):
-                inner[first + np.asarray(mine)] = known.innermost_at(api.start[part[mine]])
+        called = np.flatnonzero(part >= 0)
+        for code, places in enumerate(grouped(api.thread[part[called]], len(api.threads))):
+            known = paths.threads.get(int(api.threads[code])) if len(places) else None
+            if known is not None:
+                mine = called[places]
+                inner[first + mine] = known.innermost_at(api.start[part[mine]])
     return inner
 
 
