@@ -7,12 +7,13 @@ of the CPU time of browsing. What start-up makes stays for good, so it is left o
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from textual.timer import Timer
+    from collections.abc import Callable
 
-    from nsys_tui.ui.swift import SwiftApp
+    from textual.app import App
+    from textual.timer import Timer
 
 PAUSE: Final = 3.0
 """Seconds without a key after which a full collection disturbs nobody."""
@@ -35,11 +36,15 @@ def keep() -> None:
     gc.freeze()
 
 
-def settle(app: SwiftApp) -> Timer:
+def settle(app: App[Any], busy: Callable[[], bool]) -> Timer:
     """Collections from now on; if they were held, without what exists now.
 
+    Args:
+        app: whose timer collects.
+        busy: tells whether something is computed; that is waited for.
+
     Returns:
-        The timer that collects; every key resets it, and while something is computed it waits.
+        The timer; every key resets it.
     """
     if not gc.isenabled():  # held: one app a process; what a test made before must not stay
         gc.freeze()
@@ -47,7 +52,7 @@ def settle(app: SwiftApp) -> Timer:
         gc.enable()
 
     def collect() -> None:
-        if app.jobs:
+        if busy():
             return
         pause.pause()
         gc.collect()

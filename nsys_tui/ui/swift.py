@@ -123,7 +123,7 @@ class SwiftApp(App[int], inherit_bindings=False):
     def on_ready(self) -> None:
         """The first frame is out: garbage is collected from now on, best while the user pauses."""
         if not self.is_headless:
-            self._pause = garbage.settle(self)
+            self._pause = garbage.settle(self, lambda: bool(self.jobs))
 
     def keep(self) -> None:
         """What was made for a report stays as long as it: collections leave it out from now on."""

@@ -35,11 +35,15 @@ async def test_a_pause_collects_what_keys_left(monkeypatch: pytest.MonkeyPatch) 
     garbage.hold()
     assert not gc.isenabled()
     app: App[None] = App()
+    jobs = {1}
     async with app.run_test():
-        pause = garbage.settle(app)
+        pause = garbage.settle(app, lambda: bool(jobs))
         assert gc.isenabled()
         assert gc.get_freeze_count() > 0
         left = weakref.ref(Knot())
+        await asyncio.sleep(0.2)
+        assert left() is not None, "something is computed"
+        jobs.clear()
         for _ in range(100):
             await asyncio.sleep(0.05)
             if left() is None:
@@ -54,3 +58,22 @@ async def test_a_pause_collects_what_keys_left(monkeypatch: pytest.MonkeyPatch) 
             if later() is None:
                 break
         assert later() is None
+
+
+def test_what_is_kept_is_left_out_and_still_freed_by_counting() -> None:
+    kept, knot = [[[]] for _ in range(100)], Knot()
+    young = weakref.ref(Knot())
+    before = gc.get_freeze_count()
+    garbage.keep()
+    assert young() is None, "what is young is collected first"
+    assert gc.get_freeze_count() > before + len(kept)
+    tied, free = weakref.ref(knot), weakref.ref(lone := Lone())
+    garbage.keep()
+    del knot, lone
+    gc.collect()
+    assert tied() is not None, "a cycle that was kept stays"
+    assert free() is None
+
+
+class Lone:
+    """Refers to nothing."""

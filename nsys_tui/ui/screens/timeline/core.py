@@ -79,6 +79,8 @@ class TimelineCore(Framing):
         self._drawn_at, self._pause = 0.0, TOGETHER
         self._kept = False
         """Whether all is built and left out of collections of garbage."""
+        self._arranging = False
+        """Whether a worker puts lanes in order."""
         self._undrawn = False
         """Whether a part was built that is not on the screen yet."""
         self._uncoloured = False
@@ -97,7 +99,7 @@ class TimelineCore(Framing):
         self.explained, self._top, self.span = {}, 0, None
         self._queue, self._building = set(), ""
         self._kept = False
-        self._undrawn = self._uncoloured = False
+        self._arranging = self._undrawn = self._uncoloured = False
         # Of a report that is loaded all parts are soon built: drawn one by one, the first visit
         # sent the lanes twice.
         whole = self.session.finished
@@ -175,8 +177,7 @@ class TimelineCore(Framing):
         elif found is not None:
             self._add(part, found)
         self._build_next()
-        if self._undrawn and not self._building:
-            self._draw_built()
+        self._draw_undrawn()
         self._keep_built()
 
     def _add(self, part: str, ready: Ready) -> None:
@@ -207,9 +208,16 @@ class TimelineCore(Framing):
         if self._undrawn and "devices" not in (*self._queue, self._building):
             self._draw_built()
 
+    def _draw_undrawn(self) -> None:
+        """Draws what is not drawn yet, where nothing more is built."""
+        if self._undrawn and not self._building:
+            self._draw_built()
+
     def _draw_built(self) -> None:
-        self._undrawn = False
-        self._refilter()
+        """Draws what is built, or has it drawn when what is being put in order is drawn."""
+        self._undrawn = self._arranging  # asked for again, it would never come
+        if not self._arranging:
+            self._refilter()
 
     def state_changed(self, old: ViewState, new: ViewState) -> None:
         """Whatever changed is drawn; what needs a pass over events goes to a worker."""
@@ -255,14 +263,19 @@ class TimelineCore(Framing):
             return arranged, filtered(whole, wanted, style)
 
         def show(found: tuple[Arranged | None, Filtered]) -> None:
+            self._arranging = False
             arranged, left = found
+            if arranged is None or store.take(arranged):
+                self._show_filtered(left)
             if arranged is not None:
-                if not store.take(arranged):
-                    return
                 self._rest(arranged)
-            self._show_filtered(left)
+            self._draw_undrawn()
 
-        self.compute("filter", work, show)
+        def failed() -> None:
+            self._arranging = False
+
+        self._arranging = stale
+        self.compute("filter", work, show, failed, failed)
 
     def _rest(self, arranged: Arranged) -> None:
         """The longer it took to put lanes in order, the longer that is not done again."""
