@@ -48,7 +48,8 @@ def _column(column: Column, values: Values, *, grow: bool) -> TableColumn:
         return strings(column.header, width, texts, grow=grow)
     write = _WRITE.get(column.unit, lambda value: f"{value:,.{column.decimals}f}")
     array = _numbers(values)
-    shown = [write(value) for value in array[:_MEASURED].tolist() if value == value]
+    known = (v for v in array[:_MEASURED].tolist() if v is not None and v == v)
+    shown = [write(value) for value in known]
     width = _widest(column.header, shown)
     return numbers(column.header, width, array, write, unit=column.unit, decimals=column.decimals)
 
