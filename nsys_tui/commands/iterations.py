@@ -81,7 +81,7 @@ def as_json(report: Report, table: IterationTable) -> dict[str, Any]:
 
     found = table.found
     busy = table.busy.tolist()
-    outliers = _outliers(table)
+    outliers = set(table.found.outliers.tolist())
     return {
         "report": report.name,
         "rule": str(found.rule),
@@ -98,7 +98,7 @@ def as_json(report: Report, table: IterationTable) -> dict[str, Any]:
                 "end_ns": int(found.end[place]),
                 "time_ns": int(found.duration[place]),
                 "warm_up": place == 0,
-                "closed": not bool(table.open[place]),
+                "closed": not bool(table.found.never_closed[place]),
                 "outlier": place in outliers,
                 "deviations": round(float(found.z[place]), 3),
                 "gpu_busy_ns": busy[place],
@@ -110,10 +110,6 @@ def as_json(report: Report, table: IterationTable) -> dict[str, Any]:
             for place in range(len(table))
         ],
     }
-
-
-def _outliers(table: IterationTable) -> set[int]:
-    return {place for place in table.found.outliers.tolist() if not table.open[place]}
 
 
 def _spread_json(part: Spread) -> dict[str, Any]:
@@ -145,8 +141,8 @@ def _phase_table(table: IterationTable) -> Table:
     }
     found = table.found
     notes = ["mean to max without the first one: it is warm-up"] if len(table) > 1 else []
-    if table.open.any():
-        notes.append(f"{int(table.open.sum())} never closed: in no statistics")
+    if table.found.never_closed.any():
+        notes.append(f"{int(table.found.never_closed.sum())} never closed: in no statistics")
     if not len(found.rows):
         notes.append("found by a repeating pattern of kernels: no NVTX range tells phases")
     if hidden:
@@ -165,7 +161,7 @@ def _each_table(table: IterationTable, limit: int, *, exact: bool) -> Table:
     found, whole = table.found, table.whole()
     count = min(limit, len(table))
     rows = range(count)
-    outliers = _outliers(table)
+    outliers = set(table.found.outliers.tolist())
     named = [name for name, _ in table.by_phase()]
     chosen = named if exact or len(named) <= PHASES + 1 else [*named[:PHASES], named[-1]]
     times = dict(zip(table.phases.names, table.phases.time, strict=True))
@@ -193,7 +189,7 @@ def _each_table(table: IterationTable, limit: int, *, exact: bool) -> Table:
 
 
 def _remark(table: IterationTable, row: int, outlier: bool) -> str:
-    if table.open[row]:
+    if table.found.never_closed[row]:
         return "never closed"
     if not row:
         return "warm-up"

@@ -51,8 +51,8 @@ def steps(report: Report, scope: Scope, covered: list[Coverage], pattern: str | 
     for coverage in covered:
         within = coverage.within(start, end)
         figures += np.column_stack([within[name] for name in STEP_FIGURES])
-    first = bool(kept[0] == 0)
-    return Steps(str(whole.rule), whole.name, labels, start, end, figures, first)
+    never_closed, first = whole.never_closed[kept], bool(kept[0] == 0)
+    return Steps(str(whole.rule), whole.name, labels, start, end, figures, never_closed, first)
 
 
 def _in_window(start: Int64, window: tuple[int, int] | None) -> NDArray[np.intp]:

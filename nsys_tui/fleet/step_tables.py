@@ -47,19 +47,20 @@ def steps_table(fleet: Fleet, ask: Ask) -> Table:
     ]
     warm_up = "; the first is warm-up" if found.has_warm_up else ""
     notes = [f"steps: {'; '.join(found.rules)}{warm_up}"]
+    if found.never_closed:
+        notes.append(f"never closed, so in no statistics: {', '.join(found.never_closed)}")
     if not found.by_label:
         notes.append("≈ steps of the ranks matched by order: their names differ or repeat")
     return cut(made("steps", "Steps", columns, notes), ask.top)
 
 
 def step_ranks_table(fleet: Fleet, ask: Ask) -> Table:
-    """Step times of each rank, warm-up left out, and how often it was the slowest."""
+    """Times of each rank's steps that count, and how often it was the slowest."""
     found = fleet_steps(fleet)
     if found is None:
         return made("step-ranks", "Steps by rank", [], ["no steps found"])
     wins = found.times_slowest
     times = [m.process.steps.steady for m in fleet.members if len(m.process.steps.labels)]
-    compute = found.figure("compute")
     columns: Columns = [
         (Column("Rank", Unit.NONE), list(found.ranks)),
         (count_column("Steps"), [len(own) for own in times]),
@@ -68,9 +69,9 @@ def step_ranks_table(fleet: Fleet, ask: Ask) -> Table:
         (time_column("StdDev"), [float(own.std(ddof=1)) if len(own) > 1 else 0.0 for own in times]),
         (time_column("Max"), [int(own.max()) for own in times]),
         (count_column("Slowest"), wins),
-        (time_column("Median compute"), np.nanmedian(compute, axis=1)),
-        (time_column("Median comm"), np.nanmedian(found.figure("comm"), axis=1)),
-        (time_column("Median exposed"), np.nanmedian(found.figure("exposed_comm"), axis=1)),
+        (time_column("Median compute"), found.median("compute")),
+        (time_column("Median comm"), found.median("comm")),
+        (time_column("Median exposed"), found.median("exposed_comm")),
     ]
     return cut(made("step-ranks", "Steps by rank", columns), ask.top)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.grouping import Float64
     from nsys_tui.fleet.fleet import Fleet
+    from nsys_tui.model.events import Bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,10 @@ class FleetSteps:
     """Start in fleet time."""
     figures: Float64
     """``STEP_FIGURES``, shape (figures, ranks, steps)."""
+    counted: Bool
+    """Whether a step is in the statistics of a rank, shape (ranks, steps)."""
+    never_closed: tuple[str, ...]
+    """Steps that were never closed on a rank."""
     rules: tuple[str, ...]
     """How the steps were found, every way that occurs."""
     has_warm_up: bool
@@ -51,14 +56,19 @@ class FleetSteps:
 
     @property
     def times_slowest(self) -> NDArray[np.intp]:
-        """In how many steps each rank was the slowest, without the warm-up."""
-        rows = self.slowest[1:] if self.has_warm_up else self.slowest
+        """In how many steps each rank was the slowest, of those that count on every rank."""
+        rows = self.slowest[(self.counted | np.isnan(self.time)).all(axis=0)]
         return np.bincount(rows[rows >= 0], minlength=len(self.ranks))
 
     @property
     def skew(self) -> Float64:
         """Last start - first start of each step, ns."""
         return np.asarray(np.nanmax(self.start, axis=0) - np.nanmin(self.start, axis=0))
+
+    def median(self, name: str) -> Float64:
+        """Median of one of ``STEP_FIGURES`` over the steps of each rank that count on it."""
+        kept = np.where(self.counted, self.figure(name), np.nan)
+        return np.asarray(np.nanmedian(kept, axis=1))
 
     def figure(self, name: str) -> Float64:
         """One of ``STEP_FIGURES``, shape (ranks, steps)."""
@@ -94,11 +104,14 @@ def fleet_steps(fleet: Fleet) -> FleetSteps | None:
     shape = (len(having), len(keys))
     time, start = np.full(shape, np.nan), np.full(shape, np.nan)
     figures = np.full((len(STEP_FIGURES), *shape), np.nan)
+    counted, never_closed = np.zeros(shape, bool), np.zeros(len(keys), bool)
     for row, (member, steps) in enumerate(zip(having, own, strict=True)):
         spots = [place_of[x] for x in (steps.labels if by_label else range(len(steps.labels)))]
         time[row, spots] = steps.end - steps.start
         start[row, spots] = steps.start + member.offset
         figures[:, row, spots] = steps.figures.T
+        counted[row, spots] = steps.counted
+        never_closed[spots] |= steps.never_closed
     return FleetSteps(
         tuple(firsts[key][0] for key in keys),
         by_label,
@@ -106,6 +119,8 @@ def fleet_steps(fleet: Fleet) -> FleetSteps | None:
         time,
         start,
         figures,
+        counted,
+        tuple(firsts[keys[place]][0] for place in np.flatnonzero(never_closed).tolist()),
         tuple(dict.fromkeys(f"{steps.name} ({steps.rule})" for steps in own)),
         any(steps.has_warm_up for steps in own),
     )

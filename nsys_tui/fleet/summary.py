@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 import numpy as np
 
 from nsys_tui.analysis.choosing import Choice
+from nsys_tui.analysis.iterations.finding import counted
 from nsys_tui.errors import UNREADABLE
 from nsys_tui.fleet.grid import Grid
 from nsys_tui.fleet.namestats import NameStats
@@ -21,9 +22,9 @@ from nsys_tui.fleet.stored import Stored
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nsys_tui.model.events import Int32, Int64
+    from nsys_tui.model.events import Bool, Int32, Int64
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Raised whenever the meaning of a stored summary changes."""
 
 SPLIT: Final = (
@@ -106,14 +107,20 @@ class Steps(Stored):
     end: Int64 = field(default_factory=_none)
     figures: Int64 = field(default_factory=_flat)
     """``STEP_FIGURES``, shape (steps, figures)."""
+    never_closed: Bool = field(default_factory=lambda: np.zeros(0, bool))
+    """Those whose range was never closed: to the end of the capture."""
     has_warm_up: bool = True
     """Whether the first is the process's first one, which is warm-up."""
 
     @property
+    def counted(self) -> Bool:
+        """Those that statistics are of."""
+        return counted(self.never_closed, warm_up=self.has_warm_up)
+
+    @property
     def steady(self) -> Int64:
-        """Times without the warm-up; all of them where there is only one."""
-        times = self.end - self.start
-        return times[1:] if self.has_warm_up and len(times) > 1 else times
+        """Times of those that are counted."""
+        return (self.end - self.start)[self.counted]
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,9 +47,24 @@ class Rule(StrEnum):
     NONE = "no iterations found"
 
 
+def counted(never_closed: NDArray[np.bool_], *, warm_up: bool = True) -> NDArray[np.bool_]:
+    """Iterations that statistics are of: all but the warm-up and those whose range never closed.
+
+    Args:
+        never_closed: a truth value for each, in time order.
+        warm_up: whether the first is warm-up.
+
+    Returns:
+        A truth value for each; true for all where none would be left.
+    """
+    kept = ~never_closed
+    kept[:1] &= not warm_up
+    return kept if kept.any() else np.ones(len(kept), bool)
+
+
 @dataclass(frozen=True, eq=False)
 class Iterations:
-    """Steps in time order; the first is warm-up and stays out of mean and deviation."""
+    """Steps in time order; warm-up and what was never closed stay out of mean and deviation."""
 
     rule: Rule
     name: str
@@ -60,6 +75,8 @@ class Iterations:
     labels: tuple[str, ...]
     rows: NDArray[np.intp]
     """Rows of ``Report.ranges``, empty for a kernel pattern."""
+    never_closed: NDArray[np.bool_]
+    """Iterations whose range was never closed: counted to the end of the capture."""
     process: int = -1
     """globalPid the iterations belong to, -1 for none."""
 
@@ -77,10 +94,15 @@ class Iterations:
         """Time of each iteration in ns."""
         return self.end - self.start
 
+    @cached_property
+    def counted(self) -> NDArray[np.bool_]:
+        """Those that statistics are of."""
+        return counted(self.never_closed)
+
     @property
     def steady(self) -> Int64:
-        """Times without the warm-up."""
-        return self.duration[1:]
+        """Times of those that are counted."""
+        return self.duration[self.counted]
 
     @cached_property
     def z(self) -> NDArray[np.float64]:
@@ -95,13 +117,14 @@ class Iterations:
     @property
     def outliers(self) -> NDArray[np.intp]:
         """Places of steady iterations that are much slower than the others."""
-        late = np.flatnonzero(self.z > OUTLIER_Z)
+        late = np.flatnonzero(self.counted & (self.z > OUTLIER_Z))
         return late[late > 0]
 
 
 def _none() -> Iterations:
     nothing = np.empty(0, np.int64)
-    return Iterations(Rule.NONE, "", nothing, nothing, (), np.empty(0, np.intp))
+    rows = np.empty(0, np.intp)
+    return Iterations(Rule.NONE, "", nothing, nothing, (), rows, np.empty(0, bool))
 
 
 def find_iterations(
@@ -219,6 +242,7 @@ class _Candidates:
             ranges.end[rows],
             tuple(ranges.names[code] for code in ranges.name[rows]),
             rows,
+            ranges.open[rows],
             int(ranges.threads[ranges.thread[rows[0]]]) & PROCESS_MASK,
         )
 
@@ -251,7 +275,8 @@ def _by_pattern(report: Report, scope: Scope) -> Iterations | None:
     name = f"{period} kernels"
     labels = tuple(f"repeat {number}" for number in range(len(heads)))
     owner = int(ops.processes[ops.process[rows[0]]])
-    return Iterations(Rule.PATTERN, name, starts, ends, labels, np.empty(0, np.intp), owner)
+    rows, never_closed = np.empty(0, np.intp), np.zeros(len(heads), bool)
+    return Iterations(Rule.PATTERN, name, starts, ends, labels, rows, never_closed, owner)
 
 
 def smallest_period(names: NDArray[np.integer]) -> int | None:

@@ -44,18 +44,9 @@ class IterationTable:
     """Busy ns of each iteration, summed over the GPUs: int64 [n]."""
     gpus: int
     """GPUs that the process of the iterations worked on."""
-    open: NDArray[np.bool_]
-    """Iterations whose range was never closed: counted to the end of the capture."""
 
     def __len__(self) -> int:
         return len(self.found)
-
-    @property
-    def steady(self) -> NDArray[np.bool_]:
-        """All but the warm-up and those never closed; all of them where none would be left."""
-        kept = ~self.open
-        kept[:1] = False
-        return kept if kept.any() else np.ones(len(self), bool)
 
     def busy_shares(self) -> NDArray[np.float64]:
         """Busy part of each iteration, mean of the GPUs; NaN without any."""
@@ -66,12 +57,12 @@ class IterationTable:
 
     def whole(self) -> Spread:
         """Statistics of the times of iterations."""
-        return spread(self.found.duration[self.steady])
+        return spread(self.found.steady)
 
     def by_phase(self) -> list[tuple[str, Spread]]:
         """Statistics of each phase, largest mean first, the un-annotated remainder last."""
         listed = [
-            (name, spread(time[self.steady]))
+            (name, spread(time[self.found.counted]))
             for name, time in zip(self.phases.names, self.phases.time, strict=True)
         ]
         named = sorted(listed[:-1], key=lambda entry: -entry[1].mean)
@@ -114,9 +105,7 @@ def iteration_table(
             busy += coverage.within(found.start, found.end)["busy"]
             gpus += 1
     split = phases(report, found, nvtx_paths(report).parent)
-    rows = found.rows
-    never_closed = report.ranges.open[rows] if len(rows) else np.zeros(len(found), bool)
-    return IterationTable(found, split, busy, gpus, never_closed)
+    return IterationTable(found, split, busy, gpus)
 
 
 def _why_none(report: Report, pattern: str | None) -> str:

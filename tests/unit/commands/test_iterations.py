@@ -128,6 +128,30 @@ def test_what_was_never_closed_stays_out_of_the_statistics(
     assert "1 never closed: in no statistics" in run(capsys, path)
 
 
+def test_fleet_and_iterations_give_a_rank_the_same_statistics(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(1000)
+    for number, time in enumerate((500, 100, 110, 140, 70)):
+        at = 1000 * number
+        synth.launch("k", (at + 5, at + 8), (at + 10, at + 10 + time // 10))
+        synth.nvtx(f"step {number}", at, None if number == 4 else at + time)
+    path = str(synth.write())
+    assert (
+        main(["fleet", path, "--section", "step-ranks", "--section", "steps", "--format", "json"])
+        == 0
+    )
+    sections = json.loads(capsys.readouterr().out)["sections"]
+    (row,) = sections["step_ranks"]["rows"]
+    own = as_json(capsys, path)["steady"]
+    assert row["steps"] == 3
+    assert [row[f"{name}_ns"] for name in ("mean", "median", "stddev", "max")] == [
+        own[f"{name}_ns"] for name in ("mean", "median", "stddev", "max")
+    ]
+    assert row["median_compute_ns"] == 11
+    assert "never closed, so in no statistics: step 4" in sections["steps"]["notes"]
+
+
 def test_no_iterations_are_an_error_with_the_next_step(
     tmp_path: Path, training: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
