@@ -66,10 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.rules.register import Case, parse_rule
     from nsys_tui.analysis.rules.severity import Severity
     from nsys_tui.commands.destinations import room
+    from nsys_tui.text.folding import fitted
     from nsys_tui.text.sections import sections_text
 
     if arguments.help_rules:
-        sys.stdout.write(rules_help())
+        sys.stdout.write(fitted(rules_help(), room(sys.stdout)))
         return OK
     if arguments.report is None:
         raise UsageError("which report file?", hint="nsys-tui analyze REPORT; see --help")

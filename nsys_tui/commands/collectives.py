@@ -8,7 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_tui.commands.options import TABLE_FORMATS, add_scope, count, csv_section, rows_shown
+from nsys_tui.commands.options import (
+    TABLE_FORMATS,
+    Prose,
+    add_scope,
+    count,
+    csv_section,
+    rows_shown,
+)
 from nsys_tui.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:
@@ -35,15 +42,13 @@ Example:  nsys-tui collectives rank0.nsys-rep:0 rank1.nsys-rep:1 --nccl-log nccl
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Registers the verb."""
-    import argparse
-
     parser = subparsers.add_parser(
         "collectives",
         help="NCCL collectives: which kernel, bandwidth, who comes late",
         description="Joins collectives with their kernels: sizes come from NCCL's NVTX payloads "
         "in the report, or from an NCCL log.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Prose,
     )
     parser.add_argument(
         "reports",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.commands.destinations import room, text_file
-from nsys_tui.commands.options import add_scope, count, scope_from
+from nsys_tui.commands.options import Prose, add_scope, count, scope_from
 from nsys_tui.errors import GATE_HIT, NOT_COMPARABLE, OK, UsageError
 from nsys_tui.units import parse_percent
 
@@ -47,7 +47,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="two reports side by side, with a verdict",
         description="Compares two reports, a report and a baseline, or two parts of one report.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Prose,
     )
     parser.add_argument("a", metavar="A", help="report before; with --baseline, the report after")
     parser.add_argument("b", metavar="B", nargs="?", help="report after; A if left out")

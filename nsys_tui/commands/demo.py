@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nsys_tui.commands.options import Prose
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def add_parser(subparsers: Any) -> None:
             " figures. In a terminal it goes to the cache folder unless --output says otherwise."
         ),
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Prose,
     )
     add_options(parser)
     parser.set_defaults(run=run)

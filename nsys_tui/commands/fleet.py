@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands.options import (
+    Prose,
     add_choice,
     choice_from,
     count,
@@ -78,8 +79,6 @@ Examples:   nsys-tui fleet reports/ --section stragglers
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Registers the verb."""
-    import argparse
-
     from nsys_tui.commands.open import add_looks
 
     parser = subparsers.add_parser(
@@ -88,7 +87,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Many reports of one parallel run: the breakdown of every rank, steps, "
         "collectives and who comes late to them, heat maps over time, statistics per name.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Prose,
     )
     parser.add_argument(
         "reports", nargs="+", metavar="REPORT|DIR", help="reports, or folders to search for them"

@@ -8,7 +8,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.options import TABLE_FORMATS, count, csv_section, positive, rows_shown
+from nsys_tui.commands.options import TABLE_FORMATS, Prose, count, csv_section, positive, rows_shown
 from nsys_tui.errors import GATE_HIT, NoDataError, UsageError
 
 if TYPE_CHECKING:
@@ -71,15 +71,13 @@ _ROWS_OF_TEXT = 20
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Registers the verb."""
-    import argparse
-
     parser = subparsers.add_parser(
         "logs",
         help="NCCL and trainer logs",
         description="Reads NCCL_DEBUG logs (2.4 to 2.30), RCCL logs, step lines of trainers and "
         "MPI logger files: sizes, topology, mismatches and hangs, step times.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Prose,
     )
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="log, or one per rank; - is standard input"

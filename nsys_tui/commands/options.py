@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,6 @@ from nsys_tui.errors import UsageError
 from nsys_tui.units import parse_window
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from nsys_tui.analysis.choosing import Choice
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
 
 TABLE_FORMATS = ("table", "json", "csv", "markdown")
+
+
+class Prose(argparse.HelpFormatter):
+    """Fills the paragraphs of description and epilog; lines with two spaces stay as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        parts: list[str] = []
+        for is_laid_out, lines in groupby(text.splitlines(), lambda line: not line or "  " in line):
+            paragraph = "\n".join(lines)
+            parts.append(paragraph if is_laid_out else super()._fill_text(paragraph, width, indent))
+        return "\n".join(parts)
 
 
 def add_report(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
@@ -65,10 +77,8 @@ def positive(text: str) -> int:
 
 
 def _whole(text: str, least: int) -> int:
-    from argparse import ArgumentTypeError
-
     if not (text.isascii() and text.isdecimal()) or int(text) < least:
-        raise ArgumentTypeError(f"a whole number from {least} on is wanted, not {text!r}")
+        raise argparse.ArgumentTypeError(f"a whole number from {least} on is wanted, not {text!r}")
     return int(text)
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands.destinations import text_file
-from nsys_tui.commands.options import add_report, add_scope, open_from, scope_from
+from nsys_tui.commands.options import Prose, add_report, add_scope, open_from, scope_from
 from nsys_tui.errors import EmptyAnswerError, UsageError
 from nsys_tui.units import format_count, format_duration, format_share
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator
 
     from nsys_tui.analysis.stacks.folding import Stacks
@@ -34,7 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="GPU time, CPU samples or backtraces as folded stacks",
         description="Folds GPU time by NVTX path, CPU samples, or API and OS backtraces.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Prose,
     )
     add_report(parser)
     add_scope(parser)

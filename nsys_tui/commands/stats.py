@@ -95,12 +95,13 @@ class Job:
 def run(arguments: argparse.Namespace) -> int:
     """Prints the reports."""
     from nsys_tui.commands.stats_help import formats_help, reports_help
+    from nsys_tui.text.folding import fitted
 
     if arguments.help_formats:
         sys.stdout.write(formats_help())
         return OK
     if arguments.help_reports is not None:
-        sys.stdout.write(reports_help(arguments.help_reports))
+        sys.stdout.write(fitted(reports_help(arguments.help_reports), room(sys.stdout)))
         return OK
     if arguments.report is None:
         raise UsageError("which report file?", hint="nsys-tui stats REPORT; see --help")

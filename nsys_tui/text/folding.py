@@ -85,6 +85,16 @@ def wrapped(text: str, room: int, most: int | None = None) -> list[str]:
     return [*lines, shorten(text, room)]
 
 
+def fitted(text: str, room: int | None) -> str:
+    """Lines of prose; one that is too long is broken and goes on below its own indent."""
+    lines = []
+    for line in text.splitlines():
+        words = line.lstrip(" ")
+        fits = room is None or cell_len(line) <= room
+        lines.append(line if fits else indented(words, room, line[: -len(words)]))
+    return "\n".join(lines) + "\n"
+
+
 def indented(text: str, room: int | None, start: str = "  ") -> str:
     """A line of prose, broken so that it fits; the rest is indented below."""
     if room is None:

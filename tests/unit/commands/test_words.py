@@ -130,6 +130,25 @@ def test_an_option_that_is_not_there_leads_to_the_help_of_its_verb(
         assert f"see nsys-tui {verb} --help" in err
 
 
+@pytest.mark.parametrize("verb", ["collectives", "compare", "demo", "fleet", "logs", "stacks"])
+def test_paragraphs_of_a_help_are_filled(
+    capsys: Out, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run(capsys, verb, "--help")[1].splitlines()
+    assert max(len(line) for line in lines if "  " not in line) <= 80
+
+
+def test_examples_of_a_help_keep_their_lines(capsys: Out, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = run(capsys, "fleet", "--help")[1].splitlines()
+    assert "Examples:   nsys-tui fleet reports/ --section stragglers" in lines
+    assert (
+        f"{'':12}nsys-tui fleet rank*.nsys-rep --pace flash_fwd_kernel --section pace-ranks"
+        in lines
+    )
+
+
 def test_a_misspelt_verb_is_told_from_a_report(report: str, capsys: Out) -> None:
     status, _, err = run(capsys, "overvew", report)
     assert status == USAGE

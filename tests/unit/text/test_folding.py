@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nsys_tui import cli
 from nsys_tui.model.table import Column, Table, Unit
 from nsys_tui.names import cell_len
-from nsys_tui.text.folding import flowed, line_width, squeezed, wrapped
+from nsys_tui.text.folding import fitted, flowed, line_width, squeezed, wrapped
 from nsys_tui.text.formats import Format
 from nsys_tui.text.tables import render
 
@@ -64,6 +64,12 @@ def numbers_and_name(name: str) -> Table:
     return Table("t", "T", columns, (["0"], [1234567], [89], [name]))
 
 
+def test_a_long_line_of_prose_goes_on_below_its_own_indent() -> None:
+    text = "name\n    counts what is there and says so\n\nend\n"
+    assert fitted(text, 20) == ("name\n    counts what is\n      there and says\n      so\n\nend\n")
+    assert fitted(text, None) == text
+
+
 def test_a_row_too_wide_for_its_line_goes_on_below_with_its_whole_name() -> None:
     table = numbers_and_name("void gemm_kernel<float, 128, 64>")
     assert render(table, Format("column", room=32)) == (
@@ -95,6 +101,9 @@ VERBS = (
     "compare {} {} --window-a 0.3s/0.6s --window-b 0.6s/1.1s",
     "fleet {} --section reports --section ranks --section heat --section kernels",
     "doctor {}",
+    "analyze --help-rules",
+    "stats --help-reports",
+    "stats --help-reports ALL",
 )
 
 
