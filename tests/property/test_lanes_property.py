@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nsys_tui.model.lane_groups import split_groups
 from nsys_tui.model.lanes import Lane, cell_edges, pack, split
 
 Pairs: TypeAlias = list[tuple[int, int]]
@@ -89,3 +90,31 @@ def test_splitting_keeps_every_event(items: Pairs) -> None:
     assert sorted(rows.tolist()) == list(range(len(items)))
     for part in parts:
         assert (part.starts[1:] >= part.ends[:-1]).all()
+
+
+@few
+@given(
+    st.lists(st.tuples(st.integers(0, 3), events), max_size=5),
+    st.sampled_from([0, -(2**59), 2**59]),
+)
+def test_lanes_of_many_groups_are_those_of_each(parts: list[tuple[int, Pairs]], far: int) -> None:
+    rows = [(group, *event) for group, items in parts for event in items]
+    table = np.array(rows, np.int64).reshape(-1, 3)
+    table[-1:, 1:] += far  # times so far apart that groups do not fit on one axis
+    index = np.arange(len(table), dtype=np.int32)
+    names = np.zeros(len(table), np.int32)
+    found = dict(split_groups(table[:, 0], table[:, 1], table[:, 2], index, 7, names))
+    assert [*found] == sorted({*table[:, 0].tolist()})
+    for group, lanes in found.items():
+        mine = np.flatnonzero(table[:, 0] == group)
+        alone = split(Lane.build(table[mine, 1], table[mine, 2], mine, 7, names))
+        assert len(lanes) == len(alone)
+        for lane, wanted in zip(lanes, alone, strict=True):
+            for column in ("starts", "ends", "index", "busy_starts", "busy_ends", "busy_sums"):
+                assert getattr(lane, column).tolist() == getattr(wanted, column).tolist(), column
+            assert lane.reach.tolist() == wanted.reach.tolist()
+            assert lane.peaks.tolist() == wanted.peaks.tolist()
+            assert lane.busy_total == wanted.busy_total
+            assert lane.is_apart == wanted.is_apart
+            assert lane.category == 7
+            assert lane.name is names

@@ -79,9 +79,10 @@ async def test_drawing_while_lanes_are_put_in_order_waits_for_them(threads: Path
     async with running(threads, size=(160, 45)) as pilot:
         screen = await opened(pilot)
         shown = len(screen.rows)
-        go, arranged = threading.Event(), screen.store.arranged
+        go, arranged, calls = threading.Event(), screen.store.arranged, []
 
         def slow(*args: Any) -> Any:
+            calls.append(args)
             assert go.wait(10)
             return arranged(*args)
 
@@ -98,6 +99,7 @@ async def test_drawing_while_lanes_are_put_in_order_waits_for_them(threads: Path
         await settled(pilot)
         assert not screen.store.stale
         assert len(screen.rows) == shown
+        assert len(calls) <= 2, "one under way, one for what came meanwhile"
 
 
 async def test_every_match_is_stepped_through_over_all_threads(threads: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
@@ -13,6 +14,7 @@ from nsys_tui.analysis.threads import grouped
 from nsys_tui.analysis.timeline.gpu import nested_tracks, sub_tracks
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track
 from nsys_tui.model.categories import Category
+from nsys_tui.model.lane_groups import split_groups
 from nsys_tui.model.lanes import Lane, split
 from nsys_tui.model.target import PROCESS_MASK, pid_of
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 OPENED: Final = 3
 """Levels of the leading thread's ranges that are shown at first."""
+TOGETHER: Final = 200_000
+"""Rows of threads that are made into lanes together; more at once would only take more memory."""
 SYNC_WORDS: Final = ("synchronize", "waitevent")
 """What the names of API calls that wait for the device hold, in lower case."""
 HOST_KINDS: Final = {"MPI": "MPI", "OVERHEAD": "nsys", "SYSCALL": "syscalls"}
@@ -138,12 +142,49 @@ def _by_thread(
 ) -> Iterator[tuple[int, NDArray[np.int32]]]:
     """(globalTid, rows) of each thread that has any, rows ascending."""
     chosen = np.arange(len(events)) if rows is None else rows
-    codes = events.thread[chosen]
-    if len(events.threads) < np.iinfo(np.int16).max:
-        codes = codes.astype(np.int16)  # small codes are sorted by radix: three times as fast
-    for code, places in enumerate(grouped(codes, len(events.threads))):
+    for code, places in enumerate(grouped(events.thread[chosen], len(events.threads))):
         if len(places):
             yield int(events.threads[code]), chosen[places].astype(np.int32)
+
+
+def _thread_lanes(
+    events: ThreadEvents, rows: NDArray[np.intp], category: Codes | int
+) -> Iterator[tuple[int, tuple[Lane, ...]]]:
+    """(globalTid, lanes without overlaps) of each thread that has any of some rows."""
+    for code, lanes in _lanes(events, rows, events.thread[rows], category):
+        yield int(events.threads[code]), lanes
+
+
+def _lanes(
+    events: ThreadEvents,
+    rows: NDArray[np.intp],
+    codes: NDArray[np.integer],
+    category: Codes | int,
+) -> Iterator[tuple[int, tuple[Lane, ...]]]:
+    """(code, lanes without overlaps) of the rows of each code: many together, large ones alone."""
+    if len(codes) and int(codes.max()) < np.iinfo(np.int16).max:
+        codes = codes.astype(np.int16)  # small codes are sorted by radix: three times as fast
+    order = np.argsort(codes, kind="stable")
+    heads = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    for lo, hi in _batches([*heads.tolist(), len(order)]):
+        part = rows[order[lo:hi]].astype(np.int32)
+        own = codes[order[lo:hi]]
+        if own[0] == own[-1]:
+            yield int(own[0]), split(_lane(events, part, category))
+        else:
+            start, end = events.start[part], events.end[part]
+            yield from split_groups(own, start, end, part, category, events.name)
+
+
+def _batches(edges: list[int]) -> Iterator[tuple[int, int]]:
+    """Runs of neighbouring groups of up to ``TOGETHER`` rows, or a group alone."""
+    begin = edges[0]
+    for last, edge in pairwise(edges):
+        if edge - begin > TOGETHER and last > begin:
+            yield begin, last
+            begin = last
+    if edges[-1] > begin:
+        yield begin, edges[-1]
 
 
 def _lane(events: ThreadEvents, rows: NDArray[np.int32], category: Codes | int) -> Lane:
@@ -155,9 +196,8 @@ def api_tracks(report: Report) -> list[Track]:
     api = report.api
     category = api_categories(api)
     tracks: list[Track] = []
-    for tid, rows in _by_thread(api, np.flatnonzero(api.real)):
+    for tid, lanes in _thread_lanes(api, np.flatnonzero(api.real), category):
         tracks += headings(report, tid)
-        lanes = split(_lane(api, rows, category))
         tracks += sub_tracks(_track(report, tid, API, api), lanes)
     return tracks
 
@@ -174,9 +214,8 @@ def osrt_tracks(report: Report) -> list[Track]:
     osrt = report.osrt
     tracks: list[Track] = []
     calls = np.flatnonzero((osrt.event_class != 31) & (osrt.event_class != 32))
-    for tid, rows in _by_thread(osrt, calls):
+    for tid, lanes in _thread_lanes(osrt, calls, Category.OSRT):
         tracks += headings(report, tid)
-        lanes = split(_lane(osrt, rows, Category.OSRT))
         tracks += sub_tracks(_track(report, tid, OSRT, osrt), lanes)
     return tracks
 
@@ -189,7 +228,8 @@ def host_tracks(report: Report) -> list[Track]:
     for number, label in enumerate(sorted(set(labels))):
         codes = [code for code, own in enumerate(labels) if own == label]
         category = Category.API if label == "MPI" else Category.OSRT
-        for tid, rows in _by_thread(events, np.flatnonzero(np.isin(events.kind, codes))):
+        rows = np.flatnonzero(np.isin(events.kind, codes))
+        for tid, lanes in _thread_lanes(events, rows, category):
             tracks += headings(report, tid)
             track = _track(report, tid, HOST, events)
             track = replace(
@@ -199,7 +239,7 @@ def host_tracks(report: Report) -> list[Track]:
                 title=f"{track.title}{KIND_TITLES.get(label, label)}",
                 order=(*track.order, number),
             )
-            tracks += sub_tracks(track, split(_lane(events, rows, category)))
+            tracks += sub_tracks(track, lanes)
     return tracks
 
 
@@ -217,25 +257,29 @@ def range_tracks(report: Report, moved: Ranges | None = None) -> list[Track]:
     ranges = report.ranges if moved is None else moved
     leader = leading_thread(ranges)
     tracks: list[Track] = []
-    for tid, rows in _by_thread(ranges):
-        mine = list(_by_domain(ranges, rows))
-        if tid != leader:
+    number, before = 0, -1
+    names = sorted({domain.name for domain in ranges.domains})
+    rank = np.array([names.index(domain.name) for domain in ranges.domains], np.int32)
+    codes = ranges.thread.astype(np.int64) * max(1, len(names)) + rank[ranges.domain]
+    for code, lanes in _lanes(ranges, np.arange(len(ranges)), codes, Category.NVTX):
+        thread, place = divmod(code, len(names))
+        tid, domain = int(ranges.threads[thread]), names[place]
+        number, before = (number + 1 if thread == before else 0), thread
+        if tid != leader and not number:
             tracks += headings(report, tid)
-        for number, (domain, part) in enumerate(mine):
-            track = _track(report, tid, NVTX, ranges)
-            label = domain or "NVTX"
-            track = replace(
-                track,
-                key=f"{track.key}:{domain}",
-                label=label if tid == leader or domain else "nvtx",
-                title=f"{track.title}{f' domain {domain}' if domain else ''}",
-                order=(*track.order, number),
-            )
-            if tid == leader:
-                track = replace(track, order=(Section.NVTX, number), depth=0, parents=())
-            lanes = split(_lane(ranges, part, Category.NVTX))
-            opened = OPENED if tid == leader and not number else 1
-            tracks += nested_tracks(track, lanes, opened)
+        track = _track(report, tid, NVTX, ranges)
+        label = domain or "NVTX"
+        track = replace(
+            track,
+            key=f"{track.key}:{domain}",
+            label=label if tid == leader or domain else "nvtx",
+            title=f"{track.title}{f' domain {domain}' if domain else ''}",
+            order=(*track.order, number),
+        )
+        if tid == leader:
+            track = replace(track, order=(Section.NVTX, number), depth=0, parents=())
+        opened = OPENED if tid == leader and not number else 1
+        tracks += nested_tracks(track, lanes, opened)
     return tracks
 
 
@@ -246,15 +290,6 @@ def leading_thread(ranges: Ranges) -> int:
     busy = grouped_union(ranges.thread, ranges.start, ranges.end, len(ranges.threads))
     there = np.bincount(ranges.thread, minlength=len(ranges.threads)) > 0
     return int(ranges.threads[np.argmax(np.where(there, busy, -1))])
-
-
-def _by_domain(ranges: Ranges, rows: NDArray[np.int32]) -> Iterator[tuple[str, NDArray[np.int32]]]:
-    """(name, rows) of each domain, the default one with an empty name first."""
-    there = np.unique(ranges.domain[rows]).tolist()
-    names = {code: ranges.domains[code].name for code in there}
-    for name in sorted(set(names.values())):
-        codes = [code for code in there if names[code] == name]
-        yield name, rows if len(codes) == len(there) else rows[np.isin(ranges.domain[rows], codes)]
 
 
 def mark_tracks(report: Report) -> list[Track]:
