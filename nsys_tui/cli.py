@@ -10,10 +10,11 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import sys
 import warnings
 from contextlib import nullcontext, redirect_stdout, suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import __version__
 from nsys_tui.errors import (
@@ -55,6 +56,11 @@ VERBS: Final[dict[str, str]] = {
 
 class _Parser(argparse.ArgumentParser):
     """Reports usage errors with the documented exit code instead of argparse's 2."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # Times may be negative: argparse would take -1ms/5ms for an option.
+        self._negative_number_matcher = re.compile(r"-\.?\d")
 
     def error(self, message: str) -> None:  # type: ignore[override]
         raise UsageError(message, hint=f"see {self.prog} --help")

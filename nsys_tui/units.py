@@ -97,6 +97,8 @@ def parse_duration(text: str, default_unit: str = "ns") -> int:
         value = Decimal(match.group(1)) * NS_PER[unit]
     except InvalidOperation as error:
         raise UsageError(f"not a time: {text!r}") from error
+    if not match.group(2) and value != value.to_integral_value():
+        raise UsageError(f"a time without its unit: {text!r}", hint="write it as 12ms or 1.5s")
     if abs(value) >= 2**63:
         raise UsageError(f"time out of range: {text!r}", hint="times are 64-bit nanoseconds")
     return int(value.to_integral_value())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.commands.destinations import room, text_file
-from nsys_tui.commands.options import Prose, add_scope, count, scope_from
+from nsys_tui.commands.options import Prose, add_overwriting, add_scope, count, scope_from
 from nsys_tui.errors import GATE_HIT, NOT_COMPARABLE, OK, UsageError
 from nsys_tui.units import parse_percent
 
@@ -118,6 +118,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--svg", type=Path, metavar="FILE", help="also write a differential flame graph"
     )
+    add_overwriting(group)
 
 
 @dataclass(frozen=True)
@@ -334,7 +335,7 @@ def _stacks(arguments: argparse.Namespace, parts: list[_Part]) -> None:
     what = "ns per steady step" if stacks.by_step else "ns"
     if arguments.svg:
         graph = differential_graph(stacks, f"{first.label} and {second.label}: GPU time, {what}")
-        with text_file(arguments.svg, overwrite=True) as file:
+        with text_file(arguments.svg, overwrite=arguments.force_overwrite) as file:
             file.write(graph)
         print(f"nsys-tui: differential flame graph in {arguments.svg}", file=sys.stderr)
     if arguments.folded:

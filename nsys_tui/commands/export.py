@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands.destinations import CONSOLE, opened, write
-from nsys_tui.commands.options import add_report, add_scope, open_from, scope_from
+from nsys_tui.commands.options import add_overwriting, add_report, add_scope, open_from, scope_from
 from nsys_tui.errors import OK, UsageError
 from nsys_tui.export.events import EVENT_SETS
 
@@ -38,7 +38,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     what.add_argument("--perfetto", metavar="FILE", help="trace to write, - for stdout")
     parser.add_argument("--format", choices=FORMATS, default="csv")
     parser.add_argument("-o", "--output", default=CONSOLE, metavar="FILE", help="- for stdout")
-    parser.add_argument("--force-overwrite", action="store_true", help="replace an existing file")
+    add_overwriting(parser)
     add_scope(parser)
     parser.set_defaults(run=run)
 
@@ -76,9 +76,7 @@ def _write_table(arguments: argparse.Namespace, table: Table) -> None:
     if arguments.format == "parquet":
         from nsys_tui.export.tables import write_parquet
 
-        if path.exists() and not overwrite:
-            raise UsageError(f"{path} exists already", hint="--force-overwrite replaces it")
-        write_parquet(table, path)
+        write_parquet(table, path, overwrite=overwrite)
         return
     from nsys_tui.text.tables import chunks
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nsys_tui.commands.options import (
     Prose,
     add_choice,
+    add_overwriting,
     choice_from,
     count,
     csv_section,
@@ -180,7 +181,7 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="file for csv or parquet; a folder gets one file per section",
     )
-    parser.add_argument("--force-overwrite", action="store_true", help="replace existing files")
+    add_overwriting(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -101,9 +101,7 @@ def _write_one(table: Table, fmt: str, path: Path | None, arguments: argparse.Na
     if fmt == "parquet" and path is not None:
         from nsys_tui.export.tables import write_parquet
 
-        if path.exists() and not arguments.force_overwrite:
-            raise UsageError(f"{path} exists already", hint="--force-overwrite replaces it")
-        write_parquet(table, path)
+        write_parquet(table, path, overwrite=arguments.force_overwrite)
         return
     terminal = path is None and sys.stdout.isatty()
     destination = CONSOLE if path is None else str(path)

@@ -66,6 +66,11 @@ def add_choice(parser: argparse._ActionsContainer) -> None:
         parser.add_argument(f"--{name}", type=int, action="append", metavar=metavar, help=text)
 
 
+def add_overwriting(parser: argparse._ActionsContainer) -> None:
+    """Adds ``--force-overwrite``."""
+    parser.add_argument("--force-overwrite", action="store_true", help="replace existing files")
+
+
 def count(text: str) -> int:
     """A whole number from 0 on, as the type of an argument."""
     return _whole(text, 0)

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands.destinations import text_file
-from nsys_tui.commands.options import Prose, add_report, add_scope, open_from, scope_from
+from nsys_tui.commands.options import (
+    Prose,
+    add_overwriting,
+    add_report,
+    add_scope,
+    open_from,
+    scope_from,
+)
 from nsys_tui.errors import EmptyAnswerError, UsageError
 from nsys_tui.units import format_count, format_duration, format_share
 
@@ -48,6 +55,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--format", choices=("folded", "svg", "json", "tree"), default="folded", help="output form"
     )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
+    add_overwriting(parser)
     parser.add_argument(
         "--names",
         choices=("short", "normalised", "full"),
@@ -97,7 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Folds one report and writes the result."""
     report = open_from(arguments)
     stacks = _fold(arguments, report)
-    _write(_rendered(arguments, stacks, report.name), arguments.output)
+    parts = _rendered(arguments, stacks, report.name)
+    _write(parts, arguments.output, overwrite=arguments.force_overwrite)
     _narrate(arguments, stacks)
     return 0
 
@@ -183,12 +192,12 @@ def _tree_lines(stacks: Stacks) -> Iterator[str]:
         pending += sorted(children.tolist(), key=lambda child: int(weight[child]))
 
 
-def _write(parts: Iterator[str], output: Path | None) -> None:
+def _write(parts: Iterator[str], output: Path | None, *, overwrite: bool) -> None:
     if output is None:
         for part in parts:
             sys.stdout.write(part)
         return
-    with text_file(output, overwrite=True) as file:
+    with text_file(output, overwrite=overwrite) as file:
         file.writelines(parts)
 
 

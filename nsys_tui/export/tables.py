@@ -20,16 +20,18 @@ _EXACT: Final = {Unit.NS: "ns", Unit.PERCENT: "%", Unit.MB: "B", Unit.MB_PER_S: 
 """Units of stored values: unlike printed ones they are neither scaled nor rounded."""
 
 
-def write_parquet(table: Table, path: Path) -> None:
-    """Writes a table to a file, replacing one that is there.
+def write_parquet(table: Table, path: Path, *, overwrite: bool) -> None:
+    """Writes a table to a file.
 
     Raises:
-        UsageError: pyarrow is not installed, or the file cannot be written.
+        UsageError: pyarrow is not installed, or the file exists or cannot be written.
     """
     stored = _stored(table)
     try:
-        with path.open("wb") as file:
+        with path.open("wb" if overwrite else "xb") as file:
             _write(stored, file, _unheard)
+    except FileExistsError as error:
+        raise UsageError(f"{path} exists already", hint="--force-overwrite replaces it") from error
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
 

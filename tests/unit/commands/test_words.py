@@ -130,6 +130,38 @@ def test_an_option_that_is_not_there_leads_to_the_help_of_its_verb(
         assert f"see nsys-tui {verb} --help" in err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("stacks", "{r}", "-o", "{file}"),
+        ("compare", "{r}", "{r}", "--svg", "{file}"),
+        ("export", "{r}", "--table", "api", "-o", "{file}"),
+        ("fleet", "{r}", "--format", "csv", "-o", "{file}"),
+    ],
+)
+def test_no_file_is_replaced_unless_that_is_asked_for(
+    report: str, tmp_path: Path, capsys: Out, words: tuple[str, ...]
+) -> None:
+    file = tmp_path / "mine"
+    file.write_text("kept")
+    asked = [word.format(r=report, file=file) for word in words]
+    status, _, err = run(capsys, *asked)
+    assert (status, file.read_text()) == (USAGE, "kept")
+    assert "--force-overwrite replaces it" in err
+    assert run(capsys, *asked, "--force-overwrite")[0] == OK
+    assert "kept" not in file.read_text()
+
+
+def test_times_may_be_negative_and_have_a_unit(report: str, capsys: Out) -> None:
+    words = ("overview", report, "--section", "devices", "--format", "csv", "--window")
+    status, out, _ = run(capsys, *words, "-1ms/2ms")
+    assert status == OK
+    assert run(capsys, *words[:-1], "--window=-1ms/2ms")[1] == out
+    status, _, err = run(capsys, *words, "0.5/0.6")
+    assert status == USAGE
+    assert "a time without its unit: '0.5'" in err
+
+
 @pytest.mark.parametrize("verb", ["collectives", "compare", "demo", "fleet", "logs", "stacks"])
 def test_paragraphs_of_a_help_are_filled(
     capsys: Out, monkeypatch: pytest.MonkeyPatch, verb: str
