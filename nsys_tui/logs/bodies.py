@@ -85,40 +85,17 @@ def find_bodies(
     starts += len(ANCHOR) * np.arange(len(parts))
     line = np.searchsorted(line_starts, starts, side="right") - 1
 
-    tail_texts: Codes[bytes] = Codes()
-    head_texts: Codes[bytes] = Codes()
-    tail: list[int] = []
-    op_counts: list[bytes] = []
-    in_place: list[bool] = []
-    told: dict[int, int] = {}
-    codes = [head_texts[first[first.rfind(b"\n") + 1 :]]]
-    for part in parts:
-        body, ended, after = part.partition(b"\n")
-        fields = body.split(b" ", 5)
-        if len(fields) == 6 and fields[1] == b"sendbuff" and fields[3] == b"recvbuff":
-            text = fields[5]
-            if b" task " in text and (rccl := RCCL_SUFFIX.search(text)):
-                told[len(tail)] = int(rccl[1])
-                text = text[: rccl.start()]
-            tail.append(tail_texts[text])
-            op_counts.append(fields[0])
-            in_place.append(fields[2] == fields[4])
-        else:
-            tail.append(UNKNOWN)
-            op_counts.append(b"0")
-            in_place.append(False)
-        codes.append(head_texts[after[after.rfind(b"\n") + 1 :] if ended else body])
-
-    tails = [_tail(text) for text in tail_texts]
+    found = _split(first, parts)
+    tails = [_tail(text) for text in found.tail_texts]
     global_rank = np.full(len(parts), UNKNOWN, dtype=np.int32)
-    global_rank[list(told)] = list(told.values())
+    global_rank[list(found.ranks)] = list(found.ranks.values())
     fits = np.array([one.match is not None for one in tails] + [False], dtype=np.bool_)
-    at = np.array(tail, dtype=np.intp)
-    op_count, whole = _hex(op_counts)
+    at = np.array(found.tail, dtype=np.intp)
+    op_count, whole = _hex(found.op_counts)
     whole &= fits[at]
     at = at[whole]
-    used, head = np.unique(np.array(codes[:-1], dtype=np.intp)[whole], return_inverse=True)
-    known = list(head_texts)
+    used, head = np.unique(np.array(found.head, dtype=np.intp)[whole], return_inverse=True)
+    known = list(found.head_texts)
     parsed = [heads(known[code]) for code in used.tolist()]
     shared = np.zeros(len(line), dtype=np.bool_)
     shared[1:] = line[1:] == line[:-1]
@@ -127,7 +104,7 @@ def find_bodies(
     columns = {
         "line": line[whole],
         "op_count": op_count[whole],
-        "in_place": np.array(in_place, dtype=np.bool_)[whole],
+        "in_place": np.array(found.in_place, dtype=np.bool_)[whole],
         **_take(_head_table(parsed, texts), head),
         **_take(_tail_table(tails, texts), at),
         "global_rank": global_rank[whole],
@@ -140,6 +117,54 @@ def find_bodies(
         columns["torn"][row] |= HEADER.search(suffix) is not None
         behind.append((int(columns["line"][row]), suffix))
     return Bodies(columns, parsed, head, _before(parsed, head, columns["line"]), behind)
+
+
+class _Split(NamedTuple):
+    """Each body's counter, what stands before it and how it ends; texts once each."""
+
+    head: list[int]
+    """Place in ``head_texts``."""
+    tail: list[int]
+    """Place in ``tail_texts``, -1 for what is no whole body."""
+    op_counts: list[bytes]
+    in_place: list[bool]
+    ranks: dict[int, int]
+    """Global rank that RCCL told, by the body's place."""
+    head_texts: Codes[bytes]
+    tail_texts: Codes[bytes]
+
+
+def _split(first: bytes, parts: list[bytes]) -> _Split:
+    """Takes bodies apart.
+
+    Args:
+        first: what stands before the first body.
+        parts: each body with all up to the next.
+    """
+    tail_texts: Codes[bytes] = Codes()
+    head_texts: Codes[bytes] = Codes()
+    tail: list[int] = []
+    op_counts: list[bytes] = []
+    in_place: list[bool] = []
+    ranks: dict[int, int] = {}
+    head = [head_texts[first[first.rfind(b"\n") + 1 :]]]
+    for part in parts:
+        body, ended, after = part.partition(b"\n")
+        fields = body.split(b" ", 5)
+        if len(fields) == 6 and fields[1] == b"sendbuff" and fields[3] == b"recvbuff":
+            text = fields[5]
+            if b" task " in text and (rccl := RCCL_SUFFIX.search(text)):
+                ranks[len(tail)] = int(rccl[1])
+                text = text[: rccl.start()]
+            tail.append(tail_texts[text])
+            op_counts.append(fields[0])
+            in_place.append(fields[2] == fields[4])
+        else:
+            tail.append(UNKNOWN)
+            op_counts.append(b"0")
+            in_place.append(False)
+        head.append(head_texts[after[after.rfind(b"\n") + 1 :] if ended else body])
+    return _Split(head[:-1], tail, op_counts, in_place, ranks, head_texts, tail_texts)
 
 
 class _Tail(NamedTuple):
