@@ -9,6 +9,7 @@ nobody implements does not work there, and neither footer nor help shows it.
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -196,7 +197,8 @@ def shown_key(key: str) -> str:
         return "".join(shown_key(part) for part in key.split())
     *modifiers, name = [key] if key in ("+", "plus") else key.split("+")
     text = name if len(name) == 1 else _SHOWN.get(name) or format_key(name)
-    text = text if len(text) == 1 else text.lower()
+    if len(text) > 1:
+        text = text.upper() if re.fullmatch(r"f\d+", name) else text.lower()
     if modifiers == ["ctrl"]:
         return f"^{text.upper() if len(text) == 1 else text}"
     return "+".join([*modifiers, text])

@@ -331,3 +331,15 @@ async def test_marks_are_listed_visited_and_kept_for_the_next_time(small: Path) 
         await pilot.press("apostrophe", "delete")
         await settled(pilot)
         assert app.state.marks == {}
+
+
+async def test_the_footer_names_no_key_twice(small: Path) -> None:
+    async with running(small, size=(200, 50)) as pilot:
+        for key in "123456789":
+            await pilot.press(key)
+            await settled(pilot)
+            keys = [pair.split()[0] for pair in re.split(r"\s{2,}", rows(pilot)[-1].strip())]
+            assert len(keys) == len(set(keys)), keys
+        await pilot.press("2")
+        await settled(pilot)
+        assert "tab snap   F6 pane" in rows(pilot)[-1]

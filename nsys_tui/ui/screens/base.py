@@ -266,13 +266,14 @@ class ReportScreen(CalmScreen[None], inherit_bindings=False):
             (action for action in (*self.ACTIONS, *GLOBAL) if action.rank), key=lambda a: a.rank
         )
         keymap = self.app.keymap
-        self.query_one(KeyLine).show_keys(
-            tuple(
-                (shown_key(effective_keys(action, keymap)[0]), action)
-                for action in ranked
-                if self.app.handler(action.id)
-            )
-        )
+        own = {key for action in self.ACTIONS for key in effective_keys(action, keymap)}
+        shown = []
+        for action in ranked:
+            keys = effective_keys(action, keymap)
+            free = keys if action in self.ACTIONS else [key for key in keys if key not in own]
+            if free and self.app.handler(action.id):
+                shown.append((shown_key(free[0]), action))
+        self.query_one(KeyLine).show_keys(tuple(shown))
 
     def _on_timer_update(self) -> None:
         """Keys follow what is painted: what is empty, an estimate or hidden is not exported."""

@@ -108,6 +108,7 @@ def _survives(key: str) -> bool:
         ("alt+right", "alt+->"),
         ("comma", ","),
         ("enter", "enter"),
+        ("f10", "F10"),
     ],
 )
 def test_keys_are_written_as_people_read_them(key: str, shown: str) -> None:
@@ -119,7 +120,7 @@ def test_the_table_for_the_readme_lists_every_global_action() -> None:
     for action in GLOBAL:
         if not action.id.startswith("view."):
             assert f"`{action.id}`" in table
-    assert re.search(r"^\| `\?` `f1` \| `app.help` \|", table, re.MULTILINE)
+    assert re.search(r"^\| `\?` `F1` \| `app.help` \|", table, re.MULTILINE)
 
 
 def test_user_keys_lie_over_the_preset() -> None:
