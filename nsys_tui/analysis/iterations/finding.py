@@ -106,11 +106,12 @@ class Iterations:
 
     @cached_property
     def z(self) -> NDArray[np.float64]:
-        """Robust distance from the median of the steady ones, in deviations (from the MAD)."""
+        """Robust distance from the median of all but the warm-up, in deviations (from the MAD)."""
         if len(self) < 2:
             return np.zeros(len(self))
-        median = float(np.median(self.steady))
-        spread = _MAD_TO_SIGMA * float(np.median(np.abs(self.steady - median)))
+        others = self.duration[1:]
+        median = float(np.median(others))
+        spread = _MAD_TO_SIGMA * float(np.median(np.abs(others - median)))
         away = (self.duration - median).astype(np.float64)
         return away / max(spread, median * 0.01, 1.0)
 
