@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nsys_tui.model import intervals
+from nsys_tui.analysis.grouping import grouped_union
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.tree import ROOT, TrieBuilder
 
@@ -116,10 +116,11 @@ def nvtx_paths(report: Report, *, launching: bool = False, progress: Progress = 
         np.zeros(total, np.int64),
     )
     kept = _launch(report) if launching else np.ones(len(ranges.threads), bool)
-    for thread, rows in _threads(ranges, kept):
+    for thread, rows, covered in _threads(ranges, kept):
         progress("nesting ranges", nested, total)
         nested += len(rows)
-        paths.threads[thread] = _thread_paths(thread, rows, ranges, labels, paths)
+        steps = _thread_steps(rows, ranges, labels, paths)
+        paths.threads[thread] = ThreadPaths(thread, *steps, covered)
     return paths
 
 
@@ -130,21 +131,25 @@ def _launch(report: Report) -> Bool:
     return np.isin(report.ranges.threads, api.threads[launches > 0])
 
 
-def _threads(ranges: Ranges, kept: Bool) -> Iterator[tuple[int, Rows]]:
-    """(globalTid, nesting ranges in path order) of the kept threads."""
+def _threads(ranges: Ranges, kept: Bool) -> Iterator[tuple[int, Rows, int]]:
+    """(globalTid, nesting ranges in path order, length of their union) of the kept threads."""
     nesting = np.flatnonzero(ranges.nests & kept[ranges.thread])
+    thread, start, end = ranges.thread[nesting], ranges.start[nesting], ranges.end[nesting]
+    covered = grouped_union(thread, start, end, len(ranges.threads))
     keys = (ranges.rowid[nesting], -ranges.end[nesting], ranges.start[nesting])
     order = nesting[np.lexsort((*keys, ranges.thread[nesting]))]
     for rows in _groups(order, ranges.thread):
-        yield int(ranges.threads[ranges.thread[rows[0]]]), rows
+        code = ranges.thread[rows[0]]
+        yield int(ranges.threads[code]), rows, int(covered[code])
 
 
-def _thread_paths(
-    thread: int, rows: Rows, ranges: Ranges, labels: Int64, paths: Paths
-) -> ThreadPaths:
+def _thread_steps(
+    rows: Rows, ranges: Ranges, labels: Int64, paths: Paths
+) -> tuple[Int64, Int32, Int32]:
+    """Times, nodes and innermost ranges of the ``ThreadPaths`` of a thread's ranges."""
     start, end = ranges.start[rows], np.maximum(ranges.end[rows], ranges.start[rows])
     if len(rows) <= FEW:
-        return _few_paths(thread, rows, start, end, labels[rows], paths)
+        return _few_steps(rows, start, end, labels[rows], paths)
     depth = _depth(start, end)
     parent = _parent(depth)
     crossing = (parent >= 0) & (end > end[np.maximum(parent, 0)])
@@ -170,14 +175,13 @@ def _thread_paths(
     order = np.lexsort((component[events], times))
     places, nodes = places[order], nodes[order].astype(np.int32)
     innermost = np.where(places >= 0, rows[np.maximum(places, 0)], -1).astype(np.int32)
-    covered = intervals.total(start, end)
-    return ThreadPaths(thread, times[order], nodes, innermost, covered)
+    return times[order], nodes, innermost
 
 
-def _few_paths(
-    thread: int, rows: Rows, start: Int64, end: Int64, labels: Int64, paths: Paths
-) -> ThreadPaths:
-    """``_thread_paths`` of a few ranges: walking them is quicker than some forty array passes."""
+def _few_steps(
+    rows: Rows, start: Int64, end: Int64, labels: Int64, paths: Paths
+) -> tuple[Int64, Int32, Int32]:
+    """``_thread_steps`` of a few ranges: walking them is quicker than some forty array passes."""
     count = len(rows)
     node, parent = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
     own = np.zeros(count, np.int64)
@@ -186,13 +190,7 @@ def _few_paths(
     row_of = np.append(rows, -1)  # place -1 means none, here and there
     paths.parent[rows] = row_of[parent]
     times, _, places, nodes = steps
-    return ThreadPaths(
-        thread,
-        times,
-        nodes.astype(np.int32),
-        row_of[places].astype(np.int32),
-        intervals.total(start, end),
-    )
+    return times, nodes.astype(np.int32), row_of[places].astype(np.int32)
 
 
 def _depth(start: Int64, end: Int64) -> Int64:
