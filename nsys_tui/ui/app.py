@@ -131,6 +131,18 @@ class NsysTuiApp(BasicApp, SwiftApp, inherit_bindings=False):
             screen.sync()
 
     @property
+    def report_screens(self) -> list[ReportScreen]:
+        """All screens visited so far."""
+        built = (self.built_screen(spec.name) for spec in keymap.SCREENS)
+        return [screen for screen in built if isinstance(screen, ReportScreen)]
+
+    def use_theme(self, name: str) -> None:
+        """Changes the theme; hidden screens hear of it too."""
+        super().use_theme(name)
+        for screen in self.report_screens:
+            screen.theme_changed()
+
+    @property
     def front(self) -> ReportScreen | None:
         """The report screen in front, also when a dialog covers it."""
         stack = self.screen_stack if self._screen_stacks.get(self.current_mode) else []
@@ -274,6 +286,8 @@ class NsysTuiApp(BasicApp, SwiftApp, inherit_bindings=False):
         """Progress gives way to nothing, or to the word that loading was cancelled."""
         message.session.finished = True
         self.work_done()
+        if message.session not in self.sessions:
+            return
         if message.cancelled:
             self.say("loading cancelled: R reads the report again")
         self.sync()

@@ -9,7 +9,7 @@ from nsys_tui.state import cycled, displayed, gone_back, gone_forward, here
 from nsys_tui.ui.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from nsys_tui.state import Place, ViewState
     from nsys_tui.ui.app import NsysTuiApp
@@ -99,13 +99,25 @@ def display_time(app: NsysTuiApp) -> None:
 @command("report.reload")
 def report_reload(app: NsysTuiApp) -> None:
     """Reads the report again; the view state stays."""
+    from nsys_tui.ui.closing import let_go
+
     old = app.session
-    old.cancel.set()
     fresh = Session(old.path, state=old.state, beside=old.beside)
     app.sessions[app.sessions.index(old)] = fresh
+    for session in app.sessions:
+        session.beside = [fresh if guest is old else guest for guest in session.beside]
     app.session = fresh
     app.begin_load(fresh)
     app.sync()
+    let_go(app, old)
+
+
+@command("report.close")
+def report_close(app: NsysTuiApp) -> Awaitable[None]:
+    """Closes the report in front."""
+    from nsys_tui.ui.closing import close_report
+
+    return close_report(app)
 
 
 @command("app.help")

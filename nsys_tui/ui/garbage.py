@@ -36,6 +36,11 @@ def keep() -> None:
     gc.freeze()
 
 
+def thaw() -> None:
+    """Has the next collection look at everything once: a report was closed."""
+    gc.unfreeze()
+
+
 def settle(app: App[Any], busy: Callable[[], bool]) -> Timer:
     """Collections from now on; if they were held, without what exists now.
 
@@ -46,7 +51,8 @@ def settle(app: App[Any], busy: Callable[[], bool]) -> Timer:
     Returns:
         The timer; every key resets it.
     """
-    if not gc.isenabled():  # held: one app a process; what a test made before must not stay
+    held = not gc.isenabled()
+    if held:  # one app a process; what a test made before must not stay
         gc.freeze()
         gc.set_threshold(*THRESHOLDS)
         gc.enable()
@@ -55,7 +61,10 @@ def settle(app: App[Any], busy: Callable[[], bool]) -> Timer:
         if busy():
             return
         pause.pause()
+        thawed = not gc.get_freeze_count()
         gc.collect()
+        if held and thawed:
+            gc.freeze()
 
     pause = app.set_interval(PAUSE, collect)
     return pause

@@ -141,6 +141,7 @@ GLOBAL: Final[tuple[Action, ...]] = (
     Action("mark.list", ("'",), "marks", "list of marks; a letter goes there"),
     Action("capture.again", ("p",), "profile", "profile the same program again"),
     Action("report.open", ("o",), "open report", "open another report"),
+    Action("report.close", ("ctrl+w",), "close report", "close this report and free its memory"),
     Action("report.reload", ("R",), "reload", "read the report again; window and marks stay"),
     Action("app.redraw", ("ctrl+l",), "redraw", "send the whole screen again"),
     Action("app.help", ("?", "f1"), "help", "the keys that work here, searchable; Enter runs", 90),

@@ -21,6 +21,8 @@ from nsys_tui.ui.terminal import erases_in_colour
 from nsys_tui.ui.thrift import ThriftyWrites, thrifty
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from textual.await_complete import AwaitComplete
     from textual.driver import Driver
     from textual.screen import Screen
@@ -48,7 +50,24 @@ class SwiftApp(App[int], inherit_bindings=False):
         self._pause: Timer | None = None
         """Runs while the user presses no key."""
         for spec in SCREENS:
-            self.add_mode(spec.name, partial(self._new_screen, spec))
+            self._add_screen(spec)
+
+    def _add_screen(self, spec: ScreenSpec) -> None:
+        self.add_mode(spec.name, partial(self._new_screen, spec))
+
+    def built_screen(self, name: str) -> Screen[Any] | None:
+        """The screen of a mode; None if it was not visited yet."""
+        stack = self._screen_stacks.get(name)
+        return stack[0] if stack else None
+
+    async def renew_screens(self, names: Collection[str]) -> None:
+        """Gives up hidden screens with all that they hold; the next visit builds them anew."""
+        specs = [spec for spec in SCREENS if spec.name in names]
+        removed = [self.remove_mode(spec.name) for spec in specs]
+        for spec in specs:
+            self._add_screen(spec)
+        for removal in removed:
+            await removal
 
     def _new_screen(self, spec: ScreenSpec) -> Screen[Any]:
         """A screen that Textual does not take for outdated, and that knows the terminal's size.
@@ -129,6 +148,12 @@ class SwiftApp(App[int], inherit_bindings=False):
         """What was made for a report stays as long as it: collections leave it out from now on."""
         if self._pause is not None:
             garbage.keep()
+
+    def thaw(self) -> None:
+        """A report is not open any more: the next pause frees what was made for it."""
+        if self._pause is not None:
+            garbage.thaw()
+            self._pause.reset()
 
     async def on_event(self, event: events.Event) -> None:
         """Every key begins a new pause."""

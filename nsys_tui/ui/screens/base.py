@@ -70,6 +70,8 @@ class ReportScreen(CalmScreen[None], inherit_bindings=False):
     """Name in ``keymap.SCREENS``."""
     ACTIONS: ClassVar[tuple[Action, ...]] = ()
     """The screen's own actions; also set ``BINDINGS = bindings(ACTIONS)``."""
+    OF_ONE_REPORT: ClassVar[bool] = True
+    """Whether nothing on it outlives the report that it shows."""
 
     BINDINGS: ClassVar[list[Any]] = [
         Binding("ctrl+c,super+c", "screen.copy_text", "Copy selected text", show=False)
@@ -137,6 +139,14 @@ class ReportScreen(CalmScreen[None], inherit_bindings=False):
 
     def load_finished(self) -> None:
         """Nothing more will be loaded by itself."""
+
+    def theme_changed(self) -> None:
+        """The app has other colours."""
+
+    def report_closed(self, session: Session) -> None:
+        """A report is no longer open: what is kept of it is given up."""
+        if self._seen_session is session:
+            self._seen_session = self._seen_report = self._seen_state = None
 
     def view(self) -> Any:
         """Scroll position and sort order for the history; anything ``restore`` understands."""

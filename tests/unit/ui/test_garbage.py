@@ -77,3 +77,26 @@ def test_what_is_kept_is_left_out_and_still_freed_by_counting() -> None:
 
 class Lone:
     """Refers to nothing."""
+
+
+async def test_after_a_thaw_a_pause_frees_what_was_there_before_and_the_rest_is_left_out_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(garbage, "PAUSE", 0.05)
+    garbage.hold()
+    early = Knot()
+    app: App[None] = App()
+    async with app.run_test():
+        pause = garbage.settle(app, lambda: False)
+        left = weakref.ref(early)
+        del early
+        await asyncio.sleep(0.2)
+        assert left() is not None
+        garbage.thaw()
+        pause.reset()
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            if left() is None:
+                break
+        assert left() is None
+        assert gc.get_freeze_count() > 0

@@ -55,6 +55,7 @@ class CaptureScreen(Running, Presets):
     """Screen 9."""
 
     SCREEN = "capture"
+    OF_ONE_REPORT = False
     ACTIONS = ACTIONS
     BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
     AUTO_FOCUS = "#form"

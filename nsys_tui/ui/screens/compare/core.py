@@ -177,6 +177,15 @@ class CompareCore(CompareStands):
         self.app.sessions.append(session)
         return session
 
+    def report_closed(self, session: Session) -> None:
+        """Neither it nor parts of it are compared any more."""
+        super().report_closed(session)
+        if self.other is session:
+            self.other = None
+        if self.parts is not None and self.parts[0].session is session:
+            self.parts = None
+        self._forget()
+
     def show_report(self) -> None:
         """Another report came to the front."""
         self._forget()

@@ -128,6 +128,8 @@ class TwinTimelines(Vertical):
         """Another pair: nothing is drawn yet."""
         self.halves, self.ends, self.picked = (None, None), (None, None), [None, None]
         self.tops = [0, 0]
+        for canvas in self.canvases:
+            canvas.show(Scene(), "", "")
 
     def show_pair(self, ends: tuple[End, End], halves: tuple[Half | None, Half | None]) -> None:
         """Shows both; an end without events says so."""

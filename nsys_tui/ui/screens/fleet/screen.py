@@ -49,6 +49,7 @@ class FleetScreen(ReportScreen):
     """Ranks of all open reports in a table, and a heat map of ranks over time below it."""
 
     SCREEN = "fleet"
+    OF_ONE_REPORT = False
     ACTIONS = ACTIONS
     BINDINGS: ClassVar = bindings(ACTIONS)
     AUTO_FOCUS = "#ranks"

@@ -61,6 +61,7 @@ class LogsScreen(ReportScreen):
     """Sections at the left, the table of the chosen one at the right, its notes below."""
 
     SCREEN = "logs"
+    OF_ONE_REPORT = False
     ACTIONS = ACTIONS
     BINDINGS: ClassVar = bindings(ACTIONS)
     AUTO_FOCUS = "#sections"
@@ -100,6 +101,12 @@ class LogsScreen(ReportScreen):
         """Another report: the logs stay, their join is made anew."""
         self.joined = None
         self._refill()
+
+    def report_closed(self, session: Session) -> None:
+        """The join is with reports that are open."""
+        super().report_closed(session)
+        self.joined = None
+        self._others.pop(session.path, None)
 
     def load_finished(self) -> None:
         """Kernels, calls and ranges are there: the join can be made."""

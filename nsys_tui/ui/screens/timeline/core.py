@@ -86,10 +86,9 @@ class TimelineCore(Framing):
         self._uncoloured = False
         """Whether a part was built whose events may have colours of their own."""
 
-    def on_mount(self) -> None:
+    def theme_changed(self) -> None:
         """Colours that ranges bring along depend on the background."""
-        super().on_mount()
-        self.watch(self.app, "theme", lambda _: self._recolour(), init=False)
+        self._recolour()
 
     def show_report(self) -> None:
         """A new report: nothing is known yet."""

@@ -1,0 +1,58 @@
+"""Closing a report: nothing in the app shows it any more, then its memory and files are free."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_tui.ui.memo import Memo
+from nsys_tui.ui.swift import CALM
+from nsys_tui.ui.trim import trim
+from nsys_tui.ui.working import once
+
+if TYPE_CHECKING:
+    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.session import Session
+
+
+async def close_report(app: NsysTuiApp) -> None:
+    """Closes the report in front; the next one takes its place. The last one stays."""
+    gone, place = app.session, app.sessions.index(app.session)
+    left = [session for session in app.sessions if session is not gone]
+    if not left:
+        app.say("this is the only report: o opens another, q quits")
+        return
+    app.sessions.remove(gone)
+    for session in left:
+        session.beside = [guest for guest in session.beside if guest is not gone]
+    for screen in app.report_screens:
+        screen.report_closed(gone)
+    hidden = (screen for screen in app.report_screens if screen is not app.front)
+    outdated = [screen.SCREEN for screen in hidden if screen.OF_ONE_REPORT]
+    app.bring_to_front(left[min(place, len(left) - 1)])
+    let_go(app, gone)
+    await app.renew_screens(outdated)
+    app.say(f"closed {gone.name}: {app.session.name} is in front")
+
+
+def let_go(app: NsysTuiApp, session: Session) -> None:
+    """Stops what reads a report that is not open any more, and closes its file after that."""
+    session.cancel.set()
+    _close_calmly(app, session)
+
+
+def _close_calmly(app: NsysTuiApp, session: Session) -> None:
+    loading = session.started and not session.finished
+    if loading or app.jobs:  # one of them may still read from the file
+        app.set_timer(CALM, lambda: _close_calmly(app, session))
+        return
+    report = session.report
+    session.report, session.sample, session.results = None, None, Memo()
+    session.beside = []
+    app.thaw()
+
+    def job() -> None:
+        if report is not None:
+            report.close()
+        trim()
+
+    app.run_worker(once(job), thread=True, group="close", exit_on_error=False)
