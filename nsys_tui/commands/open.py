@@ -114,8 +114,10 @@ def run_app(
 
         log_to(arguments.log)
     from nsys_tui.ui import garbage
+    from nsys_tui.ui.working import take_turns
 
     garbage.hold()
+    take_turns()
     from nsys_tui.ui.app import NsysTuiApp
 
     def opener(path: Path, progress: Progress) -> Report:

@@ -1,7 +1,8 @@
-"""What the line of progress says: what is done, how fast, how long it still takes."""
+"""Work in the background: what the line of progress says of it, and how it makes way."""
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import get_ident
@@ -11,6 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from nsys_tui.ui.messages import ProgressMoved
+
+
+TURN: Final = 0.0005
+"""Seconds that a thread computes while another waits."""
+LONG: Final = 0.5
+"""Seconds from which work is worth a line."""
 
 
 @contextmanager
@@ -24,6 +31,15 @@ def counted(jobs: set[int]) -> Iterator[None]:
         jobs.discard(me)
 
 
+def take_turns() -> None:
+    """Has threads that compute make way sooner for the one that draws.
+
+    With Python's 5 ms a frame of forty lanes, which gives way some forty times, took 0.2 s beside a
+    worker; now 0.07 s, for the same CPU time.
+    """
+    sys.setswitchinterval(TURN)
+
+
 def once(job: Callable[[], None]) -> Callable[[], None]:
     """The same job, forgotten when it ran, with all that it refers to.
 
@@ -32,10 +48,6 @@ def once(job: Callable[[], None]) -> Callable[[], None]:
     """
     held = [job]
     return lambda: held.pop()()
-
-
-LONG: Final = 0.5
-"""Seconds from which work is worth a line."""
 
 
 @dataclass
