@@ -10,6 +10,7 @@ from synth import Synth
 from tui.frames import rows, running, settled, text
 
 from nsys_tui.config import load_config
+from nsys_tui.ui import working
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,13 +73,14 @@ def shown(pilot: Pilot[int]) -> str:
 
 
 async def test_a_folder_there_is_listed_on_the_screen_and_a_fetch_shows_and_stops(
-    settings: str, tmp_path: Path
+    settings: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(working, "LONG", 0.01)  # a quick disk is done before a line is worth it
     there = tmp_path / "runs"
     there.mkdir()
     Synth(there / "there.sqlite").process(1).kernel("gemm", 0, 500).write()
     with (there / "there.sqlite").open("ab") as file:
-        file.write(bytes(200_000_000))
+        file.truncate(500_000_000)
     here = Synth(tmp_path / "here.sqlite").process(1).kernel("gemm", 0, 500).write()
     async with running(here, size=(120, 30), config=load_config(settings)) as pilot:
         app: Any = pilot.app
@@ -96,7 +98,7 @@ async def test_a_folder_there_is_listed_on_the_screen_and_a_fetch_shows_and_stop
         await pilot.press("o")
         await choose(
             f"gpu-box:{there}/",
-            lambda: "200 MB" in shown(pilot),
+            lambda: "500 MB" in shown(pilot),
         )
         await choose("", lambda: bool(seen))
         await pilot.press("escape")
