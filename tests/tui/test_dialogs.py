@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from textual.events import Key
+from textual.widgets import Input
 from tui.frames import rows, running, text
 
 from nsys_tui.capture.askpass import Prompt as Asked
@@ -51,3 +53,16 @@ async def test_a_host_key_question_shows_who_asks_and_the_whole_fingerprint(smal
         assert "␊" not in shown
         await pilot.press("y")
         assert await task.wait() == "yes"
+
+
+async def test_keys_of_one_packet_act_in_the_order_of_typing(small: Path) -> None:
+    async with running(small) as pilot:
+        pilot.app.push_screen(Prompt("program", value="before"))
+        await pilot.pause()
+        keys = [("ctrl+u", "\x15"), *((key, key) for key in "abc")]
+        keys += [("backspace", "\x7f"), ("home", None), ("x", "x")]
+        for key, character in keys:
+            pilot.app.post_message(Key(key, character))
+        await pilot.pause()
+        await pilot.pause()
+        assert pilot.app.screen.query_one(Input).value == "xab"

@@ -17,6 +17,7 @@ from nsys_tui.ui.matching import Entry, matching
 from nsys_tui.ui.painting import Dialog
 from nsys_tui.ui.widgets.chrome import KeyLine
 from nsys_tui.ui.widgets.lines import CURSOR, LinePane
+from nsys_tui.ui.widgets.orderly import OrderlyInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +67,9 @@ class HelpScreen(Dialog[str]):
         """Everything below the tabs."""
         box = DialogBox(
             LinePane(framed=False),
-            Input(placeholder="type to filter these keys; enter runs the action", compact=True),
+            OrderlyInput(
+                placeholder="type to filter these keys; enter runs the action", compact=True
+            ),
         )
         box.heading("Help", "esc close")
         yield box

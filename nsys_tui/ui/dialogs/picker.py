@@ -14,6 +14,7 @@ from nsys_tui.ui.matching import Entry, matching
 from nsys_tui.ui.painting import Dialog
 from nsys_tui.ui.widgets.frame import Framed
 from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.orderly import OrderlyInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +66,7 @@ class Picker(Dialog[Any]):
     def compose(self) -> ComposeResult:
         """A box with the input line above the list."""
         box = DialogBox(
-            Input(self._typed, placeholder="type to filter", compact=True),
+            OrderlyInput(self._typed, placeholder="type to filter", compact=True),
             LinePane(framed=False, always_cursor=True),
         )
         box.heading(self._title, "enter: choose, esc: close")

@@ -12,6 +12,7 @@ from nsys_tui.errors import NsysTuiError
 from nsys_tui.names import visible, visible_lines
 from nsys_tui.ui.dialogs.picker import DialogBox
 from nsys_tui.ui.painting import Dialog
+from nsys_tui.ui.widgets.orderly import OrderlyInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,7 +55,8 @@ class Prompt(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         """Box, input and hint."""
         box = DialogBox(
-            Input(self._value, compact=True), Static(Content(self._hint), id="hint", markup=False)
+            OrderlyInput(self._value, compact=True),
+            Static(Content(self._hint), id="hint", markup=False),
         )
         box.heading(self._title, "enter: ok, esc: close")
         yield box

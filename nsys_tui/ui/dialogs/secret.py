@@ -13,6 +13,7 @@ from nsys_tui.names import visible_lines
 from nsys_tui.ui.dialogs.picker import DialogBox
 from nsys_tui.ui.dialogs.prompt import Confirm
 from nsys_tui.ui.painting import Dialog
+from nsys_tui.ui.widgets.orderly import OrderlyInput
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -45,7 +46,7 @@ class Secret(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         """Question and input."""
         question = Static(Content(visible_lines(self._text)), markup=False)
-        box = DialogBox(question, Input(password=self._masked, compact=True))
+        box = DialogBox(question, OrderlyInput(password=self._masked, compact=True))
         box.heading(self._title, "enter: send, esc: cancel")
         yield box
 

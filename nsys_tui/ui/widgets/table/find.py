@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from nsys_tui.ui.painting import Dialog
+from nsys_tui.ui.widgets.orderly import OrderlyInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +56,7 @@ class FindLine(Dialog[Sought | None]):
         """A slash, the box, and what it matches."""
         yield Horizontal(
             Static("/", classes="sign", markup=False),
-            Input(self._pattern, placeholder="regex or words", compact=True),
+            OrderlyInput(self._pattern, placeholder="regex or words", compact=True),
             Static(Content("enter: search  ^F: filter  esc: close"), id="count", markup=False),
         )
 

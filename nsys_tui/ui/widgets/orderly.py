@@ -1,0 +1,25 @@
+"""OrderlyInput: one line of text that is edited in the order of typing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.widgets import Input
+
+if TYPE_CHECKING:
+    from textual import events
+
+
+class OrderlyInput(Input):
+    """An input whose editing keys act at once.
+
+    Textual's wait until they have bubbled up to the app, behind letters of the same packet: over a
+    slow line ``^U`` and a word typed after it left nothing.
+    """
+
+    async def _on_key(self, event: events.Key) -> None:
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            event.stop()
+            event.prevent_default()
+            await self.run_action(binding.action)
+            return
