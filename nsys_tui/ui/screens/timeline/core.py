@@ -47,8 +47,8 @@ TOGETHER: Final = 0.1
 """Seconds within which the parts that are built are drawn at once: most, of a small report."""
 AT_ONCE: Final = 0.25
 """The same for a report that is loaded when the screen is visited first."""
-SHARE: Final = 20
-"""So many times longer than a drawing took the next one waits: tens of thousands of lanes."""
+SHARE: Final = 4
+"""So many times the processor time of an order the next one waits: tens of thousands of lanes."""
 
 HUELESS = frozenset(TRACKS_OF) - {"ranges", "projected"}
 """Parts whose events carry no colours of their own."""
@@ -85,6 +85,8 @@ class TimelineCore(Framing):
         """Whether a part was built that is not on the screen yet."""
         self._uncoloured = False
         """Whether a part was built whose events may have colours of their own."""
+        self._sampled = False
+        """Whether the rows of the GPUs show a sample: their exact ones are drawn without delay."""
 
     def theme_changed(self) -> None:
         """Colours that ranges bring along depend on the background."""
@@ -98,7 +100,7 @@ class TimelineCore(Framing):
         self.explained, self._top, self.span = {}, 0, None
         self._queue, self._building = set(), ""
         self._kept = False
-        self._arranging = self._undrawn = self._uncoloured = False
+        self._arranging = self._undrawn = self._uncoloured = self._sampled = False
         # Of a report that is loaded all parts are soon built: drawn one by one, the first visit
         # sent the lanes twice.
         whole = self.session.finished
@@ -133,7 +135,7 @@ class TimelineCore(Framing):
             self._built(part, None)
             return
 
-        store, drawn = self.store, self._draws_next
+        store, drawn = self.store, self._draws(part)
 
         def work() -> Any:
             try:
@@ -182,7 +184,7 @@ class TimelineCore(Framing):
     def _add(self, part: str, ready: Ready) -> None:
         if part == "sample" and "operations" in self.store.parts:
             return
-        sampled = "sample" in self.store.parts
+        self._sampled |= part == "sample"
         self.store.add(part, *ready)
         if ready.arranged is not None:
             self._rest(ready.arranged)
@@ -190,16 +192,20 @@ class TimelineCore(Framing):
             self._queue.add("devices")
         if part not in HUELESS or self.state.display.colour_by is not ColourBy.CATEGORY:
             self._uncoloured = True
-        awaited = sampled and part == "operations"  # else the rows of the devices went blank
-        if self._queue and (awaited or not self._draws_next):
+        if self._queue and not self._draws(part):
             self._undrawn = True
             self.set_timer(self._pause, self._draw_waiting)
         else:
             self._draw_built()
+        self._sampled &= part != "devices"
 
-    @property
-    def _draws_next(self) -> bool:
-        """Whether what is built next will be drawn at once, and not with more that follows."""
+    def _draws(self, part: str) -> bool:
+        """Whether a part is drawn as soon as it is built, and not with more that follows.
+
+        After a sample the rows of the GPUs come next, without delay: others would leave them blank.
+        """
+        if self._sampled:
+            return part in ("sample", "devices")
         return not self._queue or time.monotonic() - self._drawn_at >= self._pause
 
     def _draw_waiting(self) -> None:

@@ -62,9 +62,9 @@ class Store:
         """All tracks in order, with those of one more part; changes nothing, so a worker can."""
         parts = self.parts if tracks is None else {**self.parts, part: tracks}
         changes = self._changes + (tracks is not None and _matters(part, tracks))
-        begun = time.monotonic()
+        begun = time.thread_time()
         lineup = Lineup(self._ordered(dict(parts))).prepare()
-        return Arranged(changes, lineup, time.monotonic() - begun)
+        return Arranged(changes, lineup, time.thread_time() - begun)
 
     def add(
         self,
