@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.model.events import ApiCalls, EventSet, Operations, Syncs
+from nsys_tui.model.events import EventSet, Operations, Syncs
 
 if TYPE_CHECKING:
     from nsys_tui.model.report import Report
@@ -43,11 +43,3 @@ def launched_by(report: Report, row: int) -> list[tuple[EventSet, int]]:
         rows = rows[events.processes[events.process[rows]] == process] if len(rows) else rows
         found = [(events, int(each)) for each in rows]
     return found
-
-
-def partners(report: Report, events: EventSet, row: int) -> list[tuple[EventSet, int]]:
-    """The other ends of an event's flow, whichever its direction."""
-    if isinstance(events, ApiCalls):
-        return launched_by(report, row)
-    call = call_of(report, events, row)
-    return [] if call is None else [(report.api, call)]
