@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from asyncio import get_running_loop
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,7 +28,7 @@ from nsys_tui.ui.session import Session, initial_state
 from nsys_tui.ui.swift import SwiftApp
 from nsys_tui.ui.terminal import Terminal, probe
 from nsys_tui.ui.widgets.chrome import KeyLine
-from nsys_tui.ui.working import LONG, Work, counted
+from nsys_tui.ui.working import LONG, Work, background, counted
 
 if TYPE_CHECKING:
     from nsys_tui.errors import NsysTuiError
@@ -90,6 +91,7 @@ class NsysTuiApp(BasicApp, SwiftApp, inherit_bindings=False):
 
     def on_mount(self) -> None:
         """Shows the first screen and begins to load."""
+        get_running_loop().set_default_executor(background())
         self.switch_mode(self._start)
         self.begin_load(self.session)
         self.run_worker(self._tell_unfinished, thread=True, group="captures", exit_on_error=False)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
-from nsys_tui.ui.working import once, take_turns
+import pytest
+
+from nsys_tui.ui.working import background, once, take_turns
 
 
 class Held:
@@ -19,6 +24,22 @@ def test_threads_make_way_sooner_than_by_default() -> None:
         assert 0 < sys.getswitchinterval() < before
     finally:
         sys.setswitchinterval(before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
+def test_work_in_the_background_steps_back_with_the_threads_that_it_starts() -> None:
+    def niceness() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    def of_both() -> tuple[int, int]:
+        with ThreadPoolExecutor() as second:
+            return niceness(), second.submit(niceness).result()
+
+    before = niceness()
+    with background() as pool:
+        own, started = pool.submit(of_both).result()
+    assert before < own == started
+    assert niceness() == before
 
 
 def test_a_job_runs_and_is_forgotten() -> None:
