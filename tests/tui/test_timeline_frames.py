@@ -18,11 +18,14 @@ from nsys_tui.demo.report import make_report
 from nsys_tui.ui.screens.timeline import core
 from nsys_tui.ui.screens.timeline.building import device_rows, stream_rows
 from nsys_tui.ui.screens.timeline.core import Ready, TimelineCore
+from nsys_tui.ui.screens.timeline.store import Arranged, Store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from textual.pilot import Pilot
+
+    from nsys_tui.ui.screens.timeline.filtering import Filtered
 
 US = 1_000
 
@@ -217,6 +220,52 @@ async def test_a_sample_stays_until_the_rows_of_the_devices_are_exact(
         await settled(pilot)
         assert gpu(pilot) == exact
         assert "from a sample" not in text(pilot)
+
+
+@pytest.mark.parametrize(("pause", "apart"), [(60.0, False), (1e-6, True)])
+async def test_after_a_sample_the_exact_rows_of_the_gpus_are_drawn_before_all_else(
+    handmade: Path, monkeypatch: pytest.MonkeyPatch, pause: float, apart: bool
+) -> None:
+    """With the clock out of the way: either all that can wait does, or nothing has to."""
+    drawn: list[tuple[bool, set[str]]] = []
+    ordered: list[str] = []
+    show, order = TimelineCore._show_filtered, Store.arranged
+
+    def shown(screen: TimelineCore, found: Filtered) -> None:
+        tracks = found.lineup.tracks
+        drawn.append((any(t.estimate for t in tracks), {t.part for t in tracks if t.part}))
+        show(screen, found)
+
+    def put_in_order(store: Store, part: str = "", tracks: Any = None) -> Arranged:
+        ordered.append(part)
+        return order(store, part, tracks)
+
+    async with running(handmade) as pilot:
+        await pilot.press("2")
+        await settled(pilot)
+        screen: Any = pilot.app.screen
+        session = screen.session
+        for name in ("TOGETHER", "AT_ONCE", "SHARE"):
+            monkeypatch.setattr(core, name, pause)
+        monkeypatch.setattr(TimelineCore, "_draw_waiting", lambda _: None)
+        monkeypatch.setattr(TimelineCore, "_show_filtered", shown)
+        monkeypatch.setattr(Store, "arranged", put_in_order)
+        session.loaded, loaded = [], session.loaded
+        session.sample = screen.report.sampled_operations(300)
+        screen.show_report()
+        screen.part_loaded("sample")
+        await settled(pilot)
+        session.loaded = loaded
+        for part in loaded:
+            screen.part_loaded(part)
+        screen.load_finished()
+        await settled(pilot)
+    first, second, *others = drawn
+    assert first == (True, {"operations"})
+    assert second == (False, {"operations", "ranges"}), "with what is built before them"
+    assert ordered[1] == "devices", "by their own worker: no other is waited for"
+    assert drawn[-1] == (False, {"operations", "ranges", "api", "projected"})
+    assert (len(others) > 1) is apart
 
 
 async def test_a_loaded_report_is_drawn_once_when_the_screen_is_visited_first(
