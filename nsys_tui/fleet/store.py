@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.fleet.summary import ReportSummary
 from nsys_tui.reader.cache import CacheFolder, Sidecar, cache_root, report_id
+from nsys_tui.reader.recovery import has_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +25,8 @@ def kept(path: Path, options: Options) -> ReportSummary | None:
     Raises:
         UnreadableReportError: the report cannot be read.
     """
+    if has_log(path):
+        return None
     sidecar = _sidecar(report_id(path))
     try:
         stored = sidecar.load(_part(path, options))
@@ -36,6 +39,8 @@ def kept(path: Path, options: Options) -> ReportSummary | None:
 
 def keep(path: Path, summary: ReportSummary, options: Options) -> None:
     """Stores a summary; a full or read-only disk costs only time later."""
+    if has_log(path):
+        return
     sidecar = _sidecar(summary.report_id)
     try:
         sidecar.store(_part(path, options), *summary.pack())

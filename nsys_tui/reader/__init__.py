@@ -45,7 +45,7 @@ def open_report(
     exported = ensure_sqlite(Path(path), nsys, progress)
     db = Database.open(exported.path)
     try:
-        sidecar = Sidecar.for_report(exported.path) if use_cache else None
+        sidecar = Sidecar.for_report(db.descriptor) if use_cache and not db.recovered else None
         source = FileSource(db, sidecar, patterns)
     except BaseException:
         db.close()

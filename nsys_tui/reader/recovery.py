@@ -57,6 +57,12 @@ def left_over(path: Path, descriptor: int, header: Header) -> Path | None:
     return None
 
 
+def has_log(path: Path) -> bool:
+    """Whether a log lies beside a database: then its own content is not all that it holds."""
+    actual = path.resolve()
+    return any(_size(actual.with_name(actual.name + end)) > 0 for end in ("-wal", "-journal"))
+
+
 def recovered_copy(path: Path, log: Path, scratch: Path) -> Path:
     """Copies a database with its log and applies the log to the copy.
 

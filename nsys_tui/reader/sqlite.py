@@ -154,6 +154,11 @@ class Database:
             )
 
     @property
+    def recovered(self) -> bool:
+        """Whether a copy is read, to which a log beside the file was applied."""
+        return self._copy is not None
+
+    @property
     def size(self) -> int:
         """Bytes of the file when it was opened."""
         return self._opened.size

@@ -171,7 +171,9 @@ def measure_parts(path: Path) -> None:
         timed("kernels again, piece by piece", lambda: f"longest {longest_piece(db) * 1e3:.1f} ms")
         raw = columns.read_columns(db, KERNELS, COLUMNS)
     with tempfile.TemporaryDirectory() as root:
-        sidecar, arrays = Sidecar.for_report(path, Path(root)), raw.values  # noqa: PD011
+        with Database.open(path) as db:
+            sidecar = Sidecar.for_report(db.descriptor, Path(root))
+        arrays = raw.values  # noqa: PD011
         size = sum(array.nbytes for array in arrays.values())
         timed("sidecar stored", lambda: sidecar.store("k", arrays, {}) and f"{size / MB:.0f} MB")
         timed("sidecar mapped again", lambda: f"{len(sidecar.load('k') or ())} parts")

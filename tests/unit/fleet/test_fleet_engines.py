@@ -121,6 +121,12 @@ def test_a_summary_survives_the_cache_bit_by_bit(paths: list[Path]) -> None:
     assert kept.processes[0].steps.labels == tuple(f"train step {n}" for n in range(5))
     assert store.kept(paths[0], Options()) is None, "other options, another summary"
     assert store.kept(paths[1], EVERYTHING) is None
+    log = paths[0].with_name(paths[0].name + "-wal")
+    log.write_bytes(b"what a writer has not put into the file yet")
+    try:
+        assert store.kept(paths[0], EVERYTHING) is None
+    finally:
+        log.unlink()
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(

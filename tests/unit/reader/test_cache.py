@@ -6,13 +6,13 @@ import errno
 import hashlib
 import os
 import shutil
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from nsys_tui.errors import UnreadableReportError
 from nsys_tui.reader import cache
 from nsys_tui.reader.cache import CacheFolder, Sidecar, cache_root, evict, report_id
 
@@ -38,19 +38,24 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
+def sidecar_of(report: Path, root: Path) -> Sidecar:
+    with report.open("rb") as file:
+        return Sidecar.for_report(file.fileno(), root)
+
+
 def part_file(root: Path) -> Path:
     (found,) = root.glob("reports/*/kernels.columns")
     return found
 
 
 def store(report: Path, root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    stored = Sidecar.for_report(report, root).store("kernels", dict(ARRAYS), META)
+    stored = sidecar_of(report, root).store("kernels", dict(ARRAYS), META)
     assert stored is not None
     return stored
 
 
 def load(report: Path, root: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    return Sidecar.for_report(report, root).load("kernels")
+    return sidecar_of(report, root).load("kernels")
 
 
 def same(found: dict[str, Any]) -> bool:
@@ -78,7 +83,7 @@ def test_arrays_are_aligned_so_that_each_maps_whole_pages(report: Path, root: Pa
 
 def test_arrays_are_let_go_one_by_one(report: Path, root: Path) -> None:
     given = dict(ARRAYS)
-    Sidecar.for_report(report, root).store("kernels", given, META)
+    sidecar_of(report, root).store("kernels", given, META)
     assert given == {}
 
 
@@ -87,13 +92,13 @@ def test_an_unknown_part_is_absent(report: Path, root: Path) -> None:
 
 
 def test_a_part_without_arrays(report: Path, root: Path) -> None:
-    sidecar = Sidecar.for_report(report, root)
+    sidecar = sidecar_of(report, root)
     assert sidecar.store("empty", {}, META) == ({}, META)
     assert sidecar.load("empty") == ({}, META)
 
 
 def test_parts_replace_each_other_while_old_arrays_stay_valid(report: Path, root: Path) -> None:
-    sidecar = Sidecar.for_report(report, root)
+    sidecar = sidecar_of(report, root)
     old, _ = store(report, root)
     sidecar.store("kernels", {"start": np.zeros(1)}, {})
     assert same(old)
@@ -165,15 +170,38 @@ def test_a_header_that_points_outside_of_the_file_is_absent(report: Path, root: 
     assert load(report, root) is None
 
 
-def test_a_missing_report_is_explained(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableReportError):
-        Sidecar.for_report(tmp_path / "nowhere.sqlite", tmp_path)
+def test_any_changed_bit_of_names_or_figures_makes_a_part_absent(report: Path, root: Path) -> None:
+    arrays, _ = store(report, root)
+    file = part_file(root)
+    content = file.read_bytes()
+    assert load(report, root) is not None
+    mapped = {name: content.find(array.tobytes()) for name, array in arrays.items() if array.size}
+    places = [0, 20, 30, content.find(b'"gemm"') + 2, content.find(b'"shape"') + 2]
+    places += [place + arrays[name].nbytes - 1 for name, place in mapped.items()]
+    for place, bit in product(places, range(8)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << bit
+        file.write_bytes(damaged)
+        assert load(report, root) is None, (place, bit)
+    file.write_bytes(content)
+    assert load(report, root) is not None
+
+
+def test_a_part_of_another_name_or_report_is_absent(report: Path, root: Path) -> None:
+    store(report, root)
+    file = part_file(root)
+    shutil.copyfile(file, file.with_name("api.columns"))
+    assert sidecar_of(report, root).load("api") is None
+    other = report.with_name("other.sqlite")
+    other.write_bytes(b"another report")
+    shutil.copyfile(file, sidecar_of(other, root).folder.path / file.name)
+    assert load(other, root) is None
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", "a b", "é"])
 def test_a_part_has_a_plain_name(report: Path, root: Path, name: str) -> None:
     with pytest.raises(ValueError, match="plain name"):
-        Sidecar.for_report(report, root).load(name)
+        sidecar_of(report, root).load(name)
 
 
 def failing(descriptor: int) -> None:
@@ -195,7 +223,7 @@ class TestDisksThatDoNotTakeIt:
         self, report: Path, root: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(os, "fsync", failing)
-        assert Sidecar.for_report(report, root).store("kernels", dict(ARRAYS), META) is None
+        assert sidecar_of(report, root).store("kernels", dict(ARRAYS), META) is None
         self.check_empty(report, root)
 
     def check_empty(self, report: Path, root: Path) -> None:
@@ -261,7 +289,7 @@ class TestEviction:
     ) -> None:
         self.fill(root, "a")
         monkeypatch.setenv("NSYS_TUI_CACHE_LIMIT", "500")
-        sidecar = Sidecar.for_report(report, root)
+        sidecar = sidecar_of(report, root)
         sidecar.store("kernels", dict(ARRAYS), META)
         assert sidecar.load("kernels") is not None
         assert self.left(root) == sidecar.folder.path.name
@@ -270,7 +298,7 @@ class TestEviction:
         self, report: Path, root: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("NSYS_TUI_CACHE_LIMIT", "20000")
-        sidecar = Sidecar.for_report(report, root)
+        sidecar = sidecar_of(report, root)
         sidecar.folder.grew(10)
         self.fill(root, "abcdefghijklmnopqrstuvwxyz")
         sidecar.folder.grew(1000)
@@ -282,7 +310,7 @@ class TestEviction:
         assert evict(root, limit=0) == []
 
     def test_arrays_outlive_the_eviction_of_their_folder(self, report: Path, root: Path) -> None:
-        sidecar = Sidecar.for_report(report, root)
+        sidecar = sidecar_of(report, root)
         arrays, _ = sidecar.store("kernels", dict(ARRAYS), META) or ({}, {})
         sidecar.close()
         evict(root, limit=0)

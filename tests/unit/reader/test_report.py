@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,6 +55,20 @@ def test_operations_without_a_call_stay_unattributed(synth: Synth) -> None:
     synth.kernel("known", 10, 20, corr=1).kernel("late start", 30, 40, corr=9)
     synth.memcpy(50, 60, kind=11, corr=0)
     assert opened(synth).calls.tolist() == [0, -1, -1]
+
+
+def test_what_a_writer_adds_to_its_log_is_read_although_the_file_stays_as_it_was(
+    synth: Synth,
+) -> None:
+    path = synth.kernel("k", 10, 20).write()
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute("PRAGMA journal_mode = wal")
+        for count in (2, 4, 8):
+            writer.execute(
+                "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL"
+            )
+            writer.commit()
+            assert len(open_report(path).operations) == count
 
 
 def test_device_zero_of_two_processes_may_be_two_gpus(synth: Synth) -> None:
