@@ -12,9 +12,12 @@ from nsys_tui.analysis.grouping import regroup
 from nsys_tui.analysis.window import Scope, clipped, row_numbers, starting
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import FARTHEST
 from nsys_tui.names import NameStyle, kernel_name, normalise_nvtx
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import EventSet, Int32
     from nsys_tui.model.report import Report
@@ -238,9 +241,19 @@ def _notes(report: Report, splits: tuple[DeviceSplit, ...]) -> list[str]:
             f"{hidden} CUDA graph launches were traced as a whole: what ran inside them is not"
             " among the kernels, and exposed times are upper bounds"
         )
+    cut = sum(int(_is_cut(events).sum()) for events in (ops, report.ranges))
+    if cut:
+        notes.append(
+            f"{cut} operations and ranges have times more than 36 years from the start of the"
+            " session: they are cut there"
+        )
     if not splits:
         notes.append(f"no GPU work in this report or scope{_why_no_work(report)}")
     return notes
+
+
+def _is_cut(events: EventSet) -> NDArray[np.bool_]:
+    return (events.start <= -FARTHEST) | (events.end >= FARTHEST)
 
 
 def _why_no_work(report: Report) -> str:

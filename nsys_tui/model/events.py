@@ -31,6 +31,9 @@ DICTIONARIES: Final = frozenset(
 )
 """Fields of event sets that codes point into; every other field holds one value per event."""
 
+FARTHEST: Final = 2**60
+"""Nanoseconds (36 years) from the start of the session at which the reader cuts times."""
+
 
 class OpName(NamedTuple):
     """The names of one GPU operation; copies and memsets have the same text in all three."""

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nsys_tui.model.events import FARTHEST
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -20,8 +22,6 @@ Int32 = NDArray[np.int32]
 
 _DENSE_RANGE = 1 << 22
 NO_ID = -1
-FARTHEST = 2**60
-"""Nanoseconds (36 years) from the start of the session beyond which a time is not believed."""
 
 
 def codes(values: Int64) -> tuple[Int64, Int32]:
@@ -94,8 +94,9 @@ def is_null(raw: RawColumns, name: str) -> NDArray[np.bool_]:
 
 
 def ends(raw: RawColumns) -> Int64:
-    """The ``end`` column; an event without an end is a point."""
-    return np.where(is_null(raw, "end"), instants(raw, "start"), instants(raw, "end"))
+    """The ``end`` column; an event without an end, or with one before its start, is a point."""
+    start = instants(raw, "start")
+    return np.maximum(start, np.where(is_null(raw, "end"), start, instants(raw, "end")))
 
 
 def in_start_order(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

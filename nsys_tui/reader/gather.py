@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from nsys_tui.errors import UnreadableReportError
 from nsys_tui.reader.columns import RawColumns, iter_columns
 
 if TYPE_CHECKING:
@@ -52,14 +53,14 @@ class Codebook:
         places = values + 1
         codes = self._table[places]
         if codes.min() < 0:
-            self._learn(np.unique(values[codes < 0]))
+            self.learn(np.unique(values[codes < 0]))
             codes = self._table[places]
         return codes
 
     def _wide(self, values: Int64) -> Int32:
         found = self._look_up(values)
         if found is None:
-            self._learn(np.setdiff1d(values, self._known))
+            self.learn(np.setdiff1d(values, self._known))
             found = self._look_up(values)
         assert found is not None
         return self._code[found]
@@ -70,7 +71,8 @@ class Codebook:
         place = np.minimum(np.searchsorted(self._known, values), len(self._known) - 1)
         return place if (self._known[place] == values).all() else None
 
-    def _learn(self, new: Int64) -> None:
+    def learn(self, new: Int64) -> None:
+        """Gives the next numbers to values, in their order, that are not known yet."""
         first = len(self.values)
         new = new[~np.isin(new, self._known)]
         self.values += new.tolist()
@@ -97,26 +99,56 @@ class Tuples:
     def __init__(self, columns: int) -> None:
         self._parts = [Codebook() for _ in range(columns)]
         self._whole = Codebook()
-        self._bits = 63 // columns
+        self._bits = [63 // columns] * columns
+        """Bits that the code of each column takes in the key of a combination."""
 
     def encode(self, columns: Sequence[Int64]) -> Int32:
-        """One code per row for its combination of values."""
+        """One code per row for its combination of values.
+
+        Raises:
+            UnreadableReportError: the columns differ too much to be combined: they are damaged.
+        """
+        codes = [part.encode(values) for part, values in zip(self._parts, columns, strict=True)]
+        needed = [(len(part.values) - 1).bit_length() for part in self._parts]
+        if any(need > bits for need, bits in zip(needed, self._bits, strict=True)):
+            self._make_room(needed)
         key = np.zeros(len(columns[0]), np.int64)
-        for part, values in zip(self._parts, columns, strict=True):
-            key = (key << self._bits) | part.encode(values)
+        for code, bits in zip(codes, self._bits, strict=True):
+            key = (key << bits) | code
         return self._whole.encode(key)
 
     @property
     def values(self) -> list[tuple[int, ...]]:
         """The combination of each code."""
-        mask = (1 << self._bits) - 1
         return [
-            tuple(
-                part.values[(key >> (self._bits * place)) & mask]
-                for part, place in zip(self._parts, range(len(self._parts))[::-1], strict=True)
-            )
-            for key in self._whole.values
+            tuple(part.values[code] for part, code in zip(self._parts, codes, strict=True))
+            for codes in self._combinations()
         ]
+
+    def _combinations(self) -> list[tuple[int, ...]]:
+        keys = self._whole.values
+        parts: list[list[int]] = []
+        for bits in reversed(self._bits):
+            parts.append([key & ((1 << bits) - 1) for key in keys])
+            keys = [key >> bits for key in keys]
+        return list(zip(*reversed(parts), strict=True))
+
+    def _make_room(self, needed: Sequence[int]) -> None:
+        """Gives each column as many bits as it needs and shares the rest; codes stay."""
+        spare = (63 - sum(needed)) // len(needed)
+        if spare < 0:
+            raise UnreadableReportError(
+                "cannot read the report",
+                "the ids of its events are all different from each other, as in a damaged file",
+                "export or copy the report again",
+            )
+        known = np.array(self._combinations(), np.int64).reshape(-1, len(needed))
+        self._bits = [need + spare for need in needed]
+        keys = np.zeros(len(known), np.int64)
+        for codes, bits in zip(known.T, self._bits, strict=True):
+            keys = (keys << bits) | codes
+        self._whole = Codebook()
+        self._whole.learn(keys)
 
 
 def gather(

@@ -10,7 +10,7 @@ from nsys_tui.model.events import Domain, Int32, Marks, Payloads, Ranges
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.reader.blobs import read_blobs
 from nsys_tui.reader.columns import read_columns, read_text_column
-from nsys_tui.reader.encode import codes, column, combine, in_start_order, instants, is_null
+from nsys_tui.reader.encode import codes, column, combine, ends, in_start_order, instants, is_null
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,11 +84,10 @@ class NvtxTable:
         """Push/pop and start/end ranges; an open one ends at its start: Report knows the extent."""
         raw = self._raw
         rows = np.flatnonzero(np.isin(self._types, RANGE_TYPES))
-        start = instants(raw, "start")[rows]
         is_open = is_null(raw, "end")[rows]
         other = column(raw, "endGlobalTid")[rows]
         arrays = in_start_order(
-            self._shared(rows, np.where(is_open, start, instants(raw, "end")[rows]))
+            self._shared(rows, ends(raw)[rows])
             | {
                 "style": self._types[rows].astype(np.uint8),
                 "end_thread": np.where(other == self._threads[self._thread[rows]], -1, other),

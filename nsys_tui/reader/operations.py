@@ -12,6 +12,7 @@ from nsys_tui.model.events import Operations, OpName
 from nsys_tui.model.target import Device, Stream, pid_of
 from nsys_tui.reader.columns import RawColumns, sample_columns
 from nsys_tui.reader.encode import Int32, Int64, column, ends, instants
+from nsys_tui.reader.filecheck import unreadable
 from nsys_tui.reader.gather import NOTHING, Arrays, Codebook, Tuples, gather, merge
 from nsys_tui.reader.target import Devices, read_stream_facts
 
@@ -61,6 +62,7 @@ COPY_LABELS: Final = {
 }
 UVM_KINDS: Final = (11, 12, 13)
 _UNKNOWN_MEMORY: Final = 255
+_MOST_DEVICES: Final = np.iinfo(np.int16).max
 _Convert: TypeAlias = Callable[[RawColumns], Arrays]
 
 
@@ -263,6 +265,9 @@ def _places(
     processes = sorted({process for process, *_ in keys})
     pairs = sorted({(process, ordinal) for process, ordinal, _, _ in keys})
     devices, of_pair = Devices(db).assign(pairs)
+    if len(devices) > _MOST_DEVICES:
+        cause = f"its GPU operations name {len(devices):,} different GPUs"
+        raise unreadable(db.path, cause, "export or copy the report again")
     device = dict(zip(pairs, of_pair, strict=True))
     identities = [(p, device[p, o], c, s) for p, o, c, s in keys]
     distinct = sorted(set(identities))
@@ -271,10 +276,12 @@ def _places(
         Stream(p, d, c, s, *facts.get((pid_of(p), c, s), ("", False, None)))
         for p, d, c, s in distinct
     )
+    of_process = {process: number for number, process in enumerate(processes)}
+    of_stream = {identity: number for number, identity in enumerate(distinct)}
     of_place = (
-        np.array([processes.index(key[0]) for key in keys], np.int32),
+        np.array([of_process[key[0]] for key in keys], np.int32),
         np.array([identity[1] for identity in identities], np.int16),
-        np.array([distinct.index(identity) for identity in identities], np.int32),
+        np.array([of_stream[identity] for identity in identities], np.int32),
     )
     return np.array(processes, np.int64), devices, streams, of_place
 

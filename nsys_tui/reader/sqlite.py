@@ -57,6 +57,7 @@ class Database:
         tables: real tables (no views, no virtual tables) with their column names in file order;
             without those of ``untimed``.
         untimed: tables of events that lack the columns of their times.
+        views: views under names of nsys; what they ask for may take forever.
         header: the file's SQLite header.
         descriptor: open descriptor of the file that is really read, for positional reads.
         generated: tables that hold generated columns, whose records differ from their columns.
@@ -82,6 +83,7 @@ class Database:
         self.generated: frozenset[str] = frozenset()
         self.numbers: Mapping[tuple[str, str], tuple[type, ...]] = {}
         self.untimed: tuple[str, ...] = ()
+        self.views: tuple[str, ...] = ()
         self.tables: Mapping[str, tuple[str, ...]] = {}
 
     @classmethod
@@ -142,6 +144,8 @@ class Database:
             if kind.upper() in _NUMBERS
         }
         self.untimed = without_times(columns)
+        views = self.query("SELECT name FROM sqlite_master WHERE type = 'view' ORDER BY name")
+        self.views = tuple(name for (name,) in views if is_nsys_export([name]))
         self.tables = MappingProxyType(
             {name: tuple(names) for name, names in columns.items() if name not in self.untimed}
         )

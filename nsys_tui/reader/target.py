@@ -52,6 +52,7 @@ def read_metadata(db: Database) -> Metadata:
     notes += [
         f"{table} lacks its column start or end: nothing of it is shown" for table in db.untimed
     ]
+    notes += [f"{view} is a view, not a table: it is not read" for view in db.views]
     sessions = db.select("ANALYSIS_DETAILS", ("duration",))
     if len(sessions) > 1:
         notes.append(f"{len(sessions)} sessions in ANALYSIS_DETAILS: the first is used")
@@ -156,7 +157,7 @@ class Devices:
             for pid, ordinal, gpu in db.select(
                 "TARGET_INFO_CUDA_DEVICE", ("pid", "cudaId", "gpuId")
             )
-            if gpu is not None
+            if _number(gpu) is not None
         }
 
     def assign(self, pairs: list[tuple[int, int]]) -> tuple[tuple[Device, ...], list[int]]:
@@ -165,23 +166,23 @@ class Devices:
         Returns:
             the devices in order of GPU id, and the index of each pair's device.
         """
-        keys = [self._key(Member(pid_of(process), ordinal)) for process, ordinal in pairs]
-        ordered = sorted(set(keys))
-        devices = []
-        for key in ordered:
-            members = {
-                Member(pid_of(process), ordinal)
-                for (process, ordinal), own in zip(pairs, keys, strict=True)
-                if own == key
-            }
-            devices.append(self.restore(key[1] if key[0] == 0 else None, tuple(sorted(members))))
-        return tuple(devices), [ordered.index(key) for key in keys]
+        members = [Member(pid_of(process), ordinal) for process, ordinal in pairs]
+        keys = [self._key(member) for member in members]
+        grouped: dict[tuple[int, int], set[Member]] = {key: set() for key in sorted(set(keys))}
+        for key, member in zip(keys, members, strict=True):
+            grouped[key].add(member)
+        devices = tuple(
+            self.restore(None if is_ordinal else number, tuple(sorted(own)))
+            for (is_ordinal, number), own in grouped.items()
+        )
+        place = {key: number for number, key in enumerate(grouped)}
+        return devices, [place[key] for key in keys]
 
     def _key(self, member: Member) -> tuple[int, int]:
         gpu = self._by_member.get(member)
         if gpu is None:
             gpu = self._by_ordinal.get(member.ordinal)
-        return (1, member.ordinal) if gpu is None else (0, gpu)
+        return (True, member.ordinal) if gpu is None else (False, gpu)
 
     def restore(self, gpu_id: int | None, members: tuple[Member, ...]) -> Device:
         """Builds a device from its identity, with the properties this file gives for it."""

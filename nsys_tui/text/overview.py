@@ -109,7 +109,8 @@ def _device_notes(result: Overview) -> tuple[str, ...]:
         notes.append(f"{line.device_count} GPU busy {100 * share:.1f}% of the time on average")
     session = line.session_share(line.busy_ns)
     if session is not None:
-        notes[-1:] = [f"{notes[-1]}, {100 * session:.2f}% of the recorded session"]
+        notes.append(f"{100 * session:.2f}% of the recorded session")
+    notes = [", ".join(notes)] if notes else []
     straddling = sum(split.straddling_count for split in result.devices)
     if straddling:
         notes.append(f"+{straddling} operations straddle the start of the window")

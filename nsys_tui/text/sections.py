@@ -61,7 +61,8 @@ def sections_text(tables: list[Table], fmt: str, room: int | None = None) -> str
 def _section(table: Table, fmt: str, room: int | None) -> str:
     markdown = fmt == "markdown"
     chosen = Format("markdown") if markdown else Format("column", limit=None, room=room)
-    parts = [f"## {table.title}\n" if markdown else indented(table.title, room, "")]
+    title = visible(table.title)
+    parts = [f"## {title}\n" if markdown else indented(title, room, "")]
     if len(table):
         parts.append(render(readable(table), chosen).rstrip("\n"))
     notes = map(visible, table.notes)

@@ -188,6 +188,17 @@ def test_an_empty_report_is_calm(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert any("no GPU work" in note for note in shown["notes"])
 
 
+def test_times_beyond_belief_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").session(1000).nvtx("r", 2**62, 2**62 + 5)
+    synth.kernel("k", 2**62, 2**62 + 10).kernel("k", 2**62, 2**63 - 1)
+    assert main(["overview", str(synth.write())]) == 0
+    out = capsys.readouterr().out
+    assert "3 operations and ranges have times more than 36 years from the start" in out
+    assert "0.00% of the recorded session" in out
+
+
 def test_names_with_control_characters_reach_no_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from paths import goldens, needs_reports, report_paths
 from synth import Synth
 
+from nsys_tui.errors import UnreadableReportError
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.reader import open_report
 from nsys_tui.reader.cache import cache_root
@@ -77,6 +78,47 @@ def test_device_zero_of_two_processes_may_be_two_gpus(synth: Synth) -> None:
     devices = opened(synth).devices
     assert [(d.gpu_id, d.name, d.id) for d in devices] == [(0, "A", 0), (1, "B", 0)]
     assert [member.pid for device in devices for member in device.members] == [2000, 1000]
+
+
+@pytest.mark.parametrize("gpu_id", ["one", b"\x01", 1.5, float("inf"), None])
+def test_a_gpu_id_that_is_no_number_leaves_the_ordinal(synth: Synth, gpu_id: object) -> None:
+    synth.gpu(4, "A", cu_device=0).raw(
+        "TARGET_INFO_CUDA_DEVICE", ("gpuId", "cudaId", "pid"), [(gpu_id, 0, 1000), (4, 1, 1000)]
+    )
+    report = opened(synth.kernel("k", 0, 10, device=0).kernel("k", 20, 30, device=1))
+    assert [(device.gpu_id, len(device.members)) for device in report.devices] == [(4, 2)]
+
+
+def test_a_program_with_tens_of_thousands_of_streams(synth: Synth) -> None:
+    for number in range(33_000):
+        synth.kernel("k", number, number + 1, stream=number)
+    ops = opened(synth).operations
+    assert [ops.streams[code].id for code in ops.stream.tolist()] == list(range(33_000))
+
+
+def test_more_gpus_than_there_can_be_are_damage(synth: Synth) -> None:
+    for number in range(33_000):
+        synth.kernel("k", number, number + 1, device=number)
+    report = opened(synth)
+    with pytest.raises(UnreadableReportError, match="cannot read") as caught:
+        _ = report.operations
+    assert "33,000 different GPUs" in caught.value.message
+
+
+def test_an_event_that_ends_before_it_starts_is_a_point(synth: Synth) -> None:
+    synth.kernel("k", 50, 20).api("cudaFree", 9, 3).osrt("poll", 8, 2).nvtx("r", 70, 60)
+    report = opened(synth.sync(5, 1))
+    for events in (report.operations, report.api, report.osrt, report.ranges, report.syncs):
+        assert events.end.tolist() == events.start.tolist()
+
+
+def test_a_view_in_the_place_of_a_table_is_named(synth: Synth) -> None:
+    kernels = "CUPTI_ACTIVITY_KIND_KERNEL"
+    synth.kernel("k", 0, 10).sql(f"ALTER TABLE {kernels} RENAME TO kept")
+    synth.sql(f"CREATE VIEW {kernels} AS SELECT * FROM kept").sql("CREATE VIEW mine AS SELECT 1")
+    assert [note for note in opened(synth).metadata.notes if "view" in note] == [
+        f"{kernels} is a view, not a table: it is not read"
+    ]
 
 
 def test_one_gpu_seen_under_two_ordinals_is_one_device(synth: Synth) -> None:
