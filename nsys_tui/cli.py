@@ -25,7 +25,6 @@ from nsys_tui.errors import (
     NsysTuiError,
     UsageError,
 )
-from nsys_tui.names import visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,9 +145,10 @@ def _screened() -> AbstractContextManager[object]:
 
 
 def _tell(text: str) -> None:
-    """Prints an error; names that it quotes may hold escape sequences."""
+    from nsys_tui.commands.destinations import say
+
     with suppress(OSError):  # where stderr is full too, the exit code has to do
-        print(visible_lines(text), file=sys.stderr)
+        say(text)
 
 
 def _check_verb(word: str) -> None:

@@ -6,6 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from nsys_tui.commands.destinations import say
 from nsys_tui.commands.options import add_report, add_scope, open_from, scope_from
 from nsys_tui.errors import OK, UsageError
 
@@ -59,7 +60,7 @@ def _save(arguments: argparse.Namespace) -> int:
     print(path)
     steps = f"{len(side.steps)} steady steps {side.steps.rule}" if side.by_step else "no steps"
     size = path.stat().st_size
-    print(f"nsys-tui: baseline {arguments.name}: {steps}, {size:,} bytes", file=sys.stderr)
+    say(f"nsys-tui: baseline {arguments.name}: {steps}, {size:,} bytes")
     return OK
 
 
@@ -71,7 +72,7 @@ def _list(arguments: argparse.Namespace) -> int:
         try:
             found.append(baselines.load(name))
         except UsageError as error:
-            print(f"nsys-tui: {error}", file=sys.stderr)
+            say(f"nsys-tui: {error}")
     if arguments.format == "json":
         print(json.dumps([_as_json(baseline) for baseline in found], indent=1))
     else:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.commands.destinations import room, text_file
+from nsys_tui.commands.destinations import room, say, text_file
 from nsys_tui.commands.options import Prose, add_overwriting, add_scope, count, scope_from
 from nsys_tui.errors import GATE_HIT, NOT_COMPARABLE, OK, UsageError
 from nsys_tui.units import parse_percent
@@ -163,11 +163,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _status(found: Comparison, gate: float | None) -> int:
     if found.verdict == "not comparable":
-        print(f"nsys-tui: not comparable: {found.judgement.reason}", file=sys.stderr)
+        say(f"nsys-tui: not comparable: {found.judgement.reason}")
         return NOT_COMPARABLE
     if gate is not None and found.verdict == "worse":
         text = f"gate {100 * gate:g}% hit: {found.judgement.reason}"
-        print(f"nsys-tui: {text}", file=sys.stderr)
+        say(f"nsys-tui: {text}")
         return GATE_HIT
     return OK
 
@@ -337,8 +337,8 @@ def _stacks(arguments: argparse.Namespace, parts: list[_Part]) -> None:
         graph = differential_graph(stacks, f"{first.label} and {second.label}: GPU time, {what}")
         with text_file(arguments.svg, overwrite=arguments.force_overwrite) as file:
             file.write(graph)
-        print(f"nsys-tui: differential flame graph in {arguments.svg}", file=sys.stderr)
+        say(f"nsys-tui: differential flame graph in {arguments.svg}")
     if arguments.folded:
         for line in differential_lines(stacks):
             sys.stdout.write(line + "\n")
-        print(f"nsys-tui: the two numbers are {what} of A and of B", file=sys.stderr)
+        say(f"nsys-tui: the two numbers are {what} of A and of B")

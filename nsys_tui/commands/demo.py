@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_tui.commands.options import Prose
+from nsys_tui.commands.destinations import say
+from nsys_tui.commands.options import Prose, add_overwriting
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
@@ -80,17 +81,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="repeat the training loop until there are about N kernels, for benchmarks",
     )
+    add_overwriting(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes the report and prints its path; what else was written goes to stderr.
 
     Raises:
-        UsageError: a file cannot be written where it was asked for.
+        UsageError: a file exists, or cannot be written where it was asked for.
     """
     from nsys_tui.demo.report import make_report
 
     output = arguments.output or default_output()
+    for path in (output, arguments.truth, arguments.nccl_log):
+        if path is not None and not _is_own(path):
+            _require_free(path, overwrite=arguments.force_overwrite)
     try:
         made = make_report(
             output,
@@ -111,8 +116,22 @@ def run(arguments: argparse.Namespace) -> int:
     print(made.report)
     for path in (made.truth, *made.logs):
         if path is not None:
-            print(f"also written: {path}", file=sys.stderr)
+            say(f"also written: {path}")
     return 0
+
+
+def _is_own(path: Path) -> bool:
+    """Whether a path is a folder, for logs whose names are the demo's own, or in the cache."""
+    from nsys_tui.reader.cache import cache_root
+
+    return path.is_dir() or path.parent == cache_root()
+
+
+def _require_free(path: Path, *, overwrite: bool) -> None:
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is no regular file", hint="name a file")
+    if path.exists() and not overwrite:
+        raise UsageError(f"{path} exists already", hint="--force-overwrite replaces it")
 
 
 def default_output() -> Path:

@@ -1,4 +1,4 @@
-"""Where printed tables go: stdout, a file, or another program's input."""
+"""Where tables are printed: stdout, a file, another program's input; and notes beside them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import os
 import shlex
 import subprocess
 import sys
+import textwrap
 from typing import IO, TYPE_CHECKING
 
 from nsys_tui.errors import UsageError
+from nsys_tui.names import visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -87,7 +89,7 @@ def _piped(command: str) -> Iterator[IO[str]]:
         with contextlib.suppress(BrokenPipeError):
             stream.close()
         if process.wait():
-            print(f"nsys-tui: {words[0]} ended with {process.returncode}", file=sys.stderr)
+            say(f"nsys-tui: {words[0]} ended with {process.returncode}")
 
 
 def write(stream: IO[str], pieces: Iterable[str]) -> None:
@@ -108,6 +110,21 @@ def room(stream: IO[str]) -> int | None:
         return os.get_terminal_size(stream.fileno()).columns or None
     except OSError:
         return None
+
+
+def say(text: str) -> None:
+    """Prints a note for people on stderr: harmless names, lines broken at spaces to fit."""
+    cells = room(sys.stderr)
+    for line in visible_lines(text).splitlines():
+        if cells is not None and len(line) > cells:
+            line = textwrap.fill(
+                line,
+                cells,
+                subsequent_indent="  ",
+                break_long_words=False,  # a path that is broken cannot be copied
+                break_on_hyphens=False,
+            )
+        print(line, file=sys.stderr)
 
 
 def speaks_unicode(stream: IO[str]) -> bool:

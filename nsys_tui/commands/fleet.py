@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_tui.commands.destinations import say
 from nsys_tui.commands.options import (
     Prose,
     add_choice,
@@ -205,7 +206,7 @@ def _report(arguments: argparse.Namespace, paths: list[Path]) -> int:
 
     fleet = _fleet(arguments, paths)
     for note in fleet.notes:
-        print(f"nsys-tui: {note}", file=sys.stderr)
+        say(f"nsys-tui: {note}")
     print_fleet(arguments, fleet)
     if not any(len(m.process.devices) or len(m.process.steps.labels) for m in fleet.members):
         raise EmptyAnswerError(

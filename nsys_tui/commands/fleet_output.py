@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_tui.commands.destinations import CONSOLE, opened, room, speaks_unicode, write
+from nsys_tui.commands.destinations import CONSOLE, opened, room, say, speaks_unicode, write
 from nsys_tui.commands.fleet import SHOWN
 from nsys_tui.commands.options import rows_shown
 from nsys_tui.errors import UsageError
@@ -94,7 +94,7 @@ def _write(arguments: argparse.Namespace, fleet: Fleet, ask: Ask) -> None:
         if table.columns:
             path = target / f"{name}.{fmt}"
             _write_one(table, fmt, path, arguments)
-            print(f"nsys-tui: wrote {path}", file=sys.stderr)
+            say(f"nsys-tui: wrote {path}")
 
 
 def _write_one(table: Table, fmt: str, path: Path | None, arguments: argparse.Namespace) -> None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_tui.commands.destinations import say
 from nsys_tui.errors import UsageError
 from nsys_tui.units import format_bytes
 
@@ -45,9 +46,9 @@ def _chosen(remote: RemoteName, listing: Listing) -> RemoteName:
 
     for number, entry in enumerate(listing.entries, 1):
         kind = "/" if entry.is_folder else f"  {format_bytes(entry.size)}"
-        print(f"{number:>4}  {entry.name}{kind}", file=sys.stderr)
+        say(f"{number:>4}  {entry.name}{kind}")
     if listing.more:
-        print("      … and more that are not listed", file=sys.stderr)
+        say("      … and more that are not listed")
     if not listing.entries or not sys.stdin.isatty():
         raise UsageError(
             f"{remote.host}:{remote.path} is a folder, not a report",

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.destinations import text_file
+from nsys_tui.commands.destinations import say, text_file
 from nsys_tui.commands.options import (
     Prose,
     add_overwriting,
@@ -207,8 +207,8 @@ def _narrate(arguments: argparse.Namespace, stacks: Stacks) -> None:
     amount = format_duration(total) if tree.unit == "ns" else f"{format_count(total)} samples"
     events = format_count(int(tree.self_count.sum()))
     where = f" in {arguments.output}" if arguments.output else ""
-    print(f"nsys-tui: {amount} in {events} events{where}", file=sys.stderr)
+    say(f"nsys-tui: {amount} in {events} events{where}")
     for note in stacks.notes:
-        print(f"nsys-tui: {note}", file=sys.stderr)
+        say(f"nsys-tui: {note}")
     if not tree.self_count.any():
         raise EmptyAnswerError("nothing is left after the rules and restrictions")

@@ -8,8 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.destinations import CONSOLE, opened, room, speaks_unicode, write
-from nsys_tui.commands.options import add_report, add_scope, open_from, scope_from
+from nsys_tui.commands.destinations import CONSOLE, opened, room, say, speaks_unicode, write
+from nsys_tui.commands.options import (
+    add_overwriting,
+    add_report,
+    add_scope,
+    open_from,
+    scope_from,
+)
 from nsys_tui.errors import NO_DATA, OK, NoDataError, UsageError
 from nsys_tui.text.formats import FORMATS, Format, parse_format
 
@@ -68,7 +74,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     split.add_argument("--by-device", action="store_true", help="each GPU on its own")
     split.add_argument("--by-rank", action="store_true", help="each MPI rank or process on its own")
     add_scope(parser)
-    parser.add_argument("--force-overwrite", action="store_true", help="replace existing files")
+    add_overwriting(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no notices on stderr")
     parser.add_argument(
         "--help-reports", nargs="?", const="", metavar="NAME|ALL", help="describe the reports"
@@ -265,6 +271,4 @@ class _Printer:
 
     def _say(self, line: str) -> None:
         if not self.arguments.quiet:
-            from nsys_tui.names import visible
-
-            print(visible(line), file=sys.stderr)
+            say(line)

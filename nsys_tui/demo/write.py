@@ -7,6 +7,7 @@ and correlation ids: five million kernels are a matter of SQLite's speed, not of
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
@@ -30,8 +31,7 @@ _STEP: Final = "Train step "
 
 def write(path: Path, rows: Rows, tiling: Tiling) -> None:
     """Writes the report; an existing file is replaced only once the new one is complete."""
-    partial = path.with_name(path.name + ".part")
-    partial.unlink(missing_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         _fill(partial, rows, tiling)
         partial.replace(path)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,42 @@ def test_writes_the_report_and_prints_its_path(
     assert truth.read_text().startswith("{")
     assert log.read_text().count("Init COMPLETE") == 2
     assert sqlite3.connect(output).execute("SELECT count(*) FROM StringIds").fetchone()[0] > 50
-    assert not list(output.parent.glob("*.part"))
+    assert os.listdir(output.parent) == ["d.sqlite"]
+
+
+@pytest.mark.parametrize("option", ["--output", "--truth", "--nccl-log"])
+def test_no_file_is_replaced_unasked(
+    option: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = tmp_path / "my.txt"
+    mine.write_text("precious")
+    words = ["demo", "--steps", "1", option, str(mine)]
+    assert main(words) == USAGE
+    assert f"{mine} exists already\n--force-overwrite replaces it" in capsys.readouterr().err
+    assert mine.read_text() == "precious"
+    assert os.listdir() == ["my.txt"]
+    assert main([*words, "--force-overwrite"]) == 0
+    assert mine.read_bytes() != b"precious"
+
+
+def test_the_default_file_is_not_replaced_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("demo.sqlite").write_text("precious")
+    assert main(["demo", "--steps", "1"]) == USAGE
+    assert Path("demo.sqlite").read_text() == "precious"
+
+
+def test_a_pipe_is_no_place_for_a_report(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    words = ["demo", "--steps", "1", "--force-overwrite", "--output", str(tmp_path / "pipe")]
+    assert main(words) == USAGE
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
 def test_in_a_terminal_it_goes_to_the_cache_folder(
