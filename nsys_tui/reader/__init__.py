@@ -38,14 +38,17 @@ def open_report(
 
     from nsys_tui.model.report import Report
     from nsys_tui.reader.cache import Sidecar
+    from nsys_tui.reader.filecheck import reading
     from nsys_tui.reader.nsys import ensure_sqlite
     from nsys_tui.reader.source import FileSource
     from nsys_tui.reader.sqlite import Database
 
     exported = ensure_sqlite(Path(path), nsys, progress)
-    db = Database.open(exported.path)
+    with reading(exported.path):
+        db = Database.open(exported.path)
     try:
-        sidecar = Sidecar.for_report(db.descriptor) if use_cache and not db.recovered else None
+        with reading(exported.path):
+            sidecar = Sidecar.for_report(db.descriptor) if use_cache and not db.recovered else None
         source = FileSource(db, sidecar, patterns)
     except BaseException:
         db.close()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.reader.filecheck import read_at, read_into
+from nsys_tui.reader.filecheck import read_into
 from nsys_tui.reader.records import LEAF, PADDING, PagesRefusedError, Records, unaligned
 from nsys_tui.reader.sqlite import quoted
 from nsys_tui.reader.texts import TextSpans
@@ -179,7 +179,8 @@ def _leaf_pages(db: Database, root: int) -> NDArray[np.int64]:
 
 
 def _page_type(db: Database, page: int) -> int:
-    return read_at(db.descriptor, 1, (page - 1) * db.header.page_size)[0]
+    buffer, starts = _read_pages(db, np.array([page]))
+    return int(buffer[starts[0]])
 
 
 def _children(db: Database, pages: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -223,7 +224,11 @@ def _read_pages(
     target, filled = buffer.data, 0
     for first, count in runs:
         piece = target[filled : filled + count * size]
-        if not read_into(db.descriptor, piece, (first - 1) * size):
+        try:
+            whole = read_into(db.descriptor, piece, (first - 1) * size)
+        except OSError as error:
+            raise PagesRefusedError(f"a page cannot be read: {error.strerror}") from error
+        if not whole:
             raise PagesRefusedError("a page lies beyond the end of the file")
         filled += count * size
     return buffer, starts

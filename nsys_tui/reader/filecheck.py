@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import stat
 import struct
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.errors import UnreadableReportError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SQLITE_MAGIC: Final = b"SQLite format 3\0"
@@ -74,6 +76,20 @@ def unreadable(path: Path, cause: str, hint: str = "") -> UnreadableReportError:
     return UnreadableReportError(f"cannot read {path}", cause, hint)
 
 
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Explains what a disk or a network that fails says about a file that is open already.
+
+    Raises:
+        UnreadableReportError: instead of ``OSError``.
+    """
+    try:
+        yield
+    except OSError as error:
+        hint = "check the disk or the network it lies on, or copy the report elsewhere"
+        raise unreadable(path, error.strerror or str(error), hint) from error
+
+
 def open_descriptor(path: Path) -> int:
     """Opens a regular file for reading, without following it into a device or a pipe.
 
@@ -117,7 +133,8 @@ def start_of(path: Path) -> bytes:
     """
     descriptor = open_descriptor(path)
     try:
-        start = read_at(descriptor, HEADER_SIZE, 0)
+        with reading(path):
+            start = read_at(descriptor, HEADER_SIZE, 0)
     finally:
         os.close(descriptor)
     if not start:

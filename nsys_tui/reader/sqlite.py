@@ -23,6 +23,7 @@ from nsys_tui.reader.filecheck import (
     Stamp,
     open_descriptor,
     read_header,
+    reading,
     require_whole,
     stamp,
     unreadable,
@@ -253,7 +254,9 @@ class Database:
             UnreadableReportError: size, time or change counter differ, so what was read may mix
                 old and new pages.
         """
-        if stamp(self.descriptor) != self._opened:
+        with reading(self.path):
+            now = stamp(self.descriptor)
+        if now != self._opened:
             hint = "wait until the program that writes it has finished, then open it again"
             raise unreadable(self.path, "the file changed while it was being read", hint)
 

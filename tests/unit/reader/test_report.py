@@ -13,7 +13,7 @@ from synth import Synth
 
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.reader import open_report
+from nsys_tui.reader import btree, filecheck, open_report
 from nsys_tui.reader.cache import cache_root
 from nsys_tui.reader.gather import merge
 
@@ -110,6 +110,31 @@ def test_an_event_that_ends_before_it_starts_is_a_point(synth: Synth) -> None:
     report = opened(synth.sync(5, 1))
     for events in (report.operations, report.api, report.osrt, report.ranges, report.syncs):
         assert events.end.tolist() == events.start.tolist()
+
+
+class TestADiskThatFails:
+    def failing(self, *_: object) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    def test_at_opening_it_is_named(self, synth: Synth, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = synth.kernel("k", 0, 10).write()
+        monkeypatch.setattr(filecheck, "read_at", self.failing)
+        with pytest.raises(UnreadableReportError, match=str(path)) as caught:
+            open_report(path)
+        assert caught.value.message == "Input/output error"
+
+    def test_for_the_descriptor_alone_leaves_sqlite(
+        self, synth: Synth, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        report = opened(synth.kernel("k", 5, 10))
+        monkeypatch.setattr(btree, "read_into", self.failing)
+        assert report.operations.start.tolist() == [5]
+
+    def test_meanwhile_it_is_named(self, synth: Synth, monkeypatch: pytest.MonkeyPatch) -> None:
+        report = opened(synth.kernel("k", 5, 10))
+        monkeypatch.setattr(filecheck, "read_at", self.failing)
+        with pytest.raises(UnreadableReportError, match="cannot read"):
+            _ = report.operations
 
 
 def test_a_view_in_the_place_of_a_table_is_named(synth: Synth) -> None:
