@@ -27,6 +27,7 @@ from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.session import Session, initial_state
 from nsys_tui.ui.swift import SwiftApp
 from nsys_tui.ui.terminal import Terminal, probe
+from nsys_tui.ui.turns import Turns
 from nsys_tui.ui.widgets.chrome import KeyLine
 from nsys_tui.ui.working import LONG, Work, background, counted
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.ui.messages import Failed, LoadFinished, PartLoaded, ProgressMoved, ReportOpened
+    from nsys_tui.ui.turns import KeyPassed
 
 MOST_FAULTS = 20
 """Unexpected faults shown in the bar before the app gives up."""
@@ -81,6 +83,7 @@ class NsysTuiApp(BasicApp, SwiftApp, inherit_bindings=False):
         self.keymap = presets.effective(self.config.keys)
         self.chords = presets.chords(self.keymap)
         self._chord_prefix = ""
+        self._turns = Turns(self)
         self.set_keymap(presets.textual_keymap(self.keymap))
         self.error: NsysTuiError | None = None
         self.fatal: NsysTuiError | None = None
@@ -107,7 +110,10 @@ class NsysTuiApp(BasicApp, SwiftApp, inherit_bindings=False):
             self.call_from_thread(self.say, text)
 
     def say(self, text: str) -> None:
-        """Tells something in passing: in the footer where it fits (cheap), else in a toast."""
+        """Tells something in passing: in the footer where it fits (cheap), else in a toast.
+
+        An empty text takes back what the footer says.
+        """
         keys = self.screen.query(KeyLine)
         if not (keys and keys.first().say(visible(text))):
             super().say(text)
@@ -206,10 +212,17 @@ class NsysTuiApp(BasicApp, SwiftApp, inherit_bindings=False):
                 await result
 
     async def on_event(self, event: events.Event) -> None:
-        """Catches the two keys of a chord before the bindings see them."""
-        if self.chords and isinstance(event, events.Key) and await self._chord(event):
+        """Keys take turns; the two of a chord are caught before the bindings see them."""
+        if self._turns.holds(event):
             return
-        await super().on_event(event)
+        chord = self.chords and isinstance(event, events.Key) and await self._chord(event)
+        if not chord:
+            await super().on_event(event)
+        self._turns.given(event)
+
+    def on_key_passed(self, message: KeyPassed) -> None:
+        """The next key has its turn."""
+        self._turns.passed(message)
 
     async def _chord(self, event: events.Key) -> bool:
         focused = self.screen.focused

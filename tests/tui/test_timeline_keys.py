@@ -189,6 +189,10 @@ async def test_flows_go_from_work_to_its_call_and_back(handmade: Path) -> None:
         assert app_of(pilot).state.selection.label == "gemm"
         await press(pilot, "backspace", "backspace")
         assert app_of(pilot).state.cursor.time == 100 * US
+        await type_in(pilot, "t", "50us")
+        body = await press(pilot, "[")
+        assert "the call of this work: hidden by the filter" in body
+        assert app_of(pilot).state.selection.label == "gemm"
 
 
 async def test_fit_shows_the_selection_then_the_range_around_it(handmade: Path) -> None:
@@ -295,9 +299,10 @@ async def test_an_area_is_counted_by_category_and_name(handmade: Path) -> None:
     async with running(handmade, size=(160, 45)) as pilot:
         await press(pilot, "2")
         await type_in(pilot, "g", "150us")
-        await press(pilot, "v")
+        assert "area begins" in await press(pilot, "v")
         await type_in(pilot, "g", "349us")
         body = await press(pilot, "v")
+        assert "area begins" not in body
         span = app_of(pilot).state.selection.span
         view = app_of(pilot).front.canvas.view
         assert span.start == 150 * US

@@ -40,6 +40,7 @@ class Areas(TimelineCore):
         else:
             start, lane = self.area_from
             self.area_from = None
+            self.app.say("")
             self.select_area(start, self.cursor_time, lane, self._lane_key)
 
     def select_area(self, start: int, end: int, first: str, last: str) -> None:
@@ -111,6 +112,7 @@ class Areas(TimelineCore):
         unfinished = self.area_from is not None
         self.area_from = None
         if unfinished:
+            self.app.say("")
             self.redraw()
         return unfinished
 

@@ -174,15 +174,16 @@ class Stepping(TimelineCore):
         if found is None:
             self.app.say("nothing with its correlation id in this process")
             return
-        self.go_to_event(*found)
-        self.app.say(say)
+        self.app.say(say if self.go_to_event(*found) else f"{say}: hidden by the filter")
 
-    def go_to_event(self, events: EventSet, row: int) -> None:
-        """Jumps to an event: unfolds what hides its lane, moves the window if it lies outside."""
+    def go_to_event(self, events: EventSet, row: int) -> bool:
+        """Jumps to an event, unless the filter hides it; tells whether it did.
+
+        It unfolds what hides the event's lane, and moves the window if the event lies outside.
+        """
         track = self.track_of(Picked(events, row))
         if track is None:
-            self.app.say("hidden by the filter")
-            return
+            return False
         self.unfold(track)
         time = int(events.start[row])
         self.picked = Picked(events, row)
@@ -191,6 +192,7 @@ class Stepping(TimelineCore):
             cursor=Cursor(time, track.key),
             selection=self.selection_of(events, row),
         )
+        return True
 
     def range_around(self) -> tuple[int, int] | None:
         """The innermost range around the selected event, wider than it."""
