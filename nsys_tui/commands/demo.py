@@ -92,9 +92,10 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from nsys_tui.demo.report import make_report
 
-    output = arguments.output or default_output()
-    for path in (output, arguments.truth, arguments.nccl_log):
-        if path is not None and not _is_own(path):
+    in_cache = arguments.output is None and sys.stdout.isatty()
+    output = arguments.output or (_cached() if in_cache else Path("demo.sqlite"))
+    for path in (None if in_cache else output, arguments.truth, arguments.nccl_log):
+        if path is not None:
             _require_free(path, overwrite=arguments.force_overwrite)
     try:
         made = make_report(
@@ -120,24 +121,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _is_own(path: Path) -> bool:
-    """Whether a path is a folder, for logs whose names are the demo's own, or in the cache."""
-    from nsys_tui.reader.cache import cache_root
-
-    return path.is_dir() or path.parent == cache_root()
-
-
 def _require_free(path: Path, *, overwrite: bool) -> None:
-    if path.exists() and not path.is_file():
+    if path.is_dir() or not path.exists():  # logs in a folder have names of their own
+        return
+    if not path.is_file():
         raise UsageError(f"{path} is no regular file", hint="name a file")
-    if path.exists() and not overwrite:
+    if not overwrite:
         raise UsageError(f"{path} exists already", hint="--force-overwrite replaces it")
 
 
-def default_output() -> Path:
-    """The cache folder in a terminal, else the current folder."""
-    if not sys.stdout.isatty():
-        return Path("demo.sqlite")
+def _cached() -> Path:
     from nsys_tui.reader.cache import cache_root
 
     return cache_root() / "demo.sqlite"

@@ -120,7 +120,8 @@ def _apply_log(copy: Path) -> None:
 
 
 def _copy_failed(path: Path, log: Path, scratch: Path, error: Exception) -> UnreadableReportError:
-    cause = f"{log.name} beside it holds unfinished changes, and recovering a copy failed: {error}"
+    reason = getattr(error, "strerror", None) or error
+    cause = f"{log.name} beside it holds unfinished changes, and recovering a copy failed: {reason}"
     hint = f"make room or check permissions in {scratch}, or let the program that wrote it finish"
     return unreadable(path, cause, hint)
 

@@ -99,7 +99,8 @@ def test_says_where_it_cannot_write(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_the_script_writes_demo_sqlite_into_the_current_folder(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "demo" / "make_report.py", "--steps", "1"],
+        # without site-packages: it needs Python alone
+        [sys.executable, "-S", ROOT / "demo" / "make_report.py", "--steps", "1"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
