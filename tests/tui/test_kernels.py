@@ -207,7 +207,7 @@ async def test_enter_shows_the_longest_instance_and_escape_returns_as_it_was(dem
         assert app.front.SCREEN == "timeline"
         assert app.state.selection.span.start == int(ops.start[longest])
         assert app.state.window.start <= ops.start[longest] < app.state.window.end
-        await pilot.press("backspace")
+        await pilot.press("escape")
         await settled(pilot)
         assert app.front is screen
         assert app.state.window is None

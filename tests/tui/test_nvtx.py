@@ -233,7 +233,7 @@ async def test_enter_shows_the_longest_range_and_escape_returns_as_it_was(demo: 
         app: Any = pilot.app
         assert app.front.SCREEN == "timeline"
         assert app.state.selection.key == ("NVTX_EVENTS", int(ranges.rowid[longest]))
-        await pilot.press("backspace")
+        await pilot.press("escape")
         await settled(pilot)
         assert app.front is screen
         assert screen.by_path.view() == before

@@ -62,25 +62,26 @@ def outermost(trie: Trie) -> Bool:
     return ~inside
 
 
-def nvtx_flat(tree: NvtxTree, ops: Operations, scope: Scope) -> NvtxFlat:
+def nvtx_flat(tree: NvtxTree, ops: Operations, scope: Scope, present: Bool) -> NvtxFlat:
     """Sums a tree by name.
 
     Args:
         tree: the tree.
         ops: the operations of its report.
         scope: what the tree was made for.
+        present: nodes with something in the window; names without any are left out.
     """
     trie = tree.trie
-    labels = np.unique(trie.label[1:])
+    labels = np.unique(trie.label[1:][present[1:]])
     place = np.zeros(len(trie.labels), np.int64)
     place[labels] = np.arange(len(labels))
     row = place[trie.label]
-    top = outermost(trie)
+    top = outermost(trie) & present
     top[ROOT] = False
     order = np.flatnonzero(top)
     order = order[np.argsort(row[order], kind="stable")]
     nodes = np.split(order, np.searchsorted(row[order], np.arange(1, len(labels))))
-    every = np.arange(1, len(trie))
+    every = np.flatnonzero(present[1:]) + 1
 
     def summed(values: Int64, chosen: Int64) -> Int64:
         total = np.zeros(len(labels), np.int64)

@@ -58,7 +58,7 @@ class NvtxTable:
     @cached_property
     def flat(self) -> NvtxFlat:
         """The same by name; costly, so ask for it in a worker."""
-        return nvtx_flat(self.tree, self.report.operations, self.scope)
+        return nvtx_flat(self.tree, self.report.operations, self.scope, self.present)
 
     @cached_property
     def dull(self) -> Bool:

@@ -116,6 +116,10 @@ def test_a_name_inside_itself_counts_once(tmp_path: Path) -> None:
     assert int(flat.host_self[row]) == (20 + 40 + 50) * US
     assert int(flat.gpu[row]) == 60 * US
     assert int(flat.gpu_busy[row]) == 40 * US
+    late = table_of(report, scope=Scope((200 * US, 250 * US)))
+    assert [late.names[code] for code in late.flat.label.tolist()] == ["f"]
+    assert int(late.flat.count[0]) == 1
+    assert len(table_of(report, scope=Scope((260 * US, 300 * US))).flat) == 0
 
 
 def test_one_name_on_two_paths_has_the_union_of_both(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from textual import events
 
+    from nsys_tui.analysis.nvtx.flat import NvtxFlat
     from nsys_tui.model.progress import Progress
     from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.widgets.table.grid import Grid
@@ -193,6 +194,7 @@ class NvtxScreen(RangeDetail):
 
     def _show(self, found: NvtxTable) -> None:
         """Fills tree or list; folds and cursor stay where the nodes are the same."""
+        name = self._flat_name()
         self.found = found
         report = found.report
         glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
@@ -202,7 +204,7 @@ class NvtxScreen(RangeDetail):
         self.by_path.empty = self.by_name.empty = why
         self.by_path.note = self.by_name.note = ""
         if self.is_flat:
-            self._show_flat(found)
+            self._show_flat(found, name)
         else:
             same = self._shown_merge == self.merge
             self._shown_merge = self.merge
@@ -222,14 +224,23 @@ class NvtxScreen(RangeDetail):
         if not self.main.shown:
             self._clear_detail()
 
-    def _show_flat(self, found: NvtxTable) -> None:
+    def _flat_name(self) -> str:
+        """The name under the cursor of the list, if it was shown: making it takes a worker."""
+        found, row = self.found, self.by_name.row
+        flat: NvtxFlat | None = None if found is None else vars(found).get("flat")
+        if found is None or flat is None or row is None or row >= len(flat):
+            return ""
+        return found.names[int(flat.label[row])]
+
+    def _show_flat(self, found: NvtxTable, name: str) -> None:
         glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
         kept = self.by_name.arrangement
         if not kept.sort:
             kept = replace(kept, sort="total", descending=True)
         self.by_name.arrangement = replace(kept, pattern=self.state.filter.pattern)
-        row = self.by_name.row
         if len(found.report.ranges):
+            names = [found.names[code] for code in found.flat.label.tolist()]
+            row = names.index(name) if name in names else None
             shown = columns.flat_columns(found, glyphs, self._wide)
             self.by_name.show_rows(shown, len(found.flat), row=row)
         else:

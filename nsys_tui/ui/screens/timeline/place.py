@@ -63,6 +63,8 @@ class Placed(ReportScreen):
         """First operation's start to last operation's end."""
         self._unseen = False
         """Whether the cursor is still to be put on a selection that came from elsewhere."""
+        self._sent: Selection | None = None
+        """The last selection that came from elsewhere."""
         self._serial = 0
         self._extent = (0, 1)
         self._folded: frozenset[str] = frozenset()
@@ -213,7 +215,15 @@ class Placed(ReportScreen):
             return
         self.picked = self._find(selection)
         self._unseen = self.picked is not None
+        self._sent = selection
         self.reveal_selected()
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether the selection is what another screen showed here, the last thing that was done."""
+        back = self.state.history.back
+        came = bool(back) and back[-1].screen != self.SCREEN
+        return came and self.state.selection == self._sent
 
     def reveal_selected(self) -> None:
         """Moves the cursor to a selection that another screen made, once its lane is there."""

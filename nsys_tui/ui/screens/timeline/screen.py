@@ -34,12 +34,15 @@ class TimelineScreen(Pointing, Marking, Searching, Arranging, Joining, Exporting
         return super().check_action(action, parameters)
 
     def action_nav_escape(self) -> None:
-        """Gives up an area, a search, a filter, a selection, in this order; then goes back."""
+        """Gives up an area, a search, a filter, a selection, in this order; then goes back.
+
+        What another screen sent here is not given up: one step leads back to its row.
+        """
         if self.clear_area() or self.clear_search():
             return
         if not self.canvas.has_focus:
             self.canvas.focus()
-        elif self.picked is not None:
+        elif self.picked is not None and not self.was_sent:
             self.area = None
             self.picked = None
             self.point(selection=None)
