@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from nsys_tui.reader.strings import Strings
 
 _SEVERITY: Final = {0: "unknown", 1: "info", 2: "warning", 3: "error", 4: "verbose"}
+_DRIVER_DIGITS: Final = 5
+"""Fewest digits of a driver version that was written without points."""
 _DIAGNOSTIC_SOURCE: Final = {0: "unknown", 1: "injection", 2: "daemon", 3: "analysis"}
 _GPU_COLUMNS: Final = (
     "id",
@@ -64,7 +66,7 @@ def read_metadata(db: Database) -> Metadata:
         host=system.get("Hostname", ""),
         os=system.get("OsDescription", ""),
         cpu=system.get("CpuDescription", ""),
-        driver=system.get("NvDriverVersion", ""),
+        driver=_driver(system.get("NvDriverVersion", "")),
         command=_command(capture),
         gpus=tuple(info for info, _ in read_gpus(db)),
         diagnostics=_diagnostics(db),
@@ -75,6 +77,14 @@ def read_metadata(db: Database) -> Metadata:
 
 def _pairs(db: Database, table: str) -> tuple[tuple[str, str], ...]:
     return tuple((_text(name), _text(value)) for name, value in db.select(table, ("name", "value")))
+
+
+def _driver(version: str) -> str:
+    """``525.105.17``, which nsys of 2022 and older wrote as ``52510517``; 42600 is 426.00."""
+    if not (version.isdigit() and len(version) >= _DRIVER_DIGITS):
+        return version
+    parts = (version[:3], version[3:-2], version[-2:])
+    return ".".join(part for part in parts if part)
 
 
 def _first(pairs: Any) -> dict[str, str]:

@@ -68,10 +68,9 @@ class Session:
         """``2xH100``, ``A100``; from the devices that ran work, else from the host's."""
         if self.report is None:
             return ""
-        if self.exact:
-            names = [d.info.name if d.info else "GPU" for d in self.report.devices]
-        else:
-            names = [gpu.name for gpu in self.report.metadata.gpus]
+        worked = self.report.devices if self.exact else ()
+        names = [d.info.name if d.info else "GPU" for d in worked]
+        names = names or [gpu.name for gpu in self.report.metadata.gpus]
         if set(names) == {"GPU"}:
             return f"{len(names)} GPU{'s' * (len(names) > 1)}"
         kinds = dict.fromkeys(names)

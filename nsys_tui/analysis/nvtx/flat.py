@@ -80,7 +80,8 @@ def nvtx_flat(tree: NvtxTree, ops: Operations, scope: Scope, present: Bool) -> N
     top[ROOT] = False
     order = np.flatnonzero(top)
     order = order[np.argsort(row[order], kind="stable")]
-    nodes = np.split(order, np.searchsorted(row[order], np.arange(1, len(labels))))
+    ends = np.searchsorted(row[order], np.arange(len(labels)), side="right")
+    nodes = np.split(order, ends)[:-1]
     every = np.flatnonzero(present[1:]) + 1
 
     def summed(values: Int64, chosen: Int64) -> Int64:

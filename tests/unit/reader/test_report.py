@@ -96,6 +96,23 @@ def test_a_program_with_tens_of_thousands_of_streams(synth: Synth) -> None:
     assert [ops.streams[code].id for code in ops.stream.tolist()] == list(range(33_000))
 
 
+@pytest.mark.parametrize(
+    ("written", "version"),
+    [
+        ("52510517", "525.105.17"),
+        ("5206105", "520.61.05"),
+        ("42600", "426.00"),
+        ("580.95.05", "580.95.05"),
+        ("unknown", "unknown"),
+    ],
+)
+def test_driver_versions_that_were_written_as_one_number(
+    synth: Synth, written: str, version: str
+) -> None:
+    synth.environment("NvDriverVersion", written)
+    assert opened(synth).metadata.driver == version
+
+
 def test_more_gpus_than_there_can_be_are_damage(synth: Synth) -> None:
     for number in range(33_000):
         synth.kernel("k", number, number + 1, device=number)

@@ -41,7 +41,7 @@ def step_lines(
         return [[("no closed instance of this range", MUTED)]]
     late = np.zeros(len(steps), bool)
     late[steps.outliers] = True
-    notes = _notes(steps, chosen)
+    notes = _notes(steps, chosen, width)
     rows, merged = draw_bars(
         steps.time, width, max(1, height - 1 - len(notes)), glyphs, _short, late
     )
@@ -54,26 +54,39 @@ def step_lines(
     return [*(row.runs() for row in rows), *notes]
 
 
-def _notes(steps: StepTimes, chosen: int | None) -> list[Line]:
+def _notes(steps: StepTimes, chosen: int | None, width: int) -> list[Line]:
     lines: list[Line] = []
     if chosen is not None:
         text = f"{chosen}: {visible(steps.labels[chosen])} {_short(steps.time[chosen])}"
         lines.append([(text, 0), (f"  {_distance(steps, chosen)}", MUTED)])
-    outliers = steps.outliers.tolist()
-    if outliers:
-        named = [f"{place} {_distance(steps, place)}" for place in outliers[:NAMED]]
-        more = f", {len(outliers) - NAMED} more" if len(outliers) > NAMED else ""
-        lines.append([(f"outlier: step {', step '.join(named)}{more}", STALL)])
+    counts = []
+    begun = int((steps.rows >= 0).sum())
+    if begun < len(steps):
+        counts.append(f"in {begun:,} of {len(steps):,} iterations")
+    if steps.outside:
+        counts.append(f"{steps.outside:,} outside{'' if counts else ' of iterations'}")
+    rest = f"  {', '.join(counts)}"
+    if len(steps.outliers):
+        lines.append([(_outliers(steps, width - len(rest)), STALL)])
     else:
         # Where most iterations lack the range, their median is no time of it.
         median = f", median {_short(steps.median)}" if steps.median else ""
         lines.append([(f"no outlier{median}", MUTED)])
-    begun = int((steps.rows >= 0).sum())
-    if begun < len(steps):
-        lines[-1].append((f"  in {begun:,} of {len(steps):,} iterations", MUTED))
-    if steps.outside:
-        lines[-1].append((f"  {steps.outside:,} outside of iterations", MUTED))
+    lines[-1].append((rest, MUTED))
     return lines
+
+
+def _outliers(steps: StepTimes, width: int) -> str:
+    """As many outliers as fit, at least one; the others are counted."""
+    outliers = steps.outliers.tolist()
+    text = ""
+    for named in range(min(NAMED, len(outliers)), 0, -1):
+        each = [f"{place} {_distance(steps, place)}" for place in outliers[:named]]
+        more = f", {len(outliers) - named} more" if len(outliers) > named else ""
+        text = f"outlier: step {', step '.join(each)}{more}"
+        if len(text) <= width:
+            break
+    return text
 
 
 def _distance(steps: StepTimes, place: int) -> str:

@@ -220,10 +220,11 @@ class Placed(ReportScreen):
 
     @property
     def was_sent(self) -> bool:
-        """Whether the selection is what another screen showed here, the last thing that was done."""
+        """Whether the selection is what another screen showed here just before."""
         back = self.state.history.back
-        came = bool(back) and back[-1].screen != self.SCREEN
-        return came and self.state.selection == self._sent
+        if not back or back[-1].screen == self.SCREEN:
+            return False
+        return self.state.selection == self._sent
 
     def reveal_selected(self) -> None:
         """Moves the cursor to a selection that another screen made, once its lane is there."""
