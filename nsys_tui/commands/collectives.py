@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from nsys_tui.commands.options import (
     TABLE_FORMATS,
     Prose,
+    add_reading,
     add_scope,
     count,
     csv_section,
+    log_to,
     rows_shown,
 )
 from nsys_tui.errors import NoDataError, UsageError
@@ -81,13 +83,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="N",
         help=f"collectives to list, 0 for all (default {_ROWS_OF_TEXT} in tables, else all)",
     )
-    parser.add_argument("--nsys", metavar="PATH", help="nsys executable for exporting a report")
-    parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+    add_reading(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Joins and prints."""
+    if arguments.log:
+        log_to(arguments.log)
     if arguments.format == "csv":
         csv_section(arguments.section, "collectives")
     logged = None

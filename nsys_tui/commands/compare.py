@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.commands.destinations import room, say, text_file
-from nsys_tui.commands.options import Prose, add_overwriting, add_scope, count, scope_from
+from nsys_tui.commands.options import (
+    Prose,
+    add_overwriting,
+    add_reading,
+    add_scope,
+    count,
+    scope_from,
+)
 from nsys_tui.errors import GATE_HIT, NOT_COMPARABLE, OK, UsageError
 from nsys_tui.units import parse_percent
 
@@ -52,9 +59,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("a", metavar="A", help="report before; with --baseline, the report after")
     parser.add_argument("b", metavar="B", nargs="?", help="report after; A if left out")
     parser.add_argument("--baseline", metavar="NAME", help="compare with this instead of a report")
-    parser.add_argument("--nsys", metavar="PATH", help="nsys executable for exporting a report")
-    parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
-    parser.add_argument("--log", type=Path, metavar="FILE", help="write a debug log to FILE")
+    add_reading(parser)
     _add_parts(parser)
     _add_judging(parser)
     _add_output(parser)

@@ -28,6 +28,9 @@ class Verb:
     name: str
     help: str
     options: tuple[Option, ...]
+    """Those of its actions among them."""
+    actions: tuple[str, ...]
+    """What may come first where that is a fixed set, such as ``list``."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -62,22 +65,26 @@ def verbs() -> list[Verb]:
             found.add_parser(subparsers)
     helps = {entry.dest: entry.help or "" for entry in subparsers._choices_actions}
     return [
-        Verb(name, helps.get(name, ""), tuple(_options(parser)))
+        Verb(name, helps.get(name, ""), _options(parser), _actions(parser))
         for name, parser in sorted(subparsers.choices.items())
     ]
 
 
-def _options(parser: argparse.ArgumentParser) -> list[Option]:
-    return [
-        Option(
-            tuple(action.option_strings),
-            action.help or "",
-            tuple(str(choice) for choice in action.choices or ()),
-            action.nargs != 0,
-        )
-        for action in parser._actions
-        if action.option_strings and action.help != argparse.SUPPRESS
-    ]
+def _options(parser: argparse.ArgumentParser) -> tuple[Option, ...]:
+    found: dict[Option, None] = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for own in action.choices.values():
+                found |= dict.fromkeys(_options(own))
+        elif action.option_strings and action.help != argparse.SUPPRESS:
+            flags, choices = tuple(action.option_strings), tuple(map(str, action.choices or ()))
+            found[Option(flags, action.help or "", choices, action.nargs != 0)] = None
+    return tuple(found)
+
+
+def _actions(parser: argparse.ArgumentParser) -> tuple[str, ...]:
+    first = [action for action in parser._actions if not action.option_strings][:1]
+    return tuple(str(choice) for action in first for choice in action.choices or ())
 
 
 def bash(found: list[Verb]) -> str:
@@ -92,6 +99,11 @@ def bash(found: list[Verb]) -> str:
         if option.choices
         for flag in option.flags
     )
+    actions = "\n".join(
+        f"    2:{verb.name}) values={shlex.quote(' '.join(verb.actions))} ;;"
+        for verb in found
+        if verb.actions
+    )
     return f"""_nsys_tui() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}
   local verb=${{COMP_WORDS[1]}} flags= values=
@@ -101,6 +113,9 @@ def bash(found: list[Verb]) -> str:
   esac
   case $verb:$before in
 {values}
+  esac
+  [ "${{word#-}}" = "$word" ] && case $COMP_CWORD:$verb in
+{actions}
   esac
   if [ -n "$values" ]; then
     COMPREPLY=($(compgen -W "$values" -- "$word"))
@@ -121,7 +136,8 @@ def zsh(found: list[Verb]) -> str:
     """For zsh: verbs with their help, then flags with theirs."""
     described = "\n".join(f"    {_zsh(f'{v.name}:{v.help}')}" for v in found)
     cases = "\n".join(
-        f"    {verb.name}) _arguments {' '.join(map(_zsh_option, verb.options))} '*:file:_files' ;;"
+        f"    {verb.name}) _arguments {' '.join(map(_zsh_option, verb.options))}"
+        f"{_zsh_actions(verb)} '*:file:_files' ;;"
         for verb in found
     )
     pattern = f"'*.({'|'.join(SUFFIXES)})'"
@@ -154,6 +170,11 @@ def fish(found: list[Verb]) -> str:
             f"complete -c nsys-tui -n __fish_use_subcommand -a {verb.name} -d {_fish(verb.help)}"
         )
         condition = _fish(f"__fish_seen_subcommand_from {verb.name}")
+        if verb.actions:
+            actions = " ".join(verb.actions)
+            first = f"__fish_seen_subcommand_from {verb.name}"
+            first += f"; and not __fish_seen_subcommand_from {actions}"
+            lines.append(f"complete -c nsys-tui -n {_fish(first)} -f -a {_fish(actions)}")
         for option in verb.options:
             flags = " ".join(
                 f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}"
@@ -185,6 +206,10 @@ def _zsh_option(option: Option) -> str:
     text = option.help.replace("[", "(").replace("]", ")").replace(":", " ")
     value = f":value:({' '.join(option.choices)})" if option.choices else ":value:_files"
     return _zsh(f"{flag}[{text}]{value if option.takes_value else ''}")
+
+
+def _zsh_actions(verb: Verb) -> str:
+    return f" '1:action:({' '.join(verb.actions)})'" if verb.actions else ""
 
 
 def _fish(text: str) -> str:

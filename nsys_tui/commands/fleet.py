@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands.destinations import say
@@ -11,6 +10,7 @@ from nsys_tui.commands.options import (
     Prose,
     add_choice,
     add_overwriting,
+    add_reading,
     choice_from,
     count,
     csv_section,
@@ -22,6 +22,7 @@ from nsys_tui.errors import UNREADABLE, EmptyAnswerError, UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     from nsys_tui.fleet.engine import Engine, Result
     from nsys_tui.fleet.fleet import Fleet
@@ -138,9 +139,7 @@ def _add_computing(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--iteration", metavar="REGEX", help="NVTX ranges that are steps")
     parser.add_argument("--pace", metavar="NAME", help="kernel or NVTX range to follow over ranks")
-    parser.add_argument("--nsys", metavar="PATH", help="nsys executable for exporting reports")
-    parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
-    parser.add_argument("--log", type=Path, metavar="FILE", help="write a debug log to FILE")
+    add_reading(parser)
     parser.add_argument(
         "--strict", action="store_true", help="exit with status 65 if any report was skipped"
     )

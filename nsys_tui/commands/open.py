@@ -7,11 +7,13 @@ import asyncio
 import os
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from nsys_tui.commands.options import add_reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from nsys_tui.config import Config
     from nsys_tui.model.progress import Progress
@@ -41,9 +43,7 @@ def add_opening(parser: argparse.ArgumentParser) -> None:
     """Adds everything that ``run_app`` looks at."""
     add_looks(parser)
     parser.add_argument("--keys", metavar="PRESET", help="keyboard preset: default, vim, azerty, …")
-    parser.add_argument("--nsys", metavar="PATH", help="nsys executable for exporting a report")
-    parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
-    parser.add_argument("--log", type=Path, metavar="FILE", help="write a debug log to FILE")
+    add_reading(parser)
 
 
 def add_looks(parser: argparse._ActionsContainer) -> None:

@@ -43,6 +43,11 @@ def add_report(parser: argparse.ArgumentParser, *, optional: bool = False) -> No
         metavar="REPORT",
         help=".sqlite, .nsys-rep or .qdrep file",
     )
+    add_reading(parser)
+
+
+def add_reading(parser: argparse._ActionsContainer) -> None:
+    """Adds how reports are read: ``--nsys``, ``--no-cache`` and ``--log``."""
     parser.add_argument("--nsys", metavar="PATH", help="nsys executable for exporting a report")
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
     parser.add_argument("--log", type=Path, metavar="FILE", help="write a debug log to FILE")

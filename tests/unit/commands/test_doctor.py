@@ -96,6 +96,10 @@ def test_completion_knows_every_verb(shell: str, capsys: pytest.CaptureFixture[s
         (("nsys-tui", "overview", "--form"), "--format"),
         (("nsys-tui", "overview", "--format", "js"), "json"),
         (("nsys-tui", "smal"), "small.sqlite"),
+        (("nsys-tui", "baseline", "sa"), "save"),
+        (("nsys-tui", "baseline", "save", "smal"), "small.sqlite"),
+        (("nsys-tui", "baseline", "save", "--no-c"), "--no-cache"),
+        (("nsys-tui", "completion", ""), "zsh"),
     ],
 )
 def test_bash_completion_completes(
