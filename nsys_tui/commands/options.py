@@ -223,11 +223,19 @@ def choice_from(arguments: argparse.Namespace) -> Choice:
 
 
 def log_to(path: Path) -> None:
-    """Sends the debug log of this run to a file."""
+    """Sends the debug log of this run to the end of a file.
+
+    Raises:
+        UsageError: it cannot be written, or is a report.
+    """
     import logging
     import platform
     import shlex
 
+    from nsys_tui.reader.filecheck import is_report, start_of
+
+    if path.is_file() and path.stat().st_size and is_report(path, start_of(path)):
+        raise UsageError(f"{path} is a report, not a log", hint="name another --log FILE")
     try:
         logging.basicConfig(
             filename=path,

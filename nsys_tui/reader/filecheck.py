@@ -147,6 +147,11 @@ def is_nsys_report(path: Path, start: bytes) -> bool:
     return path.suffix.lower() in _REPORT_SUFFIXES or start.startswith(_REPORT_MAGIC)
 
 
+def is_report(path: Path, start: bytes) -> bool:
+    """Tells whether a file is a SQLite database or an nsys report, whole or not."""
+    return start.startswith(SQLITE_MAGIC) or is_nsys_report(path, start)
+
+
 def read_into(descriptor: int, target: memoryview, offset: int) -> bool:
     """Fills ``target`` from ``offset``, likewise; False where the file ends before that."""
     if hasattr(os, "preadv"):

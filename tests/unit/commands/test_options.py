@@ -14,7 +14,7 @@ from nsys_tui.analysis.rules.register import Case
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.commands.options import open_configured
 from nsys_tui.config import load_config
-from nsys_tui.errors import ConfigError
+from nsys_tui.errors import USAGE, ConfigError
 from nsys_tui.model.categories import Category
 from nsys_tui.ui.loader import unexpected
 
@@ -103,6 +103,14 @@ def test_a_log_tells_the_run_and_where_each_part_came_from(tmp_path: Path) -> No
         assert f"opened {report}" in told
         assert found in told
         log.unlink()
+
+
+def test_a_report_is_no_place_for_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = Synth(tmp_path / "r.sqlite").kernel("k", 0, 10).write()
+    content = report.read_bytes()
+    assert cli.main(["overview", str(report), "--log", str(report)]) == USAGE
+    assert f"{report} is a report, not a log" in capsys.readouterr().err
+    assert report.read_bytes() == content
 
 
 def test_the_log_says_where_a_fault_was(caplog: pytest.LogCaptureFixture) -> None:
