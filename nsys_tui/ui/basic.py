@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
+from textual.filter import Monochrome, NoColor
 
 from nsys_tui.names import visible
 from nsys_tui.ui import clipboard
@@ -75,8 +76,15 @@ class BasicApp(App[Any], inherit_bindings=False):
         self._redraw()
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """In ASCII mode the chrome is mapped to ASCII on its way out."""
-        return [*super().get_line_filters(), *([self._asciify] if self._asciify.enabled else [])]
+        """In ASCII mode the chrome is mapped to ASCII on its way out.
+
+        Under ``NO_COLOR`` Textual makes the terminal's own two colours black both: themes that use
+        them lose their colours instead.
+        """
+        filters = super().get_line_filters()
+        if self.native_ansi_color:
+            filters = [NoColor() if isinstance(f, Monochrome) else f for f in filters]
+        return [*filters, *([self._asciify] if self._asciify.enabled else [])]
 
     def say(self, text: str) -> None:
         """Tells something in passing."""

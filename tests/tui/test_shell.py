@@ -292,6 +292,22 @@ async def test_every_theme_draws_the_same_text(small: Path, theme: str) -> None:
         assert pilot.app.palette.name == theme  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("theme", ["mono", "ansi-dark", "ansi-light"])
+async def test_no_color_leaves_the_colours_to_the_terminal(
+    small: Path, monkeypatch: pytest.MonkeyPatch, theme: str
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with running(small, theme=theme) as pilot:
+        strips = pilot.app.screen._compositor.render_strips()
+        background = pilot.app.screen.background_colors[1]
+        for strip in strips:
+            for line_filter in pilot.app.get_line_filters():
+                strip = strip.apply_filter(line_filter, background)
+            styles = [segment.style for segment in strip if segment.style]
+            colours = [colour for style in styles for colour in (style.color, style.bgcolor)]
+            assert all(colour is None or colour.is_default for colour in colours)
+
+
 async def test_no_color_sends_no_hue(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with running(small, theme="dark") as pilot:
