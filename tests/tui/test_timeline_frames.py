@@ -139,6 +139,24 @@ async def test_a_narrower_terminal_keeps_window_cursor_and_focus(demo: Path) -> 
         assert "+- Selected: " in text(pilot)
 
 
+async def test_without_colours_blanks_beside_cursor_and_events_show_no_emphasis(
+    handmade: Path,
+) -> None:
+    async with running(handmade, terminal=FANCY, theme="mono") as pilot:
+        await pilot.press("2")
+        await settled(pilot)
+        strips = pilot.app.screen._compositor.render_strips()
+        (lane,) = [strip for strip in strips if "str 13" in strip.text]
+        shown = [
+            segment.text
+            for segment in lane
+            if segment.style and (segment.style.reverse or segment.style.underline)
+        ]
+        assert shown[0] == "│"
+        assert "".join(shown[1:]).count(" ") == 0
+        assert lane.text.count(" ") > 40
+
+
 @pytest.mark.parametrize("theme", ["light", "mono"])
 async def test_every_theme_draws_the_same_text_in_ascii(handmade: Path, theme: str) -> None:
     lines = await frame(handmade, (80, 24), "2", theme=theme)

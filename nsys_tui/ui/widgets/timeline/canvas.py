@@ -189,7 +189,9 @@ class TimelineCanvas(Widget, can_focus=True):
             ends = "┌┐" if number == 0 else "└┘"
             return Strip([Segment(ends[0] + row.text()[1:-1] + ends[1], line)], row.width)
         inks = self._inks
-        segments = [Segment(text, inks[code]) for text, code in runs(row)]
+        # An ink without colours is emphasis, which blanks would show.
+        pieces = row.runs() if inks.theme.kind == "mono" else runs(row)
+        segments = [Segment(text, inks[code]) for text, code in pieces]
         return Strip([Segment("│", line), *segments, Segment("│", line)], row.width + FRAME)
 
     @property

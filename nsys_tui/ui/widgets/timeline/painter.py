@@ -273,8 +273,8 @@ def short_value(value: float, unit: str) -> str:
 def runs(row: Row) -> list[tuple[str, int]]:
     """Runs of a row as ``Row.runs``, with blanks joined to what stands before them.
 
-    A blank without a ground shows no ink, so it need not end a run: half as many runs in lanes of
-    single events, and as many fewer bytes to the terminal.
+    A blank without a ground shows no coloured ink, so it need not end a run: half as many runs in
+    lanes of single events, and as many fewer bytes to the terminal.
     """
     styles = row.styles
     plain = styles < 256
