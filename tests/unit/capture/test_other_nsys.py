@@ -48,9 +48,9 @@ WAYS = {
         "for p in 1 50 100; do printf '\\r\\033[32m[1/1] [###   %d%% ] x\\033[0m' $p >&2; done\n"
         "make; printf '\\n\\033[1mGenerated:\\033[0m\\n    %s\\n' \"$out\" >&2\n"
     ),
-    "written after its end": "( sleep 1.2; make ) > /dev/null 2>&1 &\n",
+    "written after its end": "( sleep 0.4; make ) > /dev/null 2>&1 &\n",
     "named first, written after its end": (
-        "printf 'Generated:\\n    %s\\n' \"$out\"; ( sleep 1.2; make ) > /dev/null 2>&1 &\n"
+        "printf 'Generated:\\n    %s\\n' \"$out\"; ( sleep 0.4; make ) > /dev/null 2>&1 &\n"
     ),
     "names what it did not write": "make; printf 'Generated:\\n    /no/such.nsys-rep\\n'\n",
 }
@@ -67,12 +67,17 @@ def at(folder: Path, way: str) -> Place:
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nsys_tui.capture.collect.LATE_TRIES", 8)
+    monkeypatch.setattr("nsys_tui.capture.collect.LATE_S", 0.1)
+    monkeypatch.setattr("nsys_tui.capture.collect.LATE_TRIES", 3)
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("output", ["", "my [report] %p"])
-async def test_the_report_is_found(tmp_path: Path, way: str, output: str) -> None:
+async def test_the_report_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, output: str
+) -> None:
+    if "after" in way:
+        monkeypatch.setattr("nsys_tui.capture.collect.LATE_TRIES", 35)
     record = await at(tmp_path, WAYS[way]).capture("true", output=output).run()
     assert record.state is State.DONE
     [report] = record.reports

@@ -238,8 +238,10 @@ async def test_scan_finds_what_nobody_named(far: Far) -> None:
     assert "mine.nsys-rep" not in found
 
 
-async def test_a_log_that_is_cut_shows_as_a_counted_gap(far: Far) -> None:
-    await far.start("seq 1 2000; sleep 6; echo tail\n", LOG_LIMIT="1000")
+async def test_a_log_that_is_cut_shows_as_a_counted_gap(far: Far, tmp_path: Path) -> None:
+    go_on = tmp_path / "go on"
+    wait = f'until [ -e "{go_on}" ]; do sleep 0.1; done'
+    await far.start(f"seq 1 2000; {wait}; echo tail\n", LOG_LIMIT="1000")
     data, answers = b"", []
     async with asyncio.timeout(20):
         while not (far.folder / JOB / "base").exists():
@@ -248,6 +250,7 @@ async def test_a_log_that_is_cut_shows_as_a_counted_gap(far: Far) -> None:
     async with far.channel.open(request("follow", **values)) as stream:
         async for answer in stream.answers():
             answers.append(answer)
+            go_on.touch()
             if answer.key == "data":
                 data += await stream.data(int(answer.value.split()[1]))
     size = len("".join(f"{n}\n" for n in range(1, 2001)))
