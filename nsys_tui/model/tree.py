@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -198,11 +198,3 @@ def weighted(builder: TrieBuilder, nodes: Int64, weights: Int64, unit: str) -> W
     np.add.at(own, nodes, weights)
     np.add.at(count, nodes, 1)
     return WeightedTree(builder.trie(), own, count, unit)
-
-
-def from_stacks(stacks: Iterable[tuple[Sequence[str], int]], unit: str = "ns") -> WeightedTree:
-    """Folds stacks of texts, outermost frame first."""
-    builder = TrieBuilder()
-    pairs = [(builder.add(frames), weight) for frames, weight in stacks]
-    nodes = np.array([node for node, _ in pairs], np.int64)
-    return weighted(builder, nodes, np.array([weight for _, weight in pairs], np.int64), unit)

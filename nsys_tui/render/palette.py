@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -205,9 +204,3 @@ def theme_files(user_folder: Path | None = None) -> dict[str, Path]:
     if user_folder is not None and user_folder.is_dir():
         found += sorted(user_folder.glob("*.toml"))
     return {path.stem: path for path in found}
-
-
-@cache
-def builtin_themes() -> dict[str, Theme]:
-    """The themes that come with the program, by name."""
-    return {name: load_theme(path) for name, path in theme_files().items()}

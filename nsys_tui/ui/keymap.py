@@ -210,23 +210,6 @@ def effective_keys(action: Action, keymap: Mapping[str, tuple[str, ...]]) -> tup
     return keymap.get(action.id) or action.keys
 
 
-def markdown_table() -> str:
-    """The key map as Markdown for the README: what works everywhere, then screen by screen."""
-    views = {f"view.{spec.name}" for spec in SCREENS}
-    everywhere = [a for a in GLOBAL if not a.id.startswith("view.") or a.id in views]
-    parts = [_section("Everywhere", everywhere)]
-    parts += [_section(spec.long, own) for spec in SCREENS if (own := spec.actions())]
-    return "\n".join(parts)
-
-
-def _section(title: str, actions: Iterable[Action]) -> str:
-    lines = [f"### {title}", "", "| key | action id | does |", "|---|---|---|"]
-    for action in actions:
-        keys = " ".join(f"`{shown_key(key)}`" for key in action.keys).replace("|", "\\|")
-        lines.append(f"| {keys} | `{action.id}` | {action.help} |")
-    return "\n".join([*lines, ""])
-
-
 def clashes(
     screens: Mapping[str, Iterable[Action]], keymap: Mapping[str, tuple[str, ...]] | None = None
 ) -> list[str]:

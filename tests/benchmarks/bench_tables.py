@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from nsys_tui.model.tree import TrieBuilder
 from nsys_tui.reader import open_report
-from nsys_tui.render.palette import builtin_themes
+from nsys_tui.render.palette import load_theme, theme_files
 from nsys_tui.state import ViewState
 from nsys_tui.ui.app import NsysTuiApp
 from nsys_tui.ui.theming import StyleTable
@@ -62,7 +62,7 @@ class Alone(App[None]):
 
     def __init__(self, widget: Widget) -> None:
         super().__init__()
-        self.inks = StyleTable(builtin_themes()["dark"])
+        self.inks = StyleTable(load_theme(theme_files()["dark"]))
         self.state = ViewState()
         self.ascii = False
         self.error = None
@@ -135,6 +135,11 @@ async def made_up_table() -> None:
         beating.cancel()
 
 
+def open_all(tree: VirtualTree) -> None:
+    tree._expanded[:] = True
+    tree.rebuild()
+
+
 async def made_up_tree() -> None:
     rng = np.random.default_rng(2)
     builder = TrieBuilder()
@@ -156,7 +161,7 @@ async def made_up_tree() -> None:
         await pilot.pause()
         widest = int(np.argmax(np.bincount(trie.parent[1:], minlength=len(trie))[1:])) + 1
         for what, action in (
-            ("open everything", lambda: tree.show_all(True)),
+            ("open everything", lambda: open_all(tree)),
             ("down", lambda: tree.action_move(1)),
             ("page down", lambda: tree.action_page(1)),
             ("close the widest line", lambda: tree.reveal(widest)),

@@ -1,7 +1,7 @@
 """The timeline as data: which lanes there are, in which order, under which groups.
 
 A ``Track`` is one row of the timeline before it is drawn. Parts of a report give their tracks
-independently (``timeline_gpu``, ``timeline_host``); ``arrange`` puts whatever is there in order;
+independently (``gpu``, ``host``); ``arrange`` puts whatever is there in order;
 what of it is shown, a ``Lineup`` tells. Nothing here draws.
 """
 

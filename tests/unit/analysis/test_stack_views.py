@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stack_making import from_stacks
 
 from nsys_tui.analysis.stacks.views import (
     View,
@@ -17,7 +19,9 @@ from nsys_tui.analysis.stacks.views import (
     matched_weight,
     merge_similar,
 )
-from nsys_tui.model.tree import WeightedTree, from_stacks
+
+if TYPE_CHECKING:
+    from nsys_tui.model.tree import WeightedTree
 
 Stack = tuple[tuple[str, ...], int]
 STACKS = st.lists(

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 
+from stack_making import from_stacks
+
 from nsys_tui.export.flamegraph import flame_graph
 from nsys_tui.export.folded import as_json, folded_lines
-from nsys_tui.model.tree import from_stacks
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import numpy as np
+from stack_making import from_stacks
 
-from nsys_tui.model.tree import from_stacks
 from nsys_tui.render.cells import Emphasis, as_text, parts
 from nsys_tui.render.glyphs import ASCII, UNICODE
 from nsys_tui.render.icicle import Icicle, draw_icicle, lay_out

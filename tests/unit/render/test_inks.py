@@ -4,9 +4,9 @@ import numpy as np
 
 from nsys_tui.render.cells import OWN_INKS, Ink, category_ink, style
 from nsys_tui.render.inks import duration_inks, own_inks, slot_inks
-from nsys_tui.render.palette import builtin_themes
+from nsys_tui.render.palette import load_theme, theme_files
 
-THEMES = builtin_themes()
+THEMES = {name: load_theme(path) for name, path in theme_files().items()}
 
 
 def test_codes_share_slots_in_turn() -> None:

@@ -10,14 +10,14 @@ from nsys_tui.errors import ConfigError
 from nsys_tui.model.categories import Category
 from nsys_tui.render.cells import Emphasis, Ink, category_ink, slot_ink, style
 from nsys_tui.render.colour import contrast, own_colour, readable_on
-from nsys_tui.render.palette import Look, builtin_folder, builtin_themes, load_theme, theme_files
+from nsys_tui.render.palette import Look, builtin_folder, load_theme, theme_files
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
 
-THEMES = builtin_themes()
+THEMES = {name: load_theme(path) for name, path in theme_files().items()}
 DISTINCT = ("compute", "comm", "memory", "graph", "sync", "osrt", "nvtx")
 
 # Colour vision deficiency at full severity, Machado, Oliveira and Fernandes 2009, on linear RGB.

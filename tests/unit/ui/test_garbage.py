@@ -30,6 +30,14 @@ def _as_before() -> Iterator[None]:
     gc.unfreeze()
 
 
+async def gone(what: weakref.ref[Knot]) -> None:
+    for _ in range(100):
+        await asyncio.sleep(0.05)
+        if what() is None:
+            return
+    raise AssertionError("never collected")
+
+
 async def test_a_pause_collects_what_keys_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(garbage, "PAUSE", 0.05)
     garbage.hold()
@@ -44,20 +52,12 @@ async def test_a_pause_collects_what_keys_left(monkeypatch: pytest.MonkeyPatch) 
         await asyncio.sleep(0.2)
         assert left() is not None, "something is computed"
         jobs.clear()
-        for _ in range(100):
-            await asyncio.sleep(0.05)
-            if left() is None:
-                break
-        assert left() is None
+        await gone(left)
         later = weakref.ref(Knot())
         await asyncio.sleep(0.2)
         assert later() is not None  # no key since: nothing to collect
         pause.reset()
-        for _ in range(100):
-            await asyncio.sleep(0.05)
-            if later() is None:
-                break
-        assert later() is None
+        await gone(later)
 
 
 def test_what_is_kept_is_left_out_and_still_freed_by_counting() -> None:
@@ -94,9 +94,5 @@ async def test_after_a_thaw_a_pause_frees_what_was_there_before_and_the_rest_is_
         assert left() is not None
         garbage.thaw()
         pause.reset()
-        for _ in range(100):
-            await asyncio.sleep(0.05)
-            if left() is None:
-                break
-        assert left() is None
+        await gone(left)
         assert gc.get_freeze_count() > 0

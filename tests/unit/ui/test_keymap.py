@@ -115,14 +115,6 @@ def test_keys_are_written_as_people_read_them(key: str, shown: str) -> None:
     assert keymap.shown_key(key) == shown
 
 
-def test_the_table_for_the_readme_lists_every_global_action() -> None:
-    table = keymap.markdown_table()
-    for action in GLOBAL:
-        if not action.id.startswith("view."):
-            assert f"`{action.id}`" in table
-    assert re.search(r"^\| `\?` `F1` \| `app.help` \|", table, re.MULTILINE)
-
-
 def test_user_keys_lie_over_the_preset() -> None:
     keys = KeysConfig(preset="azerty", bindings={"timeline.zoom_in": ("Z",)})
     found = presets.effective(keys)

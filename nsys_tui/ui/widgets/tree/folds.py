@@ -199,11 +199,6 @@ class FoldingGrid(Grid):
         self._expanded[below] = not bool(self._expanded[inner].all())
         self.rebuild()
 
-    def show_all(self, opened: bool) -> None:
-        """Opens or closes every line."""
-        self._expanded[:] = opened
-        self.rebuild()
-
     def action_tree_in(self) -> None:
         """Opens a node; where it is open, goes to its first child."""
         row = self.row
