@@ -65,7 +65,7 @@ class Comparison:
     judgement: Judgement
     summary: tuple[Row, ...]
     groups: Mapping[str, tuple[Row, ...]]
-    """By key of ``compare_side.GROUPS``; rows with the largest difference in time first."""
+    """By key of ``side.GROUPS``; rows with the largest difference in time first."""
     findings: tuple[FindingChange, ...] | None
     """None where the rules were not run on both sides."""
     notes: tuple[str, ...]

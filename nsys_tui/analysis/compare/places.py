@@ -20,7 +20,7 @@ def event_of(
 
     Args:
         plan: what was measured.
-        group: key of ``compare_side.GROUPS`` other than ``stalls``.
+        group: key of ``side.GROUPS`` other than ``stalls``.
         name: as the comparison calls it.
         window: where to look first.
 

@@ -1,6 +1,6 @@
 """Collectives of one or several reports: which kernel, how fast, and who kept the others waiting.
 
-The calls come from the reports' own NVTX ranges or from an NCCL log; see ``nccl_result`` for what
+The calls come from the reports' own NVTX ranges or from an NCCL log; see ``result`` for what
 the figures mean.
 """
 

@@ -31,7 +31,7 @@ JOINED: Final = {
     "waiting": "ranks",
     "which kernel": "collectives",
 }
-"""Sections of the join by the name on the screen; their tables in ``nccl_tables``."""
+"""Sections of the join by the name on the screen; their tables in ``analysis.nccl.tables``."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,9 +133,6 @@ def range_columns(
     def started(ns: int) -> str:
         return moment_text(ns, 1_000, display.time, report, int(ranges.start[rows[0]]))
 
-    def lasted(ns: int) -> str:
-        return duration(ns)
-
     return (
         Numbers(
             header="start",
@@ -150,7 +147,7 @@ def range_columns(
             width=10,
             values=lambda: ranges.duration[rows],
             at=lambda i: max(int(ranges.end[rows[i]] - ranges.start[rows[i]]), 0),
-            write=lasted,
+            write=duration,
             unit=Unit.NS,
         ),
         Texts(
