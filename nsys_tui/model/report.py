@@ -10,8 +10,6 @@ import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import numpy as np
-
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model.capabilities import Capability, explain
 from nsys_tui.model.target import Device, Metadata, Stream, pid_of, tid_of
@@ -277,12 +275,12 @@ class Report:
         ranges = self._source.ranges(progress)
         if not ranges.open.any():
             return ranges
-        known = [bounds for part in PARTS if part != "ranges" and (bounds := self._bounds(part))]
-        closed = ranges.take(~ranges.open).bounds()
-        ends = [end for _, end in (*known, *((closed,) if closed else ()))]
-        ends.append(self.metadata.session_duration_ns or 0)
+        bounds = [ranges.bounds(), *(self._bounds(part) for part in PARTS if part != "ranges")]
+        ends = [found[1] for found in bounds if found]
+        if self.metadata.session_duration_ns:
+            ends.append(self.metadata.session_duration_ns)
         end = ranges.end.copy()
-        end[ranges.open] = np.maximum(ranges.start[ranges.open], max(ends))
+        end[ranges.open] = max(ends)
         return replace(ranges, end=end)
 
     @property

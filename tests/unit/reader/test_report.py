@@ -122,6 +122,13 @@ def test_more_gpus_than_there_can_be_are_damage(synth: Synth) -> None:
     assert "33,000 different GPUs" in caught.value.message
 
 
+def test_an_open_range_ends_with_the_extent_although_all_times_are_negative(synth: Synth) -> None:
+    synth.nvtx("open", -90).nvtx("late", -20).kernel("k", -80, -50).nvtx("closed", -70, -60)
+    report = opened(synth)
+    assert report.ranges.end.tolist() == [-20, -60, -20]
+    assert report.extent == (-90, -20)
+
+
 def test_an_event_that_ends_before_it_starts_is_a_point(synth: Synth) -> None:
     synth.kernel("k", 50, 20).api("cudaFree", 9, 3).osrt("poll", 8, 2).nvtx("r", 70, 60)
     report = opened(synth.sync(5, 1))
