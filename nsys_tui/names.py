@@ -203,6 +203,17 @@ def pad(text: str, cells: int) -> str:
     return text + " " * (cells - cell_len(text))
 
 
+_SHORTEST_ENDS: Final = 12
+
+
+def both_ends(text: str, cells: int) -> str:
+    """Beginning and end of a text: what tells long kernel names apart often stands at their end."""
+    if cell_len(text) <= cells or cells < _SHORTEST_ENDS:
+        return text
+    tail = text[-(cells * 2 // 5) :]
+    return f"{cut(text, cells - 1 - cell_len(tail))}~{tail}"
+
+
 _SMALLEST_CUT: Final = 3
 _WORD: Final = re.compile(r"[ _,;/|]+")
 

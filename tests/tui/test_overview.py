@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from paths import REPORTS, needs_reports
+from synth import Synth
 from textual.events import MouseMove
 from textual.geometry import Offset
 from tui.frames import FANCY, frame, rows, running, settled, text
@@ -106,6 +107,29 @@ async def test_a_real_training_run_shows_its_command_and_share() -> None:
         await settled(pilot)
         assert "void" in text(pilot) or "cutlass" in text(pilot)
         assert len(rows(pilot)) == 45
+
+
+async def test_long_names_keep_the_ends_that_tell_them_apart(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").gpu(0).process(1)
+    for number, end in enumerate(("64x3_nt", "64x3_nn")):
+        name = f"ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_{end}"
+        synth.launch(name, (number * 100, number * 100 + 5), (number * 100 + 10, number * 100 + 90))
+    async with running(synth.write()) as pilot:
+        listed = [row for row in rows(pilot) if "ampere" in row]
+        assert sum("64x3_nt" in row for row in listed) == 1
+        assert sum("64x3_nn" in row for row in listed) == 1
+
+
+async def test_the_title_names_the_time_that_the_figures_are_of(small: Path) -> None:
+    async with running(small) as pilot:
+        title = rows(pilot)[0]
+        assert title.rstrip().endswith("(all)")
+        await pilot.press("2", "w", "w")
+        await settled(pilot)
+        assert "(all)" not in rows(pilot)[0]
+        await pilot.press("1")
+        await settled(pilot)
+        assert rows(pilot)[0] == title
 
 
 async def test_findings_lead_to_their_evidence_and_are_told_in_full(

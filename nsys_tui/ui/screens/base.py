@@ -19,6 +19,7 @@ from textual.widgets import Static
 
 from nsys_tui.errors import CancelledError, NsysTuiError
 from nsys_tui.names import visible
+from nsys_tui.state import Window
 from nsys_tui.ui.keymap import GLOBAL, SCREENS, Action, effective_keys, shown_key
 from nsys_tui.ui.loader import telling, unexpected
 from nsys_tui.ui.messages import Failed, WorkEnded
@@ -72,6 +73,8 @@ class ReportScreen(CalmScreen[None], inherit_bindings=False):
     """The screen's own actions; also set ``BINDINGS = bindings(ACTIONS)``."""
     OF_ONE_REPORT: ClassVar[bool] = True
     """Whether nothing on it outlives the report that it shows."""
+    OF_WHOLE_TRACE: ClassVar[bool] = False
+    """Whether its figures are of the whole trace, whatever the window."""
 
     BINDINGS: ClassVar[list[Any]] = [
         Binding("ctrl+c,super+c", "screen.copy_text", "Copy selected text", show=False)
@@ -267,8 +270,10 @@ class ReportScreen(CalmScreen[None], inherit_bindings=False):
             return left, ""
         if session.finished and session.extent == NOTHING:
             return left, "no events"
-        text = window_text(session.window, self.state.display.time, session.report)
-        return left, f"{text} (all)" if self.state.window is None else text
+        whole = self.OF_WHOLE_TRACE or self.state.window is None
+        window = Window(*session.extent) if whole else session.window
+        text = window_text(window, self.state.display.time, session.report)
+        return left, f"{text} (all)" if whole else text
 
     def refresh_keys(self) -> None:
         """Shows in the footer the ranked actions that work here."""

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from nsys_tui.names import cell_len, cut, visible
+from nsys_tui.names import both_ends, cell_len, cut, visible
 from nsys_tui.render.cells import Emphasis, style
 from nsys_tui.ui.widgets.frame import Framed
 
@@ -38,6 +38,7 @@ class LinePane(ScrollView, Framed, can_focus=True):
         remark: text at the right end of that edge.
         framed: False leaves the frame to a parent.
         always_cursor: show the cursor also without focus.
+        names: texts are names, whose ends are kept where they are too long.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -79,8 +80,10 @@ class LinePane(ScrollView, Framed, can_focus=True):
         id: str | None = None,  # noqa: A002
         framed: bool = True,
         always_cursor: bool = False,
+        names: bool = False,
     ) -> None:
         super().__init__(id=id)
+        self._names = names
         self.framed = framed
         self._always_cursor = always_cursor
         self._lines: Sequence[Line] = ()
@@ -157,7 +160,8 @@ class LinePane(ScrollView, Framed, can_focus=True):
         segments: list[Segment] = []
         room = width
         for text, code in self._lines[row]:
-            shown = cut(visible(text), room)
+            shown = visible(text)
+            shown = cut(both_ends(shown, room) if self._names else shown, room)
             room -= cell_len(shown)
             segments.append(Segment(shown, inks[code]))
         segments.append(Segment(" " * room, inks[0]))

@@ -45,6 +45,7 @@ class OverviewScreen(ReportScreen):
     """The first screen."""
 
     SCREEN = "overview"
+    OF_WHOLE_TRACE = True
     ACTIONS = ACTIONS
     BINDINGS: ClassVar = bindings(ACTIONS)
     AUTO_FOCUS = "#kernels"
@@ -90,8 +91,8 @@ class OverviewScreen(ReportScreen):
             id="upper",
         )
         yield Horizontal(
-            LinePane("Top kernels", "enter: details", id="kernels"),
-            LinePane("Top NVTX ranges", "enter: details", id="ranges"),
+            LinePane("Top kernels", "enter: details", id="kernels", names=True),
+            LinePane("Top NVTX ranges", "enter: details", id="ranges", names=True),
             id="tops",
         )
         yield TracePane(id="trace")

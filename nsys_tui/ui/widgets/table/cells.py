@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.names import cell_len, cut, normalise_kernel, pad, visible
+from nsys_tui.names import both_ends, cell_len, normalise_kernel, pad, visible
 
 if TYPE_CHECKING:
     from nsys_tui.ui.widgets.table.columns import TableColumn
 
-SHORTEST_ENDS: Final = 12
 LONGEST_TEXT: Final = 4_000
 """Characters of a name that are looked at: a kernel name may have 100 000."""
 
@@ -22,14 +21,6 @@ def shown_cell(text: str, width: int, column: TableColumn, ascii_only: bool) -> 
     if column.kernels and cell_len(text) > width:
         text = both_ends(normalise_kernel(text), width)
     return pad(text, width)
-
-
-def both_ends(text: str, width: int) -> str:
-    """Beginning and end of a text: what tells long kernel names apart often stands at their end."""
-    if cell_len(text) <= width or width < SHORTEST_ENDS:
-        return text
-    tail = text[-(width * 2 // 5) :]
-    return f"{cut(text, width - 1 - cell_len(tail))}~{tail}"
 
 
 def joined(runs: list[tuple[str, int]], over: int) -> list[tuple[str, int]]:
