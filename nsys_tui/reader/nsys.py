@@ -74,13 +74,13 @@ def find_nsys(explicit: str | None = None) -> Path | None:
             then tried.
 
     Returns:
-        The executable, or None.
+        The absolute path of the executable, or None.
     """
     if explicit:
         given = Path(explicit).expanduser()
         candidates = [given, given / "nsys", given / "bin" / "nsys", given / "nsys.exe"]
         found = next((path for path in candidates if _is_executable(path)), None)
-        return found or _on_path(explicit)
+        return found.absolute() if found else _on_path(explicit)
     return _on_path("nsys") or next((path for path in _installed() if _is_executable(path)), None)
 
 
@@ -244,7 +244,7 @@ def _is_executable(path: Path) -> bool:
 
 def _on_path(name: str) -> Path | None:
     found = shutil.which(name)
-    return Path(found) if found else None
+    return Path(found).absolute() if found else None
 
 
 def _installed() -> list[Path]:

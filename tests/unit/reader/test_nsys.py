@@ -120,6 +120,15 @@ class TestFinding:
         path.chmod(0o644)
         assert find_nsys(str(path)) is None
 
+    def test_one_in_the_current_folder_is_run_from_there(
+        self, report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        nsys = stand_in(tmp_path)
+        monkeypatch.chdir(nsys.parent)
+        for given in (nsys.name, f"./{nsys.name}"):
+            assert find_nsys(given) == nsys
+        assert texts(ensure_sqlite(report, f"./{nsys.name}").path)
+
     def test_the_newest_of_the_install_folders(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
