@@ -229,7 +229,7 @@ def _table(
     group: Int32 = place[codes]
     begun = starting(ops, rows, scope.window)
     whole = scope.window is None or bool(begun.all())
-    lengths = ops.duration[rows]
+    lengths = ops.durations(rows)
     stats = group_stats(
         group if whole else group[begun], lengths if whole else lengths[begun], len(kept)
     )

@@ -201,7 +201,7 @@ def _by_name(
     if window is not None:
         begun = starting(events, rows, window)
         inside = np.bincount(group[begun], minlength=len(shown))
-        whole = np.bincount(group[begun], events.duration[rows][begun], len(shown))
+        whole = np.bincount(group[begun], events.durations(rows)[begun], len(shown))
     everything = float(total.sum()) or 1.0
     listed = [
         TopName(

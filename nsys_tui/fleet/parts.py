@@ -152,7 +152,7 @@ def pace(report: Report, process: int, scope: Scope, name: str | None) -> Pace:
     if len(called):
         rows = _kernels(report, process, scope, called[ops.name])
         if len(rows):
-            return Pace("kernel", name, ops.start[rows], ops.duration[rows])
+            return Pace("kernel", name, ops.start[rows], ops.durations(rows))
     ranges, wanted = report.ranges, normalise_nvtx(name)
     named = np.array([normalise_nvtx(text) == wanted for text in ranges.names], bool)
     rows = row_numbers(ranges, scope.threads(ranges))
@@ -160,7 +160,7 @@ def pace(report: Report, process: int, scope: Scope, name: str | None) -> Pace:
     rows = rows[_in_window(ranges.start[rows], scope.window)]
     if not len(rows):
         return Pace()
-    return Pace("range", name, ranges.start[rows], ranges.duration[rows])
+    return Pace("range", name, ranges.start[rows], ranges.durations(rows))
 
 
 def statistics(report: Report, family: str, scope: Scope) -> NameStats:
@@ -189,10 +189,10 @@ def _stats(
 ) -> NameStats:
     """In a window, totals are clipped and instances count where they start."""
     if window is None:
-        return name_stats(codes, names, events.duration[rows])
+        return name_stats(codes, names, events.durations(rows))
     start, end = clipped(events, rows, window)
     begun = starting(events, rows, window)
-    return name_stats(codes[begun], names, events.duration[rows[begun]], (codes, end - start))
+    return name_stats(codes[begun], names, events.durations(rows[begun]), (codes, end - start))
 
 
 _VERSION_SUFFIX: Final = re.compile(r"_v\d{4,5}$")

@@ -67,8 +67,17 @@ class EventSet:
     @property
     def duration(self) -> Int64:
         """``end - start`` in ns; an end before its start counts as zero length."""
-        length: Int64 = np.maximum(self.end - self.start, 0)
-        return length
+        return self.durations(slice(None))
+
+    def durations(self, rows: Any) -> Int64:
+        """``duration`` of some events, chosen by a mask, an index array or a slice.
+
+        For a few of 5 M it spares 80 MB and as many milliseconds.
+        """
+        length = self.end[rows] - self.start[rows]
+        np.maximum(length, 0, out=length)
+        found: Int64 = length
+        return found
 
     def take(self, index: Any) -> Self:
         """Selects events by a boolean mask, an index array or a slice, keeping the dictionaries."""

@@ -325,14 +325,12 @@ def join_calls(
     if not len(process) or not len(api):
         return calls
     launches = np.flatnonzero(api.event_class <= 1).astype(np.int32)
-    caller = api.thread_process[api.thread[launches]]
-    ids = api.correlation[launches]
     for code, owner in enumerate(processes):
         mine = slice(None) if len(processes) == 1 else np.flatnonzero(process == code)
-        own = launches if (caller == owner).all() else launches[caller == owner]
+        called = (api.thread_process == owner)[api.thread[launches]]
+        own = launches if called.all() else launches[called]
         if len(own):
-            keys = ids if len(own) == len(ids) else ids[caller == owner]
-            calls[mine] = _first_match(correlation[mine], keys, own)
+            calls[mine] = _first_match(correlation[mine], api.correlation[own], own)
     return calls
 
 
@@ -342,8 +340,9 @@ def _first_match(wanted: NDArray[np.int64], keys: NDArray[np.int64], rows: Int32
     if high - low < 4 * len(keys) + (1 << 20):
         table = np.full(high - low + 2, -1, np.int32)
         table[keys[::-1] - low] = rows[::-1]
-        inside = (wanted >= max(low, 0)) & (wanted <= high)
-        return table[np.where(inside, wanted - low, high - low + 1)]
+        place = wanted - low
+        place[(wanted < max(low, 0)) | (wanted > high)] = high - low + 1
+        return table[place]
     order = np.argsort(keys, kind="stable")
     place = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
     found = order[place]

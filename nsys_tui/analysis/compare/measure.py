@@ -280,7 +280,7 @@ def _operations(plan: Plan, *kinds: OpKind) -> dict[str, Named]:
         calls = report.calls[rows]
         times = np.where(calls >= 0, report.api.start[calls], times)
     step = plan.steps.place_of(ops.process[rows], ops.processes, times)
-    return in_steps(distinct, group, ops.duration[rows], step, plan.steps, sizes)
+    return in_steps(distinct, group, ops.durations(rows), step, plan.steps, sizes)
 
 
 def _ranges(plan: Plan) -> dict[str, Named]:
@@ -303,7 +303,7 @@ def _on_threads(plan: Plan, events: ThreadEvents, kept: Bool, names: list[str]) 
     if not plan.by_step:
         return in_window(distinct, group, events, rows, plan.window)
     step = plan.steps.place_of(events.thread[rows], events.thread_process, events.start[rows])
-    return in_steps(distinct, group, events.duration[rows], step, plan.steps)
+    return in_steps(distinct, group, events.durations(rows), step, plan.steps)
 
 
 def _among(rows: Rows, kept: Bool) -> Rows:

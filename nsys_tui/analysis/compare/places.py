@@ -35,11 +35,11 @@ def event_of(
         lo, hi = np.searchsorted(events.start, window)
         near = lo + np.flatnonzero(codes[events.name[lo:hi]])  # type: ignore[attr-defined]
         if len(near):
-            return events, int(near[np.argmax(events.duration[near])])
+            return events, int(near[np.argmax(events.durations(near))])
     rows = np.flatnonzero(codes[events.name])  # type: ignore[attr-defined]
     if not len(rows):
         return None
-    order = np.argsort(events.duration[rows], kind="stable")
+    order = np.argsort(events.durations(rows), kind="stable")
     return events, int(rows[order[len(order) // 2]])
 
 

@@ -91,7 +91,7 @@ def in_window(
     """Samples of some events in a window: totals are clipped, instances count where they start."""
     begun = starting(events, rows, window)
     start, end = clipped(events, rows, window)
-    whole = events.duration[rows][begun]
+    whole = events.durations(rows)[begun]
     return by_name(names, Pieces(group, end - start, sizes), (group[begun], whole), 0)
 
 

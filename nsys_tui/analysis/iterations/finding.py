@@ -265,7 +265,7 @@ def _by_pattern(report: Report, scope: Scope) -> Iterations | None:
     rows = rows[ops.kind[rows] == OpKind.KERNEL]
     if not len(rows):
         return None
-    busy = np.bincount(ops.stream[rows], ops.duration[rows], len(ops.streams))
+    busy = np.bincount(ops.stream[rows], ops.durations(rows), len(ops.streams))
     rows = rows[ops.stream[rows] == int(np.argmax(busy))]
     period = smallest_period(ops.name[rows[:_PATTERN_LIMIT]])
     if period is None:

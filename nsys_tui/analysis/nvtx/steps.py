@@ -90,9 +90,9 @@ def step_times(report: Report, found: Iterations, rows: NDArray[np.intp]) -> Ste
     inside[inside] = begun[inside] < found.end[place[inside]]
     if not inside.any():
         names = tuple(ranges.names[code] for code in ranges.name[rows].tolist())
-        return StepTimes(names, ranges.duration[rows], rows, 0, by_iteration=False)
+        return StepTimes(names, ranges.durations(rows), rows, 0, by_iteration=False)
     place, kept = place[inside], own[inside]
-    length = ranges.duration[kept]
+    length = ranges.durations(kept)
     time = np.zeros(len(found), np.int64)
     np.add.at(time, place, length)
     longest = np.full(len(found), -1, np.intp)

@@ -301,7 +301,7 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
     rows = rows[(ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)]
     first, group = _configurations(report, rows)
     seen = occupancy(report, first)
-    time = np.bincount(group, ops.duration[rows], len(first))
+    time = np.bincount(group, ops.durations(rows), len(first))
     count = np.bincount(group, minlength=len(first))
     whole = float(time.sum()) or 1.0
     low = 100 * seen.share < arguments.number("below")

@@ -50,9 +50,9 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
     group, series = encode_rows((ops.copy_kind[rows], ops.bytes[rows]))
     count = np.bincount(group, minlength=len(series))
     calls = report.calls[rows]
-    held = np.where(calls >= 0, report.api.duration[calls] if len(report.api) else 0, 0)
+    held = np.where(calls >= 0, report.api.durations(calls) if len(report.api) else 0, 0)
     host = np.bincount(group, held, len(series)).astype(np.int64)
-    gpu = np.bincount(group, ops.duration[rows], len(series)).astype(np.int64)
+    gpu = np.bincount(group, ops.durations(rows), len(series)).astype(np.int64)
     wanted = np.flatnonzero(count >= arguments.count("count"))
     order, hidden = cut(wanted[np.argsort(-(host + gpu)[wanted], kind="stable")], arguments)
     small = wanted[series[wanted, 1] <= arguments.count("small")]
@@ -103,8 +103,8 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
     columns, hidden = _calls_by_name(case, rows, arguments)
     found: list[Finding] = []
     if len(rows):
-        held = int(api.duration[rows].sum())
-        worst = int(rows[np.argmax(api.duration[rows])])
+        held = int(api.durations(rows).sum())
+        worst = int(rows[np.argmax(api.durations(rows))])
         found = case.finding(
             "frequent_allocation",
             f"{units.format_count(len(rows))} allocations and frees inside the loop,"
@@ -128,7 +128,7 @@ def _calls_by_name(
 ) -> tuple[tuple[tuple[Column, NDArray[np.int64] | list[str]], ...], int]:
     """Number and time of calls by name, most time first."""
     api = case.report.api
-    time = np.bincount(api.name[rows], api.duration[rows], len(api.names)).astype(np.int64)
+    time = np.bincount(api.name[rows], api.durations(rows), len(api.names)).astype(np.int64)
     count = np.bincount(api.name[rows], minlength=len(api.names))
     used = np.flatnonzero(count)
     order, hidden = cut(used[np.argsort(-time[used], kind="stable")], arguments)
@@ -154,7 +154,7 @@ def sync_by_range(case: Case, arguments: Arguments) -> Result:
     rows = rows[api_classes(case.report)[rows] == Cause.SYNC]
     texts, group = _ranges_of(case, rows)
     count = np.bincount(group, minlength=len(texts))
-    time = np.bincount(group, api.duration[rows], len(texts)).astype(np.int64)
+    time = np.bincount(group, api.durations(rows), len(texts)).astype(np.int64)
     idle = _idle_by_range(case, texts)
     order, hidden = cut(np.lexsort((-time, -idle)), arguments)
     return Result(

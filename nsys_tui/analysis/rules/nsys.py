@@ -129,8 +129,8 @@ def _blocking(
         return []
     report = case.report
     calls = report.calls[rows]
-    held = int(report.api.duration[calls].sum())
-    worst = int(calls[np.argmax(report.api.duration[calls])])
+    held = int(report.api.durations(calls).sum())
+    worst = int(calls[np.argmax(report.api.durations(calls))])
     size = units.format_bytes(int(report.operations.bytes[rows].sum()))
     return case.finding(
         name,
@@ -139,7 +139,7 @@ def _blocking(
         advice,
         saved_ns=held,
         window=(int(report.api.start[worst]), int(report.api.end[worst])),
-        place=int(report.operations.device[rows[np.argmax(report.api.duration[calls])]]),
+        place=int(report.operations.device[rows[np.argmax(report.api.durations(calls))]]),
     )
 
 
@@ -147,7 +147,7 @@ def _copy_table(
     case: Case, arguments: Arguments, kind: OpKind, rows: NDArray[np.intp], found: list[Finding]
 ) -> Result:
     report, ops = case.report, case.report.operations
-    order = np.argsort(-ops.duration[rows], kind="stable")
+    order = np.argsort(-ops.durations(rows), kind="stable")
     rows, hidden = cut(rows[order], arguments)
     labels = np.array([*MEMORY_KINDS, *[None] * (256 - len(MEMORY_KINDS))], object)
     streams = [ops.streams[code] for code in ops.stream[rows].tolist()]
@@ -160,7 +160,7 @@ def _copy_table(
             (Column("Dst Kind"), labels[ops.dst_kind[rows]]),
         ]
     columns: list[tuple[Column, Any]] = [
-        (Column("Duration", Unit.NS), ops.duration[rows]),
+        (Column("Duration", Unit.NS), ops.durations(rows)),
         (Column("Start", Unit.NS), ops.start[rows]),
         *kinds,
         (Column("Bytes", Unit.BYTES), ops.bytes[rows]),
@@ -211,11 +211,11 @@ def cuda_api_sync(case: Case, arguments: Arguments) -> Result:
     if arguments.count("thread"):
         own = np.array([tid_of(t) for t in api.threads[api.thread[rows]].tolist()], np.int64)
         rows = rows[own == arguments.count("thread")]
-    rows, hidden = cut(rows[np.argsort(-api.duration[rows], kind="stable")], arguments)
+    rows, hidden = cut(rows[np.argsort(-api.durations(rows), kind="stable")], arguments)
     threads = api.threads[api.thread[rows]]
     return Result(
         (
-            (Column("Duration", Unit.NS), api.duration[rows]),
+            (Column("Duration", Unit.NS), api.durations(rows)),
             (Column("Start", Unit.NS), api.start[rows]),
             (Column("PID", Unit.NONE), _pids(threads)),
             (Column("TID", Unit.NONE), [tid_of(thread) for thread in threads.tolist()]),

@@ -61,7 +61,7 @@ class Stacks:
         for level in self.tree.trie.levels[1:]:
             inside[level] |= inside[self.tree.trie.parent[level]]
         found = self.rows[inside[self.node]]
-        return int(found[np.argmax(events.duration[found])]) if len(found) else None
+        return int(found[np.argmax(events.durations(found))]) if len(found) else None
 
 
 def gpu_stacks(
@@ -97,9 +97,9 @@ def gpu_stacks(
     scope = scope or Scope()
     rows = row_numbers(ops, scope.operations(ops))
     rows = rows[ops.counted[rows]]
-    start, end = clipped(ops, rows, scope.window)
+    lengths = np.subtract(*reversed(clipped(ops, rows, scope.window)))
     paths = paths or nvtx_paths(report, progress=progress)
-    path = np.empty(len(rows), np.int64)
+    path = np.empty(len(rows), np.int32)
     for begin in range(0, len(rows), CHUNK):
         progress("finding the ranges of operations", begin, len(rows))
         part = slice(begin, begin + CHUNK)
@@ -111,19 +111,21 @@ def gpu_stacks(
         [builder.label(kernel_name(n.short, n.demangled, names)) for n in ops.names] or [0],
         np.int64,
     )
-    above = rewritten[path]
-    kept = np.flatnonzero(above != DROPPED)
     notes = rules.labels
-    if len(kept) < len(rows):
-        lost = int((end - start).sum() - (end - start)[kept].sum())
-        notes += (f"{len(rows) - len(kept)} operations ({format_duration(lost)}) are dropped",)
-    node = _below(builder, above[kept], ops.name[rows[kept]], leaves)
-    return Stacks(weighted(builder, node, (end - start)[kept], "ns"), rows[kept], node, notes)
+    dropped = (rewritten == DROPPED)[path]
+    if dropped.any():
+        lost = int(lengths.sum(where=dropped))
+        notes += (f"{np.count_nonzero(dropped)} operations ({format_duration(lost)}) are dropped",)
+        rows, path, lengths = rows[~dropped], path[~dropped], lengths[~dropped]
+    node = _below(builder, rewritten[path], ops.name[rows], leaves)
+    return Stacks(weighted(builder, node, lengths, "ns"), rows, node, notes)
 
 
 def _below(builder: TrieBuilder, above: Int64, name: NDArray[np.int32], leaves: Int64) -> Int64:
     """Leaf node of each event from its path and its name code."""
-    distinct, place = _distinct(above * len(leaves) + name, len(builder) * len(leaves))
+    keys = above * len(leaves)
+    keys += name
+    distinct, place = _distinct(keys, len(builder) * len(leaves))
     nodes = builder.children(distinct // len(leaves), leaves[distinct % len(leaves)])
     found: Int64 = nodes[place]
     return found

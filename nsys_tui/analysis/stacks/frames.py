@@ -15,6 +15,8 @@ from nsys_tui.names import is_layer_number, is_train_step, strip_op_id
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
     from nsys_tui.model.events import Int64
 
 _VALIDATION: Final = re.compile(r"(?i)\bvalidation\b")
@@ -126,7 +128,9 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         raise UsageError(f"not a regular expression: {pattern!r}", str(error)) from error
 
 
-def rewrite(trie: Trie, builder: TrieBuilder, rules: FrameRules, wanted: Int64) -> Int64:
+def rewrite(
+    trie: Trie, builder: TrieBuilder, rules: FrameRules, wanted: NDArray[np.integer]
+) -> Int64:
     """Copies the paths to some nodes of a trie into another one by the rules.
 
     Returns:

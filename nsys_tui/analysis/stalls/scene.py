@@ -155,7 +155,7 @@ def _lane(
     name: Callable[[int], str],
     categories: UInt8,
 ) -> SceneLane:
-    longest = np.argsort(-events.duration[rows], kind="stable")[:MOST_EVENTS]
+    longest = np.argsort(-events.durations(rows), kind="stable")[:MOST_EVENTS]
     kept = rows[np.sort(longest)]
     return SceneLane(
         label=label,

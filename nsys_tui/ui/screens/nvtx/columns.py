@@ -145,7 +145,7 @@ def range_columns(
         Numbers(
             header="duration",
             width=10,
-            values=lambda: ranges.duration[rows],
+            values=lambda: ranges.durations(rows),
             at=lambda i: max(int(ranges.end[rows[i]] - ranges.start[rows[i]]), 0),
             write=duration,
             unit=Unit.NS,

@@ -192,7 +192,7 @@ class RangeDetail(ReportScreen):
         if self.step is not None and detail.steps.rows[self.step] >= 0:
             show_on_timeline(self.app, self.report.ranges, int(detail.steps.rows[self.step]))
         elif len(ranges):
-            length = self.report.ranges.duration[ranges]
+            length = self.report.ranges.durations(ranges)
             show_on_timeline(self.app, self.report.ranges, int(ranges[np.argmax(length)]))
         else:
             self.app.say("no range of its own: nothing to show on the timeline")
