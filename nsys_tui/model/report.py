@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from nsys_tui.model.events import (
         ApiCalls,
         CallChains,
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
         Syncs,
     )
     from nsys_tui.model.progress import Progress
+
+    Arrays = dict[str, NDArray[Any]]
 
 T = TypeVar("T")
 
@@ -135,6 +139,10 @@ class Source(Protocol):
 
     def calls(self, ops: Operations, api: ApiCalls) -> Int32:
         """Row in ``api`` that launched each operation, -1 for none."""
+        ...
+
+    def derived(self, name: str, make: Callable[[], Arrays]) -> Arrays:
+        """Arrays that follow from the file and nothing else, stored where there is room."""
         ...
 
     def launch_attributes(self, ops: Operations) -> LaunchAttributes:
@@ -258,6 +266,18 @@ class Report:
         earliest start.
         """
         return self._part("calls", lambda: self._source.calls(self.operations, self.api))
+
+    def derived(self, name: str, make: Callable[[], Arrays]) -> Arrays:
+        """Arrays that follow from the report, such as its events in another order.
+
+        They are made once and then mapped from the cache, also at later openings, so that they take
+        no memory of their own.
+
+        Args:
+            name: a plain file name, other than that of any part.
+            make: makes them from parts of this report.
+        """
+        return self._part(f"derived {name}", lambda: self._source.derived(name, make))
 
     @property
     def launch_attributes(self) -> LaunchAttributes:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Arrays
     from nsys_tui.reader.cache import Sidecar
     from nsys_tui.reader.columns import RawColumns
     from nsys_tui.reader.encode import Int64
@@ -245,15 +246,20 @@ class FileSource:
 
     def calls(self, ops: Operations, api: ApiCalls) -> Int32:
         """Row in ``api`` of each operation's launching call."""
-        sidecar = self._sidecar
-        found = sidecar.load("calls") if sidecar else None
-        if found is None:
-            calls = host.join_calls(ops.process, ops.processes, ops.correlation, api)
-            if sidecar is None:
-                return calls
-            found = sidecar.store("calls", {"calls": calls}, {}) or ({"calls": calls}, {})
-        stored: Int32 = found[0]["calls"]
+        arrays = self.derived(
+            "calls",
+            lambda: {"calls": host.join_calls(ops.process, ops.processes, ops.correlation, api)},
+        )
+        stored: Int32 = arrays["calls"]
         return stored
+
+    def derived(self, name: str, make: Callable[[], Arrays]) -> Arrays:
+        """Arrays that follow from the parts, from the sidecar or made and stored there."""
+        sidecar = self._sidecar
+        if sidecar is None:
+            return make()
+        found = sidecar.load(name) or sidecar.store(name, make(), {})
+        return make() if found is None else found[0]
 
     def launch_attributes(self, ops: Operations) -> LaunchAttributes:
         """Launch configuration, aligned with the operations through their rowids."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
@@ -12,6 +11,7 @@ import numpy as np
 from nsys_tui.analysis.grouping import grouped_union
 from nsys_tui.analysis.threads import grouped
 from nsys_tui.analysis.timeline.gpu import nested_tracks, sub_tracks
+from nsys_tui.analysis.timeline.in_groups import InGroups, in_groups, kept_groups
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track
 from nsys_tui.model.categories import Category
 from nsys_tui.model.lane_groups import split_groups
@@ -148,47 +148,38 @@ def _by_thread(
 
 
 def _thread_lanes(
-    events: ThreadEvents, rows: NDArray[np.intp], category: Codes | int
+    events: ThreadEvents, found: InGroups, category: Codes | int
 ) -> Iterator[tuple[int, tuple[Lane, ...]]]:
-    """(globalTid, lanes without overlaps) of each thread that has any of some rows."""
-    for code, lanes in _lanes(events, rows, events.thread[rows], category):
+    """(globalTid, lanes without overlaps) of each thread of events that are in their order."""
+    for code, lanes in _lanes(events, found, category):
         yield int(events.threads[code]), lanes
 
 
 def _lanes(
-    events: ThreadEvents,
-    rows: NDArray[np.intp],
-    codes: NDArray[np.integer],
-    category: Codes | int,
+    events: ThreadEvents, found: InGroups, category: Codes | int
 ) -> Iterator[tuple[int, tuple[Lane, ...]]]:
-    """(code, lanes without overlaps) of the rows of each code: many together, large ones alone."""
-    if len(codes) and int(codes.max()) < np.iinfo(np.int16).max:
-        codes = codes.astype(np.int16)  # small codes are sorted by radix: three times as fast
-    order = np.argsort(codes, kind="stable")
-    heads = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    for lo, hi in _batches([*heads.tolist(), len(order)]):
-        part = rows[order[lo:hi]].astype(np.int32)
-        own = codes[order[lo:hi]]
-        if own[0] == own[-1]:
-            yield int(own[0]), split(_lane(events, part, category))
+    """(code, lanes without overlaps) of each group: many together, large ones alone."""
+    edges = found.edges.tolist()
+    for first, last in _batches(edges):
+        part = slice(edges[first], edges[last])
+        rows, start, end = found.rows[part], found.start[part], found.end[part]
+        if last == first + 1:
+            whole = Lane.build(start, end, rows, category, events.name)
+            yield int(found.codes[first]), split(whole)
         else:
-            start, end = events.start[part], events.end[part]
-            yield from split_groups(own, start, end, part, category, events.name)
+            own = np.repeat(found.codes[first:last], np.diff(found.edges[first : last + 1]))
+            yield from split_groups(own, start, end, rows, category, events.name)
 
 
 def _batches(edges: list[int]) -> Iterator[tuple[int, int]]:
     """Runs of neighbouring groups of up to ``TOGETHER`` rows, or a group alone."""
-    begin = edges[0]
-    for last, edge in pairwise(edges):
-        if edge - begin > TOGETHER and last > begin:
-            yield begin, last
-            begin = last
-    if edges[-1] > begin:
-        yield begin, edges[-1]
-
-
-def _lane(events: ThreadEvents, rows: NDArray[np.int32], category: Codes | int) -> Lane:
-    return Lane.build(events.start[rows], events.end[rows], rows, category, events.name)
+    first = 0
+    for group in range(1, len(edges)):
+        if edges[group] - edges[first] > TOGETHER and group - 1 > first:
+            yield first, group - 1
+            first = group - 1
+    if len(edges) - 1 > first:
+        yield first, len(edges) - 1
 
 
 def api_tracks(report: Report) -> list[Track]:
@@ -196,7 +187,13 @@ def api_tracks(report: Report) -> list[Track]:
     api = report.api
     category = api_categories(api)
     tracks: list[Track] = []
-    for tid, lanes in _thread_lanes(api, np.flatnonzero(api.real), category):
+
+    def real() -> tuple[NDArray[np.intp], Codes]:
+        rows = np.flatnonzero(api.real)
+        return rows, api.thread[rows]
+
+    by_thread = kept_groups(report, "api-by-thread", api, real)
+    for tid, lanes in _thread_lanes(api, by_thread, category):
         tracks += headings(report, tid)
         tracks += sub_tracks(_track(report, tid, API, api), lanes)
     return tracks
@@ -214,7 +211,8 @@ def osrt_tracks(report: Report) -> list[Track]:
     osrt = report.osrt
     tracks: list[Track] = []
     calls = np.flatnonzero((osrt.event_class != 31) & (osrt.event_class != 32))
-    for tid, lanes in _thread_lanes(osrt, calls, Category.OSRT):
+    by_thread = in_groups(osrt, calls, osrt.thread[calls])
+    for tid, lanes in _thread_lanes(osrt, by_thread, Category.OSRT):
         tracks += headings(report, tid)
         tracks += sub_tracks(_track(report, tid, OSRT, osrt), lanes)
     return tracks
@@ -229,7 +227,8 @@ def host_tracks(report: Report) -> list[Track]:
         codes = [code for code, own in enumerate(labels) if own == label]
         category = Category.API if label == "MPI" else Category.OSRT
         rows = np.flatnonzero(np.isin(events.kind, codes))
-        for tid, lanes in _thread_lanes(events, rows, category):
+        by_thread = in_groups(events, rows, events.thread[rows])
+        for tid, lanes in _thread_lanes(events, by_thread, category):
             tracks += headings(report, tid)
             track = _track(report, tid, HOST, events)
             track = replace(
@@ -261,7 +260,8 @@ def range_tracks(report: Report, moved: Ranges | None = None) -> list[Track]:
     names = sorted({domain.name for domain in ranges.domains})
     rank = np.array([names.index(domain.name) for domain in ranges.domains], np.int32)
     codes = ranges.thread.astype(np.int64) * max(1, len(names)) + rank[ranges.domain]
-    for code, lanes in _lanes(ranges, np.arange(len(ranges)), codes, Category.NVTX):
+    by_level = in_groups(ranges, np.arange(len(ranges)), codes)
+    for code, lanes in _lanes(ranges, by_level, Category.NVTX):
         thread, place = divmod(code, len(names))
         tid, domain = int(ranges.threads[thread]), names[place]
         number, before = (number + 1 if thread == before else 0), thread
@@ -298,7 +298,7 @@ def mark_tracks(report: Report) -> list[Track]:
     tracks: list[Track] = []
     for tid, rows in _by_thread(marks):
         tracks += headings(report, tid)
-        lane = _lane(marks, rows, Category.NVTX)
+        lane = Lane.build(marks.start[rows], marks.end[rows], rows, Category.NVTX, marks.name)
         tracks += sub_tracks(_track(report, tid, MARKS, marks), (lane,))
     return tracks
 

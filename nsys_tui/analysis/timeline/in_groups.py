@@ -1,0 +1,74 @@
+"""Events in the order of their thread or stream: what lanes are cut from without a copy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from nsys_tui.model.events import EventSet, Int32, Int64
+    from nsys_tui.model.report import Report
+
+LARGE: Final = 500_000
+"""Events from which their order is kept in the cache: of 6 M calls it takes 120 MB of memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class InGroups:
+    """Events in the order of their groups, and within each of their starts."""
+
+    rows: Int32
+    """Rows of the event set, int32 [n]."""
+    start: Int64
+    """Of each of ``rows``, int64 [n] ns."""
+    end: Int64
+    """int64 [n] ns."""
+    codes: npt.NDArray[np.integer]
+    """Code of each group that has events, ascending: [g]."""
+    edges: Int64
+    """Where each group begins, and where the last one ends: int64 [g + 1]."""
+
+
+def in_groups(
+    events: EventSet, rows: npt.NDArray[np.integer], codes: npt.NDArray[np.integer]
+) -> InGroups:
+    """Puts some events in the order of their codes.
+
+    Args:
+        events: the event set, in start order.
+        rows: the chosen ones, ascending.
+        codes: of each of ``rows``.
+    """
+    if len(codes) and int(codes.max()) < np.iinfo(np.int16).max:
+        codes = codes.astype(np.int16)  # small codes are sorted by radix: three times as fast
+    order = np.argsort(codes, kind="stable")
+    codes, chosen = codes[order], rows[order].astype(np.int32)
+    del order
+    heads = np.flatnonzero(np.diff(codes, prepend=-1))
+    edges = np.append(heads, len(chosen))
+    return InGroups(chosen, events.start[chosen], events.end[chosen], codes[heads], edges)
+
+
+def kept_groups(
+    report: Report,
+    name: str,
+    events: EventSet,
+    choose: Callable[[], tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]],
+) -> InGroups:
+    """``in_groups`` of a report's events; of many, its arrays are mapped from the cache.
+
+    Args:
+        report: the report.
+        name: what the order is called there.
+        events: the event set.
+        choose: gives the rows and their codes; always the same ones for a report.
+    """
+    if len(events) < LARGE:
+        return in_groups(events, *choose())
+    return InGroups(**report.derived(name, lambda: vars(in_groups(events, *choose()))))
