@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from nsys_tui.analysis.memory import DeviceMemory, device_memory
 from nsys_tui.analysis.threads import grouped
+from nsys_tui.analysis.timeline.in_groups import in_groups, kept_groups
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track, gpu_key
 from nsys_tui.model.capabilities import Capability
@@ -19,7 +21,10 @@ from nsys_tui.model.target import pid_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from numpy.typing import NDArray
+
     from nsys_tui.analysis.nvtx.paths import Paths
+    from nsys_tui.analysis.timeline.in_groups import InGroups
     from nsys_tui.model.events import GpuMetrics, Int64, Operations, Ranges
     from nsys_tui.model.report import Report
 
@@ -27,19 +32,32 @@ ROWS: Final = 1_000_000
 """Operations whose range is looked up at a time."""
 
 
-def stream_tracks(ops: Operations, *, apart: bool = True) -> list[Track]:
+def report_tracks(report: Report) -> list[Track]:
+    """``stream_tracks`` of all work of a report."""
+    ops = report.operations
+    by_stream = kept_groups(report, "operations-by-stream", ops, lambda: _by_stream(ops))
+    return stream_tracks(ops, by_stream)
+
+
+def _by_stream(ops: Operations) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    return np.arange(len(ops)), ops.stream
+
+
+def stream_tracks(
+    ops: Operations, by_stream: InGroups | None = None, *, apart: bool = True
+) -> list[Track]:
     """A row for each stream, several where its work overlaps, and an empty one for each device.
 
     Args:
         ops: the work.
+        by_stream: the same in the order of its streams, if that is at hand.
         apart: False leaves overlapping work in one row, which then can only be shaded.
     """
     tracks = [device_track(ops, place) for place in range(len(ops.devices))]
-    for code, stream in enumerate(ops.streams):
-        mine = np.flatnonzero(ops.stream == code).astype(np.int32)
-        if not len(mine):
-            continue
-        lane = Lane.build(ops.start[mine], ops.end[mine], mine, ops.category, ops.name)
+    found = by_stream or in_groups(ops, *_by_stream(ops))
+    for code, (lo, hi) in zip(found.codes.tolist(), pairwise(found.edges.tolist()), strict=True):
+        stream, rows = ops.streams[code], found.rows[lo:hi]
+        lane = Lane.build(found.start[lo:hi], found.end[lo:hi], rows, ops.category, ops.name)
         lanes = split(lane) if apart else (lane,)
         device = ops.devices[stream.device]
         track = Track(

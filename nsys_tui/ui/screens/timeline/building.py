@@ -14,7 +14,7 @@ from nsys_tui.analysis.timeline.gpu import (
     memory_tracks,
     metric_tracks,
     projected_tracks,
-    stream_tracks,
+    report_tracks,
 )
 from nsys_tui.analysis.timeline.host import (
     api_tracks,
@@ -41,7 +41,7 @@ Built: TypeAlias = "tuple[list[Track], dict[int, Layers]]"
 """Tracks of a part, and layers by ``id`` of the lane."""
 
 TRACKS_OF: Final[dict[str, Callable[[Report], list[Track]]]] = {
-    "operations": lambda report: stream_tracks(report.operations),
+    "operations": report_tracks,
     "ranges": range_tracks,
     "memory_usage": memory_tracks,
     "gpu_metrics": metric_tracks,
