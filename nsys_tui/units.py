@@ -6,7 +6,7 @@ Times are int64 nanoseconds everywhere else in the program; nothing here does ar
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Final
 
 from nsys_tui.errors import UsageError
@@ -95,12 +95,12 @@ def parse_duration(text: str, default_unit: str = "ns") -> int:
         raise UsageError(f"not a time: {text!r}", hint="write it as 300ns, 12ms, 1.5s or 2min")
     try:
         value = Decimal(match.group(1)) * NS_PER[unit]
-    except InvalidOperation as error:
-        raise UsageError(f"not a time: {text!r}") from error
-    if not match.group(2) and value != value.to_integral_value():
-        raise UsageError(f"a time without its unit: {text!r}", hint="write it as 12ms or 1.5s")
+    except ArithmeticError:  # an exponent beyond those of Decimal
+        value = Decimal("inf")
     if abs(value) >= 2**63:
         raise UsageError(f"time out of range: {text!r}", hint="times are 64-bit nanoseconds")
+    if not match.group(2) and value != value.to_integral_value():
+        raise UsageError(f"a time without its unit: {text!r}", hint="write it as 12ms or 1.5s")
     return int(value.to_integral_value())
 
 

@@ -1,0 +1,57 @@
+"""Times as people type them: exact to the nanosecond, and refused with the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from nsys_tui.errors import UsageError
+from nsys_tui.units import format_duration, parse_duration, parse_window
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("300", 300),
+        ("-1ms", -1_000_000),
+        ("1.5 s", 1_500_000_000),
+        ("1e3us", 1_000_000),
+        ("9223372036.854775807s", 2**63 - 1),
+        ("0.0000000004s", 0),
+        ("1e-999999s", 0),
+    ],
+)
+def test_a_time_is_read_exactly(text: str, ns: int) -> None:
+    assert parse_duration(text) == ns
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("abc", "not a time"),
+        ("nan", "not a time"),
+        ("1 parsec", "not a time"),
+        ("1.5", "without its unit"),
+        ("9223372036854775808", "out of range"),
+        ("1e400s", "out of range"),
+        ("-1e999999999999s", "out of range"),
+        ("1e99999999999999999999999999", "out of range"),
+    ],
+)
+def test_what_is_no_time_is_refused(text: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        parse_duration(text)
+
+
+def test_either_side_of_a_window_may_be_empty() -> None:
+    assert parse_window("1us/2ms") == (1000, 2_000_000)
+    assert parse_window("-1us/") == (-1000, None)
+    assert parse_window(" / ") == (None, None)
+    for wrong in ("", "5", "2/1", "1/1", "1/2/3"):
+        with pytest.raises(UsageError):
+            parse_window(wrong)
+
+
+def test_a_shown_time_never_rounds_up_into_the_next_unit() -> None:
+    assert format_duration(999_999) == "1.000 ms"
+    assert format_duration(-7) == "-7 ns"
+    assert format_duration(690_100_000) == "690.1 ms"
