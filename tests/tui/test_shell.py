@@ -60,6 +60,19 @@ async def test_palette_changes_the_theme(small: Path) -> None:
         assert pilot.app.palette.name == "light"  # type: ignore[attr-defined]
 
 
+async def test_palette_finds_actions_by_what_the_footer_calls_them(small: Path) -> None:
+    async with running(small) as pilot:
+        app: Any = pilot.app
+        await pilot.press("2")
+        await settled(pilot)
+        await pilot.press("ctrl+p", *"colour")
+        await settled(pilot)
+        assert "colour: by category, stream, name or duration" in text(pilot)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.state.display.colour_by == "stream"
+
+
 async def test_enter_right_after_typing_uses_what_was_typed(small: Path, tmp_path: Path) -> None:
     other = Path(shutil.copy(small, tmp_path / "other.sqlite"))
     async with running(small) as pilot:

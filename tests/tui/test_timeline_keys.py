@@ -416,6 +416,9 @@ async def test_the_pointer_selects_drags_an_area_and_scrolls(handmade: Path) -> 
         await settled(pilot)
         assert app.state.selection.kind == "area"
         assert app.state.selection.span == Window(150 * US, 250 * US)
+        await press(pilot, "escape")
+        assert app.state.selection is None
+        assert app.front.SCREEN == "timeline"
 
 
 async def test_the_wheel_scrolls_lanes_and_moves_the_cursor_only_out_of_their_way(

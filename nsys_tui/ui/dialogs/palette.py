@@ -44,7 +44,8 @@ def _actions(app: NsysTuiApp) -> Iterator[Entry]:
         if action.id != "app.palette" and app.handler(action.id) is not None:
             keys = effective_keys(action, app.keymap)
             run = partial(app.action_do, action.id)
-            yield Entry(action.help, shown_key(keys[0]) if keys else "", run)
+            text = f"{action.label}: {action.help}"
+            yield Entry(text, shown_key(keys[0]) if keys else "", run)
 
 
 def _reports(app: NsysTuiApp) -> Iterator[Entry]:

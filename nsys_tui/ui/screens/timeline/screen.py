@@ -42,7 +42,7 @@ class TimelineScreen(Pointing, Marking, Searching, Arranging, Joining, Exporting
             return
         if not self.canvas.has_focus:
             self.canvas.focus()
-        elif self.picked is not None and not self.was_sent:
+        elif self.state.selection is not None and not self.was_sent:
             self.area = None
             self.picked = None
             self.point(selection=None)
