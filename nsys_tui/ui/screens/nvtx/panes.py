@@ -41,49 +41,53 @@ def step_lines(
         return [[("no closed instance of this range", MUTED)]]
     late = np.zeros(len(steps), bool)
     late[steps.outliers] = True
-    notes = _notes(steps, chosen, width)
-    rows, merged = draw_bars(
-        steps.time, width, max(1, height - 1 - len(notes)), glyphs, _short, late
-    )
+    below = 1 + (chosen is not None)
+    rows, merged = draw_bars(steps.time, width, max(1, height - 1 - below), glyphs, _short, late)
     if chosen is not None:
         column = MARGIN + chosen // merged
         for row in rows[:-1]:
             row.emphasise(column, column + 1, Emphasis.REVERSE)
-    if merged > 1:
-        notes[0].append((f"  a bar: {merged} iterations, the slowest", MUTED))
-    return [*(row.runs() for row in rows), *notes]
+    return [*(row.runs() for row in rows), *_notes(steps, chosen, merged, width)]
 
 
-def _notes(steps: StepTimes, chosen: int | None, width: int) -> list[Line]:
-    lines: list[Line] = []
-    if chosen is not None:
-        text = f"{chosen}: {visible(steps.labels[chosen])} {_short(steps.time[chosen])}"
-        lines.append([(text, 0), (f"  {_distance(steps, chosen)}", MUTED)])
+def _notes(steps: StepTimes, chosen: int | None, merged: int, width: int) -> list[Line]:
+    bars = f"a bar: {merged} {_what(steps)}s, the slowest" if merged > 1 else ""
+    counts = _counts(steps) + ([bars] if bars and chosen is None else [])
+    rest = f"  {', '.join(counts)}" if counts else ""
+    if len(steps.outliers):
+        last: Line = [(_outliers(steps, width - len(rest)), STALL), (rest, MUTED)]
+    else:
+        # Where most iterations lack the range, their median is no time of it.
+        median = f", median {_short(steps.median)}" if steps.median else ""
+        last = [(f"no outlier{median}{rest}", MUTED)]
+    if chosen is None:
+        return [last]
+    text = f"{chosen}: {visible(steps.labels[chosen])} {_short(steps.time[chosen])}"
+    return [[(text, 0), (f"  {_distance(steps, chosen)}  {bars}", MUTED)], last]
+
+
+def _what(steps: StepTimes) -> str:
+    return "step" if steps.by_iteration else "instance"
+
+
+def _counts(steps: StepTimes) -> list[str]:
+    """How many iterations have the range, and how often it is in none."""
     counts = []
     begun = int((steps.rows >= 0).sum())
     if begun < len(steps):
         counts.append(f"in {begun:,} of {len(steps):,} iterations")
     if steps.outside:
         counts.append(f"{steps.outside:,} outside{'' if counts else ' of iterations'}")
-    rest = f"  {', '.join(counts)}"
-    if len(steps.outliers):
-        lines.append([(_outliers(steps, width - len(rest)), STALL)])
-    else:
-        # Where most iterations lack the range, their median is no time of it.
-        median = f", median {_short(steps.median)}" if steps.median else ""
-        lines.append([(f"no outlier{median}", MUTED)])
-    lines[-1].append((rest, MUTED))
-    return lines
+    return counts
 
 
 def _outliers(steps: StepTimes, width: int) -> str:
     """As many outliers as fit, at least one; the others are counted."""
-    outliers = steps.outliers.tolist()
-    text = ""
+    outliers, what, text = steps.outliers.tolist(), _what(steps), ""
     for named in range(min(NAMED, len(outliers)), 0, -1):
         each = [f"{place} {_distance(steps, place)}" for place in outliers[:named]]
         more = f", {len(outliers) - named} more" if len(outliers) > named else ""
-        text = f"outlier: step {', step '.join(each)}{more}"
+        text = f"outlier: {what} {f', {what} '.join(each)}{more}"
         if len(text) <= width:
             break
     return text
