@@ -6,11 +6,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.state import TimeFormat, Window
+from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from nsys_tui.model.report import Report
 
 _UNITS: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
+
+
+def duration_text(ns: float) -> str:
+    """A duration of at most 8 cells: ``1.143 s``, ``690.1 ms``."""
+    return format_duration(round(ns))
 
 
 def moment_text(

@@ -11,8 +11,8 @@ from nsys_tui.fleet.steps import fleet_steps
 from nsys_tui.fleet.summary import SPLIT
 from nsys_tui.model.categories import Category
 from nsys_tui.render.cells import category_ink, style
+from nsys_tui.ui.times import duration_text
 from nsys_tui.ui.widgets.table.columns import counts, durations, numbers, strings
-from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.grouping import Float64
@@ -68,18 +68,14 @@ def rank_columns(fleet: Fleet, rows: list[RankRow]) -> tuple[TableColumn, ...]:
         share("expo%", "exposed_comm", Category.COMM),
         share("over%", "compute_comm_overlap", extra=True),
         share("mem%", "memory", Category.MEMORY, extra=True),
-        durations("step med", 8, np.array([_median_step(m) for m in members]), _duration),
+        durations("step med", 8, np.array([_median_step(m) for m in members]), duration_text),
         counts("slowest", 7, np.array([wins.get(m.rank, 0) for m in members], np.int64)),
         counts("last", 6, late.last[places]),
-        durations("held up", 8, late.held_up[places], _duration),
-        durations("waited", 8, late.waited[places], _duration),
+        durations("held up", 8, late.held_up[places], duration_text),
+        durations("waited", 8, late.waited[places], duration_text),
         strings("rank from", 12, [m.source for m in members], extra=True),
         strings("report", 12, [m.file for m in members], grow=True),
     )
-
-
-def _duration(ns: float) -> str:
-    return format_duration(round(ns))
 
 
 def _gpu(member: Member, row: RankRow) -> str:

@@ -20,7 +20,7 @@ from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.render.spark import sparkline
 from nsys_tui.ui.screens.kernels.panes import short_duration
-from nsys_tui.ui.times import moment_text
+from nsys_tui.ui.times import duration_text, moment_text
 from nsys_tui.ui.widgets.table.columns import (
     Drawn,
     Numbers,
@@ -32,7 +32,7 @@ from nsys_tui.ui.widgets.table.columns import (
     strings,
     texts,
 )
-from nsys_tui.units import format_bytes, format_duration
+from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,11 +50,6 @@ if TYPE_CHECKING:
 NARROW_WHEN = PARTS // 2
 
 
-def duration(ns: float) -> str:
-    """A duration of at most 8 cells: ``1.143 s``, ``690.1 ms``."""
-    return format_duration(round(ns))
-
-
 def group_columns(
     table: KernelTable, report: Report, glyphs: Glyphs, wide: bool
 ) -> tuple[TableColumn, ...]:
@@ -68,7 +63,7 @@ def group_columns(
     """
 
     def time(header: str, values: NDArray[Any], **options: Any) -> Numbers:
-        return durations(header, 8, values, duration, **options)
+        return durations(header, 8, values, duration_text, **options)
 
     inks = [style(category_ink(int(code))) for code in table.category]
     return (
@@ -213,7 +208,7 @@ def instance_columns(
             width=10,
             values=lambda: np.maximum(ops.end[rows] - ops.start[rows], 0),
             at=lambda i: max(int(ops.end[rows[i]] - ops.start[rows[i]]), 0),
-            write=duration,
+            write=duration_text,
             unit=Unit.NS,
         ),
         _coded("stream", 17, ops.stream, rows, streams, grow=True),
@@ -270,7 +265,7 @@ def _launch_columns(report: Report, rows: NDArray[np.intp]) -> list[TableColumn]
                 width=9,
                 values=lambda: _latency(report, rows),
                 at=lambda i: _latency(report, rows[i : i + 1]).tolist()[0],
-                write=duration,
+                write=duration_text,
                 unit=Unit.NS,
                 extra=True,
             )

@@ -11,7 +11,7 @@ from nsys_tui.model.categories import Category
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.render.spark import sparkline
-from nsys_tui.ui.times import moment_text
+from nsys_tui.ui.times import duration_text, moment_text
 from nsys_tui.ui.widgets.table.columns import (
     Drawn,
     Numbers,
@@ -21,7 +21,6 @@ from nsys_tui.ui.widgets.table.columns import (
     numbers,
     texts,
 )
-from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,11 +37,6 @@ if TYPE_CHECKING:
 
 NARROW_WHEN, WIDE_WHEN = 8, 12
 """Cells of the sparkline; both divide ``PARTS``."""
-
-
-def duration(ns: float) -> str:
-    """A duration of at most 8 cells."""
-    return format_duration(round(ns))
 
 
 def percent(share: float) -> str:
@@ -81,10 +75,10 @@ def _figures(
     shares = 100 * share
     return (
         counts("count", 7, count),
-        durations("total", 8, host, duration),
-        durations("self", 8, own, duration),
-        durations("GPU", 8, gpu, duration, extra=True),
-        durations("GPU time", 8, busy, duration, extra=True),
+        durations("total", 8, host, duration_text),
+        durations("self", 8, own, duration_text),
+        durations("GPU", 8, gpu, duration_text, extra=True),
+        durations("GPU time", 8, busy, duration_text, extra=True),
         numbers("GPU busy", 8, shares, percent, unit=Unit.PERCENT, decimals=1),
         numbers("idle", 6, 100 - shares, percent, unit=Unit.PERCENT, decimals=1),
     )
@@ -109,11 +103,11 @@ def kernel_columns(table: KernelTable) -> tuple[TableColumn, ...]:
     inks = [style(category_ink(int(code))) for code in table.category]
     return (
         numbers("%", 5, 100 * table.share, "{:.1f}".format, decimals=1),
-        durations("total", 8, table.total, duration),
+        durations("total", 8, table.total, duration_text),
         counts("calls", 7, table.count),
         texts("name", 14, np.arange(len(table)), table.labels, grow=True, ink=inks.__getitem__),
-        durations("avg", 8, table.mean, duration, extra=True, decimals=1),
-        durations("p99", 8, table.p99, duration, extra=True, decimals=1),
+        durations("avg", 8, table.mean, duration_text, extra=True, decimals=1),
+        durations("p99", 8, table.p99, duration_text, extra=True, decimals=1),
     )
 
 
@@ -147,7 +141,7 @@ def range_columns(
             width=10,
             values=lambda: ranges.durations(rows),
             at=lambda i: max(int(ranges.end[rows[i]] - ranges.start[rows[i]]), 0),
-            write=duration,
+            write=duration_text,
             unit=Unit.NS,
         ),
         Texts(

@@ -38,7 +38,7 @@ DIRECTION: Final = re.compile(r"\b([A-Z])\w*-to-([A-Z])\w*")
 
 
 def duration(ns: float) -> str:
-    """A duration in at most 8 cells: ``41.31ms``; ``-`` for none."""
+    """A duration in at most 8 cells: ``41.31ms``."""
     return format_duration(round(ns)).replace(" ", "")
 
 
