@@ -93,8 +93,7 @@ def at(home: Path, columns: int, lines: int, opened: list[Terminal]) -> Terminal
     own = {f"XDG_{name}_HOME": str(home / folder) for name, folder in names.items()}
     own |= {"TMUX": "", "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"}
     own |= {"NSYS_TUI_CONFIG": str(home / "config.toml")}
-    name = f"nsys-tui-cap-{os.getpid()}-{len(opened)}"
-    terminal = Terminal(name, columns, lines, {**os.environ, **own})
+    terminal = Terminal(columns, lines, {**os.environ, **own})
     opened.append(terminal)
     return terminal
 

@@ -8,7 +8,8 @@ import shutil
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from paths import REPORTS, ROOT, needs_reports, report_paths
@@ -25,11 +26,15 @@ pytestmark = [
 ]
 
 
+NUMBERS: Final = count()
+"""A server that was told to end may still take a session in and drop it: names come once."""
+
+
 class Terminal:
     """One tmux session of a server of its own."""
 
-    def __init__(self, name: str, columns: int, lines: int, environment: dict[str, str]) -> None:
-        self._socket = name
+    def __init__(self, columns: int, lines: int, environment: dict[str, str]) -> None:
+        self._socket = f"nsys-tui-{os.getpid()}-{next(NUMBERS)}"
         self._environment = environment
         self._size = ["-x", str(columns), "-y", str(lines)]
 
@@ -77,8 +82,7 @@ def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
             "XDG_STATE_HOME": str(tmp_path / "state"),
             "XDG_CONFIG_HOME": str(tmp_path / "conf"),
         }
-        name = f"nsys-tui-{os.getpid()}-{len(opened)}"
-        opened.append(Terminal(name, columns, lines, own | environment))
+        opened.append(Terminal(columns, lines, own | environment))
         return opened[-1]
 
     yield make
