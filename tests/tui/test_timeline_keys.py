@@ -328,6 +328,7 @@ async def test_lanes_can_be_pinned_hidden_and_folded(handmade: Path) -> None:
         assert "|   str 13" not in body
         assert "hidden lanes 1" in body
         body = await press(pilot, "X", "down", "enter")
+        assert "X brings lanes back" not in body
         assert "|   str 13" in body
         await go_to_row(pilot, "GPU 0")
         body = await press(pilot, "space")

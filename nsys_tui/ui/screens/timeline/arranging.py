@@ -62,6 +62,7 @@ class Arranging(TimelineCore):
             return
         hidden = self.state.display.hidden - {key} if key else frozenset()
         self.app.set_state(displayed(self.state, hidden=hidden))
+        self.app.say("")
 
     def action_timeline_fold(self) -> None:
         """Folds or unfolds the group of the cursor's row."""

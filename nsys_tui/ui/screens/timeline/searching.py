@@ -73,6 +73,7 @@ class Searching(Stepping):
         if self.found is None or not self.found.total:
             self.app.say(f"nothing matches {self.state.search.pattern}")
             return
+        self.app.say("")
         self._match(forward=True, here=(self.cursor_time, -1))
 
     def action_find_next(self) -> None:
