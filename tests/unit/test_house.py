@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+TESTS = Path(__file__).parents[1]
 HEAVY = ("textual", "rich", "pandas", "numpy", "sqlite3", "dask", "pyarrow")
 
 
@@ -60,11 +61,17 @@ def test_layers_hold() -> None:
     assert run.returncode == 0, run.stdout
 
 
+def test_what_drives_real_programs_stands_where_the_script_looks() -> None:
+    marked = [path for path in TESTS.rglob("*.py") if re.search(r"mark\.e2e", path.read_text())]
+    assert marked
+    assert {path.parent for path in marked} == {TESTS / "e2e"}
+    assert (TESTS / "run").read_text().endswith("-m e2e tests/e2e\n")
+
+
 def test_the_system_packages_that_tests_ask_for_are_installed_by_their_script() -> None:
-    tests = Path(__file__).parents[1]
-    lists = re.findall(r"system_packages\+?=\(([^)]*)\)", (tests / "run").read_text())
-    asked = set(" ".join(_asked(path) for path in tests.rglob("test_*.py")).split())
-    asked |= set(" ".join(_asked(path) for path in tests.rglob("*_lab.py")).split())
+    lists = re.findall(r"system_packages\+?=\(([^)]*)\)", (TESTS / "run").read_text())
+    asked = set(" ".join(_asked(path) for path in TESTS.rglob("test_*.py")).split())
+    asked |= set(" ".join(_asked(path) for path in TESTS.rglob("*_lab.py")).split())
     assert {"openssh-server", "munge", "podman"} <= asked
     assert asked <= set(" ".join(lists).split())
 
