@@ -236,6 +236,7 @@ def log_to(path: Path) -> None:
 
     if path.is_file() and path.stat().st_size and is_report(path, start_of(path)):
         raise UsageError(f"{path} is a report, not a log", hint="name another --log FILE")
+    logging.raiseExceptions = False  # a full disk costs the log and nothing else
     try:
         logging.basicConfig(
             filename=path,

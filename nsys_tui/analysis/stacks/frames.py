@@ -59,8 +59,16 @@ class FrameRules:
         )
 
     def with_rename(self, pattern: str, replacement: str) -> FrameRules:
-        """Adds a regular expression and what its matches become."""
+        """Adds a regular expression and what its matches become.
+
+        Raises:
+            UsageError: one of them cannot be understood.
+        """
         test = _compiled(pattern)
+        try:
+            test.sub(replacement, "")
+        except (re.error, IndexError) as error:
+            raise UsageError(f"{pattern} cannot become {replacement!r}", str(error)) from error
         return replace(
             self,
             rename=(*self.rename, lambda frame: test.sub(replacement, frame)),

@@ -156,6 +156,11 @@ def test_a_bad_pattern_is_a_usage_error() -> None:
         FrameRules().with_strip("(")
 
 
+def test_a_bad_replacement_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="cannot become"):
+        FrameRules().with_rename("(a)", r"\9")
+
+
 def test_longest_event_below_a_node(synth: Synth) -> None:
     synth.kernel("a", 0, 10).kernel("b", 20, 100).kernel("a", 200, 230)
     report = open_report(synth.write())

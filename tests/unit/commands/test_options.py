@@ -105,6 +105,15 @@ def test_a_log_tells_the_run_and_where_each_part_came_from(tmp_path: Path) -> No
         log.unlink()
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_log_on_a_full_disk_is_lost_and_nothing_is_said(tmp_path: Path) -> None:
+    report = Synth(tmp_path / "r.sqlite").process(1).kernel("gemm", 0, 10).write()
+    words = [sys.executable, "-m", "nsys_tui", "overview", str(report), "--log", "/dev/full"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "gemm" in done.stdout
+
+
 def test_a_report_is_no_place_for_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = Synth(tmp_path / "r.sqlite").kernel("k", 0, 10).write()
     content = report.read_bytes()
