@@ -145,6 +145,10 @@ class Source(Protocol):
         """Arrays that follow from the file and nothing else, stored where there is room."""
         ...
 
+    def stored(self, name: str) -> Arrays | None:
+        """What ``derived`` stored under a name, now or at an earlier opening."""
+        ...
+
     def launch_attributes(self, ops: Operations) -> LaunchAttributes:
         """Launch configuration of kernels."""
         ...
@@ -278,6 +282,14 @@ class Report:
             make: makes them from parts of this report.
         """
         return self._part(f"derived {name}", lambda: self._source.derived(name, make))
+
+    def stored(self, name: str) -> Arrays | None:
+        """``derived`` where the arrays were made before, else None."""
+        key = f"derived {name}"
+        if key not in self._parts and (found := self._source.stored(name)) is not None:
+            self._parts[key] = found
+        arrays: Arrays | None = self._parts.get(key)
+        return arrays
 
     @property
     def launch_attributes(self) -> LaunchAttributes:

@@ -255,11 +255,18 @@ class FileSource:
 
     def derived(self, name: str, make: Callable[[], Arrays]) -> Arrays:
         """Arrays that follow from the parts, from the sidecar or made and stored there."""
-        sidecar = self._sidecar
-        if sidecar is None:
-            return make()
-        found = sidecar.load(name) or sidecar.store(name, make(), {})
-        return make() if found is None else found[0]
+        arrays = self.stored(name)
+        if arrays is None:
+            arrays = make()
+            if self._sidecar is not None:
+                found = self._sidecar.store(name, arrays, {})
+                return make() if found is None else found[0]
+        return arrays
+
+    def stored(self, name: str) -> Arrays | None:
+        """The same, if it is in the sidecar."""
+        found = None if self._sidecar is None else self._sidecar.load(name)
+        return None if found is None else found[0]
 
     def launch_attributes(self, ops: Operations) -> LaunchAttributes:
         """Launch configuration, aligned with the operations through their rowids."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 PLAIN = Terminal(Colours.TRUE, ascii=True, app=True, dark=True, reasons={})
 FANCY = replace(PLAIN, ascii=False)
 
+CALM: Final = 4
+"""Looks one after the other without work: what a worker leaves is drawn a frame or two later."""
 SLICE: Final = 0.005
 """Seconds; Textual's 20 ms, twice a key, were half the time of all tests of screens."""
 
@@ -83,7 +85,7 @@ async def settled(pilot: Pilot[int]) -> None:
         await pilot.pause()
         loading = app.fatal is None and any(s.started and not s.finished for s in app.sessions)
         calm = 0 if loading or any(not worker.is_finished for worker in app.workers) else calm + 1
-        if calm == 2:
+        if calm == CALM:
             return
     raise AssertionError("the app does not come to rest")
 

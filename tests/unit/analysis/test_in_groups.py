@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from synth import Synth
 
+from nsys_tui.analysis.timeline import gpu
 from nsys_tui.analysis.timeline import in_groups as ordering
-from nsys_tui.analysis.timeline.gpu import report_tracks, stream_tracks
+from nsys_tui.analysis.timeline.gpu import keep_order, report_tracks, stream_tracks
 from nsys_tui.analysis.timeline.host import api_tracks
 from nsys_tui.analysis.timeline.in_groups import in_groups
 from nsys_tui.reader import open_report
@@ -76,6 +77,7 @@ def test_lanes_from_the_cache_are_those_made_here(
     for _ in range(2):
         report = open_report(path)
         assert (told(api_tracks(report)), told(report_tracks(report))) == expected
+        keep_order(report)
     stored = {file.name for file in cache_root().rglob("*.columns")}
     assert {"api-by-thread.columns", "operations-by-stream.columns"} <= stored
 
@@ -84,21 +86,21 @@ def test_a_second_opening_reads_the_order_and_makes_none(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ordering, "LARGE", 1)
-    report_tracks(open_report(path))
-    monkeypatch.setattr(ordering, "in_groups", None)
+    keep_order(open_report(path))
+    monkeypatch.setattr(gpu, "in_groups", None)
     assert any(track.lane is not None for track in report_tracks(open_report(path)))
 
 
 def test_a_disk_that_fails_meanwhile_costs_time_only(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = told(report_tracks(open_report(path, use_cache=False)))
+    expected = told(api_tracks(open_report(path, use_cache=False)))
     monkeypatch.setattr(ordering, "LARGE", 1)
 
     def failing(self: Sidecar, part: str, arrays: dict[str, object], meta: object) -> None:
         arrays.clear()
 
     report = open_report(path)
-    assert len(report.operations)
+    assert len(report.api)
     monkeypatch.setattr(Sidecar, "store", failing)
-    assert told(report_tracks(report)) == expected
+    assert told(api_tracks(report)) == expected

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
+from nsys_tui.analysis.timeline.gpu import keep_order
 from nsys_tui.analysis.timeline.sample import sample_tracks
 from nsys_tui.errors import CancelledError, NsysTuiError
 from nsys_tui.state import ColourBy
@@ -292,6 +294,8 @@ class TimelineCore(Framing):
         if not (self._kept or unfinished) and self.session.finished:
             self._kept = True
             self.app.keep()
+            if self.report is not None:
+                self.compute("order", partial(keep_order, self.report), lambda _: None)
 
     def _show_filtered(self, found: Filtered) -> None:
         self._drawn_at = time.monotonic()
