@@ -7,8 +7,8 @@ file format. All access is thread-safe: a worker may load parts while the app dr
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model.capabilities import Capability, explain
@@ -16,9 +16,6 @@ from nsys_tui.model.target import Device, Metadata, Stream, pid_of, tid_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from nsys_tui.model.events import (
         ApiCalls,
@@ -37,134 +34,9 @@ if TYPE_CHECKING:
         Syncs,
     )
     from nsys_tui.model.progress import Progress
-
-    Arrays = dict[str, NDArray[Any]]
+    from nsys_tui.model.source import Arrays, RawTable, Source
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class RawTable:
-    """Rows of a table as the file has them, for reports on rarely used tables.
-
-    Columns that the file lacks hold None everywhere.
-    """
-
-    columns: Mapping[str, list[Any]]
-    count: int
-
-    def __len__(self) -> int:
-        return self.count
-
-    def __getitem__(self, column: str) -> list[Any]:
-        return self.columns[column]
-
-    def dictionaries(self) -> list[dict[str, Any]]:
-        """The rows, each by column name."""
-        names = list(self.columns)
-        rows = zip(*self.columns.values(), strict=True)
-        return [dict(zip(names, row, strict=True)) for row in rows]
-
-
-class Source(Protocol):
-    """What the reader offers for one open file."""
-
-    path: Path
-    metadata: Metadata
-    capabilities: frozenset[Capability]
-    tables: Mapping[str, tuple[str, ...]]
-    """Tables of the file and their columns."""
-
-    @property
-    def thread_names(self) -> Mapping[int, str]:
-        """globalTid -> name; may list the whole machine."""
-        ...
-
-    @property
-    def process_names(self) -> Mapping[int, str]:
-        """globalPid -> name."""
-        ...
-
-    def operations(self, progress: Progress | None) -> Operations:
-        """All GPU work."""
-        ...
-
-    def sampled_operations(self, rows: int) -> Operations:
-        """An evenly spaced sample of the GPU work."""
-        ...
-
-    def api(self, progress: Progress | None) -> ApiCalls:
-        """CUDA API calls."""
-        ...
-
-    def ranges(self, progress: Progress | None) -> Ranges:
-        """NVTX ranges; open ones still end at their start."""
-        ...
-
-    def marks(self, progress: Progress | None) -> Marks:
-        """NVTX marks."""
-        ...
-
-    def payloads(self) -> Payloads:
-        """NVTX payloads as JSON text."""
-        ...
-
-    def osrt(self, progress: Progress | None) -> OsrtCalls:
-        """OS runtime calls."""
-        ...
-
-    def host_events(self, progress: Progress | None) -> HostEvents:
-        """MPI, overhead and other host ranges."""
-        ...
-
-    def syncs(self, progress: Progress | None) -> Syncs:
-        """Host-side waits."""
-        ...
-
-    def samples(self, progress: Progress | None) -> Samples:
-        """CPU samples."""
-        ...
-
-    def memory_usage(self, progress: Progress | None) -> MemoryUsage:
-        """GPU memory allocations and frees."""
-        ...
-
-    def gpu_metrics(self, progress: Progress | None) -> GpuMetrics:
-        """Sampled GPU counters."""
-        ...
-
-    def chains(self, table: str, progress: Progress | None) -> CallChains:
-        """One call-chain table."""
-        ...
-
-    def calls(self, ops: Operations, api: ApiCalls) -> Int32:
-        """Row in ``api`` that launched each operation, -1 for none."""
-        ...
-
-    def derived(self, name: str, make: Callable[[], Arrays]) -> Arrays:
-        """Arrays that follow from the file and nothing else, stored where there is room."""
-        ...
-
-    def stored(self, name: str) -> Arrays | None:
-        """What ``derived`` stored under a name, now or at an earlier opening."""
-        ...
-
-    def launch_attributes(self, ops: Operations) -> LaunchAttributes:
-        """Launch configuration of kernels."""
-        ...
-
-    def row(self, table: str, rowid: int) -> dict[str, Any]:
-        """Every column of one row."""
-        ...
-
-    def rows(self, table: str, columns: tuple[str, ...]) -> RawTable:
-        """All rows of a small table."""
-        ...
-
-    def close(self) -> None:
-        """Closes the file."""
-        ...
-
 
 PARTS = (
     "operations",

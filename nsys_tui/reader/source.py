@@ -29,7 +29,7 @@ from nsys_tui.model.events import (
     Samples,
     Syncs,
 )
-from nsys_tui.model.report import RawTable
+from nsys_tui.model.source import RawTable
 from nsys_tui.reader import host
 from nsys_tui.reader.encode import column
 from nsys_tui.reader.gather import Arrays, gather, insert
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.model.progress import Progress
-    from nsys_tui.model.report import Arrays
     from nsys_tui.reader.cache import Sidecar
     from nsys_tui.reader.columns import RawColumns
     from nsys_tui.reader.encode import Int64

@@ -1,0 +1,157 @@
+"""Source: what the reader offers for one open file; the report knows no format but through it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.capabilities import Capability
+    from nsys_tui.model.events import (
+        ApiCalls,
+        CallChains,
+        GpuMetrics,
+        HostEvents,
+        Int32,
+        LaunchAttributes,
+        Marks,
+        MemoryUsage,
+        Operations,
+        OsrtCalls,
+        Payloads,
+        Ranges,
+        Samples,
+        Syncs,
+    )
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.model.target import Metadata
+
+    Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """Rows of a table as the file has them, for reports on rarely used tables.
+
+    Columns that the file lacks hold None everywhere.
+    """
+
+    columns: Mapping[str, list[Any]]
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, column: str) -> list[Any]:
+        return self.columns[column]
+
+    def dictionaries(self) -> list[dict[str, Any]]:
+        """The rows, each by column name."""
+        names = list(self.columns)
+        rows = zip(*self.columns.values(), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+class Source(Protocol):
+    """What the reader offers for one open file."""
+
+    path: Path
+    metadata: Metadata
+    capabilities: frozenset[Capability]
+    tables: Mapping[str, tuple[str, ...]]
+    """Tables of the file and their columns."""
+
+    @property
+    def thread_names(self) -> Mapping[int, str]:
+        """globalTid -> name; may list the whole machine."""
+        ...
+
+    @property
+    def process_names(self) -> Mapping[int, str]:
+        """globalPid -> name."""
+        ...
+
+    def operations(self, progress: Progress | None) -> Operations:
+        """All GPU work."""
+        ...
+
+    def sampled_operations(self, rows: int) -> Operations:
+        """An evenly spaced sample of the GPU work."""
+        ...
+
+    def api(self, progress: Progress | None) -> ApiCalls:
+        """CUDA API calls."""
+        ...
+
+    def ranges(self, progress: Progress | None) -> Ranges:
+        """NVTX ranges; open ones still end at their start."""
+        ...
+
+    def marks(self, progress: Progress | None) -> Marks:
+        """NVTX marks."""
+        ...
+
+    def payloads(self) -> Payloads:
+        """NVTX payloads as JSON text."""
+        ...
+
+    def osrt(self, progress: Progress | None) -> OsrtCalls:
+        """OS runtime calls."""
+        ...
+
+    def host_events(self, progress: Progress | None) -> HostEvents:
+        """MPI, overhead and other host ranges."""
+        ...
+
+    def syncs(self, progress: Progress | None) -> Syncs:
+        """Host-side waits."""
+        ...
+
+    def samples(self, progress: Progress | None) -> Samples:
+        """CPU samples."""
+        ...
+
+    def memory_usage(self, progress: Progress | None) -> MemoryUsage:
+        """GPU memory allocations and frees."""
+        ...
+
+    def gpu_metrics(self, progress: Progress | None) -> GpuMetrics:
+        """Sampled GPU counters."""
+        ...
+
+    def chains(self, table: str, progress: Progress | None) -> CallChains:
+        """One call-chain table."""
+        ...
+
+    def calls(self, ops: Operations, api: ApiCalls) -> Int32:
+        """Row in ``api`` that launched each operation, -1 for none."""
+        ...
+
+    def derived(self, name: str, make: Callable[[], Arrays]) -> Arrays:
+        """Arrays that follow from the file and nothing else, stored where there is room."""
+        ...
+
+    def stored(self, name: str) -> Arrays | None:
+        """What ``derived`` stored under a name, now or at an earlier opening."""
+        ...
+
+    def launch_attributes(self, ops: Operations) -> LaunchAttributes:
+        """Launch configuration of kernels."""
+        ...
+
+    def row(self, table: str, rowid: int) -> dict[str, Any]:
+        """Every column of one row."""
+        ...
+
+    def rows(self, table: str, columns: tuple[str, ...]) -> RawTable:
+        """All rows of a small table."""
+        ...
+
+    def close(self) -> None:
+        """Closes the file."""
+        ...
