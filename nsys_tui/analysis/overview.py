@@ -233,7 +233,7 @@ def missing(report: Report) -> list[Missing]:
 
 
 def _notes(report: Report, splits: tuple[DeviceSplit, ...]) -> list[str]:
-    notes = list(report.metadata.notes)
+    notes = [*report.metadata.notes, *report.notes.texts]
     ops = report.operations
     hidden = int(((ops.kind == OpKind.GRAPH) & ops.counted).sum())
     if hidden:

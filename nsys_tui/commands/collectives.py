@@ -153,7 +153,7 @@ def open_traced(
         UnreadableReportError: a file is no usable report.
     """
     from nsys_tui.analysis.nccl.ranks import Traced
-    from nsys_tui.commands.options import open_configured
+    from nsys_tui.commands.options import open_configured, tell_notes
     from nsys_tui.config import load_config
     from nsys_tui.fleet.mapping import told_rank
 
@@ -162,6 +162,7 @@ def open_traced(
     for text in texts:
         path, rank = _place(text)
         report = open_configured(path, config, nsys, use_cache=use_cache)
+        tell_notes(report, report.name)
         found.append(Traced(report, rank, told_rank(report, path)))
     return found
 

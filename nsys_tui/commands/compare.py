@@ -204,7 +204,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _parts(arguments: argparse.Namespace) -> list[_Part]:
     """Both sides, or the one that is compared with a baseline."""
-    from nsys_tui.commands.options import log_to, open_configured
+    from nsys_tui.commands.options import log_to, open_configured, tell_notes
     from nsys_tui.config import load_config
 
     if arguments.log:
@@ -217,6 +217,7 @@ def _parts(arguments: argparse.Namespace) -> list[_Part]:
             opened[path] = open_configured(
                 Path(path), config, arguments.nsys, use_cache=not arguments.no_cache
             )
+            tell_notes(opened[path], opened[path].name)
         return opened[path]
 
     if arguments.baseline is not None:

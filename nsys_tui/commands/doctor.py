@@ -162,17 +162,29 @@ def cache_lines() -> Lines:
 
 
 def report_lines(arguments: argparse.Namespace) -> tuple[Lines, int]:
-    """What a report can answer and what would have recorded the rest."""
+    """What a report can answer, what would have recorded the rest, and what is not believed.
+
+    All events are read once: some doubts show nowhere else.
+    """
     from nsys_tui.commands.options import open_from
     from nsys_tui.model.capabilities import Capability
+    from nsys_tui.model.report import PARTS
 
     try:
         report = open_from(arguments)
     except NsysTuiError as error:
         return [("cannot be read", error.one_line)], error.exit_code
     lines: Lines = [("nsys", visible(report.metadata.product_version) or "unknown version")]
-    lines += [("note", visible(note)) for note in report.metadata.notes]
+    status = 0
+    for part in PARTS:
+        try:
+            report.load(part)
+        except NsysTuiError as error:
+            lines.append(("damaged", error.one_line))
+            status = error.exit_code
+    notes = (*report.metadata.notes, *report.notes.texts)
+    lines += [("note", visible(note)) for note in notes]
     for kind in Capability:
         lines.append(("yes" if report.can(kind) else "no", report.lacks(kind) or str(kind)))
     report.close()
-    return lines, 0
+    return lines, status

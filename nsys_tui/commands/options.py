@@ -127,7 +127,22 @@ def open_from(arguments: argparse.Namespace) -> Report:
 
     config = load_config()
     path = local_path(arguments.report, config)
-    return open_configured(path, config, arguments.nsys, use_cache=not arguments.no_cache)
+    report = open_configured(path, config, arguments.nsys, use_cache=not arguments.no_cache)
+    tell_notes(report)
+    return report
+
+
+def tell_notes(report: Report, name: str = "") -> None:
+    """Says on stderr, as soon as it is found, what of a report is not believed.
+
+    Args:
+        report: the open report.
+        name: stands before each sentence where a verb reads several reports.
+    """
+    from nsys_tui.commands.destinations import say
+
+    head = f"note: {name}: " if name else "note: "
+    report.notes.listen(lambda note: say(head + note.text))
 
 
 def open_configured(
@@ -148,15 +163,14 @@ def open_configured(
     from nsys_tui.reader import open_report
 
     settle(config)
-    report = open_report(
+    return open_report(
         path,
         nsys=nsys or (None if config.nsys.path == "auto" else config.nsys.path),
         use_cache=use_cache,
         progress=progress,
         patterns=config.analysis.communication,
+        launch_bound=config.analysis.launch_bound,
     )
-    report.launch_bound = config.analysis.launch_bound
-    return report
 
 
 def settle(config: Config) -> None:

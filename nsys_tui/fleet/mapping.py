@@ -119,12 +119,12 @@ def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
         base=Scope().base(report),
         grid_shape=(grid.shift, grid.first, grid.count),
         hidden_graphs=bool(((ops.kind == OpKind.GRAPH) & ops.counted).any()),
-        notes=data.notes,
         processes=tuple(
             _process(report, process, own, ranks[process], grid, options)
             for process, own in zip(processes, scopes, strict=True)
         ),
         **parts.metric_maps(report, scope, grid, anchor, _hull(windows)),
+        notes=(*data.notes, *report.notes.texts),  # at last: they grow while parts are read
     )
 
 

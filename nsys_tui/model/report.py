@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Samples,
         Syncs,
     )
+    from nsys_tui.model.notes import Notes
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.source import Arrays, RawTable, Source
 
@@ -58,22 +59,27 @@ class Report:
 
     Args:
         source: the reader's side of the open file.
+        launch_bound: what the user calls a launch-bound phase.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, launch_bound: LaunchBoundConfig | None = None) -> None:
         self._source = source
         self._parts: dict[str, Any] = {}
         self._locks: dict[str, threading.RLock] = {}
         self._guard = threading.Lock()
         self.path = source.path
         self.metadata: Metadata = source.metadata
-        self.launch_bound = LaunchBoundConfig()
-        """What the user calls a launch-bound phase; set where the report is opened."""
+        self.launch_bound = launch_bound or LaunchBoundConfig()
 
     @property
     def name(self) -> str:
         """File name for titles."""
         return self.path.name
+
+    @property
+    def notes(self) -> Notes:
+        """What of the file was not believed or not understood; grows while parts are read."""
+        return self._source.notes
 
     @property
     def tables(self) -> Mapping[str, tuple[str, ...]]:
@@ -125,7 +131,7 @@ class Report:
 
     def with_sample(self, ops: Operations) -> Report:
         """This report with a sample as its operations: shares computed from it are estimates."""
-        sampled = Report(self._source)
+        sampled = Report(self._source, self.launch_bound)
         sampled._parts["operations"] = ops
         return sampled
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Samples,
         Syncs,
     )
+    from nsys_tui.model.notes import Notes
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.target import Metadata
 
@@ -63,6 +64,8 @@ class Source(Protocol):
     path: Path
     metadata: Metadata
     capabilities: frozenset[Capability]
+    notes: Notes
+    """What was not believed; grows while parts are read."""
     tables: Mapping[str, tuple[str, ...]]
     """Tables of the file and their columns."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from nsys_tui.config import LaunchBoundConfig
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
 
@@ -17,6 +18,7 @@ def open_report(
     use_cache: bool = True,
     progress: Progress | None = None,
     patterns: tuple[str, ...] = (),
+    launch_bound: LaunchBoundConfig | None = None,
 ) -> Report:
     """Opens an nsys report; nothing is ever written to it or beside it.
 
@@ -28,6 +30,7 @@ def open_report(
         use_cache: keep decoded columns in the user's cache folder.
         progress: told about an export.
         patterns: the user's own regular expressions for communication kernels.
+        launch_bound: what the user calls a launch-bound phase.
 
     Raises:
         UnreadableReportError: the file is no usable report.
@@ -56,4 +59,4 @@ def open_report(
     if exported.stale_reason:
         notes = (*source.metadata.notes, exported.stale_reason)
         source.metadata = replace(source.metadata, notes=notes)
-    return Report(source)
+    return Report(source, launch_bound)

@@ -29,6 +29,7 @@ from nsys_tui.model.events import (
     Samples,
     Syncs,
 )
+from nsys_tui.model.notes import Note
 from nsys_tui.model.source import RawTable
 from nsys_tui.reader import host
 from nsys_tui.reader.encode import column
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 Part = TypeVar("Part")
 
+_NOTES = " notes"
+"""Key of a stored part under which stands what was found wrong while it was read."""
 _LAUNCH_COLUMNS = (
     "gridX",
     "gridY",
@@ -118,6 +121,7 @@ class FileSource:
         self._nvtx: NvtxTable | None = None
         self._nvtx_lock = threading.Lock()
         self.path: Path = db.path
+        self.notes = db.notes
         self.metadata = read_metadata(db)
         self.tables: Mapping[str, tuple[str, ...]] = db.tables
         self.capabilities = frozenset(
@@ -152,14 +156,16 @@ class FileSource:
         if found is None:
             part = build()
             self._db.check_unchanged()
-            pieces = dump(part)
+            arrays, meta = dump(part)
             del part  # storing lets go of one column after the other
-            found = sidecar.store(name, *pieces)
+            notes = [[note.text, note.table, note.column] for note in self.notes]
+            found = sidecar.store(name, arrays, meta | {_NOTES: notes})
             if found is None:
                 self._sidecar = None  # every further part would have to be read twice
                 found = dump(build())
             _log_part("built and stored", name, began)
         arrays, meta = found
+        self.notes.add(*(Note(*parts) for parts in meta.pop(_NOTES, ())))
         return restore(cls, arrays, meta, self._devices)
 
     def operations(self, progress: Progress | None) -> Operations:

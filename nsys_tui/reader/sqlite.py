@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from nsys_tui.errors import UnreadableReportError
+from nsys_tui.model.notes import Notes
 from nsys_tui.reader.cache import cache_root
 from nsys_tui.reader.filecheck import (
     Header,
@@ -63,6 +64,7 @@ class Database:
         descriptor: open descriptor of the file that is really read, for positional reads.
         generated: tables that hold generated columns, whose records differ from their columns.
         numbers: the types that belong into each (table, column) of numbers.
+        notes: what was not believed, from whoever reads here.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Database:
         self._lock = threading.RLock()
         self._opened: Stamp = stamp(descriptor)
         self._closed = False
+        self.notes = Notes()
         self.generated: frozenset[str] = frozenset()
         self.numbers: Mapping[tuple[str, str], tuple[type, ...]] = {}
         self.untimed: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from nsys_tui.model.notes import Note
 from nsys_tui.model.target import Device, Diagnostic, GpuInfo, Member, Metadata, pid_of
 
 if TYPE_CHECKING:
@@ -51,13 +52,15 @@ def read_metadata(db: Database) -> Metadata:
     settings = _first(export)
     utc = db.select("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
     notes = [] if export else ["exported by an nsys of 2021 or earlier, or trimmed: no version"]
-    notes += [
-        f"{table} lacks its column start or end: nothing of it is shown" for table in db.untimed
-    ]
-    notes += [f"{view} is a view, not a table: it is not read" for view in db.views]
+    for table in db.untimed:
+        text = f"{table} lacks its column start or end: nothing of it is shown"
+        db.notes.add(Note(text, table))
+    for view in db.views:
+        db.notes.add(Note(f"{view} is a view, not a table: it is not read", view))
     sessions = db.select("ANALYSIS_DETAILS", ("duration",))
     if len(sessions) > 1:
-        notes.append(f"{len(sessions)} sessions in ANALYSIS_DETAILS: the first is used")
+        text = f"{len(sessions)} sessions in ANALYSIS_DETAILS: the first is used"
+        db.notes.add(Note(text, "ANALYSIS_DETAILS"))
     return Metadata(
         product_version=settings.get("EXPORT_PRODUCT_VERSION", ""),
         schema_version=settings.get("EXPORT_SCHEMA_VERSION", ""),

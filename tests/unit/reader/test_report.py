@@ -165,7 +165,7 @@ def test_a_view_in_the_place_of_a_table_is_named(synth: Synth) -> None:
     kernels = "CUPTI_ACTIVITY_KIND_KERNEL"
     synth.kernel("k", 0, 10).sql(f"ALTER TABLE {kernels} RENAME TO kept")
     synth.sql(f"CREATE VIEW {kernels} AS SELECT * FROM kept").sql("CREATE VIEW mine AS SELECT 1")
-    assert [note for note in opened(synth).metadata.notes if "view" in note] == [
+    assert [note for note in opened(synth).notes.texts if "view" in note] == [
         f"{kernels} is a view, not a table: it is not read"
     ]
 

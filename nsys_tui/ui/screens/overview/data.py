@@ -148,5 +148,5 @@ def _partly(
         ranges=(),
         open_range_count=0,
         missing=tuple(missing(report)),
-        notes=report.metadata.notes,
+        notes=(*report.metadata.notes, *report.notes.texts),
     )
