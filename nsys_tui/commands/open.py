@@ -113,10 +113,10 @@ def run_app(
         from nsys_tui.commands.options import log_to
 
         log_to(arguments.log)
-    from nsys_tui.ui import garbage
-    from nsys_tui.ui.working import take_turns
+    from nsys_tui.ui.runtime import garbage_collection
+    from nsys_tui.ui.runtime.threads import take_turns
 
-    garbage.hold()
+    garbage_collection.hold()
     take_turns()
     from nsys_tui.ui.app import NsysTuiApp
 

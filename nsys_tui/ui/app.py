@@ -18,25 +18,26 @@ from nsys_tui.config import Config
 from nsys_tui.names import visible
 from nsys_tui.state import ViewState, here, jumped
 from nsys_tui.ui import keymap, presets
-from nsys_tui.ui.basic import BasicApp
 from nsys_tui.ui.commands import COMMANDS
 from nsys_tui.ui.loader import load, unexpected
 from nsys_tui.ui.marks import save_marks
+from nsys_tui.ui.progress import LONG, Work
 from nsys_tui.ui.recent import remember
+from nsys_tui.ui.runtime.key_queue import KeyQueue
+from nsys_tui.ui.runtime.responsive_app import ResponsiveApp
+from nsys_tui.ui.runtime.threads import background, counted
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.session import Session, initial_state
-from nsys_tui.ui.swift import SwiftApp
 from nsys_tui.ui.terminal import Terminal, probe
-from nsys_tui.ui.turns import Turns
+from nsys_tui.ui.themed_app import ThemedApp
 from nsys_tui.ui.widgets.chrome import KeyLine
-from nsys_tui.ui.working import LONG, Work, background, counted
 
 if TYPE_CHECKING:
     from nsys_tui.errors import NsysTuiError
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.ui.messages import Failed, LoadFinished, PartLoaded, ProgressMoved, ReportOpened
-    from nsys_tui.ui.turns import KeyPassed
+    from nsys_tui.ui.runtime.key_queue import KeyPassed
 
 MOST_FAULTS = 20
 """Unexpected faults shown in the bar before the app gives up."""
@@ -44,7 +45,7 @@ MOST_FAULTS = 20
 ReportOpener = Callable[[Path, "Progress"], "Report"]
 
 
-class NsysTuiApp(BasicApp, SwiftApp, inherit_bindings=False):
+class NsysTuiApp(ThemedApp, ResponsiveApp, inherit_bindings=False):
     """nsys-tui in a terminal.
 
     Args:
@@ -57,6 +58,7 @@ class NsysTuiApp(BasicApp, SwiftApp, inherit_bindings=False):
     """
 
     TITLE = "nsys-tui"
+    LAZY_SCREENS = keymap.SCREENS
     CSS_PATH = "styles/app.tcss"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[Any]] = [
@@ -83,7 +85,7 @@ class NsysTuiApp(BasicApp, SwiftApp, inherit_bindings=False):
         self.keymap = presets.effective(self.config.keys)
         self.chords = presets.chords(self.keymap)
         self._chord_prefix = ""
-        self._turns = Turns(self)
+        self._key_queue = KeyQueue(self)
         self.set_keymap(presets.textual_keymap(self.keymap))
         self.error: NsysTuiError | None = None
         self.fatal: NsysTuiError | None = None
@@ -213,16 +215,16 @@ class NsysTuiApp(BasicApp, SwiftApp, inherit_bindings=False):
 
     async def on_event(self, event: events.Event) -> None:
         """Keys take turns; the two of a chord are caught before the bindings see them."""
-        if self._turns.holds(event):
+        if self._key_queue.holds(event):
             return
         chord = self.chords and isinstance(event, events.Key) and await self._chord(event)
         if not chord:
             await super().on_event(event)
-        self._turns.given(event)
+        self._key_queue.given(event)
 
     def on_key_passed(self, message: KeyPassed) -> None:
         """The next key has its turn."""
-        self._turns.passed(message)
+        self._key_queue.passed(message)
 
     async def _chord(self, event: events.Key) -> bool:
         focused = self.screen.focused

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_tui.ui.memo import Memo
-from nsys_tui.ui.swift import CALM
-from nsys_tui.ui.trim import trim
-from nsys_tui.ui.working import once
+from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
+from nsys_tui.ui.runtime.responsive_app import QUIET
+from nsys_tui.ui.runtime.threads import once
 
 if TYPE_CHECKING:
     from nsys_tui.ui.app import NsysTuiApp
@@ -43,7 +43,7 @@ def let_go(app: NsysTuiApp, session: Session) -> None:
 def _close_calmly(app: NsysTuiApp, session: Session) -> None:
     loading = session.started and not session.finished
     if loading or app.jobs:  # one of them may still read from the file
-        app.set_timer(CALM, lambda: _close_calmly(app, session))
+        app.set_timer(QUIET, lambda: _close_calmly(app, session))
         return
     report = session.report
     session.report, session.sample, session.results = None, None, Memo()
@@ -53,6 +53,6 @@ def _close_calmly(app: NsysTuiApp, session: Session) -> None:
     def job() -> None:
         if report is not None:
             report.close()
-        trim()
+        give_back_freed_memory()
 
     app.run_worker(once(job), thread=True, group="close", exit_on_error=False)

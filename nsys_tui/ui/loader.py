@@ -13,7 +13,7 @@ from nsys_tui.reader.ahead import read_ahead
 from nsys_tui.reader.cache import report_id
 from nsys_tui.ui.marks import load_marks
 from nsys_tui.ui.messages import Failed, LoadFinished, PartLoaded, ProgressMoved, ReportOpened
-from nsys_tui.ui.trim import trim
+from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
 
 if TYPE_CHECKING:
     from textual.message import Message
@@ -55,7 +55,7 @@ def load(session: Session, opener: Opener, post: Post) -> None:
             read_ahead.set(False)  # the other processor draws what is there
         session.sample = None
         post(LoadFinished(session))
-        trim()
+        give_back_freed_memory()
     except CancelledError:
         post(LoadFinished(session, cancelled=True))
     except NsysTuiError as error:

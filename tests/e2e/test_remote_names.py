@@ -10,7 +10,7 @@ from synth import Synth
 from tui.frames import rows, running, settled, text
 
 from nsys_tui.config import load_config
-from nsys_tui.ui import working
+from nsys_tui.ui import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,7 +75,7 @@ def shown(pilot: Pilot[int]) -> str:
 async def test_a_folder_there_is_listed_on_the_screen_and_a_fetch_shows_and_stops(
     settings: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(working, "LONG", 0.01)  # a quick disk is done before a line is worth it
+    monkeypatch.setattr(progress, "LONG", 0.01)  # a quick disk is done before a line is worth it
     there = tmp_path / "runs"
     there.mkdir()
     Synth(there / "there.sqlite").process(1).kernel("gemm", 0, 500).write()

@@ -19,7 +19,7 @@ from textual.worker import WorkerCancelled
 from nsys_tui.config import Config, DisplayConfig
 from nsys_tui.reader import open_report
 from nsys_tui.ui.app import NsysTuiApp
-from nsys_tui.ui.asciify import asciify
+from nsys_tui.ui.runtime.ascii_filter import asciify
 from nsys_tui.ui.terminal import Colours, Terminal
 
 if TYPE_CHECKING:

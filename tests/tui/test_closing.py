@@ -14,7 +14,7 @@ import pytest
 from demo_making import make
 from tui.frames import rows, running, settled, text
 
-from nsys_tui.ui.swift import CALM
+from nsys_tui.ui.runtime.responsive_app import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ async def until(condition: Callable[[], object]) -> None:
         if condition():
             return
         gc.collect()
-        await asyncio.sleep(CALM / 3)
+        await asyncio.sleep(QUIET / 3)
     raise AssertionError(f"never: {inspect.getsource(condition)}")
 
 

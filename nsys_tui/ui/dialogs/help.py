@@ -14,10 +14,10 @@ from nsys_tui.render.glyphs import FILLS
 from nsys_tui.ui.dialogs.picker import KEY, DialogBox
 from nsys_tui.ui.keymap import GLOBAL, Action, effective_keys, shown_key
 from nsys_tui.ui.matching import Entry, matching
-from nsys_tui.ui.painting import Dialog
+from nsys_tui.ui.runtime.batched_screen import Dialog
+from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.widgets.chrome import KeyLine
 from nsys_tui.ui.widgets.lines import CURSOR, LinePane
-from nsys_tui.ui.widgets.orderly import OrderlyInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,9 +67,7 @@ class HelpScreen(Dialog[str]):
         """Everything below the tabs."""
         box = DialogBox(
             LinePane(framed=False),
-            OrderlyInput(
-                placeholder="type to filter these keys; enter runs the action", compact=True
-            ),
+            LineInput(placeholder="type to filter these keys; enter runs the action", compact=True),
         )
         box.heading("Help", "esc close")
         yield box

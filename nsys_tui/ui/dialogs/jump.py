@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from nsys_tui.ui.keymap import SCREENS
-from nsys_tui.ui.painting import Dialog
+from nsys_tui.ui.runtime.batched_screen import Dialog
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ from nsys_tui.state import (
     TimeFormat,
     displayed,
 )
-from nsys_tui.ui.painting import Dialog
+from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.session import initial_state
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_duration

@@ -11,10 +11,10 @@ from textual.widgets import Input
 from nsys_tui.names import cell_len
 from nsys_tui.render.cells import Emphasis, Ink, style
 from nsys_tui.ui.matching import Entry, matching
-from nsys_tui.ui.painting import Dialog
+from nsys_tui.ui.runtime.batched_screen import Dialog
+from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.widgets.frame import Framed
 from nsys_tui.ui.widgets.lines import LinePane
-from nsys_tui.ui.widgets.orderly import OrderlyInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,7 @@ class Picker(Dialog[Any]):
     def compose(self) -> ComposeResult:
         """A box with the input line above the list."""
         box = DialogBox(
-            OrderlyInput(self._typed, placeholder="type to filter", compact=True),
+            LineInput(self._typed, placeholder="type to filter", compact=True),
             LinePane(framed=False, always_cursor=True),
         )
         box.heading(self._title, "enter: choose, esc: close")

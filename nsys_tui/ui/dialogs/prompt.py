@@ -11,8 +11,8 @@ from textual.widgets import Input, Static
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.names import visible, visible_lines
 from nsys_tui.ui.dialogs.picker import DialogBox
-from nsys_tui.ui.painting import Dialog
-from nsys_tui.ui.widgets.orderly import OrderlyInput
+from nsys_tui.ui.runtime.batched_screen import Dialog
+from nsys_tui.ui.runtime.line_input import LineInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,7 +55,7 @@ class Prompt(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         """Box, input and hint."""
         box = DialogBox(
-            OrderlyInput(self._value, compact=True),
+            LineInput(self._value, compact=True),
             Static(Content(self._hint), id="hint", markup=False),
         )
         box.heading(self._title, "enter: ok, esc: close")

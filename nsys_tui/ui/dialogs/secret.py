@@ -12,8 +12,8 @@ from nsys_tui.capture.askpass import PromptKind
 from nsys_tui.names import visible_lines
 from nsys_tui.ui.dialogs.picker import DialogBox
 from nsys_tui.ui.dialogs.prompt import Confirm
-from nsys_tui.ui.painting import Dialog
-from nsys_tui.ui.widgets.orderly import OrderlyInput
+from nsys_tui.ui.runtime.batched_screen import Dialog
+from nsys_tui.ui.runtime.line_input import LineInput
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -46,7 +46,7 @@ class Secret(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         """Question and input."""
         question = Static(Content(visible_lines(self._text)), markup=False)
-        box = DialogBox(question, OrderlyInput(password=self._masked, compact=True))
+        box = DialogBox(question, LineInput(password=self._masked, compact=True))
         box.heading(self._title, "enter: send, esc: cancel")
         yield box
 

@@ -23,11 +23,11 @@ from nsys_tui.state import Window
 from nsys_tui.ui.keymap import GLOBAL, SCREENS, Action, effective_keys, shown_key
 from nsys_tui.ui.loader import telling, unexpected
 from nsys_tui.ui.messages import Failed, WorkEnded
-from nsys_tui.ui.painting import CalmScreen
+from nsys_tui.ui.runtime.batched_screen import BatchedScreen
+from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
+from nsys_tui.ui.runtime.threads import counted, once
 from nsys_tui.ui.times import window_text
-from nsys_tui.ui.trim import trim
 from nsys_tui.ui.widgets.chrome import KeyLine, StatusLine, TabLine, TitleLine
-from nsys_tui.ui.working import counted, once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -64,7 +64,7 @@ class Computed(Message):
         self.deliver = deliver
 
 
-class ReportScreen(CalmScreen[None], inherit_bindings=False):
+class ReportScreen(BatchedScreen[None], inherit_bindings=False):
     """Base of the screens behind the number keys."""
 
     SCREEN: ClassVar[str] = ""
@@ -346,7 +346,7 @@ class ReportScreen(CalmScreen[None], inherit_bindings=False):
                     self.post_message(Computed(group, serial, failed))
             else:
                 self.post_message(Computed(group, serial, lambda: done(value)))
-                trim()
+                give_back_freed_memory()
 
         self.run_worker(once(job), thread=True, group=group, exit_on_error=False)
 

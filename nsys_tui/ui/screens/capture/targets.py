@@ -18,7 +18,7 @@ from nsys_tui.render.cells import Emphasis, Ink, style
 from nsys_tui.ui.dialogs.picker import DialogBox
 from nsys_tui.ui.dialogs.prompt import Confirm, Prompt
 from nsys_tui.ui.dialogs.secret import ask
-from nsys_tui.ui.painting import Dialog
+from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.screens.capture import target_form as forms
 from nsys_tui.ui.widgets.lines import LinePane
 

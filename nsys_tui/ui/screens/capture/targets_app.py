@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from nsys_tui.ui.basic import BasicApp
 from nsys_tui.ui.screens.capture.targets import TargetList
+from nsys_tui.ui.themed_app import ThemedApp
 
 if TYPE_CHECKING:
     from nsys_tui.config import Config
     from nsys_tui.ui.terminal import Terminal
 
 
-class TargetsApp(BasicApp, inherit_bindings=False):
+class TargetsApp(ThemedApp, inherit_bindings=False):
     """Shows the list of targets and ends with it.
 
     Args:

@@ -16,6 +16,7 @@ from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import window_around
 from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.latest import Latest
+from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
 from nsys_tui.ui.scoping import report_scope, same_scope
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.stalls.columns import gap_columns, group_columns, plain_duration
@@ -30,7 +31,6 @@ from nsys_tui.ui.screens.stalls.found import (
 from nsys_tui.ui.screens.stalls.panes import cause_lines, sum_lines
 from nsys_tui.ui.screens.stalls.scene import Drawn, look, scene_lines
 from nsys_tui.ui.screens.stalls.stacks import show_stacks
-from nsys_tui.ui.trim import trim
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import GROUP, INSTANCES, TABLE, WHOLE
 from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
@@ -179,7 +179,7 @@ class StallsScreen(ReportScreen):
     ) -> Found:
         if self._exposed is None or self._exposed[0] != scope:
             self._exposed = (scope, exposed_communication(report, scope))
-            trim()  # 100 MB at 5 M kernels, before as much again is taken
+            give_back_freed_memory()  # 100 MB at 5 M kernels, before as much again is taken
         found = idle_gaps(self.session, report, scope, wish.threshold, progress)
         return gather(report, found, wish, self._exposed[1], names)
 

@@ -13,9 +13,9 @@ from nsys_tui.analysis.timeline.facts import ranges_around
 from nsys_tui.names import fit
 from nsys_tui.render.cells import Emphasis, Ink, style
 from nsys_tui.state import Mark, marked
-from nsys_tui.ui.between import span_between, split_between
 from nsys_tui.ui.dialogs.prompt import Prompt
-from nsys_tui.ui.painting import Dialog
+from nsys_tui.ui.mark_spans import span_between, split_between
+from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.screens.timeline.areas import Areas
 from nsys_tui.ui.screens.timeline.stepping import Stepping
 from nsys_tui.ui.widgets.lines import LinePane

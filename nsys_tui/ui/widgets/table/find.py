@@ -9,8 +9,8 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from nsys_tui.ui.painting import Dialog
-from nsys_tui.ui.widgets.orderly import OrderlyInput
+from nsys_tui.ui.runtime.batched_screen import Dialog
+from nsys_tui.ui.runtime.line_input import LineInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,7 @@ class FindLine(Dialog[Sought | None]):
         """A slash, the box, and what it matches."""
         yield Horizontal(
             Static("/", classes="sign", markup=False),
-            OrderlyInput(self._pattern, placeholder="regex or words", compact=True),
+            LineInput(self._pattern, placeholder="regex or words", compact=True),
             Static(Content("enter: search  ^F: filter  esc: close"), id="count", markup=False),
         )
 

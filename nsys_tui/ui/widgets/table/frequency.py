@@ -10,7 +10,7 @@ from nsys_tui.names import visible
 from nsys_tui.render.cells import Ink, style
 from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.ui.dialogs.picker import DialogBox
-from nsys_tui.ui.painting import Dialog
+from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_share
 

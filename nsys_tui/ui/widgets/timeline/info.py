@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.message import Message
 
 from nsys_tui.names import cell_len, cut, visible
+from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.widgets.chrome import Line
-from nsys_tui.ui.widgets.orderly import OrderlyInput
 
 if TYPE_CHECKING:
     from textual.visual import VisualType
@@ -31,7 +31,7 @@ class InfoLine(Line):
         return Content(f"{left}{' ' * (self.size.width - cell_len(left) - cell_len(right))}{right}")
 
 
-class FindBox(OrderlyInput):
+class FindBox(LineInput):
     """Takes a pattern: Enter searches, Ctrl+F filters, Escape leaves."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -69,7 +69,7 @@ class FindBox(OrderlyInput):
         """Hides it."""
         self.remove_class("-open")
 
-    def on_input_submitted(self, event: OrderlyInput.Submitted) -> None:
+    def on_input_submitted(self, event: LineInput.Submitted) -> None:
         """Searches."""
         event.stop()
         self.post_message(self.Entered(self.value, as_filter=False))

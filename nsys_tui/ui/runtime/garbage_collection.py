@@ -1,7 +1,8 @@
 """Cyclic garbage is collected while the user pauses, not between a key and its frame.
 
-A full collection took 60 to 160 ms and came every few dialogs; all of them together were a quarter
-of the CPU time of browsing. What start-up makes stays for good, so it is left out of them.
+Textual 8.2.8 leaves it to Python, apart from ``PAUSE_GC_ON_SCROLL``. A full collection took 60 to
+160 ms and came every few dialogs; all of them together were a quarter of the CPU time of browsing.
+What start-up makes stays for good, so it is left out of them.
 """
 
 from __future__ import annotations

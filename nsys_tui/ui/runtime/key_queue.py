@@ -1,7 +1,8 @@
-"""Turns: a key is given out when the one before it has had its effect.
+"""KeyQueue: a key is given out when the one before it has had its effect.
 
-Textual gives keys to what has the focus when they arrive. Keys of one packet, as they come over a
-slow line or from a script, all went to the same widget: a word typed after ``/`` moved the lanes.
+Textual 8.2.8 gives keys to what has the focus when they arrive. Keys of one packet, as they come
+over a slow line or from a script, all went to the same widget: a word typed after ``/`` moved the
+lanes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class KeyPassed(Message):
         self.key = key
 
 
-class Turns:
+class KeyQueue:
     """Keeps the keys that came while another is on its way.
 
     Args:

@@ -11,8 +11,8 @@ from textual.css.stylesheet import Stylesheet
 from textual.driver import Driver
 from tui.frames import running, settled, text
 
-from nsys_tui.ui import swift
 from nsys_tui.ui.keymap import SCREENS, ScreenSpec
+from nsys_tui.ui.runtime import responsive_app
 from nsys_tui.ui.screens.base import ReportScreen
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ async def test_a_new_screen_is_painted_when_filled_or_when_patience_ends(
         def waiting(screen: ReportScreen, group: str, work: Any, *others: Any) -> None:
             compute(screen, group, lambda: go_on.wait(60) and work(), *others)
 
-        monkeypatch.setattr(swift, "FILLED", patience)
+        monkeypatch.setattr(responsive_app, "FILLED", patience)
         watch_painting(monkeypatch, lambda _: painted.append(pilot.app.current_mode))
         monkeypatch.setattr(ReportScreen, "compute", waiting)
         await pilot.press("3")

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from nsys_tui.ui.working import background, once, take_turns
+from nsys_tui.ui.runtime.threads import background, once, take_turns
 
 
 class Held:

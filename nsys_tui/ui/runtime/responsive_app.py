@@ -1,6 +1,8 @@
-"""SwiftApp: what keeps a Textual app quick over SSH, apart from what this one shows.
+"""ResponsiveApp: what keeps a Textual app quick over SSH, apart from what this one shows.
 
-Only changed cells are sent, screens come at once, garbage is collected while nobody waits.
+Only changed cells are sent, screens come at once, garbage is collected while nobody waits. Textual
+8.2.8 waits 50 ms at a switch of screens (``delay_update``), parses all styles anew for a screen
+that is visited first, and imports and builds screens on the thread that draws.
 """
 
 from __future__ import annotations
@@ -9,37 +11,55 @@ import asyncio
 import os
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from textual import events
 from textual.app import App
 
-from nsys_tui.ui import garbage
-from nsys_tui.ui.escape import hasten_escape
-from nsys_tui.ui.keymap import SCREENS
+from nsys_tui.ui.runtime import garbage_collection
+from nsys_tui.ui.runtime.changed_cells import ChangedCells, sending_changes
+from nsys_tui.ui.runtime.key_input import prepare_input
 from nsys_tui.ui.terminal import erases_in_colour
-from nsys_tui.ui.thrift import ThriftyWrites, thrifty
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from textual.await_complete import AwaitComplete
     from textual.driver import Driver
     from textual.screen import Screen
     from textual.timer import Timer
 
-    from nsys_tui.ui.keymap import ScreenSpec
 
 SWITCH_DELAY: Final = 0.005
 """Seconds that a new screen has to be laid out before it is drawn."""
 FILLED: Final = 0.1
 """Seconds that a new screen has to be filled before it is drawn."""
-CALM: Final = 0.3
+QUIET: Final = 0.3
 """Seconds after loading before anything is done ahead."""
 
 
-class SwiftApp(App[int], inherit_bindings=False):
-    """An app whose modes are the screens behind the number keys."""
+class LazyScreen(Protocol):
+    """A kind of screen whose module is imported when it is wanted."""
+
+    @property
+    def name(self) -> str:
+        """Name of its mode."""
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it is imported, so that it comes at once."""
+
+    def load(self) -> type:
+        """Imports it."""
+
+    def create(self) -> Screen[Any]:
+        """A new screen of this kind."""
+
+
+class ResponsiveApp(App[int], inherit_bindings=False):
+    """An app whose modes are screens that are imported one by one."""
+
+    LAZY_SCREENS: ClassVar[Sequence[LazyScreen]] = ()
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,10 +69,10 @@ class SwiftApp(App[int], inherit_bindings=False):
         """Moment from which a screen visited for the first time is no longer waited for."""
         self._pause: Timer | None = None
         """Runs while the user presses no key."""
-        for spec in SCREENS:
+        for spec in self.LAZY_SCREENS:
             self._add_screen(spec)
 
-    def _add_screen(self, spec: ScreenSpec) -> None:
+    def _add_screen(self, spec: LazyScreen) -> None:
         self.add_mode(spec.name, partial(self._new_screen, spec))
 
     def built_screen(self, name: str) -> Screen[Any] | None:
@@ -62,14 +82,14 @@ class SwiftApp(App[int], inherit_bindings=False):
 
     async def renew_screens(self, names: Collection[str]) -> None:
         """Gives up hidden screens with all that they hold; the next visit builds them anew."""
-        specs = [spec for spec in SCREENS if spec.name in names]
+        specs = [spec for spec in self.LAZY_SCREENS if spec.name in names]
         removed = [self.remove_mode(spec.name) for spec in specs]
         for spec in specs:
             self._add_screen(spec)
         for removal in removed:
             await removal
 
-    def _new_screen(self, spec: ScreenSpec) -> Screen[Any]:
+    def _new_screen(self, spec: LazyScreen) -> Screen[Any]:
         """A screen that Textual does not take for outdated, and that knows the terminal's size.
 
         All styles would be parsed and applied anew, twice: 55 ms at the first visit; and panes for
@@ -122,8 +142,8 @@ class SwiftApp(App[int], inherit_bindings=False):
     def get_driver_class(self) -> type[Driver]:
         """The platform's driver, sending only the cells that changed."""
         driver = super().get_driver_class()
-        hasten_escape(driver)
-        return thrifty(driver, erases=erases_in_colour(os.environ))
+        prepare_input(driver)
+        return sending_changes(driver, erases=erases_in_colour(os.environ))
 
     def on_resize(self) -> None:
         """After a resize the terminal may show anything."""
@@ -136,23 +156,23 @@ class SwiftApp(App[int], inherit_bindings=False):
 
     def forget_screen(self) -> None:
         """Has the next frames sent in full."""
-        if isinstance(self._driver, ThriftyWrites):
+        if isinstance(self._driver, ChangedCells):
             self._driver.shadow.forget()
 
     def on_ready(self) -> None:
         """The first frame is out: garbage is collected from now on, best while the user pauses."""
         if not self.is_headless:
-            self._pause = garbage.settle(self, lambda: bool(self.jobs))
+            self._pause = garbage_collection.settle(self, lambda: bool(self.jobs))
 
     def keep(self) -> None:
         """What was made for a report stays as long as it: collections leave it out from now on."""
         if self._pause is not None:
-            garbage.keep()
+            garbage_collection.keep()
 
     def thaw(self) -> None:
         """A report is not open any more: the next pause frees what was made for it."""
         if self._pause is not None:
-            garbage.thaw()
+            garbage_collection.thaw()
             self._pause.reset()
 
     async def on_event(self, event: events.Event) -> None:
@@ -163,7 +183,7 @@ class SwiftApp(App[int], inherit_bindings=False):
 
     async def fetch_screen(self, name: str) -> None:
         """Imports one screen unless it is; the app stays live for the 100 ms that this takes."""
-        spec = next(spec for spec in SCREENS if spec.name == name)
+        spec = next(spec for spec in self.LAZY_SCREENS if spec.name == name)
         if not spec.loaded:
             await asyncio.to_thread(spec.load)
 
@@ -174,13 +194,13 @@ class SwiftApp(App[int], inherit_bindings=False):
         """
 
         def job() -> None:
-            for spec in SCREENS:
+            for spec in self.LAZY_SCREENS:
                 spec.load()
 
         def fetch() -> None:
             if self.jobs:
-                self.set_timer(CALM, fetch)
+                self.set_timer(QUIET, fetch)
             else:
                 self.run_worker(job, thread=True, group="screens", exit_on_error=False)
 
-        self.set_timer(CALM, fetch)
+        self.set_timer(QUIET, fetch)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual._context import active_app
 
-from nsys_tui.ui.painting import GRACE, PERIOD, FrameTimer
+from nsys_tui.ui.runtime.batched_screen import GRACE, PERIOD, FrameTimer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""BasicApp: what each app of ours has, whatever it shows: theme, characters, clipboard."""
+"""ThemedApp: what each app of ours has, whatever it shows: theme, characters, clipboard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from textual.filter import Monochrome, NoColor
 
 from nsys_tui.names import visible
 from nsys_tui.ui import clipboard
-from nsys_tui.ui.asciify import Asciify
+from nsys_tui.ui.runtime.ascii_filter import AsciiFilter
 from nsys_tui.ui.theming import StyleTable, choose_theme, find_theme, textual_theme
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nsys_tui.ui.terminal import Terminal
 
 
-class BasicApp(App[Any], inherit_bindings=False):
+class ThemedApp(App[Any], inherit_bindings=False):
     """An app that looks as the settings and the terminal want it.
 
     Args:
@@ -35,7 +35,7 @@ class BasicApp(App[Any], inherit_bindings=False):
         super().__init__()
         self.config = config
         self.terminal = terminal
-        self._asciify = Asciify(enabled=terminal.ascii)
+        self._ascii_filter = AsciiFilter(enabled=terminal.ascii)
         self.animation_level = "none"
         self.first_theme = choose_theme(config.display.theme, terminal)
         self.first_ascii = terminal.ascii
@@ -68,11 +68,11 @@ class BasicApp(App[Any], inherit_bindings=False):
     @property
     def ascii(self) -> bool:
         """Whether only ASCII may be drawn."""
-        return self._asciify.enabled
+        return self._ascii_filter.enabled
 
     def use_ascii(self, ascii_only: bool) -> None:
         """Changes the set of characters."""
-        self._asciify.enabled = ascii_only
+        self._ascii_filter.enabled = ascii_only
         self._redraw()
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -84,7 +84,7 @@ class BasicApp(App[Any], inherit_bindings=False):
         filters = super().get_line_filters()
         if self.native_ansi_color:
             filters = [NoColor() if isinstance(f, Monochrome) else f for f in filters]
-        return [*filters, *([self._asciify] if self._asciify.enabled else [])]
+        return [*filters, *([self._ascii_filter] if self._ascii_filter.enabled else [])]
 
     def say(self, text: str) -> None:
         """Tells something in passing."""

@@ -19,7 +19,7 @@ def _malloc_trim() -> Any:
         return None
 
 
-def trim() -> None:
+def give_back_freed_memory() -> None:
     """Gives freed memory back where the C library can; call it from a worker."""
     if (give_back := _malloc_trim()) is not None:
         give_back(0)

@@ -1,4 +1,4 @@
-"""OrderlyInput: one line of text that is edited in the order of typing."""
+"""LineInput: one line of text that is edited in the order of typing."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from textual import events
 
 
-class OrderlyInput(Input):
+class LineInput(Input):
     """An input whose editing keys act at once.
 
-    Textual's wait until they have bubbled up to the app, behind letters of the same packet: over a
-    slow line ``^U`` and a word typed after it left nothing.
+    Those of Textual 8.2.8 wait until they have bubbled up to the app, behind letters of the same
+    packet: over a slow line ``^U`` and a word typed after it left nothing.
     """
 
     async def _on_key(self, event: events.Key) -> None:

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsys_tui.names import char_cells
-from nsys_tui.ui.sgr import change, style_of
-from nsys_tui.ui.thrift import AT_ONCE, SHOWN, Shadow, thrifty
+from nsys_tui.ui.runtime.ansi_styles import change, style_of
+from nsys_tui.ui.runtime.changed_cells import AT_ONCE, SHOWN, Shadow, sending_changes
 
 BLUE = "38;2;1;2;3"
 ON_RED = "48;5;9"
@@ -224,7 +224,7 @@ class Base:
 
 
 def a_driver() -> Any:
-    return cast("Any", thrifty)(Base, erases=True)()
+    return cast("Any", sending_changes)(Base, erases=True)()
 
 
 def test_a_driver_forgets_when_it_starts_anew() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from textual.app import App
 
-from nsys_tui.ui import garbage
+from nsys_tui.ui.runtime import garbage_collection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,13 +39,13 @@ async def gone(what: weakref.ref[Knot]) -> None:
 
 
 async def test_a_pause_collects_what_keys_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(garbage, "PAUSE", 0.05)
-    garbage.hold()
+    monkeypatch.setattr(garbage_collection, "PAUSE", 0.05)
+    garbage_collection.hold()
     assert not gc.isenabled()
     app: App[None] = App()
     jobs = {1}
     async with app.run_test():
-        pause = garbage.settle(app, lambda: bool(jobs))
+        pause = garbage_collection.settle(app, lambda: bool(jobs))
         assert gc.isenabled()
         assert gc.get_freeze_count() > 0
         left = weakref.ref(Knot())
@@ -64,11 +64,11 @@ def test_what_is_kept_is_left_out_and_still_freed_by_counting() -> None:
     kept, knot = [[[]] for _ in range(100)], Knot()
     young = weakref.ref(Knot())
     before = gc.get_freeze_count()
-    garbage.keep()
+    garbage_collection.keep()
     assert young() is None, "what is young is collected first"
     assert gc.get_freeze_count() > before + len(kept)
     tied, free = weakref.ref(knot), weakref.ref(lone := Lone())
-    garbage.keep()
+    garbage_collection.keep()
     del knot, lone
     gc.collect()
     assert tied() is not None, "a cycle that was kept stays"
@@ -82,17 +82,17 @@ class Lone:
 async def test_after_a_thaw_a_pause_frees_what_was_there_before_and_the_rest_is_left_out_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(garbage, "PAUSE", 0.05)
-    garbage.hold()
+    monkeypatch.setattr(garbage_collection, "PAUSE", 0.05)
+    garbage_collection.hold()
     early = Knot()
     app: App[None] = App()
     async with app.run_test():
-        pause = garbage.settle(app, lambda: False)
+        pause = garbage_collection.settle(app, lambda: False)
         left = weakref.ref(early)
         del early
         await asyncio.sleep(0.2)
         assert left() is not None
-        garbage.thaw()
+        garbage_collection.thaw()
         pause.reset()
         await gone(left)
         assert gc.get_freeze_count() > 0

@@ -1,4 +1,7 @@
-"""The last step of pure ASCII mode: maps whatever the chrome drew to ASCII of the same width."""
+"""The last step of pure ASCII mode: maps whatever the chrome drew to ASCII of the same width.
+
+Textual 8.2.8 has line filters but none for characters; its borders have no ASCII form.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ def _one(char: str) -> str:
     return plain.ljust(cells)[:cells]
 
 
-class Asciify(LineFilter):
+class AsciiFilter(LineFilter):
     """Applies ``asciify`` to every line on its way to the terminal."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002

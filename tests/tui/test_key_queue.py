@@ -8,7 +8,7 @@ import pytest
 from textual import events
 from textual.widgets import Input
 
-from nsys_tui.ui import turns
+from nsys_tui.ui.runtime import key_queue
 from tests.tui.frames import running, settled, text
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ async def typed(pilot: Pilot[int], keys: str) -> None:
 @pytest.fixture(autouse=True)
 def _no_late_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """No key may need the timer."""
-    monkeypatch.setattr(turns, "LATE", 1e6)
+    monkeypatch.setattr(key_queue, "LATE", 1e6)
 
 
 @pytest.mark.parametrize("screen", ["2", "3", "4"])

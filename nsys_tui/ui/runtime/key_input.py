@@ -1,14 +1,19 @@
-"""A lone Escape is taken for one after 30 ms; Textual alone waits 100 to 200.
+"""Keys as terminals send them: a lone Escape is told soon, and no byte ends the app.
 
 Escape and the first byte of an arrow key are the same. The rest of an arrow key comes in the same
-packet, also over SSH, so a short wait tells them apart (tmux waits 10 ms, Neovim 50).
+packet, also over SSH, so a short wait tells them apart (tmux waits 10 ms, Neovim 50). Textual 8.2.8
+looks every 100 ms only, so that it takes 100 to 200 ms, and its input thread dies of a byte that is
+not UTF-8, such as an e with an accent from a Latin-1 terminal. Both are said in the module of the
+driver and can be set by no option.
 """
 
 from __future__ import annotations
 
+import codecs
 import os
 import selectors
 import sys
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +26,8 @@ else:
     from selectors import SelectSelector as Selector
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from textual.driver import Driver
 
 WAIT: Final = 0.03
@@ -42,14 +49,22 @@ class KeySelector(Selector):
         """
         if not self.get_map():
             return []
-        found = super().select(constants.ESCAPE_DELAY if self._fresh else timeout)
-        self._fresh = bool(found)
-        return found
+        ready = super().select(constants.ESCAPE_DELAY if self._fresh else timeout)
+        self._fresh = bool(ready)
+        return ready
 
 
-def hasten_escape(driver: type[Driver]) -> None:
-    """Makes a driver of Textual's tell a lone Escape soon."""
+def replacing_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
+    """An incremental decoder that writes U+FFFD for what is not in the encoding."""
+    return partial(codecs.getincrementaldecoder(encoding), errors="replace")
+
+
+def prepare_input(driver: type[Driver]) -> None:
+    """Makes a driver of Textual's tell a lone Escape soon, and take any byte."""
     if "ESCDELAY" not in os.environ:
         vars(constants)["ESCAPE_DELAY"] = WAIT
-    own = SimpleNamespace(SelectSelector=KeySelector, EVENT_READ=selectors.EVENT_READ)
-    vars(sys.modules[driver.__module__])["selectors"] = own
+    module = vars(sys.modules[driver.__module__])
+    module["selectors"] = SimpleNamespace(
+        SelectSelector=KeySelector, EVENT_READ=selectors.EVENT_READ
+    )
+    module["getincrementaldecoder"] = replacing_decoder

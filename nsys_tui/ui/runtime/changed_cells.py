@@ -1,8 +1,9 @@
 """Sends only the cells that changed: a copy of the screen between Textual and the terminal.
 
-Textual repaints whole panes, 30 to 80 kB when focus moves at 160x45; over SSH that is what a user
-waits for. Every frame is applied to a copy of the screen here, and only the difference goes out,
-with the shortest change of style. Whatever is no frame (modes, clipboard) passes through untouched.
+Textual 8.2.8 repaints whole panes, 30 to 80 kB when focus moves at 160x45; over SSH that is what a
+user waits for. Every frame is applied to a copy of the screen here, and only the difference goes
+out, with the shortest change of style. Whatever is no frame (modes, clipboard) passes through
+untouched.
 """
 
 from __future__ import annotations
@@ -12,8 +13,15 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from nsys_tui.names import char_cells
-from nsys_tui.ui.sgr import PLAIN, Style, alike_on_blanks, change, has_lines, style_of
-from nsys_tui.ui.travel import along, jump, step
+from nsys_tui.ui.runtime.ansi_styles import (
+    PLAIN,
+    Style,
+    alike_on_blanks,
+    change,
+    has_lines,
+    style_of,
+)
+from nsys_tui.ui.runtime.cursor_moves import along, jump, step
 
 if TYPE_CHECKING:
     from textual.driver import Driver
@@ -262,7 +270,7 @@ def cells_of(text: str) -> list[str]:
     return list(text) if text.isascii() else list(_cells(text))
 
 
-class ThriftyWrites:
+class ChangedCells:
     """Mixin for Textual's drivers; put it before the driver class."""
 
     ERASES: ClassVar[bool] = False
@@ -288,11 +296,11 @@ class ThriftyWrites:
         super().start_application_mode()  # type: ignore[misc]
 
 
-def thrifty(driver: type[Driver], *, erases: bool) -> type[Driver]:
+def sending_changes(driver: type[Driver], *, erases: bool) -> type[Driver]:
     """A driver class that sends only what changed.
 
     Args:
         driver: the platform's.
         erases: whether the terminal erases cells in the colour of the background.
     """
-    return type(f"Thrifty{driver.__name__}", (ThriftyWrites, driver), {"ERASES": erases})
+    return type(f"Thrifty{driver.__name__}", (ChangedCells, driver), {"ERASES": erases})

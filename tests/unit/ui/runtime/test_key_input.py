@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from textual import constants
 from textual.drivers import linux_driver
 
-from nsys_tui.ui.escape import WAIT, KeySelector, hasten_escape
+from nsys_tui.ui.runtime.key_input import WAIT, KeySelector, prepare_input
 
 if TYPE_CHECKING:
     import pytest
@@ -45,16 +45,26 @@ def test_the_driver_waits_with_that_selector(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("ESCDELAY", raising=False)
     monkeypatch.setitem(vars(constants), "ESCAPE_DELAY", 0.1)
     monkeypatch.setitem(vars(linux_driver), "selectors", selectors)
-    hasten_escape(linux_driver.LinuxDriver)
+    prepare_input(linux_driver.LinuxDriver)
     assert linux_driver.selectors.SelectSelector is KeySelector
     assert constants.ESCAPE_DELAY == WAIT
     used = inspect.getsource(linux_driver.LinuxDriver.run_input_thread)
     assert "selectors.SelectSelector()" in used
+    assert 'getincrementaldecoder("utf-8")()' in used
+
+
+def test_bytes_that_are_not_utf8_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(vars(linux_driver), "selectors", selectors)
+    monkeypatch.setitem(vars(linux_driver), "getincrementaldecoder", None)
+    prepare_input(linux_driver.LinuxDriver)
+    decode = vars(linux_driver)["getincrementaldecoder"]("utf-8")().decode
+    assert decode(b"caf\xe9 \xc3") == "caf\ufffd "
+    assert decode(b"\xa9") == "\u00e9"
 
 
 def test_the_users_own_delay_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESCDELAY", "250")
     monkeypatch.setitem(vars(constants), "ESCAPE_DELAY", 0.25)
     monkeypatch.setitem(vars(linux_driver), "selectors", selectors)
-    hasten_escape(linux_driver.LinuxDriver)
+    prepare_input(linux_driver.LinuxDriver)
     assert constants.ESCAPE_DELAY == 0.25

@@ -6,7 +6,7 @@ from synth import Synth
 
 from nsys_tui.reader import open_report
 from nsys_tui.state import Mark
-from nsys_tui.ui.between import span_between, split_between
+from nsys_tui.ui.mark_spans import span_between, split_between
 
 if TYPE_CHECKING:
     from pathlib import Path
