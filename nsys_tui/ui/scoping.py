@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model.target import pid_of
 from nsys_tui.state import TimeFormat, Window
-from nsys_tui.ui.times import window_text
+from nsys_tui.times import window_text
 
 if TYPE_CHECKING:
     from nsys_tui.model.report import Report

@@ -41,8 +41,8 @@ class Beside:
     extent: tuple[int, int]
     """Its whole trace, on this report's clock."""
     tracks: tuple[Track, ...]
-    own: Mapping[int, EventSet]
-    """The report's own events, by ``id`` of the set with moved times in the tracks."""
+    own: Mapping[EventSet, EventSet]
+    """The report's own events, by the set with moved times in the tracks."""
 
 
 def alignment(report: Report, other: Report) -> Alignment:
@@ -99,7 +99,7 @@ def beside(other: Report, moved_by: int, head: Track, number: int) -> Beside:
         offset=moved_by,
         extent=(lo + moved_by, hi + moved_by),
         tracks=(head, *(_placed(track, head, number) for track in tracks)),
-        own={id(ops): other.operations, id(ranges): other.ranges},
+        own={ops: other.operations, ranges: other.ranges},
     )
 
 

@@ -100,12 +100,12 @@ class Lineup:
         return np.array(found, np.int64)
 
     @cached_property
-    def _holders(self) -> dict[int, dict[int | None, list[int]]]:
-        """Places of the tracks with events of a set (by its ``id``), by thread."""
-        found: dict[int, dict[int | None, list[int]]] = {}
+    def _holders(self) -> dict[EventSet, dict[int | None, list[int]]]:
+        """Places of the tracks with events of a set, by thread."""
+        found: dict[EventSet, dict[int | None, list[int]]] = {}
         for place, track in enumerate(self.tracks):
-            if track.lane is not None:
-                found.setdefault(id(track.events), {}).setdefault(track.thread, []).append(place)
+            if track.lane is not None and track.events is not None:
+                found.setdefault(track.events, {}).setdefault(track.thread, []).append(place)
         return found
 
     @cached_property
@@ -122,7 +122,7 @@ class Lineup:
 
     def holders(self, events: EventSet, thread: int | None) -> list[Track]:
         """Tracks that may hold an event of a set, of one thread or (None) of any."""
-        by_thread = self._holders.get(id(events), {})
+        by_thread = self._holders.get(events, {})
         found = [*by_thread.values()] if thread is None else [by_thread.get(thread, [])]
         return [self.tracks[place] for places in found for place in places]
 

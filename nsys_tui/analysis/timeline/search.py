@@ -100,7 +100,7 @@ def search(lineup: Lineup, pattern: str, style: str, *, exact: bool = False) -> 
         exact: only events that are shown under exactly this name.
     """
     fits = matcher(pattern)
-    wanted: dict[int, NDArray[np.bool_]] = {}
+    wanted: dict[EventSet, NDArray[np.bool_]] = {}
     matches: dict[str, Positions] = {}
     starts, places = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
     for place, track in enumerate(lineup.tracks):
@@ -108,13 +108,13 @@ def search(lineup: Lineup, pattern: str, style: str, *, exact: bool = False) -> 
         column = codes_of(events) if events is not None else None
         if events is None or lane is None or column is None or track.part == "projected":
             continue
-        if id(events) not in wanted:
-            wanted[id(events)] = (
+        if events not in wanted:
+            wanted[events] = (
                 np.array([forms[0] == pattern for forms in texts_of(events, style)], bool)
                 if exact
                 else matching_codes(events, fits, style)
             )
-        chosen = wanted[id(events)]
+        chosen = wanted[events]
         if chosen.any():
             found = np.flatnonzero(chosen[column[lane.index]]).astype(np.int32)
             if len(found):

@@ -12,9 +12,9 @@ from textual.widgets import Static
 from nsys_tui.names import pad, visible
 from nsys_tui.render.cells import Emphasis, Ink, style
 from nsys_tui.state import at_mark, unmarked
+from nsys_tui.times import moment_text
 from nsys_tui.ui.mark_spans import span_between, split_between
 from nsys_tui.ui.runtime.batched_screen import Dialog
-from nsys_tui.ui.times import moment_text
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_duration
 

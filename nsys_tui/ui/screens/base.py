@@ -20,13 +20,13 @@ from textual.widgets import Static
 from nsys_tui.errors import CancelledError, NsysTuiError
 from nsys_tui.names import visible
 from nsys_tui.state import Window
+from nsys_tui.times import window_text
 from nsys_tui.ui.keymap import GLOBAL, SCREENS, Action, effective_keys, shown_key
 from nsys_tui.ui.loader import telling, unexpected
 from nsys_tui.ui.messages import Failed, WorkEnded
 from nsys_tui.ui.runtime.batched_screen import BatchedScreen
 from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
 from nsys_tui.ui.runtime.threads import counted, once
-from nsys_tui.ui.times import window_text
 from nsys_tui.ui.widgets.chrome import KeyLine, StatusLine, TabLine, TitleLine
 
 if TYPE_CHECKING:

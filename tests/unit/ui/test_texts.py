@@ -6,11 +6,11 @@ import pytest
 
 from nsys_tui.names import cell_len
 from nsys_tui.state import TimeFormat, Window
+from nsys_tui.times import moment_text, window_text
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.matching import Entry, matching
 from nsys_tui.ui.recent import nearby, recent, remember
 from nsys_tui.ui.runtime.ascii_filter import asciify
-from nsys_tui.ui.times import moment_text, window_text
 from nsys_tui.ui.widgets.chrome import fit_keys
 from nsys_tui.ui.widgets.frame import heading_text
 

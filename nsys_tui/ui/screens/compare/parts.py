@@ -14,11 +14,11 @@ from nsys_tui.analysis.compare.measure import iteration_scope
 from nsys_tui.analysis.iterations.finding import find_iterations
 from nsys_tui.export import baselines
 from nsys_tui.state import Window
+from nsys_tui.times import window_text
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.recent import nearby, recent
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.compare.pair import Part
-from nsys_tui.ui.times import window_text
 from nsys_tui.units import parse_window
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from nsys_tui.analysis.timeline.tracks import Section, Track, passes
 from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Lane
 from nsys_tui.state import Window
+from nsys_tui.times import moment_text
 from nsys_tui.ui.screens.compare.pair import End, Part, end_name
 from nsys_tui.ui.screens.timeline.building import device_rows, stream_rows
 from nsys_tui.ui.screens.timeline.store import Store
-from nsys_tui.ui.times import moment_text
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
 from nsys_tui.ui.widgets.timeline.painter import Picked, Scene, position_of
 from nsys_tui.units import format_duration
@@ -237,7 +237,7 @@ class TwinTimelines(Vertical):
             picked=picked,
             view=half.store.view,
             time=tick,
-            serial=(id(half), state.display.names, state.display.time, picked and picked.row),
+            serial=(half, state.display.names, state.display.time, picked and picked.row),
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from nsys_tui.analysis.events_table import NO_CORRELATION
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
-from nsys_tui.ui.times import moment_text
+from nsys_tui.times import moment_text
 from nsys_tui.ui.widgets.table.columns import Numbers, Texts
 from nsys_tui.units import format_duration
 

@@ -11,7 +11,7 @@ from nsys_tui.fleet.steps import fleet_steps
 from nsys_tui.fleet.summary import SPLIT
 from nsys_tui.model.categories import Category
 from nsys_tui.render.cells import category_ink, style
-from nsys_tui.ui.times import duration_text
+from nsys_tui.times import duration_text
 from nsys_tui.ui.widgets.table.columns import counts, durations, numbers, strings
 
 if TYPE_CHECKING:

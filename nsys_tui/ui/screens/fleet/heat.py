@@ -18,7 +18,7 @@ from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.render.heatmap import groups, heat, squeeze
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import TimeFormat
-from nsys_tui.ui.times import moment_text
+from nsys_tui.times import moment_text
 from nsys_tui.ui.widgets.frame import Framed
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from nsys_tui.model.categories import OpKind
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.render.spark import sparkline
+from nsys_tui.times import duration_text, moment_text
 from nsys_tui.ui.screens.kernels.panes import short_duration
-from nsys_tui.ui.times import duration_text, moment_text
 from nsys_tui.ui.widgets.table.columns import (
     Drawn,
     Numbers,

@@ -11,7 +11,7 @@ from nsys_tui.model.categories import Category
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.render.spark import sparkline
-from nsys_tui.ui.times import duration_text, moment_text
+from nsys_tui.times import duration_text, moment_text
 from nsys_tui.ui.widgets.table.columns import (
     Drawn,
     Numbers,

@@ -12,10 +12,10 @@ from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.timeline.tracks import gpu_key
 from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.state import Cursor, Selection, Window
+from nsys_tui.times import moment_text
 from nsys_tui.ui.keymap import SCREENS, Action, bindings
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.overview import data, panes
-from nsys_tui.ui.times import moment_text
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.trace import HINT, TracePane
 

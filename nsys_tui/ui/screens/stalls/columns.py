@@ -11,7 +11,7 @@ from nsys_tui.analysis.stalls.rows import HEAD, TAIL
 from nsys_tui.model.table import Unit
 from nsys_tui.names import cell_len
 from nsys_tui.render.cells import Emphasis, style
-from nsys_tui.ui.times import moment_text
+from nsys_tui.times import moment_text
 from nsys_tui.ui.widgets.table.columns import counts, durations, numbers, strings, texts
 from nsys_tui.units import format_duration
 

@@ -18,7 +18,7 @@ from nsys_tui.render.cells import Ink, style
 from nsys_tui.render.dominant import Layers
 from nsys_tui.render.raster import LaneView, draw_lane
 from nsys_tui.render.viewport import Viewport
-from nsys_tui.ui.times import moment_text
+from nsys_tui.times import moment_text
 from nsys_tui.ui.widgets.trace import TraceRow
 from nsys_tui.units import format_count, format_duration
 

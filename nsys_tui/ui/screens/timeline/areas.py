@@ -9,9 +9,9 @@ from nsys_tui.names import cell_len, cut, visible
 from nsys_tui.render.cells import Emphasis, Ink, category_ink, style
 from nsys_tui.render.glyphs import LETTERS
 from nsys_tui.state import Selection, Window
+from nsys_tui.times import window_text
 from nsys_tui.ui.screens.timeline.core import TimelineCore
 from nsys_tui.ui.screens.timeline.place import keys_of
-from nsys_tui.ui.times import window_text
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_count, format_duration, format_share
 

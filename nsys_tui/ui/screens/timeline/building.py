@@ -33,11 +33,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.timeline.tracks import Track
+    from nsys_tui.model.lanes import Lane
     from nsys_tui.model.report import Report
     from nsys_tui.render.dominant import Layers
     from nsys_tui.ui.session import Session
 
-Built: TypeAlias = "tuple[list[Track], dict[int, Layers]]"
+Built: TypeAlias = "tuple[list[Track], dict[Lane, Layers]]"
 """Tracks of a part, and layers by ``id`` of the lane."""
 
 TRACKS_OF: Final[dict[str, Callable[[Report], list[Track]]]] = {

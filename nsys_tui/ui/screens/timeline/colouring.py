@@ -16,7 +16,7 @@ from nsys_tui.render.inks import duration_inks, own_inks, slot_inks
 from nsys_tui.state import ColourBy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.model.events import EventSet, UInt8
@@ -27,10 +27,10 @@ LAYERED: Final = 1_000_000
 """Events of a lane up to which colours by name or stream are made exact for wide views."""
 
 
-def layers_of(tracks: Iterable[Track]) -> dict[int, Layers]:
+def layers_of(tracks: Iterable[Track]) -> dict[Lane, Layers]:
     """Busy time by category of the lanes that are too long to be counted at each drawing."""
     lanes = [t.lane for t in tracks if t.lane is not None and len(t.lane) > ON_THE_FLY]
-    return {id(lane): _layers(lane) for lane in lanes}
+    return {lane: _layers(lane) for lane in lanes}
 
 
 def _layers(lane: Lane) -> Layers:
@@ -44,10 +44,10 @@ def _layers(lane: Lane) -> Layers:
 class Colours:
     """What events are painted with where it is not their category's colour."""
 
-    inks: Mapping[int, UInt8] = field(default_factory=dict)
-    """Ink of each event by ``id`` of its set."""
-    layers: Mapping[int, Layers] = field(default_factory=dict)
-    """By ``id`` of the lane, for wide views."""
+    inks: Mapping[EventSet, UInt8] = field(default_factory=dict)
+    """Ink of each event of a set."""
+    layers: Mapping[Lane, Layers] = field(default_factory=dict)
+    """For wide views of long lanes."""
     own: tuple[str, ...] = ()
     """Colours that ranges brought along, for the theme."""
 
@@ -64,31 +64,29 @@ def colours_of(tracks: Iterable[Track], by: ColourBy, style: str, theme: Theme) 
         theme: whose background own colours must stand out from.
     """
     tracks = tuple(tracks)
-    sets = {id(t.events): t.events for t in tracks if t.events is not None and t.lane is not None}
+    lanes = {t.lane: t.events for t in tracks if t.events is not None and t.lane is not None}
+    sets = tuple(dict.fromkeys(lanes.values()))
     if by is ColourBy.CATEGORY:
-        return _own_colours({k: e for k, e in sets.items() if isinstance(e, Ranges)}, theme)
-    found = {key: _inks(events, by, style) for key, events in sets.items()}
-    inks = {key: column for key, column in found.items() if column is not None}
-    lanes = [
-        (t.lane, inks[id(t.events)]) for t in tracks if t.lane is not None and id(t.events) in inks
-    ]
+        return _own_colours([events for events in sets if isinstance(events, Ranges)], theme)
+    columns = {events: _inks(events, by, style) for events in sets}
+    inks = {events: column for events, column in columns.items() if column is not None}
     layers = {
-        id(lane): Layers.build(lane, column)
-        for lane, column in lanes
-        if ON_THE_FLY < len(lane) <= LAYERED
+        lane: Layers.build(lane, inks[events])
+        for lane, events in lanes.items()
+        if events in inks and ON_THE_FLY < len(lane) <= LAYERED
     }
     return Colours(inks, layers)
 
 
-def _own_colours(sets: Mapping[int, Ranges], theme: Theme) -> Colours:
+def _own_colours(sets: Sequence[Ranges], theme: Theme) -> Colours:
     """One palette for all sets of ranges, those projected on a GPU included."""
     if not sets:
         return Colours()
-    argb = np.concatenate([ranges.color for ranges in sets.values()])
+    argb = np.concatenate([ranges.color for ranges in sets])
     if (argb < 0).all():
         return Colours()
     painted, inks = own_inks(theme, argb, category_ink(Category.NVTX))
-    ends = np.cumsum([len(ranges) for ranges in sets.values()])[:-1]
+    ends = np.cumsum([len(ranges) for ranges in sets])[:-1]
     parts = np.split(inks, ends)
     return Colours(dict(zip(sets, parts, strict=True)), {}, painted.own)
 

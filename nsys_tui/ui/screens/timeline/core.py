@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.timeline.area import Area
     from nsys_tui.analysis.timeline.tracks import Track
+    from nsys_tui.model.lanes import Lane
     from nsys_tui.model.report import Report
     from nsys_tui.render.dominant import Layers
     from nsys_tui.state import ViewState
@@ -60,7 +61,7 @@ class Ready(NamedTuple):
     """What a worker made of a part: all that the screen's own thread need not do."""
 
     tracks: list[Track]
-    layers: dict[int, Layers]
+    layers: dict[Lane, Layers]
     arranged: Arranged | None = None
 
 

@@ -17,7 +17,7 @@ from nsys_tui.ui.screens.timeline.colouring import layers_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nsys_tui.model.events import Bool
+    from nsys_tui.model.events import Bool, EventSet
     from nsys_tui.model.lanes import Lane
     from nsys_tui.render.dominant import Layers
     from nsys_tui.state import Filter
@@ -30,8 +30,8 @@ class Filtered:
     lineup: Lineup
     hidden: int = 0
     """Events that the filter hides."""
-    layers: Mapping[int, Layers] = field(default_factory=dict)
-    """Busy time by category of the shorter lanes, by ``id`` of the lane."""
+    layers: Mapping[Lane, Layers] = field(default_factory=dict)
+    """Busy time by category of the shorter lanes."""
 
 
 def filtered(whole: Lineup, wanted: Filter, style: str) -> Filtered:
@@ -39,9 +39,9 @@ def filtered(whole: Lineup, wanted: Filter, style: str) -> Filtered:
     if not wanted:
         return Filtered(whole)
     fits = matcher(wanted.pattern) if wanted.pattern else None
-    codes: dict[int, Bool] = {}
+    codes: dict[EventSet, Bool] = {}
     kept: list[Track] = []
-    by_lane: dict[int, Lane] = {}
+    by_lane: dict[Lane, Lane] = {}
     hidden = 0
     for track in whole.tracks:
         if not passes(track, wanted.devices, wanted.streams, wanted.processes):
@@ -53,21 +53,21 @@ def filtered(whole: Lineup, wanted: Filter, style: str) -> Filtered:
         mask = lane.ends - lane.starts >= wanted.min_duration
         column = codes_of(events)
         if fits is not None and column is not None:
-            if id(events) not in codes:
-                codes[id(events)] = matching_codes(events, fits, style)
-            chosen = codes[id(events)]
+            if events not in codes:
+                codes[events] = matching_codes(events, fits, style)
+            chosen = codes[events]
             mask &= chosen[column[lane.index]]
         shorter = lane if mask.all() else lane.take(np.flatnonzero(mask))
         hidden += len(lane) - len(shorter)
-        by_lane[id(lane)] = shorter
+        by_lane[lane] = shorter
         kept.append(replace(track, lane=shorter))
     found = tuple(_summarised(track, by_lane) for track in kept)
     return Filtered(Lineup(found).prepare(), hidden, layers_of(found))
 
 
-def _summarised(track: Track, by_lane: Mapping[int, Lane]) -> Track:
+def _summarised(track: Track, by_lane: Mapping[Lane, Lane]) -> Track:
     """The row of a device from the lanes that are left of its streams."""
     if track.summary is None:
         return track
-    lanes = [by_lane[id(lane)] for lane in track.summary.lanes if id(lane) in by_lane]
+    lanes = [by_lane[lane] for lane in track.summary.lanes if lane in by_lane]
     return replace(track, summary=Summary.build(lanes))

@@ -8,8 +8,8 @@ from textual.containers import Horizontal, Vertical
 
 from nsys_tui.analysis.timeline.events import NEEDED
 from nsys_tui.state import ColourBy
+from nsys_tui.times import moment_text, window_text
 from nsys_tui.ui.screens.timeline.place import Placed
-from nsys_tui.ui.times import moment_text, window_text
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
 from nsys_tui.ui.widgets.timeline.info import FindBox, InfoLine

@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.timeline.beside import Beside, alignment, beside, heading
 from nsys_tui.fleet.identity import environment_of, from_name
+from nsys_tui.times import window_text
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.screens.timeline.colouring import layers_of
 from nsys_tui.ui.screens.timeline.core import TimelineCore
-from nsys_tui.ui.times import window_text
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.timeline.tracks import Track
+    from nsys_tui.model.lanes import Lane
     from nsys_tui.model.report import Report
     from nsys_tui.render.dominant import Layers
     from nsys_tui.ui.screens.timeline.filtering import Filtered
     from nsys_tui.ui.session import Session
 
-    Made = tuple[Track, Beside, dict[int, Layers]]
+    Made = tuple[Track, Beside, dict[Lane, Layers]]
 
 OWN: Final = "report"
 """Key of the line above the lanes of the report in front."""

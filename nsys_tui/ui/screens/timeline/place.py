@@ -176,13 +176,13 @@ class Placed(ReportScreen):
 
     def _beside_of(self, events: EventSet) -> str | None:
         """Key of the report beside that events belong to; None for the report in front."""
-        return next((key for key, found in self.beside.items() if id(events) in found.own), None)
+        return next((key for key, found in self.beside.items() if events in found.own), None)
 
     def owner(self, events: EventSet) -> Owner | None:
         """The report that events belong to, and how they stand there."""
         if (place := self._beside_of(events)) is not None:
             found = self.beside[place]
-            return Owner(found.report, found.own[id(events)], found.offset)
+            return Owner(found.report, found.own[events], found.offset)
         return None if self.report is None else Owner(self.report, events, 0)
 
     def _find(self, selection: Selection) -> Picked | None:
@@ -195,8 +195,8 @@ class Placed(ReportScreen):
         found = None if there is None else find(there.report, str(key[1]), key[2:])
         if there is None or found is None:
             return None
-        moved = (t.events for t in there.tracks if there.own.get(id(t.events)) is found[0])
-        return next((Picked(events, found[1]) for events in moved if events is not None), None)
+        moved = (events for events, own in there.own.items() if own is found[0])
+        return next((Picked(events, found[1]) for events in moved), None)
 
     def select(self, events: EventSet, row: int, time: int, lane: str, **changes: Any) -> None:
         """Selects an event and puts the cursor on it."""

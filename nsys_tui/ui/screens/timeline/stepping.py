@@ -235,7 +235,7 @@ class Stepping(TimelineCore):
             self.looking.ask(lambda: evidence_facts(session, selection, self._exactly))
 
     def _exactly(self, time: int) -> str:
-        from nsys_tui.ui.times import moment_text
+        from nsys_tui.times import moment_text
 
         return moment_text(time, 1000, self.state.display.time, self.report, self.window.start)
 

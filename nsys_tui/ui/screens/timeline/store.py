@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from nsys_tui.model.events import EventSet
+    from nsys_tui.model.lanes import Lane
     from nsys_tui.render.dominant import Layers
 
 BESIDE: Final = (Section.BESIDE,)
@@ -42,13 +43,12 @@ class Store:
     whole: Lineup = field(default_factory=Lineup)
     """All tracks, unfiltered."""
     filtered: Filtered = field(default_factory=lambda: Filtered(Lineup()))
-    layers: dict[int, Layers] = field(default_factory=dict)
-    """By ``id`` of the lane."""
+    layers: dict[Lane, Layers] = field(default_factory=dict)
     colours: Colours = field(default_factory=Colours)
     style: str = "short"
     labels: bool = True
-    _names: dict[int, Callable[[int], str]] = field(default_factory=dict)
-    _views: dict[int, LaneView] = field(default_factory=dict)
+    _names: dict[EventSet, Callable[[int], str]] = field(default_factory=dict)
+    _views: dict[Lane, LaneView] = field(default_factory=dict)
     _changes: int = 0
     _arranged: int = 0
     """Which of the changes are in order already."""
@@ -70,7 +70,7 @@ class Store:
         self,
         part: str,
         tracks: list[Track],
-        layers: Mapping[int, Layers],
+        layers: Mapping[Lane, Layers],
         arranged: Arranged | None = None,
     ) -> None:
         """Takes in the tracks of a part; those of the operations replace those of a sample.
@@ -78,13 +78,12 @@ class Store:
         Args:
             part: the part.
             tracks: its tracks.
-            layers: by ``id`` of the lane.
+            layers: of its longest lanes.
             arranged: all tracks in order, worked out before, which counts if nothing changed since.
         """
         self.parts[part] = tracks
         if part == "operations":
             self.parts.pop("sample", None)
-            self.colours = Colours()  # ids of what is gone may come again
         self.layers.update(layers)
         self._changes += _matters(part, tracks)
         if arranged is not None and arranged.changes == self._changes:
@@ -100,9 +99,9 @@ class Store:
         gone = self.parts.pop(part, None)
         if gone is None:
             return
-        self.colours = Colours()  # ids of what is gone may come again
         for track in gone:
-            self.layers.pop(id(track.lane), None)
+            if track.lane is not None:
+                self.layers.pop(track.lane, None)
         self._names.clear()
         self._changes += 1
 
@@ -141,25 +140,25 @@ class Store:
 
     def naming(self, events: EventSet) -> Callable[[int], str]:
         """How the events of a set are called now."""
-        if id(events) not in self._names:
-            self._names[id(events)] = naming(events, self.style)
-        return self._names[id(events)]
+        if events not in self._names:
+            self._names[events] = naming(events, self.style)
+        return self._names[events]
 
     def view(self, track: Track) -> LaneView | None:
         """How a track is drawn."""
         lane, events = track.lane, track.events
         if lane is None or events is None:
             return None
-        if id(lane) not in self._views:
-            self._views[id(lane)] = LaneView(
+        if lane not in self._views:
+            self._views[lane] = LaneView(
                 lane,
                 label=self.naming(events) if self.labels else None,
                 summary=track.estimate,
-                layers=self.filtered.layers.get(id(lane)) or self.layers.get(id(lane)),
-                inks=self.colours.inks.get(id(events)),
-                ink_layers=self.colours.layers.get(id(lane)),
+                layers=self.filtered.layers.get(lane) or self.layers.get(lane),
+                inks=self.colours.inks.get(events),
+                ink_layers=self.colours.layers.get(lane),
             )
-        return self._views[id(lane)]
+        return self._views[lane]
 
 
 def _matters(part: str, tracks: list[Track]) -> bool:

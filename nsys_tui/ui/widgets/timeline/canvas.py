@@ -152,7 +152,7 @@ class TimelineCanvas(Widget, can_focus=True):
     @property
     def _now(self) -> tuple[object, ...]:
         """What a drawing depends on besides the scene."""
-        return (*self.size, id(self._inks), self._glyphs.name, self.has_focus)
+        return (*self.size, self._inks, self._glyphs.name, self.has_focus)
 
     @property
     def _glyphs(self) -> Glyphs:

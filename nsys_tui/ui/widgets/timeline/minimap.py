@@ -55,8 +55,8 @@ class Minimap(Widget):
 
     def show(self, outline: Outline, extent: tuple[int, int], window: tuple[int, int]) -> None:
         """Replaces what is shown."""
-        now = (_identity(outline), extent, tuple(window))
-        before = (_identity(self._outline), self._extent, tuple(self._window))
+        now = (outline, extent, window)
+        before = (self._outline, self._extent, self._window)
         if now != before:
             self._outline, self._extent, self._window = outline, extent, window
             self.refresh()
@@ -106,7 +106,7 @@ class Minimap(Widget):
         return row
 
     def _lane(self, extent: tuple[int, int], width: int) -> Lane:
-        key = (_identity(self._outline), extent, width)
+        key = (self._outline, extent, width)
         if self._map is None or self._map[0] != key:
             self._map = (key, mean_lane(self._outline, Viewport(*extent, width)))
         return self._map[1]
@@ -134,10 +134,6 @@ class Minimap(Widget):
         width = self._cells
         lo, hi = self._extent
         self.post_message(self.Dragged(Viewport(lo, max(hi, lo + width), width).time(column)))
-
-
-def _identity(outline: Outline) -> tuple[int, ...]:
-    return (id(outline),) if isinstance(outline, Crowd) else tuple(map(id, outline))
 
 
 def mean_lane(outline: Outline, window: Viewport) -> Lane:

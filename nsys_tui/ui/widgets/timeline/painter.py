@@ -87,7 +87,7 @@ class Painter:
 
     def __init__(self) -> None:
         self._key: object = None
-        self._rows: dict[str, tuple[Row, str]] = {}
+        self._rows: dict[tuple[object, ...], tuple[Row, str]] = {}
         self.exact = True
         """False if a row in view is coloured from a sample."""
 
@@ -134,7 +134,7 @@ class Painter:
         lanes = (track,) if track.pair is None else (track, track.pair)
         overlays = [_overlay(scene, lane) for lane in lanes]
         found = [o.matches for o in overlays if o.matches is not None]
-        key = f"{track.key} {[o.selected for o in overlays]} {[id(each) for each in found]}"
+        key = (track.key, *(overlay.selected for overlay in overlays))
         if key not in self._rows:
             self._rows[key] = self._draw(scene, track, window, glyphs, overlays)
         drawn, peak = self._rows[key]
