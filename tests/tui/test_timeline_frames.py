@@ -299,6 +299,8 @@ async def test_a_loaded_report_is_drawn_once_when_the_screen_is_visited_first(
     monkeypatch.setattr(core, "AT_ONCE", 60.0)
     monkeypatch.setattr(TimelineCore, "_draw_built", noted)
     async with running(handmade) as pilot:
+        while not pilot.app.session.finished:  # type: ignore[attr-defined]
+            await pilot.pause(0.01)
         await pilot.press("2")
         await settled(pilot)
         assert len(drawn) == 1
