@@ -10,6 +10,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-snapshots", action="store_true", help="write the frames of all screens again"
+    )
+
+
+@pytest.fixture(scope="session")
+def update_snapshots(pytestconfig: pytest.Config) -> bool:
+    return bool(pytestconfig.getoption("update_snapshots"))
+
+
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Points every XDG folder at a fresh place and clears variables that change the terminal."""
