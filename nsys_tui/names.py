@@ -286,6 +286,20 @@ def visible(text: str, ascii_only: bool = False) -> str:
     return kept.encode("ascii", "replace").decode("ascii")
 
 
+_STEERING: Final = re.compile(rf"(?![\n\t]|\r\n){_UNSAFE.pattern}")
+
+
+def escaped(text: str) -> str:
+    r"""A text for a file or a pipe: as ``visible``, but line breaks and tabs stay.
+
+    What a terminal would obey or not show becomes ``\x1b`` or ``\u202e``; so does a lone carriage
+    return.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _STEERING.sub(_escaped, text)
+
+
 def visible_lines(text: str) -> str:
     """A text of several lines that a terminal can be sent; see :func:`visible`."""
     return "\n".join(visible(line) for line in text.split("\n"))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_tui.commands.options import TABLE_FORMATS, add_report, add_scope, open_from, scope_from
+from nsys_tui.commands.printing import print_tables
 from nsys_tui.errors import GATE_HIT, OK, UsageError
 from nsys_tui.model.table import Column, Table, Unit
 
@@ -67,7 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.rules.severity import Severity
     from nsys_tui.commands.destinations import room
     from nsys_tui.text.folding import fitted
-    from nsys_tui.text.sections import sections_text
 
     if arguments.help_rules:
         sys.stdout.write(fitted(rules_help(), room(sys.stdout)))
@@ -87,13 +87,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         print(json.dumps(as_json(case, outcomes if names else [], findings), indent=1))
     elif names:
-        sys.stdout.write(
-            sections_text([_advised(o) for o in outcomes], arguments.format, room(sys.stdout))
-        )
+        print_tables([_advised(o) for o in outcomes], arguments.format)
     else:
-        sys.stdout.write(
-            sections_text([_findings_table(findings)], arguments.format, room(sys.stdout))
-        )
+        print_tables([_findings_table(findings)], arguments.format)
     worst = gravest(findings)
     if arguments.fail_on and worst and worst.rank >= Severity(arguments.fail_on).rank:
         return GATE_HIT

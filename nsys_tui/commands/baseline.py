@@ -100,7 +100,7 @@ def _as_text(found: list[Baseline]) -> str:
     table = Table(
         "baselines",
         "Baselines",
-        (Column("Name"), Column("Saved"), Column("Steps"), Column("Report"), Column("")),
+        (Column("Name"), Column("Saved"), Column("Steps"), Column("Report"), Column("Note")),
         (
             [baseline.name for baseline in found],
             [baseline.saved for baseline in found],

@@ -18,6 +18,7 @@ from nsys_tui.commands.options import (
     log_to,
     rows_shown,
 )
+from nsys_tui.commands.printing import DATA_FORMATS, print_tables
 from nsys_tui.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Joins and prints."""
     if arguments.log:
         log_to(arguments.log)
-    if arguments.format == "csv":
+    if arguments.format in ("csv", "tsv"):
         csv_section(arguments.section, "collectives")
     logged = None
     if arguments.nccl_log:
@@ -211,23 +212,20 @@ def print_collectives(
 ) -> None:
     """Prints tables, or everything as JSON."""
     from nsys_tui.analysis.nccl.tables import TABLES
-    from nsys_tui.commands.destinations import room
-    from nsys_tui.text.sections import sections_text
-    from nsys_tui.text.tables import chunks
 
     if fmt == "json":
         json.dump(as_json(found), sys.stdout, indent=1)
         print()
         return
-    if fmt == "csv":
+    if fmt in DATA_FORMATS:
         name = csv_section(sections, "collectives")
-        sys.stdout.writelines(chunks(TABLES[name](found, rows_shown(top, None)), "csv"))
+        print_tables([TABLES[name](found, rows_shown(top, None))], fmt)
         return
     rows = rows_shown(top, _ROWS_OF_TEXT if fmt == "table" else None)
     tables = [TABLES[name](found, rows) for name in sections or _SECTIONS]
     if "collectives" not in (sections or _SECTIONS):
         tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *found.notes))
-    sys.stdout.write(sections_text(tables, fmt, room(sys.stdout)))
+    print_tables(tables, fmt)
 
 
 def as_json(found: Collectives) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,6 +79,5 @@ def _write_table(arguments: argparse.Namespace, table: Table) -> None:
         return
     from nsys_tui.text.tables import chunks
 
-    terminal = arguments.output == CONSOLE and sys.stdout.isatty()
     with opened(arguments.output, path, overwrite=overwrite) as stream:
-        write(stream, chunks(table, arguments.format, to_terminal=terminal))
+        write(stream, chunks(table, arguments.format))

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from nsys_tui.commands.destinations import CONSOLE, opened, room, say, speaks_unicode, write
 from nsys_tui.commands.fleet import SHOWN
 from nsys_tui.commands.options import rows_shown
+from nsys_tui.commands.printing import print_tables
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet.heat_text import heat_text
 from nsys_tui.fleet.json_rows import json_rows
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS, summary_sections
-from nsys_tui.text.sections import sections_text
 from nsys_tui.text.tables import chunks
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def _print_text(arguments: argparse.Namespace, fleet: Fleet, wanted: list[str], 
             table = heat_text(fleet, arguments.map, arguments.bins, unicode=unicode, room=cells)
         else:
             table = SECTIONS[name](fleet, ask)
-        text = sections_text([table], arguments.format, cells)
-        write(sys.stdout, ["\n" if place else "", text])
+        write(sys.stdout, ["\n" if place else ""])
+        print_tables([table], arguments.format)
 
 
 def _write(arguments: argparse.Namespace, fleet: Fleet, ask: Ask) -> None:
@@ -103,7 +103,6 @@ def _write_one(table: Table, fmt: str, path: Path | None, arguments: argparse.Na
 
         write_parquet(table, path, overwrite=arguments.force_overwrite)
         return
-    terminal = path is None and sys.stdout.isatty()
     destination = CONSOLE if path is None else str(path)
     with opened(destination, path or Path(), overwrite=arguments.force_overwrite) as stream:
-        write(stream, chunks(table, fmt, to_terminal=terminal))
+        write(stream, chunks(table, fmt))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import units
@@ -16,6 +15,7 @@ from nsys_tui.commands.options import (
     rows_shown,
     scope_from,
 )
+from nsys_tui.commands.printing import DATA_FORMATS, print_tables
 from nsys_tui.model.table import Column, Table, Unit
 
 if TYPE_CHECKING:
@@ -59,19 +59,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the iterations of one report."""
     from nsys_tui.analysis.iterations.table import iteration_table
-    from nsys_tui.commands.destinations import room
-    from nsys_tui.text.sections import sections_text
 
     report = open_from(arguments)
     table = iteration_table(report, arguments.iteration, scope_from(arguments, report))
     if arguments.format == "json":
         print(json.dumps(as_json(report, table)))
         return 0
-    exact = arguments.format == "csv"
+    exact = arguments.format in DATA_FORMATS
     limit = rows_shown(arguments.limit, None if exact else SHOWN)
     each = _each_table(table, limit or len(table), exact=exact)
     tables = [each] if exact else [_phase_table(table), each]
-    sys.stdout.write(sections_text(tables, arguments.format, room(sys.stdout)))
+    print_tables(tables, arguments.format)
     return 0
 
 

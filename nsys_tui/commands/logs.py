@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands.options import TABLE_FORMATS, Prose, count, csv_section, positive, rows_shown
+from nsys_tui.commands.printing import DATA_FORMATS, print_tables
 from nsys_tui.errors import GATE_HIT, NoDataError, UsageError
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ def _check(arguments: argparse.Namespace) -> None:
         UsageError: an option of the logs' own tables beside ``--report``, or the reverse.
     """
     sections = set(arguments.section or ())
-    if arguments.format == "csv":
+    if arguments.format in ("csv", "tsv"):
         csv_section(arguments.section, "")
     if not arguments.report:
         if wrong := sorted(sections - set(_SECTIONS)):
@@ -271,20 +272,17 @@ def _print_json(
 def _print_tables(
     arguments: argparse.Namespace, result: LogResult, hangs: HangReport, bounds: Sequence[int]
 ) -> None:
-    from nsys_tui.commands.destinations import room
     from nsys_tui.logs.tables import SUMMARY, make_table
-    from nsys_tui.text.sections import sections_text
-    from nsys_tui.text.tables import chunks
 
     fmt = arguments.format
     top = rows_shown(arguments.top, _ROWS_OF_TEXT if fmt == "table" else None)
-    if fmt == "csv":
+    if fmt in DATA_FORMATS:
         name = csv_section(arguments.section, "per-op")
-        sys.stdout.writelines(chunks(make_table(name, result, hangs, bounds, top), "csv"))
+        print_tables([make_table(name, result, hangs, bounds, top)], fmt)
         return
     names = arguments.section or [name for name in SUMMARY if _is_shown(name, result, hangs)]
     tables = [make_table(name, result, hangs, bounds, top) for name in names]
-    sys.stdout.write(sections_text(tables, fmt, room(sys.stdout)))
+    print_tables(tables, fmt)
 
 
 def _print_joined(arguments: argparse.Namespace, result: LogResult) -> None:

@@ -13,15 +13,17 @@ from nsys_tui.errors import UsageError
 from nsys_tui.units import parse_window
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from nsys_tui.analysis.choosing import Choice
     from nsys_tui.analysis.window import Scope
     from nsys_tui.config import Config
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
+    from nsys_tui.model.table import Document
 
-TABLE_FORMATS = ("table", "json", "csv", "markdown")
+TABLE_FORMATS = ("table", "json", "csv", "tsv", "markdown", "html")
+SCHEMA = "json-schema"
 
 
 class Prose(argparse.HelpFormatter):
@@ -69,6 +71,52 @@ def add_choice(parser: argparse._ActionsContainer) -> None:
         ("stream", "ID", "only this CUDA stream (repeatable)"),
     ):
         parser.add_argument(f"--{name}", type=int, action="append", metavar=metavar, help=text)
+
+
+class _FormatAction(argparse.Action):
+    """``--format``; ``json-schema`` prints what json holds and ends, as ``--help`` does."""
+
+    document: Callable[[], Document]
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        del option_string
+        if values != SCHEMA:
+            setattr(namespace, self.dest, values)
+            return
+        import json
+
+        from nsys_tui.text.documents import json_schema
+
+        print(json.dumps(json_schema(self.document()), indent=1))
+        parser.exit()
+
+
+def add_format(
+    parser: argparse._ActionsContainer,
+    document: Callable[[], Document],
+    formats: Sequence[str] = TABLE_FORMATS,
+) -> None:
+    """Adds ``--format``, the first format being the default, and ``json-schema`` to it.
+
+    Args:
+        parser: of the verb.
+        document: imports what the verb's json holds.
+        formats: what can be printed.
+    """
+    action = parser.add_argument(
+        "--format",
+        action=_FormatAction,
+        choices=(*formats, SCHEMA),
+        default=formats[0],
+        help=f"{', '.join(formats)}; {SCHEMA} describes what json prints",
+    )
+    action.document = document  # type: ignore[attr-defined]
 
 
 def add_overwriting(parser: argparse._ActionsContainer) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands.options import (
@@ -15,6 +14,7 @@ from nsys_tui.commands.options import (
     open_from,
     scope_from,
 )
+from nsys_tui.commands.printing import DATA_FORMATS, print_tables
 
 if TYPE_CHECKING:
     import argparse
@@ -71,13 +71,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the overview of one report."""
     from nsys_tui.analysis.memory import recorded_memory
     from nsys_tui.analysis.overview import overview
-    from nsys_tui.commands.destinations import room
     from nsys_tui.errors import NoDataError
     from nsys_tui.model.capabilities import Capability
     from nsys_tui.names import NameStyle
     from nsys_tui.text.overview import tables_of
     from nsys_tui.text.overview_data import as_json, only, pieces_json
-    from nsys_tui.text.sections import sections_text
 
     report = open_from(arguments)
     scope = scope_from(arguments, report)
@@ -90,13 +88,13 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     sections = tables_of(report, result, memory, pieces)
     wanted = arguments.section or [*SECTIONS, "each"]
-    if arguments.format == "csv":
+    if arguments.format in DATA_FORMATS:
         wanted = [csv_section(arguments.section, "devices" if pieces is None else "each")]
     tables = [table for name, table in sections.items() if name in wanted]
     if not tables:  # all others are always there
         lacking = report.lacks(Capability.GPU_MEMORY)
         raise NoDataError(f"{report.name}: {lacking or 'no GPU memory usage'}")
-    sys.stdout.write(sections_text(tables, arguments.format, room(sys.stdout)))
+    print_tables(tables, arguments.format)
     return 0
 
 

@@ -241,7 +241,6 @@ class _Printer:
             chosen,
             timeunit=self.arguments.timeunit,
             ascii_only=not speaks_unicode(stream),
-            to_terminal=stream.isatty(),
         )
 
     def _table(self, wanted: Wanted) -> Table | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import numpy as np
 
 from nsys_tui.errors import UsageError
-from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.table import UNNAMED, Column, Form, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,8 +58,9 @@ def _stored(table: Table) -> Any:
             "writing Parquet needs pyarrow, which is not installed",
             hint="pip install 'nsys-tui[parquet]', or choose --format csv",
         ) from error
-    arrays = [_array(pyarrow, c, v) for c, v in zip(table.columns, table.data, strict=True)]
-    return pyarrow.table(arrays, names=[exact_header(column) for column in table.columns])
+    pairs = [(c, v) for c, v in table.keyed() if not c.inner and c.form is Form.ONE]
+    arrays = [_array(pyarrow, column, values) for column, values in pairs]
+    return pyarrow.table(arrays, names=[exact_header(column) for column, _ in pairs])
 
 
 def _write(stored: Any, file: BinaryIO, told: Callable[[int], None]) -> None:
@@ -76,10 +77,10 @@ def _unheard(rows: int) -> None:
 
 
 def exact_header(column: Column) -> str:
-    """A column's header with the unit in which its values are stored."""
+    """A column's header with the unit in which its values are stored; its key without a header."""
     unit = _EXACT.get(column.unit, column.unit.value)
-    plain = column.unit in (Unit.NONE, Unit.COUNT, Unit.TEXT)
-    return column.header if plain else f"{column.header} ({unit})"
+    plain = column.unit in UNNAMED or not column.header
+    return column.header or column.name if plain else f"{column.header} ({unit})"
 
 
 def _array(pyarrow: Any, column: Column, values: Values) -> Any:

@@ -1,28 +1,40 @@
-"""Table: the one result type that the screen, the pipe and a DataFrame share."""
+"""Table: the one result type that the screen, the pipe, a file and a DataFrame share.
+
+A column has a stable key for programs and a header for people; what has several tables and single
+figures beside them is a ``Document``, whose columns say what each of its parts holds. Values are
+read off plain objects by the columns themselves, so that a result is declared once.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeAlias
+import re
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum, auto
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
 Values: TypeAlias = "Sequence[Any] | NDArray[Any]"
 """The values of one column."""
+Read: TypeAlias = "Callable[[Any, Any], Any]"
+"""Takes a column's value from a row and from what all rows share, such as the report."""
 
 
 class Unit(StrEnum):
-    """What a column's numbers are; decides header suffix and formatting."""
+    """What a column's numbers are; decides key and header suffix, formatting and JSON type."""
 
     NONE = ""
     NS = "ns"
     PERCENT = "%"
+    """Values from 0 to 100; programs get them from 0 to 1."""
+    SHARE = "share"
+    """Values from 0 to 1."""
     BYTES = "B"
     MB = "MB"
     """Values are bytes; text shows them in 10**6 bytes, as nsys prints them."""
@@ -30,20 +42,126 @@ class Unit(StrEnum):
     """Values are bytes per second; text shows them in 10**6 bytes per second."""
     COUNT = "count"
     TEXT = "text"
+    FLAG = "flag"
+    """True or False."""
+
+
+UNNAMED: Final = (Unit.NONE, Unit.COUNT, Unit.TEXT, Unit.SHARE, Unit.FLAG)
+"""Units that no header tells."""
+
+
+class Form(Enum):
+    """How many values stand in one cell."""
+
+    ONE = auto()
+    LIST = auto()
+    MAP = auto()
+    """Values by name."""
+
+
+_SUFFIX: Final = {
+    Unit.NS: "_ns",
+    Unit.PERCENT: "_share",
+    Unit.SHARE: "_share",
+    Unit.BYTES: "_bytes",
+    Unit.MB: "_bytes",
+    Unit.MB_PER_S: "_bytes_per_s",
+}
+_ENDINGS: Final = {
+    "_ns": Unit.NS,
+    "_share": Unit.SHARE,
+    "_bytes": Unit.BYTES,
+    "_bytes_per_s": Unit.NONE,
+}
+_SIGNS: Final = {"≈": "approximate", "%": " percent", "/": " per "}
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: header without unit, unit, and how many decimals a real number shows."""
+    """One column: header without unit, unit, and how many decimals a real number shows.
 
-    header: str
+    Without a header it is for programs alone (JSON, Parquet, DataFrame), with an empty key for
+    people alone.
+    """
+
+    header: str = ""
     unit: Unit = Unit.TEXT
     decimals: int = 0
+    key: str | None = None
+    """Stable name for programs, in snake_case with the unit; made from the header where None."""
+    read: Read | None = field(default=None, compare=False)
+    inner: tuple[Column, ...] = ()
+    """Columns of the records that stand in a cell, for what is nested."""
+    form: Form = Form.ONE
+    optional: bool = False
+    """Left out where there is no value, rather than null."""
+
+    def __post_init__(self) -> None:
+        if self.key is None:
+            object.__setattr__(self, "key", key_of(self.header, self.unit))
 
     @property
     def is_text(self) -> bool:
         """Whether values are aligned left."""
-        return self.unit is Unit.TEXT
+        return self.unit in (Unit.TEXT, Unit.FLAG)
+
+    @property
+    def name(self) -> str:
+        """The key, empty where the column is for people alone."""
+        return self.key or ""
+
+    def of(self, row: Any, shared: Any = None) -> Any:
+        """The value that a row has."""
+        return attrgetter(self.name)(row) if self.read is None else self.read(row, shared)
+
+
+def key_of(header: str, unit: Unit) -> str:
+    """``Held up`` in ns becomes ``held_up_ns``, ``≈ Q1`` becomes ``approximate_q1_ns``."""
+    text = "".join(_SIGNS.get(char, char) for char in header.lower())
+    words = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")
+    suffix = _SUFFIX.get(unit, "")
+    return words if f"_{words}".endswith(suffix) else words + suffix
+
+
+def column(
+    key: str,
+    header: str = "",
+    read: Read | None = None,
+    unit: Unit | None = None,
+    decimals: int = 0,
+    **options: Any,
+) -> Column:
+    """A column by its key, whose ending tells the unit: ``busy_ns``, ``busy_share``, ``bytes``.
+
+    Args:
+        key: stable name for programs; also the attribute that is read without ``read``.
+        header: what people see, empty where only programs do.
+        read: takes the value from a row and from what all rows share.
+        unit: where the key does not tell it.
+        decimals: of real numbers in text.
+        options: further fields of ``Column``.
+    """
+    if unit is None:
+        told = (unit for ending, unit in _ENDINGS.items() if f"_{key}".endswith(ending))
+        unit = next(told, Unit.TEXT)
+    return Column(header, unit, decimals, key, read, **options)
+
+
+def columns(keys: str, unit: Unit | None = None, **options: Any) -> tuple[Column, ...]:
+    """Columns for programs by their keys, each read from the attribute of that name."""
+    return tuple(column(key, unit=unit, **options) for key in keys.split())
+
+
+def records(
+    key: str, inner: Sequence[Column], read: Read | None = None, form: Form = Form.LIST
+) -> Column:
+    """A column whose cells hold rows of their own."""
+    return Column(key=key, read=read, inner=tuple(inner), form=form)
+
+
+def record(key: str, inner: Sequence[Column], read: Read | None = None) -> Column:
+    """A column whose cells hold one record."""
+    return records(key, inner, read, Form.ONE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +194,37 @@ class Table:
     def rows(self) -> list[tuple[Any, ...]]:
         """Rows of plain Python values."""
         return list(zip(*map(plain, self.data), strict=True))
+
+    def printed(self) -> list[tuple[Column, Values]]:
+        """The columns that people see."""
+        return [pair for pair in zip(self.columns, self.data, strict=True) if pair[0].header]
+
+    def keyed(self) -> list[tuple[Column, Values]]:
+        """The columns that programs see."""
+        return [pair for pair in zip(self.columns, self.data, strict=True) if pair[0].key]
+
+
+def table_of(
+    name: str,
+    title: str,
+    columns: Sequence[Column],
+    rows: Sequence[Any],
+    shared: Any = None,
+    notes: Iterable[str] = (),
+) -> Table:
+    """A table that the columns read off rows of any kind."""
+    data = tuple([column.of(row, shared) for row in rows] for column in columns)
+    return Table(name, title, tuple(columns), data, tuple(notes))
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a verb gives to programs: a name, a version, and what its parts are."""
+
+    name: str
+    columns: tuple[Column, ...]
+    """Its figures and tables, read off whatever the analysis gives."""
+    version: int = 1
 
 
 def plain(values: Values) -> list[Any]:

@@ -102,7 +102,7 @@ def _sides_table(found: Comparison) -> Table:
     return Table(
         "sides",
         "Sides",
-        (Column(""), Column("Report"), Column("What")),
+        (Column("Side"), Column("Report"), Column("What")),
         (["A", "B"], [s.label for s in sides], [side_text(s) for s in sides]),
     )
 

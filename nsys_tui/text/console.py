@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TextIO
 
-from nsys_tui.text.cells import without_escapes
+from nsys_tui.names import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class Console:
     """A terminal to print on: control characters of names are written out, whatever the format.
 
-    Formats for programs (csv, folded stacks, SVG) hold names as they are; on a screen an escape
-    sequence in a name would be obeyed. No verb that prints sends one of its own.
+    Tables are harmless by themselves; this holds for all else that is printed. No verb that prints
+    sends an escape sequence of its own.
 
     Args:
         stream: standard output; everything but writing is left to it.
@@ -25,7 +25,7 @@ class Console:
 
     def write(self, text: str) -> int:
         """Prints text; returns how many characters were asked for."""
-        self._stream.write(without_escapes(text))
+        self._stream.write(escaped(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

@@ -10,10 +10,10 @@ from nsys_tui.model.table import Column, Table, Unit
 from nsys_tui.names import visible
 from nsys_tui.text.folding import indented
 from nsys_tui.text.formats import Format
-from nsys_tui.text.tables import render
+from nsys_tui.text.tables import chunks, html_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from nsys_tui.model.table import Values
 
@@ -26,9 +26,7 @@ _READABLE: dict[Unit, Callable[[Any], str]] = {
 
 def readable(table: Table) -> Table:
     """The same table for people: times with their unit, bytes with prefixes, shares with a sign."""
-    pairs = [
-        _readable(column, values) for column, values in zip(table.columns, table.data, strict=True)
-    ]
+    pairs = [_readable(column, values) for column, values in table.printed()]
     return replace(
         table, columns=tuple(column for column, _ in pairs), data=tuple(data for _, data in pairs)
     )
@@ -44,27 +42,30 @@ def _readable(column: Column, values: Values) -> tuple[Column, Values]:
     return Column(header), [text.rjust(width) for text in texts]
 
 
-def sections_text(tables: list[Table], fmt: str, room: int | None = None) -> str:
-    """Tables one below the other.
+def sections(tables: Sequence[Table], fmt: str, room: int | None = None) -> Iterator[str]:
+    """Tables one below the other, piece by piece.
 
     Args:
         tables: the sections; those without rows show their notes only.
-        fmt: ``table`` (plain aligned columns, good to read aloud), ``markdown`` or ``csv``. A csv
-            file has one header, so only the first table is printed.
+        fmt: ``table`` (plain aligned columns, good to read aloud), ``markdown``, ``html``, ``csv``
+            or ``tsv``. A csv file has one header, so only the first table is printed.
         room: cells of a line of ``table``; None for any.
     """
-    if fmt == "csv":
-        return render(tables[0], "csv") if tables else ""
-    return "\n".join(_section(table, fmt, room) for table in tables)
+    if fmt in ("csv", "tsv"):
+        yield from chunks(tables[0], fmt)
+    elif fmt == "html":
+        yield from html_page([readable(table) for table in tables])
+    else:
+        for place, table in enumerate(tables):
+            yield from ("\n" if place else "", *_section(table, fmt, room))
 
 
-def _section(table: Table, fmt: str, room: int | None) -> str:
+def _section(table: Table, fmt: str, room: int | None) -> Iterator[str]:
     markdown = fmt == "markdown"
     chosen = Format("markdown") if markdown else Format("column", limit=None, room=room)
     title = visible(table.title)
-    parts = [f"## {title}\n" if markdown else indented(title, room, "")]
+    yield f"## {title}\n\n" if markdown else indented(title, room, "") + "\n"
     if len(table):
-        parts.append(render(readable(table), chosen).rstrip("\n"))
-    notes = map(visible, table.notes)
-    parts += [f"\n{note}" if markdown else indented(note, room) for note in notes]
-    return "\n".join(parts) + "\n"
+        yield from chunks(readable(table), chosen)
+    for note in map(visible, table.notes):
+        yield f"\n{note}\n" if markdown else indented(note, room) + "\n"

@@ -1,7 +1,8 @@
-"""Result tables as text: one entry for every verb, one function per format.
+r"""Result tables as text: one entry for every verb, one function per format.
 
-Formats for people (column, table, markdown, html) show control characters written out; csv, tsv and
-json keep every name as it is and are valid whatever it holds.
+Every format writes out control characters, invisible ones and those that turn the direction of
+text, so that a name never steers a terminal: csv and tsv as ``\x1b`` with line breaks kept in
+quotes, json as its own escapes, the formats for people as pictures.
 """
 
 from __future__ import annotations
@@ -11,14 +12,13 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.names import visible
+from nsys_tui.names import escaped, visible
 from nsys_tui.text.aligned import aligned
-from nsys_tui.text.cells import without_escapes
 from nsys_tui.text.formats import Format, parse_format
 from nsys_tui.text.values import CHUNK, printed_columns, text_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from nsys_tui.model.table import Table
     from nsys_tui.text.values import PrintedColumn
@@ -30,7 +30,6 @@ def render(
     *,
     timeunit: str = "nsec",
     ascii_only: bool = False,
-    to_terminal: bool = False,
 ) -> str:
     """Prints a table in one of ``formats.FORMATS``.
 
@@ -39,7 +38,6 @@ def render(
         fmt: format with options, such as ``column:nohdr``.
         timeunit: ``nsec``, ``usec``, ``msec`` or ``seconds``.
         ascii_only: draws the box of ``table`` with ``+-|``.
-        to_terminal: writes out escape sequences in csv and tsv too.
 
     Returns:
         The text, ending in a newline unless it is empty.
@@ -47,9 +45,7 @@ def render(
     Raises:
         UsageError: unknown format, option or time unit.
     """
-    return "".join(
-        chunks(table, fmt, timeunit=timeunit, ascii_only=ascii_only, to_terminal=to_terminal)
-    )
+    return "".join(chunks(table, fmt, timeunit=timeunit, ascii_only=ascii_only))
 
 
 def chunks(
@@ -58,7 +54,6 @@ def chunks(
     *,
     timeunit: str = "nsec",
     ascii_only: bool = False,
-    to_terminal: bool = False,
 ) -> Iterator[str]:
     """The text of ``render`` piece by piece, for tables of many rows."""
     chosen = parse_format(fmt) if isinstance(fmt, str) else fmt
@@ -71,10 +66,11 @@ def chunks(
         yield from _json(columns, len(table))
     elif chosen.kind in ("csv", "tsv"):
         delimited = _csv if chosen.kind == "csv" else _tsv
-        clean = without_escapes if to_terminal else str
-        yield from delimited(columns, len(table), chosen, clean)
+        yield from delimited(columns, len(table), chosen)
+    elif chosen.kind == "htable":
+        yield from _html_table(columns, len(table))
     else:
-        yield from _html(table, columns, chosen)
+        yield from html_page([table], chosen.title, chosen.css, timeunit)
 
 
 def _markdown(columns: Sequence[PrintedColumn], count: int) -> Iterator[str]:
@@ -92,27 +88,23 @@ def _markdown_cell(text: str) -> str:
     return _MARKDOWN.sub(r"\\\g<0>", visible(text))
 
 
-def _tsv(
-    columns: Sequence[PrintedColumn], count: int, chosen: Format, clean: Callable[[str], str]
-) -> Iterator[str]:
+def _tsv(columns: Sequence[PrintedColumn], count: int, chosen: Format) -> Iterator[str]:
     tab = "\\t" if chosen.escape_tabs else " "
     if chosen.show_header:
         yield "\t".join(c.header for c in columns) + "\n"
     for row in text_rows(columns, count):
-        yield "\t".join(_tsv_cell(clean(text), tab) for text in row) + "\n"
+        yield "\t".join(_tsv_cell(escaped(text), tab) for text in row) + "\n"
 
 
 def _tsv_cell(text: str, tab: str) -> str:
     return text.replace("\t", tab).replace("\r", "\\r").replace("\n", "\\n")
 
 
-def _csv(
-    columns: Sequence[PrintedColumn], count: int, chosen: Format, clean: Callable[[str], str]
-) -> Iterator[str]:
+def _csv(columns: Sequence[PrintedColumn], count: int, chosen: Format) -> Iterator[str]:
     if chosen.show_header:
         yield ",".join(_csv_cell(c.header) for c in columns) + "\n"
     for row in text_rows(columns, count):
-        yield ",".join(_csv_cell(clean(text)) for text in row) + "\n"
+        yield ",".join(_csv_cell(escaped(text)) for text in row) + "\n"
 
 
 _QUOTED: Final = re.compile(r"""[",\r\n]|^\s|\s\Z""")
@@ -133,20 +125,22 @@ def _json(columns: Sequence[PrintedColumn], count: int) -> Iterator[str]:
     yield "[]\n" if count == 0 else "\n]\n"
 
 
-def _html(table: Table, columns: Sequence[PrintedColumn], chosen: Format) -> Iterator[str]:
-    if chosen.kind == "htable":
-        yield from _html_table(columns, len(table))
-        return
-    title = html.escape(visible(chosen.title or table.title or table.name))
-    link = f'<link rel="stylesheet" href="{html.escape(chosen.css)}">\n' if chosen.css else ""
-    style = "" if chosen.css else f"<style>{_STYLE}</style>\n"
+def html_page(
+    tables: Sequence[Table], title: str = "", css: str = "", timeunit: str = "nsec"
+) -> Iterator[str]:
+    """A whole HTML page of tables with their notes."""
+    name = html.escape(visible(title or tables[0].title or tables[0].name))
+    link = f'<link rel="stylesheet" href="{html.escape(css)}">\n' if css else ""
+    style = "" if css else f"<style>{_STYLE}</style>\n"
     yield (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f"<title>{title}</title>\n{link}{style}</head>\n<body>\n<h1>{title}</h1>\n"
+        f"<title>{name}</title>\n{link}{style}</head>\n<body>\n"
     )
-    yield from _html_table(columns, len(table))
-    for note in table.notes:
-        yield f"<p>{html.escape(visible(note))}</p>\n"
+    for place, table in enumerate(tables):
+        yield f"<h1>{html.escape(visible(table.title)) if place else name}</h1>\n"
+        yield from _html_table(printed_columns(table, timeunit), len(table))
+        for note in table.notes:
+            yield f"<p>{html.escape(visible(note))}</p>\n"
     yield "</body>\n</html>\n"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.errors import UsageError
-from nsys_tui.model.table import Column, Unit, plain
+from nsys_tui.model.table import UNNAMED, Column, Unit, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -96,19 +96,15 @@ class PrintedColumn:
 
 
 def printed_columns(table: Table, timeunit: str = "nsec") -> list[PrintedColumn]:
-    """All columns of a table with headers and scales for one time unit."""
+    """The columns for people with headers and scales for one time unit."""
     unit = time_unit(timeunit)
-    return [
-        _printed(column, values, unit)
-        for column, values in zip(table.columns, table.data, strict=True)
-    ]
+    return [_printed(column, values, unit) for column, values in table.printed()]
 
 
 def header(column: Column, unit: TimeUnit = TIME_UNITS["nsec"]) -> str:
     """A column's header with its unit in parentheses; counts and text have none."""
     suffix = unit.suffix if column.unit is Unit.NS else column.unit.value
-    plain = column.unit in (Unit.NONE, Unit.COUNT, Unit.TEXT)
-    return column.header if plain else f"{column.header} ({suffix})"
+    return column.header if column.unit in UNNAMED else f"{column.header} ({suffix})"
 
 
 def text_rows(

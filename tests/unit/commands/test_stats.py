@@ -12,6 +12,7 @@ from synth import Synth
 
 from nsys_tui import cli
 from nsys_tui.analysis.stats.registry import REPORTS
+from nsys_tui.names import escaped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +41,7 @@ def test_stdout_is_data_and_notices_go_to_stderr(capture: str, capsys: Out) -> N
     assert status == 0
     table = list(csv.reader(io.StringIO(out, newline="")))
     assert table[0][-1] == "Name"
-    assert {row[-1] for row in table[1:]} == {NASTY, "gemm()"}
+    assert {row[-1] for row in table[1:]} == {escaped(NASTY), "gemm()"}
     assert "Processing [r.sqlite] with [cuda_gpu_kern_sum]" in err
     assert run(capsys, capture, "-r", "gpukernsum", "-q")[2] == ""
 

@@ -11,6 +11,7 @@ import pytest
 
 from nsys_tui.errors import UsageError
 from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.names import escaped
 from nsys_tui.text.tables import render
 
 NASTY = 'a"b,c;d\ne\tf\r\x1b[31m|<b>*_x_`\u202e\\'
@@ -101,11 +102,11 @@ def test_json_is_an_array_of_row_objects_with_printed_headers() -> None:
 def test_csv_and_tsv_survive_any_name() -> None:
     rows = list(csv.reader(io.StringIO(render(table(NASTY, "k"), "csv"), newline="")))
     assert rows[0] == ["Time (%)", "Total Time (ns)", "Avg (ns)", "Bytes (MB)", "Count", "Name"]
-    assert [row[-1] for row in rows[1:]] == [NASTY, "k"]
+    assert [row[-1] for row in rows[1:]] == [escaped(NASTY), "k"]
     assert rows[1][:5] == ["12.3", "1234567", "25606585.1", "2.400", "1000"]
     assert {len(line.split("\t")) for line in render(table(NASTY), "tsv").split("\n")[:-1]} == {6}
     assert "e\\tf" in render(table(NASTY), "tsv:esc")
-    assert "\x1b" not in render(table(NASTY), "csv", to_terminal=True)
+    assert "\x1b" not in render(table(NASTY), "csv")
 
 
 def test_markdown_escapes_markup_and_keeps_one_line_a_row() -> None:

@@ -9,7 +9,7 @@ from nsys_tui.analysis.memory import recorded_memory
 from nsys_tui.analysis.overview import overview
 from nsys_tui.text.overview import tables_of
 from nsys_tui.text.overview_data import as_json
-from nsys_tui.text.sections import sections_text
+from nsys_tui.text.sections import sections
 from nsys_tui.ui.saving import table_writers, text_writer
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def overview_writers(report: Report, names: NameStyle, section: str) -> dict[str
         yield json.dumps(as_json(report, found, recorded_memory(report)), indent=1) + "\n"
 
     def markdown() -> Iterator[str]:
-        yield sections_text([*tables().values()], "markdown")
+        yield from sections([*tables().values()], "markdown")
 
     whole = {".md": text_writer(markdown, 0), ".json": text_writer(data, 0)}
     return table_writers(lambda: tables()[section], 0) | whole

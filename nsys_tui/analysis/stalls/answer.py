@@ -1,0 +1,186 @@
+"""Stalls as tables, and all of them as one document for programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from nsys_tui import units
+from nsys_tui.analysis.stalls.rows import row_count, stall_groups, stall_rows
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.table import (
+    Column,
+    Document,
+    Form,
+    Table,
+    Unit,
+    column,
+    record,
+    records,
+    table_of,
+)
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.stalls.gaps import IdleTotals, Stalls
+    from nsys_tui.analysis.stalls.rows import StallGroup, StallRow
+    from nsys_tui.model.report import Report
+
+GROUPINGS: Final = {
+    "cause": "cause",
+    "range": "NVTX range",
+    "pair": "pair of operations",
+    "thread": "thread",
+    "device": "GPU",
+}
+"""What gaps can be grouped by, and how it is called."""
+
+
+@dataclass(frozen=True)
+class StallAnswer:
+    """The stalls of a report with the rows and groups that were asked for."""
+
+    report: Report
+    result: Stalls
+    limit: int | None = None
+    """Rows of each table; None for all."""
+    by: str = "cause"
+
+    def gaps(self) -> Table:
+        """Gaps and launch-bound runs, longest first."""
+        rows = stall_rows(self.report, self.result, self.limit)
+        title = f"Idle gaps of {units.format_duration(self.result.threshold_ns)} and longer"
+        hidden = row_count(self.result) - len(rows)
+        more = f"{units.format_count(hidden)} more are not shown (--limit 0)"
+        notes = [*([more] if hidden else []), *self.notes]
+        return table_of("stalls", f"{title}, longest first", _GAP, rows, self.report, notes)
+
+    @property
+    def notes(self) -> list[str]:
+        """Idle time that no row holds, and what causes would need to be told."""
+        wanted = (Capability.API, Capability.OSRT, Capability.NVTX)
+        lacking = [self.report.lacks(kind) for kind in wanted]
+        coarser = [f"causes are coarser: {why}" for why in lacking if why]
+        return [_idle_note(self.report, total) for total in self.result.totals] + coarser
+
+    def groups(self, by: str, limit: int | None = None) -> Table:
+        """Idle time by one of ``GROUPINGS``."""
+        found = stall_groups(self.report, self.result, by)
+        hidden = len(found) - len(found[:limit])
+        notes = [f"{hidden} more groups (--limit 0)"] if hidden else []
+        return table_of(
+            f"stalls_by_{by}",
+            f"Idle time by {GROUPINGS[by]}",
+            _group_columns(by),
+            found[:limit],
+            self.result,
+            notes,
+        )
+
+
+def _thread(row: StallRow, report: Report) -> str | None:
+    return report.thread_name(row.thread) if row.thread >= 0 else None
+
+
+def _or_none(name: str) -> Any:
+    """Reads a text that may be empty."""
+    return lambda row, _: getattr(row, name) or None
+
+
+_GAP: Final = (
+    Column("Sev", key="", read=lambda row, _: row.severity.letter if row.severity else "-"),
+    Column("GPU", key="", read=lambda row, report: report.devices[row.place].label),
+    column("device", "", lambda row, report: report.devices[row.place].number, Unit.COUNT),
+    column("kind"),
+    column("start_ns", "Start", lambda row, _: row.start),
+    column("end_ns", "", lambda row, _: row.end),
+    column("idle_ns", "Idle"),
+    column("gaps", "Gaps", unit=Unit.COUNT),
+    column("severity"),
+    Column("Cause", key="", read=lambda row, _: row.label),
+    column("cause"),
+    column("what", "", _or_none("what")),
+    column("shares_ns", "", lambda row, _: row.shares, form=Form.MAP),
+    column("previous", "", _or_none("previous")),
+    column("next", "Next operation", _or_none("next")),
+    column("range", "NVTX range", _or_none("range")),
+    column("thread", "Thread", _thread),
+    column("call", "", _or_none("call")),
+)
+
+
+def _share(group: StallGroup, result: Stalls) -> float | None:
+    return 100 * group.idle_ns / result.idle_ns if result.idle_ns else None
+
+
+def _group_columns(by: str) -> tuple[Column, ...]:
+    title = GROUPINGS[by]
+    return (
+        Column("Idle", Unit.PERCENT, 1, "idle_share", _share),
+        column("idle_ns", "Total"),
+        column("count", "Gaps", unit=Unit.COUNT),
+        column("longest_ns", "Longest", lambda group, _: group.longest_ns or None),
+        column(by, title[:1].upper() + title[1:], lambda group, _: group.key),
+    )
+
+
+def _counted(key: str, count: str, idle: str, name: str = "count") -> Column:
+    """A number of gaps and their idle time."""
+    inner = (
+        column(name, "", lambda total, _: getattr(total, count), Unit.COUNT),
+        column("idle_ns", "", lambda total, _: getattr(total, idle)),
+    )
+    return record(key, inner, lambda total, _: total)
+
+
+_TOTAL: Final = (
+    column("id", "", lambda total, report: report.devices[total.place].id, Unit.COUNT),
+    column("gpu_id", "", lambda total, report: report.devices[total.place].gpu_id, Unit.COUNT),
+    column("name", "", lambda total, report: report.devices[total.place].name),
+    *(column(key) for key in ("idle_ns", "head_ns", "tail_ns")),
+    column("gap_count", unit=Unit.COUNT),
+    _counted("listed", "listed_count", "listed_ns"),
+    _counted("launch_bound_runs", "in_runs_count", "in_runs_ns", "gaps"),
+    _counted("below_threshold", "below_count", "below_ns"),
+)
+
+
+def _groups(by: str) -> Column:
+    """The groups of one kind; those by cause are always there."""
+
+    def read(answer: StallAnswer, _report: Any) -> Table | None:
+        return answer.groups(by) if by in ("cause", answer.by) else None
+
+    return Column(
+        key=f"by_{by}", read=read, inner=_group_columns(by), form=Form.LIST, optional=True
+    )
+
+
+DOCUMENT: Final = Document(
+    "stalls",
+    (
+        column("report", "", lambda _, report: report.name),
+        column("window_ns", "", lambda a, _: a.result.scope.window, form=Form.LIST),
+        column("bounds_ns", "", lambda a, _: a.result.bounds, form=Form.LIST),
+        column("threshold_ns", "", lambda a, _: a.result.threshold_ns),
+        column("idle_ns", "", lambda a, _: a.result.idle_ns),
+        records("devices", _TOTAL, lambda a, _: a.result.totals),
+        *map(_groups, GROUPINGS),
+        records("gaps", _GAP, lambda a, _: a.gaps()),
+        column("not_listed", "", lambda a, _: _hidden(a.result, a.limit), Unit.COUNT),
+    ),
+)
+"""Idle time as JSON."""
+
+
+def _hidden(result: Stalls, limit: int | None) -> int:
+    return 0 if limit is None else max(0, row_count(result) - limit)
+
+
+def _idle_note(report: Report, total: IdleTotals) -> str:
+    return (
+        f"{report.devices[total.place].label}: idle {units.format_duration(total.idle_ns)},"
+        f" of it {units.format_duration(total.head_ns)} before the first operation and"
+        f" {units.format_duration(total.tail_ns)} after the last;"
+        f" below threshold: {units.format_count(total.below_count)},"
+        f" {units.format_duration(total.below_ns)}"
+    )

@@ -1,0 +1,167 @@
+r"""Results as JSON, and the schema of that JSON, both made from the declared columns.
+
+Every document carries ``schema`` (name and version) and ``notes``. Times are whole ns, shares lie
+between 0 and 1 unless they are changes, what is not known is null. Names are escaped as ``\u``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from nsys_tui.model.table import UNNAMED, Form, Table, Unit, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nsys_tui.model.table import Column, Document
+
+_WHOLE: Final = (Unit.NS, Unit.BYTES, Unit.MB, Unit.COUNT)
+_TYPES: Final = {Unit.TEXT: "string", Unit.FLAG: "boolean", **dict.fromkeys(_WHOLE, "integer")}
+
+
+def document_text(
+    document: Document,
+    answer: Any,
+    shared: Any = None,
+    notes: Iterable[str] = (),
+    only: Sequence[str] | None = None,
+) -> Iterator[str]:
+    """The JSON text of a result piece by piece: one row of a table a line.
+
+    Args:
+        document: what the verb gives.
+        answer: what its columns read.
+        shared: what they all may need, such as the report.
+        notes: what cannot be believed, is left out or is an estimate.
+        only: keys to write; None for all.
+    """
+    yield "{\n" + f'"schema": {json.dumps(_identity(document))}'
+    for column in document.columns:
+        if column.name and (only is None or column.name in only):
+            value = column.of(answer, shared)
+            if value is not None or not column.optional:
+                yield f",\n{json.dumps(column.name)}: "
+                yield from _pieces(column, value, shared)
+    yield f',\n"notes": {json.dumps(list(dict.fromkeys(notes)))}\n' + "}\n"
+
+
+def _pieces(column: Column, value: Any, shared: Any) -> Iterator[str]:
+    if column.form is not Form.LIST or not column.inner or value is None:
+        yield json.dumps(encoded(column, value, shared), allow_nan=False)
+        return
+    opening = "[\n"
+    for row in _rows(column, value, shared):
+        yield opening + "  " + json.dumps(row, allow_nan=False)
+        opening = ",\n"
+    yield "[]" if opening == "[\n" else "\n]"
+
+
+def encoded(column: Column, value: Any, shared: Any = None) -> Any:
+    """The value of one cell as JSON values."""
+    if value is None:
+        return None
+    if column.form is Form.MAP:
+        return {str(name): _one(column, each, shared) for name, each in value.items()}
+    if column.form is Form.LIST:
+        return list(_rows(column, value, shared))
+    return _one(column, value, shared)
+
+
+def _rows(column: Column, values: Any, shared: Any) -> Iterator[Any]:
+    if isinstance(values, Table):
+        return table_rows(values)
+    return (_one(column, value, shared) for value in values)
+
+
+def _one(column: Column, value: Any, shared: Any) -> Any:
+    return record_of(column.inner, value, shared) if column.inner else scalar(column.unit, value)
+
+
+def record_of(columns: Iterable[Column], row: Any, shared: Any = None) -> dict[str, Any] | None:
+    """One row as a JSON object; a mapping is read by key."""
+    if row is None:
+        return None
+    found = {}
+    for column in columns:
+        if not column.key:
+            continue
+        known = column.read is None and isinstance(row, Mapping)
+        value = row.get(column.key) if known else column.of(row, shared)
+        if value is not None or not column.optional:
+            found[column.key] = encoded(column, value, shared)
+    return found
+
+
+def table_rows(table: Table) -> Iterator[dict[str, Any]]:
+    """The rows of a table as JSON objects by the keys of its columns."""
+    pairs = table.keyed()
+    keys = [column.name for column, _ in pairs]
+    cells = ([encoded(column, value) for value in plain(values)] for column, values in pairs)
+    return (dict(zip(keys, row, strict=True)) for row in zip(*cells, strict=True))
+
+
+def scalar(unit: Unit, value: Any) -> Any:
+    """One plain value: text, a whole number, a real one, or None where there is none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or value != value or value in (float("inf"), float("-inf")):
+        return None
+    if unit is Unit.TEXT:
+        return str(value)
+    if unit in _WHOLE:
+        return round(value)
+    if isinstance(value, Fraction):
+        value = int(value) if value.denominator == 1 else float(value)
+    return value / 100 if unit is Unit.PERCENT else value
+
+
+def _identity(document: Document) -> dict[str, Any]:
+    return {"name": f"nsys-tui/{document.name}", "version": document.version}
+
+
+def json_schema(document: Document) -> dict[str, Any]:
+    """The JSON Schema of a document."""
+    identity = {key: {"const": value} for key, value in _identity(document).items()}
+    texts = {"type": "array", "items": {"type": "string"}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"nsys-tui {document.name}, version {document.version}",
+        "type": "object",
+        "properties": {
+            "schema": {"type": "object", "properties": identity, "required": list(identity)},
+            **_properties(document.columns),
+            "notes": texts,
+            "no_data": {"type": "string", "description": "why there is nothing of all this"},
+            "hint": {"type": ["string", "null"]},
+        },
+        "anyOf": [{"required": ["schema", "notes"]}, {"required": ["no_data"]}],
+        "additionalProperties": False,
+    }
+
+
+def _properties(columns: Iterable[Column]) -> dict[str, Any]:
+    return {column.name: _schema_of(column) for column in columns if column.key}
+
+
+def _schema_of(column: Column) -> dict[str, Any]:
+    if column.inner:
+        one: dict[str, Any] = {
+            "type": ["object", "null"],
+            "properties": _properties(column.inner),
+            "required": [c.name for c in column.inner if c.key and not c.optional],
+            "additionalProperties": False,
+        }
+    else:
+        one = {"type": [_TYPES.get(column.unit, "number"), "null"]}
+        described = column.header or ("" if column.unit in UNNAMED else column.unit.value)
+        one |= {"description": described} if described else {}
+    if column.form is Form.LIST:
+        return {"type": ["array", "null"], "items": one}
+    if column.form is Form.MAP:
+        return {"type": ["object", "null"], "additionalProperties": one}
+    return one

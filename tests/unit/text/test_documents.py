@@ -1,0 +1,96 @@
+"""The JSON of each verb against the schema that the verb prints for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+from paths import REPORTS, needs_reports
+
+from nsys_tui import cli
+from nsys_tui.model.table import Column, Document, Form, Table, Unit, column, key_of, records
+from nsys_tui.text.documents import document_text, json_schema
+
+Out = pytest.CaptureFixture[str]
+RUNS = (
+    ("stalls",),
+    ("stalls", "--group-by", "pair", "--limit", "2"),
+)
+
+
+def out_of(capsys: Out, *words: str) -> Any:
+    assert cli.main(list(words)) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@needs_reports
+@pytest.mark.parametrize("words", RUNS, ids=" ".join)
+@pytest.mark.parametrize("report", ["pytorch-nccl-2gpu-2026.2", "mpi-nvtx-callchains-2022.2"])
+def test_what_a_verb_prints_is_what_its_schema_says(
+    capsys: Out, report: str, words: tuple[str, ...]
+) -> None:
+    verb, *rest = words
+    schema = out_of(capsys, verb, "--format", "json-schema")
+    Draft202012Validator.check_schema(schema)
+    path = REPORTS / f"{report}.sqlite"
+    cli.main([verb, str(path), *rest, "--format", "json"])
+    found = json.loads(capsys.readouterr().out)
+    assert "no_data" in found or found["schema"]["name"] == f"nsys-tui/{verb}"
+    assert not [
+        f"{'/'.join(map(str, error.path))}: {error.message}"
+        for error in Draft202012Validator(schema).iter_errors(found)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "unit", "key"),
+    [
+        ("Held up", Unit.NS, "held_up_ns"),
+        ("≈ Q1", Unit.NS, "approximate_q1_ns"),
+        ("Bytes", Unit.BYTES, "bytes"),
+        ("Time", Unit.PERCENT, "time_share"),
+        ("Alg GB/s", Unit.NONE, "alg_gb_per_s"),
+        ("Total", Unit.MB, "total_bytes"),
+        ("opCount", Unit.TEXT, "opcount"),
+    ],
+)
+def test_a_key_is_made_of_header_and_unit(header: str, unit: Unit, key: str) -> None:
+    assert key_of(header, unit) == key
+
+
+def test_values_of_a_document_have_the_declared_types() -> None:
+    inner = (column("busy_ns"), column("busy_share"), Column("People", key=""), column("seen_ns"))
+    table = Table(
+        "t",
+        "T",
+        (Column("A", Unit.PERCENT, 1), Column("B", Unit.NS)),
+        (np.array([50.0, np.nan]), np.ma.masked_equal(np.array([2**62, -1]), -1)),
+    )
+    document = Document(
+        "test",
+        (
+            records("rows", inner, lambda rows, _: rows),
+            column("times_ns", "", lambda _, shared: shared, form=Form.LIST),
+            records("table", table.columns, lambda *_: table),
+            column("gone_ns", "", lambda *_: None, optional=True),
+        ),
+    )
+    rows = [{"busy_ns": np.float64(1.6), "busy_share": 0.5}, {"busy_ns": None, "seen_ns": 7}]
+    found = json.loads("".join(document_text(document, rows, (1, 2), ["n", "n"])))
+    assert found == {
+        "schema": {"name": "nsys-tui/test", "version": 1},
+        "rows": [
+            {"busy_ns": 2, "busy_share": 0.5, "seen_ns": None},
+            {"busy_ns": None, "busy_share": None, "seen_ns": 7},
+        ],
+        "times_ns": [1, 2],
+        "table": [{"a_share": 0.5, "b_ns": 2**62}, {"a_share": None, "b_ns": None}],
+        "notes": ["n"],
+    }
+    valid = Draft202012Validator(json_schema(document)).is_valid
+    assert valid(found)
+    assert not valid(found | {"rows": [{"busy_ns": 1.5, "busy_share": 1, "seen_ns": 1}]})
+    assert not valid(found | {"more": 1})
