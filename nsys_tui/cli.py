@@ -11,13 +11,16 @@ import importlib.util
 import json
 import os
 import re
+import signal
 import sys
+import threading
 import warnings
-from contextlib import nullcontext, redirect_stdout, suppress
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import __version__
 from nsys_tui.errors import (
+    OK,
     UNEXPECTED,
     CancelledError,
     EmptyAnswerError,
@@ -27,7 +30,7 @@ from nsys_tui.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
 VERBS: Final[dict[str, str]] = {
@@ -91,29 +94,40 @@ def build_parser(verbs: Sequence[str] | None = None) -> argparse.ArgumentParser:
     return parser
 
 
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM or SIGHUP, so that whatever tidies up after Ctrl-C tidies up after them too."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.exit_code = 128 + number
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status (definitions in ``errors``)."""
     words = list(sys.argv[1:] if argv is None else argv)
     if not os.environ.get("NSYS_TUI_DEBUG"):
         # numpy's word on absurd times; standard error is for what a user can act on.
         warnings.simplefilter("ignore", RuntimeWarning)
+    _replace_closed_streams()
     try:
-        with _screened():
-            return _run(words)
+        with _screened(), _ending_like_an_interrupt():
+            status = _run(words)
+        sys.stdout.flush()
+        return status
     except NsysTuiError as error:
         _tell(f"nsys-tui: {error}")
         return error.exit_code
+    except _Terminated as error:
+        return error.exit_code
     except KeyboardInterrupt:
-        print("nsys-tui: interrupted", file=sys.stderr)
+        _tell("nsys-tui: interrupted")
         return CancelledError.exit_code
     except BrokenPipeError:
         # The reader of our output left (| head -1): not an error, and nothing more may be written.
-        _close_output()
-        return 0
+        return OK
     except OSError as error:
         if os.environ.get("NSYS_TUI_DEBUG"):
             raise
-        _close_output()
         place = f"cannot use {error.filename}" if error.filename else "cannot write the output"
         _tell(f"nsys-tui: {place}: {error.strerror or error}")
         return UsageError.exit_code
@@ -127,12 +141,53 @@ def main(argv: Sequence[str] | None = None) -> int:
         _tell(f"nsys-tui: unexpected fault: {kind}: {error}")
         _tell("set NSYS_TUI_DEBUG=1 to see where, and please report it")
         return UNEXPECTED
+    finally:
+        _settle_output()
 
 
-def _close_output() -> None:
-    """What is still to be written goes nowhere, so that Python does not fail over it at the end."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _replace_closed_streams() -> None:
+    """Standard streams that were closed (``>&-``) lead nowhere instead.
+
+    Their numbers are taken as well: a report opened as number 1 would be printed into.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR if number else os.O_RDONLY)
+            os.set_inheritable(descriptor, True)
+            setattr(sys, name, open(descriptor, "w" if number else "r"))  # noqa: SIM115
+
+
+def _settle_output() -> None:
+    """Writes what is left of the output; where that fails, Python must not fail over it again."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def _ending_like_an_interrupt() -> Iterator[None]:
+    """Lets SIGTERM and SIGHUP end this process, not a child of it, as Ctrl-C does."""
+    owner = os.getpid()
+
+    def ended(number: int, _: object) -> None:
+        if os.getpid() == owner:
+            raise _Terminated(number)
+        os._exit(128 + number)
+
+    handled = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    if threading.current_thread() is threading.main_thread():
+        handled = [number for number in handled if signal.getsignal(number) is signal.SIG_DFL]
+    else:
+        handled = []
+    for number in handled:
+        signal.signal(number, ended)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _screened() -> AbstractContextManager[object]:
@@ -191,5 +246,4 @@ def _run(words: list[str]) -> int:
         if getattr(arguments, "format", None) == "json":
             print(json.dumps({"no_data": error.title, "hint": error.hint or None}))
         raise
-    sys.stdout.flush()
     return status

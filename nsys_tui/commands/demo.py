@@ -44,7 +44,7 @@ def add_parser(subparsers: Any) -> None:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds what can be chosen about the report."""
     from nsys_tui.demo.problems import DEFAULT_STEPS
-    from nsys_tui.demo.report import MAX_GPUS
+    from nsys_tui.demo.report import MAX_GPUS, MAX_KERNELS, MAX_STEPS
     from nsys_tui.demo.schema import CURRENT, GENERATIONS
 
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the SQLite file")
@@ -63,21 +63,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--steps",
-        type=_at_least(1),
+        type=_from_to(1, MAX_STEPS),
         default=DEFAULT_STEPS,
         metavar="N",
-        help=f"training steps (default {DEFAULT_STEPS})",
+        help=f"training steps, up to {MAX_STEPS} (default {DEFAULT_STEPS})",
     )
     parser.add_argument(
         "--gpus",
-        type=_at_least(2, MAX_GPUS),
+        type=_from_to(2, MAX_GPUS),
         default=2,
         metavar="N",
         help=f"GPUs, one process each, 2 to {MAX_GPUS} (default 2)",
     )
     parser.add_argument(
         "--kernels",
-        type=_at_least(1),
+        type=_from_to(1, MAX_KERNELS),
         metavar="N",
         help="repeat the training loop until there are about N kernels, for benchmarks",
     )
@@ -136,15 +136,14 @@ def _cached() -> Path:
     return cache_root() / "demo.sqlite"
 
 
-def _at_least(low: int, high: int | None = None) -> Callable[[str], int]:
+def _from_to(low: int, high: int) -> Callable[[str], int]:
     def number(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
             raise argparse.ArgumentTypeError(f"not a whole number: {text!r}") from None
-        if value < low or (high is not None and value > high):
-            limits = f"at least {low}" if high is None else f"{low} to {high}"
-            raise argparse.ArgumentTypeError(f"{value} is out of range, must be {limits}")
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{value} is out of range, must be {low} to {high}")
         return value
 
     return number

@@ -32,28 +32,36 @@ def _sample_thread(trace: Trace, info: RankInfo, tid: int) -> None:
     """One sample a millisecond while the thread is on a CPU; frames say what it was doing."""
     calls = sorted((c for c in trace.calls if c.tid == tid), key=lambda c: c.start)
     waits = sorted((c for c in trace.os_calls if c.tid == tid), key=lambda c: c.start)
-    ranges = [r for r in trace.ranges if r.tid == tid and r.event_type == 59]
     if not calls:
         return
+    coming = sorted(
+        (r for r in trace.ranges if r.tid == tid and r.event_type == 59),
+        key=lambda r: r.start,
+        reverse=True,
+    )
+    open_ranges: list[Range] = []
     call_starts = [c.start for c in calls]
     wait_starts = [c.start for c in waits]
     noise = Noise(tid)
     time = calls[0].start + noise.below(SAMPLE_NS)
     while time < calls[-1].end:
+        while coming and coming[-1].start <= time:
+            open_ranges.append(coming.pop())
+        open_ranges = [r for r in open_ranges if r.end is None or time < r.end]
         wait = waits[bisect_right(wait_starts, time) - 1] if waits else None
         if not (wait and wait.start <= time < wait.end):
             call = calls[bisect_right(call_starts, time) - 1]
-            frames = _frames(ranges, time)
+            frames = _frames(open_ranges)
             if call.start <= time < call.end:
                 frames = ("ioctl", "libcuda_submit", call.name.partition("_v")[0], *frames)
             trace.samples.append(Sample(info.rank, tid, time, tid % 16, RUNNING, frames))
         time += SAMPLE_NS - 40_000 + noise.below(80_000)
 
 
-def _frames(ranges: Iterable[Range], time: int) -> tuple[str, ...]:
-    inside = [r for r in ranges if r.start <= time and (r.end is None or time < r.end)]
-    names = [r.name.partition(" ")[0] for r in sorted(inside, key=lambda r: -r.depth)]
-    return (*names, "run_training", "main")
+def _frames(open_ranges: Iterable[Range]) -> tuple[str, ...]:
+    """The call stack of a thread, leaf first: one function per range that it is in."""
+    inner_first = sorted(open_ranges, key=lambda r: -r.depth)
+    return (*(r.name.partition(" ")[0] for r in inner_first), "run_training", "main")
 
 
 def _switch_thread(trace: Trace, info: RankInfo, tid: int) -> None:

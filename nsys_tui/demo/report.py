@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_GPUS: Final = 8
+MAX_STEPS: Final = 500
+"""Each simulated step takes 70 ms and 3.4 MB of memory; ``kernels`` makes longer runs of few."""
+MAX_KERNELS: Final = 100_000_000
+"""A file of 17 GB."""
 SCALED_FROM: Final = 200_000
 """From this many kernels on, ranges inside layers are left out, as in a sparsely annotated run."""
 

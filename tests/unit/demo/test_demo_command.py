@@ -76,7 +76,9 @@ def test_in_a_terminal_it_goes_to_the_cache_folder(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--steps", "0"], "at least 1"),
+        (["--steps", "0"], "1 to 500"),
+        (["--steps", "9999999999"], "1 to 500"),
+        (["--kernels", "9999999999999"], "1 to 100000000"),
         (["--gpus", "9"], "2 to 8"),
         (["--kernels", "many"], "not a whole number"),
         (["--schema", "1999"], "invalid choice"),
