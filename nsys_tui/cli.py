@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import io
 import json
 import os
 import re
@@ -108,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not os.environ.get("NSYS_TUI_DEBUG"):
         # numpy's word on absurd times; standard error is for what a user can act on.
         warnings.simplefilter("ignore", RuntimeWarning)
-    _replace_closed_streams()
+    _prepare_streams()
     try:
         with _screened(), _ending_like_an_interrupt():
             status = _run(words)
@@ -145,8 +146,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _settle_output()
 
 
-def _replace_closed_streams() -> None:
-    """Standard streams that were closed (``>&-``) lead nowhere instead.
+def _prepare_streams() -> None:
+    """Makes standard streams that were closed (``>&-``) lead nowhere, and none refuse a letter.
 
     Their numbers are taken as well: a report opened as number 1 would be printed into.
     """
@@ -155,6 +156,8 @@ def _replace_closed_streams() -> None:
             descriptor = os.open(os.devnull, os.O_RDWR if number else os.O_RDONLY)
             os.set_inheritable(descriptor, True)
             setattr(sys, name, open(descriptor, "w" if number else "r"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _settle_output() -> None:

@@ -1,89 +1,13 @@
-"""Why a set of nsys options will not do what its user hopes: the registry and what rules look at.
-
-The form calls :func:`advise` at every key, so a rule looks at the draft only and never at a
-machine; what is known of the target comes along as :class:`Facts`. The rules themselves stand in
-:mod:`nsys_tui.capture.rules_options` and :mod:`nsys_tui.capture.rules_clashes`.
-"""
+"""Why a set of nsys options will not do what its user hopes: all rules, asked at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from nsys_tui.capture.facts import Facts
-from nsys_tui.capture.options import OPTIONS
+from nsys_tui.capture import rules_clashes, rules_options  # noqa: F401 - they register
+from nsys_tui.capture.draft import ERROR, NOTE, RULES, WARNING, Advice, Draft
 
-if TYPE_CHECKING:
-    from nsys_tui.config_values import OptionValue
-
-ERROR: Final = "error"
-WARNING: Final = "warning"
-NOTE: Final = "note"
 _ORDER: Final = (ERROR, WARNING, NOTE)
-
-
-@dataclass(frozen=True)
-class Advice:
-    """One remark on a draft: how bad, about which option, what, and what to do."""
-
-    severity: str
-    option: str
-    text: str
-    remedy: str = ""
-
-
-@dataclass(frozen=True)
-class Draft:
-    """What the rules look at.
-
-    Attributes:
-        options: long name to value, as typed.
-        program: the program and its arguments.
-        env: names and values of the environment that the capture sets.
-        env_from: names whose values come from the local environment.
-        output: the report's name, may be empty.
-        processes: how many times the launcher starts nsys (1 without Slurm).
-        facts: what is known about the target.
-        functions_json: content of the ``--python-functions-trace`` file.
-    """
-
-    options: Mapping[str, OptionValue]
-    program: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    env_from: tuple[str, ...] = ()
-    output: str = ""
-    processes: int = 1
-    facts: Facts = field(default_factory=Facts)
-    functions_json: str = ""
-
-    def value(self, name: str) -> str:
-        """The value of an option as one word; nsys's own default when it is left out."""
-        known = OPTIONS.get(name)
-        value = self.options.get(name, known.default if known else "")
-        return value if isinstance(value, str) else ",".join(value)
-
-    def words(self, name: str) -> list[str]:
-        """The value of an option as a list."""
-        return [word for word in self.value(name).split(",") if word]
-
-    def given(self, name: str) -> bool:
-        """Whether the user set the option."""
-        return name in self.options
-
-    def wants(self, name: str) -> bool:
-        """Whether the option is on, by choice or by default."""
-        return self.value(name) not in ("none", "false", "")
-
-
-Rule = Callable[[Draft], Iterator[Advice]]
-RULES: Final[list[Rule]] = []
-
-
-def rule(function: Rule) -> Rule:
-    """Adds a rule to the registry."""
-    RULES.append(function)
-    return function
 
 
 def advise(draft: Draft) -> list[Advice]:
@@ -92,7 +16,5 @@ def advise(draft: Draft) -> list[Advice]:
     An error is a command that nsys would refuse or that would collect nothing; the rest is for
     the user to judge.
     """
-    from nsys_tui.capture import rules_clashes, rules_options  # noqa: F401 - they register
-
-    found = [advice for one_rule in RULES for advice in one_rule(draft)]
-    return sorted(found, key=lambda advice: _ORDER.index(advice.severity))
+    remarks = [advice for rule in RULES for advice in rule(draft)]
+    return sorted(remarks, key=lambda advice: _ORDER.index(advice.severity))

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nsys_tui.capture.advice import ERROR, WARNING
+from nsys_tui.capture.draft import ERROR, WARNING
 from nsys_tui.capture.facts import Facts, parse_version, refused_scopes
 from nsys_tui.capture.quoting import printable
 from nsys_tui.errors import NSYS_MISSING

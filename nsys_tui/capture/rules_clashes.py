@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.capture.advice import ERROR, NOTE, WARNING, Advice, Draft, rule
+from nsys_tui.capture.draft import ERROR, NOTE, WARNING, Advice, Draft, rule
 from nsys_tui.capture.functions_trace import check, modules
 
 if TYPE_CHECKING:

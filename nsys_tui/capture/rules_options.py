@@ -6,7 +6,7 @@ import difflib
 import re
 from typing import TYPE_CHECKING
 
-from nsys_tui.capture.advice import ERROR, NOTE, WARNING, Advice, Draft, rule
+from nsys_tui.capture.draft import ERROR, NOTE, WARNING, Advice, Draft, rule
 from nsys_tui.capture.options import OPTIONS, RANGE_ENDS, RENAMED, Kind, Option
 
 if TYPE_CHECKING:

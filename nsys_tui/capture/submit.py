@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture import quoting, scripts
-from nsys_tui.capture.advice import ERROR
+from nsys_tui.capture.draft import ERROR
 from nsys_tui.capture.events import Checked
 from nsys_tui.capture.failures import (
     CaptureError,

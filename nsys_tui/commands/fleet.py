@@ -16,6 +16,7 @@ from nsys_tui.commands.options import (
     csv_section,
     log_to,
     positive,
+    rows_shown,
     settle,
 )
 from nsys_tui.errors import UNREADABLE, EmptyAnswerError, UsageError
@@ -206,7 +207,8 @@ def _report(arguments: argparse.Namespace, paths: list[Path]) -> int:
     fleet = _fleet(arguments, paths)
     for note in fleet.notes:
         say(f"nsys-tui: {note}")
-    print_fleet(arguments, fleet)
+    shown = rows_shown(arguments.top, SHOWN if arguments.format == "table" else None)
+    print_fleet(arguments, fleet, shown)
     if not any(len(m.process.devices) or len(m.process.steps.labels) for m in fleet.members):
         raise EmptyAnswerError(
             "no GPU work and no steps in any report", hint="record with --trace=cuda,nvtx"

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsys_tui.commands.destinations import CONSOLE, opened, room, say, speaks_unicode, write
-from nsys_tui.commands.fleet import SHOWN
-from nsys_tui.commands.options import rows_shown
 from nsys_tui.commands.printing import print_tables
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet.heat_text import heat_text
@@ -25,14 +23,18 @@ if TYPE_CHECKING:
     from nsys_tui.model.table import Table
 
 
-def print_fleet(arguments: argparse.Namespace, fleet: Fleet) -> None:
+def print_fleet(arguments: argparse.Namespace, fleet: Fleet, top: int | None) -> None:
     """Prints the sections that the arguments of ``nsys-tui fleet`` ask for, or writes files.
+
+    Args:
+        arguments: of the verb.
+        fleet: what was read.
+        top: rows of each section; None for all.
 
     Raises:
         UsageError: a file is there already, or there are sections that do not fit into one.
     """
     fmt = arguments.format
-    top = rows_shown(arguments.top, SHOWN if fmt == "table" else None)
     ask = Ask(top, arguments.by == "rank", arguments.bins, fmt in ("table", "markdown"))
     wanted = list(dict.fromkeys(arguments.section or summary_sections(fleet)))
     if fmt == "json":

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.demo import session
-from nsys_tui.demo.events import GRAPH, KERNEL, MEMCPY, MEMSET, Phase
+from nsys_tui.demo.events import GRAPH, KERNEL, MEMCPY, MEMSET
 from nsys_tui.demo.ids import HW_VM, global_tid
+from nsys_tui.demo.tables import Row, Tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from nsys_tui.demo.events import Operation, Range, RankInfo, Trace
-
-Row = dict[str, Any]
 
 GRAPH_ID, EXECUTABLE_ID = 1, 2
 
@@ -25,34 +24,14 @@ _OPERATION_TABLES: Final = {
 }
 
 
-class Rows:
-    """Collects the rows of every table, each with the phase of the run it belongs to."""
+class Rows(Tables):
+    """The rows of every table for one simulated run."""
 
     def __init__(self, trace: Trace, generation: str, own_devices: bool) -> None:
-        self.trace, self.generation = trace, generation
-        self.own_devices = own_devices
-        """Each process sees only its own GPU, as CUDA device 0; else it uses device = rank."""
-        self.tables: dict[str, list[tuple[Phase, Row]]] = {}
-        self.strings: dict[str, int] = {"": 1}
+        super().__init__(trace, generation, own_devices)
         self._chains = {"SAMPLING_CALLCHAINS": 0, "OSRT_CALLCHAINS": 0, "CUDA_CALLCHAINS": -1}
         self._known_chains: dict[tuple[str, tuple[str, ...]], int] = {}
         self._fill()
-
-    def add(self, table: str, phase: Phase = Phase.SETUP, /, **columns: Any) -> None:
-        """Adds one row."""
-        self.tables.setdefault(table, []).append((phase, columns))
-
-    def string(self, value: str) -> int:
-        """The id of a string."""
-        return self.strings.setdefault(value, len(self.strings) + 1)
-
-    def pid(self, rank: int) -> int:
-        """The process of a rank."""
-        return self.trace.ranks[rank].pid
-
-    def device(self, rank: int) -> int:
-        """The CUDA ordinal of a rank's GPU inside its process."""
-        return 0 if self.own_devices else self.trace.ranks[rank].gpu
 
     def _fill(self) -> None:
         self._gpu_work()

@@ -10,7 +10,7 @@ from nsys_tui.demo.ids import HW_VM, global_tid
 
 if TYPE_CHECKING:
     from nsys_tui.demo.events import RankInfo
-    from nsys_tui.demo.rows import Rows
+    from nsys_tui.demo.tables import Tables
 
 STARTED: Final = datetime(2026, 5, 4, 9, 0, 0, tzinfo=UTC)
 SYSTEM_CLOCK_NS: Final = 86_311_000_000_000
@@ -83,7 +83,7 @@ _NCCL_FIELDS: Final = (
 )
 
 
-def describe_process(rows: Rows, info: RankInfo) -> None:
+def describe_process(rows: Tables, info: RankInfo) -> None:
     """Names of a process, its threads and streams, its GPU, and what it printed."""
     rows.add("PROCESSES", globalPid=global_tid(info.pid), pid=info.pid, name="/usr/bin/python3")
     for name, tid in info.threads.items():
@@ -141,7 +141,7 @@ def describe_process(rows: Rows, info: RankInfo) -> None:
         )
 
 
-def describe_machine(rows: Rows) -> None:
+def describe_machine(rows: Tables) -> None:
     """Session clock, environment, settings, diagnostics."""
     duration = rows.trace.duration
     utc = int(STARTED.timestamp()) * 1_000_000_000
@@ -193,7 +193,7 @@ def describe_machine(rows: Rows) -> None:
         rows.add("UnwindMethodType", number=number, name=name)
 
 
-def trainer_lines(rows: Rows) -> str:
+def trainer_lines(rows: Tables) -> str:
     """What rank 0 printed: one line a step, as llm.c does."""
     steps = [r for r in rows.trace.ranges if r.rank == 0 and r.name.startswith("Train step")]
     lines = []
@@ -226,7 +226,7 @@ def _export_settings(generation: str) -> list[tuple[str, str]]:
     ]
 
 
-def _payload_schema(rows: Rows) -> None:
+def _payload_schema(rows: Tables) -> None:
     """The layout NCCL declares for its ranges; repeated by every process."""
     rows.add(
         "NVTX_PAYLOAD_SCHEMAS",

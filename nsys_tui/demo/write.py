@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from nsys_tui.demo.rows import Row, Rows
+    from nsys_tui.demo.rows import Rows
     from nsys_tui.demo.schema import Table
+    from nsys_tui.demo.tables import Row
     from nsys_tui.demo.tiling import Tiling
 
 _TIMES: Final = {"start", "end", "timestamp", "rawTimestamp"}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from nsys_tui.logs.result import Communicator, Gpu, Group
+from nsys_tui.logs.participants import Communicator, Gpu, Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

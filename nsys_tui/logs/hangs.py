@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.logs.calls import Calls
-    from nsys_tui.logs.result import Group, LogResult
+    from nsys_tui.logs.participants import Group
+    from nsys_tui.logs.result import LogResult
 
 MOST_MISMATCHES: Final = 1000
 

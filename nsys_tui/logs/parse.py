@@ -24,16 +24,8 @@ from nsys_tui.logs.grammar import algorithm_name, protocol_name
 from nsys_tui.logs.heads import Processes
 from nsys_tui.logs.messages import CommEvent, GraphLine, KernelEvent, Timing
 from nsys_tui.logs.mpi import MpiLog
-from nsys_tui.logs.result import (
-    Communicator,
-    Group,
-    InitTiming,
-    KernelRow,
-    LogFile,
-    LogProcess,
-    LogResult,
-    TuningRow,
-)
+from nsys_tui.logs.participants import Communicator, Group, LogProcess
+from nsys_tui.logs.result import InitTiming, KernelRow, LogFile, LogResult, TuningRow
 from nsys_tui.logs.scan import Scan, Scanner
 from nsys_tui.logs.steps import LEGACY_STEPS, Clock, carry_steps, make_window
 from nsys_tui.logs.topology import build_topology

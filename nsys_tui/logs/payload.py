@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from nsys_tui.logs.calls import Calls
     from nsys_tui.logs.hangs import HangReport
-    from nsys_tui.logs.result import Communicator, LogResult
+    from nsys_tui.logs.participants import Communicator
+    from nsys_tui.logs.result import LogResult
     from nsys_tui.logs.topology import GroupTopology
     from nsys_tui.logs.trainers import Average
 

