@@ -152,6 +152,8 @@ def _lint(arguments: argparse.Namespace) -> int:
     from nsys_tui.capture.slurm import lint
     from nsys_tui.units import parse_duration
 
+    if arguments.script.exists() and not arguments.script.is_file():
+        raise UsageError(f"{arguments.script} is no regular file", hint="name a job script")
     try:
         script = arguments.script.read_text("utf-8", "replace")
     except OSError as error:

@@ -59,7 +59,7 @@ def left_over(path: Path, descriptor: int, header: Header) -> Path | None:
 
 def has_log(path: Path) -> bool:
     """Whether a log lies beside a database: then its own content is not all that it holds."""
-    actual = path.resolve()
+    actual = Path(os.path.realpath(path))  # Path.resolve raises over links in a circle
     return any(_size(actual.with_name(actual.name + end)) > 0 for end in ("-wal", "-journal"))
 
 
