@@ -28,6 +28,7 @@ from nsys_tui.model.events import (
     Syncs,
     ThreadEvents,
 )
+from nsys_tui.model.groups import factorise
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.target import pid_of
 
@@ -143,7 +144,7 @@ class EventsTable:
                 return events.stream, streams
             if isinstance(events, ThreadEvents):
                 return events.thread, [_thread(report, int(t), several) for t in events.threads]
-            threads, codes = np.unique(sync_threads(report), return_inverse=True)
+            codes, threads = factorise(sync_threads(report))
             return codes, [_thread(report, int(tid), several) for tid in threads]
 
         return Dictionary(self, placed)
@@ -316,7 +317,7 @@ def _on_lanes(
         keys = [f"{thread_key(int(tid))}/{part}" for tid in events.threads]
         codes = events.thread[rows]
     else:
-        threads, places = np.unique(sync_threads(report), return_inverse=True)
+        places, threads = factorise(sync_threads(report))
         keys = [f"{thread_key(int(tid))}/{part}" for tid in threads]
         codes = places[rows]
     chosen = np.array([any(_same_lane(key, lane) for lane in lanes) for key in keys], bool)

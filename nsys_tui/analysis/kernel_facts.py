@@ -9,6 +9,7 @@ import numpy as np
 
 from nsys_tui.analysis.launches import launches, stream_gaps
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import sums
 from nsys_tui.names import api_name, normalise_nvtx
 
 if TYPE_CHECKING:
@@ -167,8 +168,7 @@ def _callers(report: Report, rows: NDArray[np.intp]) -> Parts:
 
 
 def _ranges(paths: OperationPaths, rows: NDArray[np.intp], duration: Int64) -> Parts:
-    time = np.zeros(len(paths.trie), np.int64)
-    np.add.at(time, paths.node[rows], duration)
+    time = sums(paths.node[rows], duration, len(paths.trie))
     merged: dict[str, int] = {}
     for node in np.unique(paths.node[rows]).tolist():
         label = normalise_nvtx(paths.innermost_labels[node])

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import combine, group_stats, regroup
-from nsys_tui.analysis.window import Scope, clipped, starting
+from nsys_tui.analysis.aggregate import aggregate
+from nsys_tui.analysis.window import Scope, clipped
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.groups import pair_codes, regroup, sums
 from nsys_tui.model.lanes import cell_edges
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.names import NameStyle, kernel_name, normalise_nvtx
@@ -23,7 +24,7 @@ from nsys_tui.names import NameStyle, kernel_name, normalise_nvtx
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.grouping import Float64
+    from nsys_tui.analysis.aggregate import Float64
     from nsys_tui.analysis.nvtx.operation_paths import OperationPaths
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import Int32, Int64, Operations, UInt8
@@ -187,7 +188,7 @@ def _by_shape(
     for column in (*launch.grid[rows].T, *launch.block[rows].T):
         low = int(column.min()) if len(column) else 0
         width = int(column.max()) - low + 1 if len(column) else 1
-        codes, before, value = combine(codes, column - low, width)
+        codes, before, value = pair_codes(codes, column - low, width)
         shape = [
             (*shape[place], number + low)
             for place, number in zip(before.tolist(), value.tolist(), strict=True)
@@ -227,14 +228,9 @@ def _table(
     place = np.full(max(n, 1), -1, np.int32)
     place[kept] = np.arange(len(kept))
     group: Int32 = place[codes]
-    begun = starting(ops, rows, scope.window)
-    whole = scope.window is None or bool(begun.all())
-    lengths = ops.durations(rows)
-    stats = group_stats(
-        group if whole else group[begun], lengths if whole else lengths[begun], len(kept)
-    )
+    groups = aggregate(ops, rows, group, len(kept), scope.window)
+    stats, some = groups.instances, groups.counts > 0
     progress("statistics of groups", len(start), len(start))
-    some = stats.counts > 0
     first = np.zeros(len(kept), np.int64)
     first[group[::-1]] = np.arange(len(group))[::-1]
     return KernelTable(
@@ -242,8 +238,8 @@ def _table(
         labels=tuple(labels[group] for group in kept),
         category=ops.category[rows][first],
         total=total[kept],
-        count=stats.counts,
-        straddling=present[kept] - stats.counts,
+        count=groups.counts,
+        straddling=groups.straddling,
         mean=stats.mean,
         median=stats.median,
         min=np.ma.masked_array(stats.min, ~some),
@@ -257,13 +253,6 @@ def _table(
         devices=_members(group, ops.device[rows], len(kept)),
         streams=_members(group, ops.stream[rows], len(kept)),
     )
-
-
-def _exact_sums(codes: NDArray[np.integer], values: Int64, n: int) -> Int64:
-    """Sums by code; high and low halves apart, because bincount adds in doubles."""
-    low = np.bincount(codes, values & 0xFFFFFF, n)
-    high = np.bincount(codes, values >> 24, n)
-    return (high.astype(np.int64) << 24) + low.astype(np.int64)
 
 
 def _members(
@@ -318,10 +307,10 @@ def time_in_parts(
         own = slice(int(cuts[part]), int(cuts[part + 1]))
         right = edges[part + 1]
         progress("summing time", own.start, len(start))
-        found[:, part] = _exact_sums(codes[own], np.minimum(end[own], right) - start[own], n)
+        found[:, part] = sums(codes[own], np.minimum(end[own], right) - start[own], n)
         if len(ongoing):
             inside = np.minimum(end[ongoing], right) - edges[part]
-            found[:, part] += _exact_sums(codes[ongoing], inside, n)
+            found[:, part] += sums(codes[ongoing], inside, n)
             ongoing = ongoing[end[ongoing] > right]
         ongoing = np.append(ongoing, own.start + np.flatnonzero(end[own] > right))
     return found

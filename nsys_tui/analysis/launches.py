@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.threads import grouped
 from nsys_tui.analysis.window import Scope
+from nsys_tui.model.groups import rows_of_codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,7 +48,7 @@ def launches(report: Report, rows: NDArray[np.intp] | slice = slice(None)) -> La
 def stream_gaps(ops: Operations) -> Int64:
     """Idle time of its stream before each operation, in ns; -1 for the first of a stream."""
     gaps = np.full(len(ops), -1, np.int64)
-    for rows in grouped(ops.stream, len(ops.streams)):
+    for rows in rows_of_codes(ops.stream, len(ops.streams)):
         reach = np.maximum.accumulate(ops.end[rows])
         gaps[rows[1:]] = np.maximum(ops.start[rows[1:]] - reach[:-1], 0)
     return gaps

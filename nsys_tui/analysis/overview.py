@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.breakdown import DeviceSplit, device_splits, ten_figures
-from nsys_tui.analysis.grouping import regroup
-from nsys_tui.analysis.window import Scope, clipped, row_numbers, starting
+from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import FARTHEST
+from nsys_tui.model.groups import regroup
 from nsys_tui.names import NameStyle, kernel_name, normalise_nvtx
 
 if TYPE_CHECKING:
@@ -193,27 +194,18 @@ def _by_name(
 ) -> list[TopName]:
     """Groups events by the shown name, of which several name codes may share one."""
     group, shown = regroup(codes, names)
-    starts, ends = clipped(events, rows, window)
-    # Sums of whole ns below 2**53 are exact in the floats that bincount adds in.
-    total = np.bincount(group, ends - starts, len(shown))
-    count = np.bincount(group, minlength=len(shown))
-    inside, whole = count, total
-    if window is not None:
-        begun = starting(events, rows, window)
-        inside = np.bincount(group[begun], minlength=len(shown))
-        whole = np.bincount(group[begun], events.durations(rows)[begun], len(shown))
-    everything = float(total.sum()) or 1.0
+    by_name = aggregate(events, rows, group, len(shown), window)
+    everything = float(by_name.totals.sum()) or 1.0
     listed = [
         TopName(
-            name=name,
-            total_ns=int(total[code]),
-            count=int(inside[code]),
-            straddling=int(count[code] - inside[code]),
-            share=float(total[code] / everything),
-            mean_ns=float(whole[code] / inside[code]) if inside[code] else None,
+            name=shown[code],
+            total_ns=int(by_name.totals[code]),
+            count=int(by_name.counts[code]),
+            straddling=int(by_name.straddling[code]),
+            share=float(by_name.totals[code] / everything),
+            mean_ns=float(by_name.instances.mean[code]) if by_name.counts[code] else None,
         )
-        for code, name in enumerate(shown)
-        if count[code]
+        for code in np.flatnonzero(by_name.present).tolist()
     ]
     return sorted(listed, key=lambda entry: (-entry.total_ns, entry.name))
 

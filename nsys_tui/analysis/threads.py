@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from nsys_tui.model.groups import by_code
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.model.events import ThreadEvents
-
-_RADIX: Final = 1 << 15
-
-
-def grouped(codes: NDArray[np.integer], count: int) -> list[NDArray[np.intp]]:
-    """Row numbers of each code in [0, count), ascending; an empty array for a code without rows."""
-    if not count:
-        return []
-    return np.split(_order(codes, count), np.cumsum(np.bincount(codes, minlength=count))[:-1])
-
-
-def _order(codes: NDArray[np.integer], count: int) -> NDArray[np.intp]:
-    """Row numbers by code; numpy sorts 16 bits by radix: 0.05 s, not 0.5 s, for 6 M codes."""
-    return np.argsort(codes.astype(np.int16) if count <= _RADIX else codes, kind="stable")
 
 
 class ByThread:
@@ -34,9 +22,8 @@ class ByThread:
     """
 
     def __init__(self, events: ThreadEvents) -> None:
-        order = _order(events.thread, len(events.threads)).astype(np.int32)
-        counts = np.bincount(events.thread, minlength=len(events.threads))
-        parts = np.split(order, np.cumsum(counts)[:-1])
+        order, edges = by_code(events.thread, len(events.threads))
+        parts = np.split(order.astype(np.int32), edges[1:-1])
         self._rows: dict[int, NDArray[np.int32]] = dict(
             zip(events.threads.tolist(), parts, strict=False)
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.model.tree import grouped_places
+from nsys_tui.model.groups import by_code
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,7 +53,7 @@ def tree_order(trie: Trie, ranked: NDArray[np.integer] | None = None) -> TreeOrd
         order: NDArray[np.integer] = trie.children[0]
         edges = trie.children[1]
     else:
-        places, edges = grouped_places(trie.parent[ranked] + 1, count + 1)
+        places, edges = by_code(trie.parent[ranked] + 1, count + 1)
         order, edges = ranked[places], edges[1:]
     # The first in this order is the root; behind it stand the children of node after node.
     own = size[order]

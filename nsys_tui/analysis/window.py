@@ -100,7 +100,9 @@ def touching(events: EventSet, window: tuple[int, int] | None) -> Rows:
     return np.flatnonzero((events.end[part] > lo) | (events.start[part] >= lo))
 
 
-def clipped(events: EventSet, rows: Rows, window: tuple[int, int] | None) -> tuple[Int64, Int64]:
+def clipped(
+    events: EventSet, rows: Rows | NDArray[np.integer], window: tuple[int, int] | None
+) -> tuple[Int64, Int64]:
     """Starts and ends of some events cut to a window; an end is never before its start."""
     start, end = events.start[rows], events.end[rows]
     if window is not None:
@@ -108,7 +110,9 @@ def clipped(events: EventSet, rows: Rows, window: tuple[int, int] | None) -> tup
     return start, np.maximum(start, end) if (end < start).any() else end
 
 
-def starting(events: EventSet, rows: Rows, window: tuple[int, int] | None) -> Bool:
+def starting(
+    events: EventSet, rows: Rows | NDArray[np.integer], window: tuple[int, int] | None
+) -> Bool:
     """Which of some events start in the window: those are the ones that count there."""
     start = events.start[rows]
     if window is None:

@@ -20,7 +20,7 @@ from nsys_tui.units import format_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from nsys_tui.analysis.grouping import Float64
+    from nsys_tui.analysis.aggregate import Float64
     from nsys_tui.model.events import Int64
 
 DEFAULT_BINS: Final = 500

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import group_stats, regroup
 from nsys_tui.fleet.stored import Stored
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.grouping import Float64, Int64
+    from nsys_tui.analysis.aggregate import Aggregate, Float64, Int64
 
 _FINE: Final = 6
 """Bits that tell apart the bins of an octave."""
@@ -67,34 +66,23 @@ class NameStats(Stored):
         return len(self.names)
 
 
-def name_stats(
-    codes: NDArray[np.integer],
-    labels: Sequence[str],
-    durations: Int64,
-    pieces: tuple[NDArray[np.integer], Int64] | None = None,
-) -> NameStats:
-    """Groups durations by name, busiest first; labels that are equal are one name.
+def name_stats(groups: Aggregate, names: Sequence[str]) -> NameStats:
+    """Statistics by name, busiest first.
 
     Args:
-        codes: index into ``labels`` of each instance.
-        labels: names.
-        durations: of each instance, ns.
-        pieces: codes and lengths of what totals are sums of, where that is not the instances.
+        groups: the events of a process by name.
+        names: name of each group.
     """
-    merged, names = regroup(codes, labels)
-    stats = group_stats(merged, durations, len(names))
-    inside, used = stats.totals, stats.counts > 0
-    if pieces is not None:
-        own, _ = regroup(pieces[0], labels)
-        inside = np.bincount(own, pieces[1], len(names)).astype(np.int64)
-        used = used | (inside > 0)
+    stats, inside = groups.instances, groups.totals
     order = sorted(
-        np.flatnonzero(used).tolist(), key=lambda code: (-int(inside[code]), names[code])
+        np.flatnonzero((stats.counts > 0) | (inside > 0)).tolist(),
+        key=lambda code: (-int(inside[code]), names[code]),
     )
     place = np.full(max(len(names), 1), -1, np.int64)
     place[order] = np.arange(len(order))
     with np.errstate(invalid="ignore"):
         squares = np.nan_to_num(stats.std**2 * np.maximum(stats.counts - 1, 0))
+    quartiles = [stats.quantile(part) for part in (0.25, 0.5, 0.75)]
     return NameStats(
         names=tuple(names[code] for code in order),
         count=stats.counts[order],
@@ -102,9 +90,9 @@ def name_stats(
         inside=inside[order],
         least=stats.min[order],
         most=stats.max[order],
-        quartiles=np.column_stack((stats.q1, stats.median, stats.q3))[order],
+        quartiles=np.column_stack(quartiles)[order],
         squares=squares[order],
-        sketch=_sketch(place[merged], durations),
+        sketch=_sketch(place[stats.codes], stats.values),
     )
 
 

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.iterations.finding import Rule, find_iterations
 from nsys_tui.analysis.memory import device_memory
-from nsys_tui.analysis.window import clipped, row_numbers, starting
+from nsys_tui.analysis.window import row_numbers
 from nsys_tui.fleet.namestats import NameStats, name_stats
 from nsys_tui.fleet.summary import STEP_FIGURES, Collectives, Pace, Steps
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.groups import regroup
 from nsys_tui.model.nvtx_text import payload_fields
 from nsys_tui.names import NameStyle, kernel_name, normalise_nvtx
 
@@ -188,11 +190,8 @@ def _stats(
     window: tuple[int, int] | None,
 ) -> NameStats:
     """In a window, totals are clipped and instances count where they start."""
-    if window is None:
-        return name_stats(codes, names, events.durations(rows))
-    start, end = clipped(events, rows, window)
-    begun = starting(events, rows, window)
-    return name_stats(codes[begun], names, events.durations(rows[begun]), (codes, end - start))
+    groups, distinct = regroup(codes, names)
+    return name_stats(aggregate(events, rows, groups, len(distinct), window), distinct)
 
 
 _VERSION_SUFFIX: Final = re.compile(r"_v\d{4,5}$")

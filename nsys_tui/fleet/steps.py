@@ -12,7 +12,7 @@ from nsys_tui.fleet.summary import STEP_FIGURES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.grouping import Float64
+    from nsys_tui.analysis.aggregate import Float64
     from nsys_tui.fleet.fleet import Fleet
     from nsys_tui.model.events import Bool
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
+from nsys_tui.model.groups import by_code, factorise, sums
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -50,7 +52,7 @@ class Trie:
     @cached_property
     def levels(self) -> list[NDArray[np.intp]]:
         """Nodes of each depth, in id order."""
-        order, edges = grouped_places(self.depth, int(self.depth.max()) + 1)
+        order, edges = by_code(self.depth, int(self.depth.max()) + 1)
         return [order[lo:hi] for lo, hi in itertools.pairwise(edges)]
 
     def path(self, node: int) -> tuple[str, ...]:
@@ -71,36 +73,13 @@ class Trie:
     @cached_property
     def children(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Nodes sorted by parent, and where each parent's children begin (length m + 1)."""
-        order, edges = grouped_places(self.parent + 1, len(self.parent) + 1)
+        order, edges = by_code(self.parent + 1, len(self.parent) + 1)
         return order, edges[1:]
 
     def children_of(self, node: int) -> NDArray[np.intp]:
         """Children of one node in id order."""
         order, edges = self.children
         return order[edges[node] : edges[node + 1]]
-
-
-def grouped_places(
-    codes: NDArray[np.integer], count: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Places sorted by their code, equal codes in order, and where each code begins.
-
-    Args:
-        codes: non-negative int of each place.
-        count: number of codes.
-
-    Returns:
-        int64 (n,) and (count + 1,).
-    """
-    edges = np.zeros(count + 1, np.intp)
-    np.cumsum(np.bincount(codes, minlength=count), out=edges[1:])
-    # Code and place in one integer: a plain sort takes a tenth of a stable argsort.
-    bits = max(len(codes) - 1, 0).bit_length()
-    packed = codes.astype(np.int64) << bits
-    packed |= np.arange(len(codes))
-    packed.sort()
-    packed &= (1 << bits) - 1
-    return packed, edges
 
 
 class TrieBuilder:
@@ -137,7 +116,7 @@ class TrieBuilder:
 
     def children(self, parents: NDArray[np.int64], labels: NDArray[np.int64]) -> Int64:
         """``child`` for many pairs at once; the loop runs over distinct pairs only."""
-        distinct, inverse = np.unique((parents << _LABEL_BITS) | labels, return_inverse=True)
+        inverse, distinct = factorise((parents << _LABEL_BITS) | labels)
         keys = distinct.tolist()
         new = [key for key in keys if key not in self._nodes]
         self._nodes.update(zip(new, range(len(self), len(self) + len(new)), strict=True))
@@ -194,7 +173,5 @@ def weighted(builder: TrieBuilder, nodes: Int64, weights: Int64, unit: str) -> W
         unit: ``ns`` or ``samples``.
     """
     size = len(builder)
-    own, count = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    np.add.at(own, nodes, weights)
-    np.add.at(count, nodes, 1)
-    return WeightedTree(builder.trie(), own, count, unit)
+    count = np.bincount(nodes, minlength=size).astype(np.int64)
+    return WeightedTree(builder.trie(), sums(nodes, weights, size), count, unit)

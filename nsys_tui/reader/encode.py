@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsys_tui.model.events import FARTHEST
+from nsys_tui.model.groups import factorise, factorise_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,33 +21,13 @@ if TYPE_CHECKING:
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
 
-_DENSE_RANGE = 1 << 22
 NO_ID = -1
 
 
 def codes(values: Int64) -> tuple[Int64, Int32]:
-    """Encodes a column by its sorted distinct values.
-
-    A presence table serves values within a range of 4 M; wider values are first looked up among the
-    distinct ones of a sample (few processes and threads), and only the rest are sorted.
-
-    Returns:
-        distinct values (int64, ascending) and the code of each row (int32).
-    """
-    if not len(values):
-        return np.empty(0, np.int64), np.empty(0, np.int32)
-    low, high = int(values.min()), int(values.max())
-    if high - low < _DENSE_RANGE:
-        present = np.zeros(high - low + 1, bool)
-        shifted = values - low
-        present[shifted] = True
-        lookup = (np.cumsum(present) - 1).astype(np.int32)
-        return np.flatnonzero(present).astype(np.int64) + low, lookup[shifted]
-    distinct = np.unique(values[:: max(1, len(values) // 4096)])
-    found = np.minimum(np.searchsorted(distinct, values), len(distinct) - 1)
-    if not (distinct[found] == values).all():
-        distinct, found = np.unique(values, return_inverse=True)
-    return distinct, found.astype(np.int32)
+    """Distinct values of a column (int64, ascending) and the code of each row (int32)."""
+    code, distinct = factorise(values)
+    return distinct, code.astype(np.int32, copy=False)
 
 
 def combine(columns: Sequence[Int64]) -> tuple[list[Int64], Int32]:
@@ -55,16 +36,8 @@ def combine(columns: Sequence[Int64]) -> tuple[list[Int64], Int32]:
     Returns:
         for each column, its value in each distinct combination; and the code of each row.
     """
-    parts = [codes(column) for column in columns]
-    key = np.zeros(len(columns[0]), np.int64)
-    for distinct, code in parts:
-        key = key * max(len(distinct), 1) + code
-    keys, code = codes(key)
-    values: list[Int64] = []
-    for distinct, _ in reversed(parts):
-        values.append(distinct[keys % max(len(distinct), 1)])
-        keys = keys // max(len(distinct), 1)
-    return values[::-1], code
+    code, rows = factorise_rows(columns)
+    return list(rows.T), code.astype(np.int32, copy=False)
 
 
 def column(raw: RawColumns, name: str, default: int = NO_ID) -> Int64:

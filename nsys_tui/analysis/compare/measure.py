@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.analysis.aggregate import Aggregate, aggregate
 from nsys_tui.analysis.breakdown import coverages, split_of
 from nsys_tui.analysis.compare.fair import facts, options
-from nsys_tui.analysis.compare.samples import Pieces, by_name, in_steps, in_window
+from nsys_tui.analysis.compare.samples import by_name, in_steps
 from nsys_tui.analysis.compare.side import WHOLE, Found, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import Spread
-from nsys_tui.analysis.grouping import regroup
 from nsys_tui.analysis.iterations.finding import find_iterations
 from nsys_tui.analysis.rules.register import Case
 from nsys_tui.analysis.stalls.causes import Cause
@@ -20,6 +20,7 @@ from nsys_tui.analysis.stalls.gaps import Edge, stalls
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.groups import regroup
 from nsys_tui.names import NameStyle, api_name, kernel_name, normalise_nvtx
 
 if TYPE_CHECKING:
@@ -274,7 +275,7 @@ def _operations(plan: Plan, *kinds: OpKind) -> dict[str, Named]:
     group, distinct = regroup(ops.name[rows], names)
     sizes = ops.bytes[rows] if OpKind.MEMCPY in kinds else None
     if not plan.by_step:
-        return in_window(distinct, group, ops, rows, plan.window, sizes)
+        return by_name(distinct, aggregate(ops, rows, group, len(distinct), plan.window), sizes)
     times = ops.start[rows]
     if len(report.api):
         calls = report.calls[rows]
@@ -301,7 +302,7 @@ def _on_threads(plan: Plan, events: ThreadEvents, kept: Bool, names: list[str]) 
     rows = _among(plan.searched.threads(events), kept)
     group, distinct = regroup(events.name[rows], names)
     if not plan.by_step:
-        return in_window(distinct, group, events, rows, plan.window)
+        return by_name(distinct, aggregate(events, rows, group, len(distinct), plan.window))
     step = plan.steps.place_of(events.thread[rows], events.thread_process, events.start[rows])
     return in_steps(distinct, group, events.durations(rows), step, plan.steps)
 
@@ -323,7 +324,7 @@ def _stalls(plan: Plan, case: Case) -> dict[str, Named]:
     names = [cause.key for cause in Cause]
     code = gaps.cause.astype(np.int64)
     if not plan.by_step:
-        return by_name(names, Pieces(code, gaps.idle), (code, gaps.idle), 0)
+        return by_name(names, Aggregate(code, len(names), gaps.idle))
     begin, end = plan.steps.bounds
     step = plan.steps.place(np.clip(gaps.start, begin, end - 1))
     return in_steps(names, code, gaps.idle, step, plan.steps)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from nsys_tui.analysis.grouping import GroupStats
+    from nsys_tui.analysis.aggregate import GroupStats
     from nsys_tui.model.events import Int64
 
 FEWEST: Final = 5

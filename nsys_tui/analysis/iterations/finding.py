@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import grouped_union
+from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import factorise, sums
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import normalise_nvtx
 
@@ -209,7 +210,7 @@ class _Candidates:
         """Candidates whose normalised name, or the name of whose first range, has a pattern."""
         ranges = self._ranges
         label = self._key[self._first] % max(1, len(self._labels))
-        name, of_name = np.unique(ranges.name[self._rows[self._first]], return_inverse=True)
+        of_name, name = factorise(ranges.name[self._rows[self._first]])
         by_label = np.array([bool(pattern.search(text)) for text in self._labels], bool)
         by_name = np.array([bool(pattern.search(ranges.names[code])) for code in name], bool)
         found: NDArray[np.bool_] = by_label[label] | by_name[of_name]
@@ -221,7 +222,7 @@ class _Candidates:
         rows, key = self._rows[mine], self._key[mine]
         thread, start, end = ranges.thread[rows], ranges.start[rows], ranges.end[rows]
         order = np.lexsort((rows, -end, start, thread))
-        ends, rank = np.unique(end[order], return_inverse=True)
+        rank, ends = factorise(end[order])
         # The latest end so far: ranks, so that those of a thread are above all of the one before.
         reach = thread[order].astype(np.int64) * len(ends) + rank
         top = np.append(True, np.maximum.accumulate(reach)[:-1] < reach[1:])[: len(rows)]
@@ -265,7 +266,7 @@ def _by_pattern(report: Report, scope: Scope) -> Iterations | None:
     rows = rows[ops.kind[rows] == OpKind.KERNEL]
     if not len(rows):
         return None
-    busy = np.bincount(ops.stream[rows], ops.durations(rows), len(ops.streams))
+    busy = sums(ops.stream[rows], ops.durations(rows), len(ops.streams))
     rows = rows[ops.stream[rows] == int(np.argmax(busy))]
     period = smallest_period(ops.name[rows[:_PATTERN_LIMIT]])
     if period is None:

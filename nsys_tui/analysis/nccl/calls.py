@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.wire import buffer_bytes, wire_bytes
 
 if TYPE_CHECKING:
@@ -180,10 +181,8 @@ def _numbered(keys: NDArray[np.int64]) -> Int64:
 
 def _sizes(calls: Calls) -> tuple[Int64, NDArray[np.float64]]:
     """Buffer and wire bytes of each call, worked out once per distinct (op, bytes, ranks)."""
-    columns = np.stack([calls.op, calls.bytes, calls.ranks], axis=1).astype(np.int64)
-    distinct, code = np.unique(columns, axis=0, return_inverse=True)
+    place, distinct = factorise_rows((calls.op, calls.bytes, calls.ranks))
     found = [_size(calls.ops[op], logged, ranks) for op, logged, ranks in distinct.tolist()]
-    place = code.ravel()
     size = np.array([whole for whole, _ in found], np.int64)
     wire = np.array([sent for _, sent in found], np.float64)
     return size[place], wire[place]

@@ -11,6 +11,7 @@ import numpy as np
 
 from nsys_tui.analysis.nccl.calls import ANY_KIND
 from nsys_tui.model.categories import Category
+from nsys_tui.model.groups import factorise
 from nsys_tui.model.target import pid_of, tid_of
 
 if TYPE_CHECKING:
@@ -137,7 +138,8 @@ def _take(
     last: Int64,
 ) -> None:
     """Shares the kernels of each group of launches out among them."""
-    _, code, members = np.unique(group, return_inverse=True, return_counts=True)
+    code, _ = factorise(group)
+    members = np.bincount(code)
     heads = np.flatnonzero(np.append(True, np.diff(code) != 0))
     within = np.arange(len(code)) - heads[code]
     found = end - begin

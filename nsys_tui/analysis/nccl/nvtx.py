@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from nsys_tui.analysis.nccl.calls import UNKNOWN, CallProcess, Calls
+from nsys_tui.model.groups import factorise, factorise_rows
 from nsys_tui.model.nvtx_text import parse_patched_text, parse_payload, payload_fields
 from nsys_tui.model.target import PROCESS_MASK, pid_of, tid_of
 
@@ -105,7 +106,7 @@ def _calls(
     codes = np.array([ops.index(op) if op else 0 for op in named], np.int32)
     op = codes[ranges.name[rows]]
     owner = ranges.threads & PROCESS_MASK
-    owners, process = np.unique(owner[ranges.thread[rows]], return_inverse=True)
+    process, owners = factorise(owner[ranges.thread[rows]])
     host = report.metadata.host
     known = _initialised(report)
     pids = [pid_of(int(pid)) for pid in owners]
@@ -136,8 +137,7 @@ def _payloads(report: Report, rows: NDArray[np.intp]) -> tuple[Int64, tuple[str,
     """Bytes of each call, the communicators, and the communicator of each call."""
     ranges = report.ranges
     payload = report.payloads.of(ranges.rowid[rows])
-    pairs = np.stack([ranges.name[rows], payload], axis=1)
-    distinct, inverse = np.unique(pairs, axis=0, return_inverse=True)
+    inverse, distinct = factorise_rows((ranges.name[rows], payload))
     found = []
     for name, code in distinct.tolist():
         text = ranges.names[name]

@@ -10,6 +10,7 @@ import numpy as np
 from nsys_tui.analysis.nccl.calls import UNKNOWN
 from nsys_tui.analysis.nccl.match import How
 from nsys_tui.analysis.nccl.result import Collectives, Member, Parts
+from nsys_tui.model.groups import factorise, factorise_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,13 +59,12 @@ def join_ranks(traced: Sequence[Traced], sides: Sequence[Side], sized_by: str) -
     for number, side in enumerate(sides):
         kept = np.flatnonzero(side.match.first >= 0)
         ops = traced[number].report.operations
-        owners = np.stack([side.pids[kept], ops.device[side.match.first[kept]]])
-        distinct, place = np.unique(owners, axis=1, return_inverse=True)
+        place, distinct = factorise_rows((side.pids[kept], ops.device[side.match.first[kept]]))
         codes = [
             members.setdefault((number, pid, device), len(members))
-            for pid, device in distinct.T.tolist()
+            for pid, device in distinct.tolist()
         ]
-        member = np.array(codes, np.int64)[place.ravel()]
+        member = np.array(codes, np.int64)[place]
         texts = [side.calls.communicators[code] for code in side.launches.communicator[kept]]
         communicator = np.array([names.setdefault(t, len(names)) for t in texts], np.int64)
         columns.append(
@@ -91,7 +91,7 @@ def _ordinals(side: Side, report: Report, kept: NDArray[np.intp]) -> Int64:
     """
     launches = side.launches
     columns = (side.pids, launches.communicator, launches.rank, _devices(side, report))
-    number = _within(np.stack([column.astype(np.int64) for column in columns]))
+    number = _within(columns)
     unnumbered = np.unique(launches.communicator[launches.number < 0])
     told = ~np.isin(launches.communicator, unnumbered)
     return np.where(told, launches.number, number)[kept]
@@ -106,17 +106,15 @@ def _devices(side: Side, report: Report) -> Int64:
     if known.all():
         return device
     columns = (side.pids, launches.communicator, launches.rank, launches.slot, launches.thread)
-    keys = np.stack([column.astype(np.int64) for column in columns])
-    _, code = np.unique(keys, axis=1, return_inverse=True)
-    home = np.full(int(code.max(initial=0)) + 1, UNKNOWN, np.int64)
-    home[code.ravel()[known]] = device[known]
-    return np.where(known, device, home[code.ravel()])
+    code, distinct = factorise_rows(columns)
+    home = np.full(len(distinct), UNKNOWN, np.int64)
+    home[code[known]] = device[known]
+    return np.where(known, device, home[code])
 
 
-def _within(keys: NDArray[np.int64]) -> Int64:
-    """Number of each column among those that equal it, in order."""
-    _, code = np.unique(keys, axis=1, return_inverse=True)
-    code = code.ravel()
+def _within(columns: Sequence[NDArray[np.integer]]) -> Int64:
+    """Number of each row of some columns among those that equal it, in order."""
+    code, _ = factorise_rows(columns)
     order = np.argsort(code, kind="stable")
     heads = np.flatnonzero(np.diff(code[order], prepend=-1))
     number = np.empty(len(code), np.int64)
@@ -230,7 +228,7 @@ class _Joiner:
                 )
         key = self.communicator * (self.ordinal.max(initial=0) + 1) + self.ordinal
         key = np.where(alone, -1 - np.arange(len(key)), key)
-        distinct, code = np.unique(key, return_inverse=True)
+        code, distinct = factorise(key)
         return code.astype(np.int64), len(distinct)
 
     def _disagreement(self, sequences: list[NDArray[np.intp]], label: Int64) -> str:

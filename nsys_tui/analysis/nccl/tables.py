@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.nccl.match import How
-from nsys_tui.analysis.threads import grouped
+from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.model.table import Column, Table, Unit
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def operations_table(found: Collectives) -> Table:
     """One row per operation, size and communicator, by total time."""
     keys = list(zip(found.label, found.bytes.tolist(), found.communicator, strict=True))
     codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
-    parts = grouped(np.array([codes[key] for key in keys], np.int64), len(codes))
+    parts = rows_of_codes(np.array([codes[key] for key in keys], np.int64), len(codes))
     order = sorted(range(len(parts)), key=lambda n: -int(found.time[parts[n]].sum()))
     parts, chosen = [parts[n] for n in order], [list(codes)[n] for n in order]
     algorithm, bus = found.algorithm_bandwidth / _GB, found.bus_bandwidth / _GB
@@ -145,18 +145,12 @@ def members_table(found: Collectives) -> Table:
             [one.gpu for one in found.members],
             np.bincount(parts.member, minlength=count),
             last,
-            [_share(total, n) for total, n in zip(_sums(member, late, count), joined, strict=True)],
-            _sums(member, waited, count),
-            _sums(parts.member, parts.end - parts.start, count),
+            [_share(total, n) for total, n in zip(sums(member, late, count), joined, strict=True)],
+            sums(member, waited, count),
+            sums(parts.member, parts.end - parts.start, count),
         ),
         () if shared.any() else ("one rank alone: nothing to wait for is seen",),
     )
-
-
-def _sums(codes: NDArray[Any], values: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    total = np.zeros(count, np.int64)
-    np.add.at(total, codes, values)
-    return total
 
 
 def _share(total: int, count: int) -> float | None:

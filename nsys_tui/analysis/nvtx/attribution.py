@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.threads import grouped
+from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.model.tree import ROOT
 
@@ -47,7 +47,7 @@ def attribute(
     known = calls[called]
     thread, times = api.thread[known], api.start[known]
     found = np.zeros(len(called), np.int64)
-    for code, places in enumerate(grouped(thread, len(api.threads))):
+    for code, places in enumerate(rows_of_codes(thread, len(api.threads))):
         if len(places):
             found[places] = paths.node_at(int(api.threads[code]), times[places])
     if across_threads:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import grouped_union
+from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.nvtx.tree import busy_share
 from nsys_tui.analysis.tree_order import tree_order
 from nsys_tui.analysis.window import clipped
+from nsys_tui.model.groups import factorise, sums
 from nsys_tui.model.tree import ROOT
 
 if TYPE_CHECKING:
@@ -85,9 +86,7 @@ def nvtx_flat(tree: NvtxTree, ops: Operations, scope: Scope, present: Bool) -> N
     every = np.flatnonzero(present[1:]) + 1
 
     def summed(values: Int64, chosen: Int64) -> Int64:
-        total = np.zeros(len(labels), np.int64)
-        np.add.at(total, row[chosen], values[chosen])
-        return total
+        return sums(row[chosen], values[chosen], len(labels))
 
     busy, gpus, span = _unions(tree, ops, scope, nodes)
     return NvtxFlat(
@@ -125,7 +124,7 @@ def _unions(
         rows = tree.operations_at(np.sort(np.concatenate(pieces)))
         if len(rows):
             start, end = clipped(ops, rows, scope.window)
-            codes, device = np.unique(ops.device[rows], return_inverse=True)
+            device, codes = factorise(ops.device[rows])
             busy[number] = int(grouped_union(device, start, end, len(codes)).sum())
             gpus[number] = len(codes)
             span[number] = int(end.max()) - int(start.min())

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nsys_tui.analysis.grouping import grouped_union
+from nsys_tui.analysis.aggregate import grouped_union
+from nsys_tui.model.groups import factorise
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.tree import ROOT, TrieBuilder
 
@@ -86,7 +87,7 @@ def frame_labels(ranges: Ranges, builder: TrieBuilder) -> Int64:
     """
     names = len(ranges.names)
     keys = ranges.domain.astype(np.int64) * max(names, 1) + ranges.name
-    distinct, inverse = np.unique(keys, return_inverse=True)
+    inverse, distinct = factorise(keys)
     codes = []
     for key in distinct:
         domain, name = ranges.domains[int(key) // names], ranges.names[int(key) % names]

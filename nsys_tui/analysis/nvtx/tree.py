@@ -11,6 +11,7 @@ from nsys_tui.analysis.nvtx.attribution import attribute
 from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
 from nsys_tui.analysis.window import Scope, clipped, row_numbers, starting
 from nsys_tui.model import intervals
+from nsys_tui.model.groups import sums
 from nsys_tui.model.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def nvtx_tree(
     trie = paths.builder.trie()
     host = _host(report, scope, paths, len(trie))
     start, end = clipped(ops, operations, scope.window)
-    gpu_self = _sum(node, end - start, len(trie))
+    gpu_self = sums(node, end - start, len(trie))
     first, last, busy, gpus = _unions(trie, node, ops.device[operations], start, end, progress)
     return NvtxTree(
         trie,
@@ -139,13 +140,6 @@ def _counted(ops: Operations, rows: Rows) -> Rows:
     return rows[ops.counted[rows]]
 
 
-def _sum(places: NDArray[np.integer], values: Int64, size: int) -> Int64:
-    """Exact int64 sums of values by place (bincount would round to doubles)."""
-    total = np.zeros(size, np.int64)
-    np.add.at(total, places, values)
-    return total
-
-
 def _host(
     report: Report, scope: Scope, paths: Paths, size: int
 ) -> tuple[Int64, Int64, Int64, Int64]:
@@ -160,10 +154,10 @@ def _host(
     own = paths.self_time if scope.window is None else _self_in(paths, scope.window)
     inside = own[rows]
     return (
-        _sum(node[counting & closed], np.ones(int((counting & closed).sum()), np.int64), size),
-        _sum(node[counting & ~closed], np.ones(int((counting & ~closed).sum()), np.int64), size),
-        _sum(node[closed], (end - start)[closed], size),
-        _sum(node[closed], inside[closed], size),
+        np.bincount(node[counting & closed], minlength=size),
+        np.bincount(node[counting & ~closed], minlength=size),
+        sums(node[closed], (end - start)[closed], size),
+        sums(node[closed], inside[closed], size),
     )
 
 
@@ -233,6 +227,5 @@ def _union_by_group(group: Int64, start: Int64, end: Int64) -> tuple[Int64, Int6
     number = np.repeat(np.arange(len(heads)), np.diff(np.append(heads, len(group))))
     move = number * width - origin
     lows, highs = intervals.union(start + move, end + move)
-    lengths = np.zeros(len(heads), np.int64)
-    np.add.at(lengths, lows // width, highs - lows)
+    lengths = sums(lows // width, highs - lows, len(heads))
     return group[heads], lengths, start[heads], np.maximum.reduceat(end, heads)

@@ -9,7 +9,6 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.grouping import encode_rows
 from nsys_tui.analysis.occupancy import LIMITS, occupancy
 from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, plural, rule
 from nsys_tui.analysis.rules.severity import Severity
@@ -18,6 +17,7 @@ from nsys_tui.analysis.stalls.gaps import Edge
 from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.groups import factorise_rows, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import normalise_kernel
 
@@ -74,7 +74,7 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
     gaps = case.stalls.gaps
     gaps = gaps.take((gaps.edge == Edge.INNER) & np.isin(gaps.cause, causes))
     apart = np.isin(gaps.cause, [*_TOLD_APART])
-    group, kinds = encode_rows((gaps.cause, np.where(apart, gaps.what, -1)))
+    group, kinds = factorise_rows((gaps.cause, np.where(apart, gaps.what, -1)))
     found: list[Finding] = []
     for number, (cause, _) in enumerate(kinds.tolist()):
         found += _idle_finding(case, name, Cause(cause), gaps.take(group == number))
@@ -301,7 +301,7 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
     rows = rows[(ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)]
     first, group = _configurations(report, rows)
     seen = occupancy(report, first)
-    time = np.bincount(group, ops.durations(rows), len(first))
+    time = sums(group, ops.durations(rows), len(first))
     count = np.bincount(group, minlength=len(first))
     whole = float(time.sum()) or 1.0
     low = 100 * seen.share < arguments.number("below")
@@ -330,7 +330,7 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
         (
             (Column("Occupancy ≈", Unit.PERCENT, 1), 100 * seen.share[order]),
             (Column("Limited By"), [LIMITS[limit] for limit in seen.limit[order].tolist()]),
-            (Column("GPU Time", Unit.NS), time[order].astype(np.int64)),
+            (Column("GPU Time", Unit.NS), time[order]),
             (Column("Launches", Unit.COUNT), count[order]),
             (Column("Block"), ["x".join(map(str, b)) for b in launch.block[kernels].tolist()]),
             (Column("Registers", Unit.NONE), launch.registers[kernels]),
@@ -350,7 +350,7 @@ def _configurations(
 ) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
     """One row of each distinct launch configuration, and which of them each row is."""
     ops, launch = report.operations, report.launch_attributes
-    codes, kinds = encode_rows(
+    codes, kinds = factorise_rows(
         (
             ops.device[rows],
             ops.name[rows],

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.grouping import encode_rows
 from nsys_tui.analysis.iterations.finding import Rule as StepRule
 from nsys_tui.analysis.rules.gpu import idle_findings
 from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, plural, rule
@@ -15,6 +14,7 @@ from nsys_tui.analysis.stalls.causes import Cause, api_classes, host_event_class
 from nsys_tui.analysis.stalls.gaps import Edge
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import factorise_rows, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, normalise_nvtx
 
@@ -47,12 +47,12 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
     report, ops = case.report, case.report.operations
     rows = case.operations()
     rows = rows[(ops.kind[rows] == OpKind.MEMCPY) & np.isin(ops.copy_kind[rows], HOST_COPIES)]
-    group, series = encode_rows((ops.copy_kind[rows], ops.bytes[rows]))
+    group, series = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
     count = np.bincount(group, minlength=len(series))
     calls = report.calls[rows]
     held = np.where(calls >= 0, report.api.durations(calls) if len(report.api) else 0, 0)
-    host = np.bincount(group, held, len(series)).astype(np.int64)
-    gpu = np.bincount(group, ops.durations(rows), len(series)).astype(np.int64)
+    host = sums(group, held, len(series))
+    gpu = sums(group, ops.durations(rows), len(series))
     wanted = np.flatnonzero(count >= arguments.count("count"))
     order, hidden = cut(wanted[np.argsort(-(host + gpu)[wanted], kind="stable")], arguments)
     small = wanted[series[wanted, 1] <= arguments.count("small")]
@@ -128,7 +128,7 @@ def _calls_by_name(
 ) -> tuple[tuple[tuple[Column, NDArray[np.int64] | list[str]], ...], int]:
     """Number and time of calls by name, most time first."""
     api = case.report.api
-    time = np.bincount(api.name[rows], api.durations(rows), len(api.names)).astype(np.int64)
+    time = sums(api.name[rows], api.durations(rows), len(api.names))
     count = np.bincount(api.name[rows], minlength=len(api.names))
     used = np.flatnonzero(count)
     order, hidden = cut(used[np.argsort(-time[used], kind="stable")], arguments)
@@ -154,7 +154,7 @@ def sync_by_range(case: Case, arguments: Arguments) -> Result:
     rows = rows[api_classes(case.report)[rows] == Cause.SYNC]
     texts, group = _ranges_of(case, rows)
     count = np.bincount(group, minlength=len(texts))
-    time = np.bincount(group, api.durations(rows), len(texts)).astype(np.int64)
+    time = sums(group, api.durations(rows), len(texts))
     idle = _idle_by_range(case, texts)
     order, hidden = cut(np.lexsort((-time, -idle)), arguments)
     return Result(

@@ -15,6 +15,7 @@ from nsys_tui.analysis.stacks.frames import DROPPED, FrameRules, rewrite
 from nsys_tui.analysis.window import Scope, clipped, row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.groups import factorise, pair_codes
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.tree import ROOT, TrieBuilder, WeightedTree, weighted
 from nsys_tui.names import api_name, kernel_name
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 NO_CHAIN: Final = "[no call chain]"
 NO_RULES: Final = FrameRules()
-_TABLE_SIZE: Final = 1 << 26
-"""Cells of a table that is quicker than a sort of 5 M keys (0.3 GB at the most)."""
 
 
 class StackSource(StrEnum):
@@ -123,21 +122,10 @@ def gpu_stacks(
 
 def _below(builder: TrieBuilder, above: Int64, name: NDArray[np.int32], leaves: Int64) -> Int64:
     """Leaf node of each event from its path and its name code."""
-    keys = above * len(leaves)
-    keys += name
-    distinct, place = _distinct(keys, len(builder) * len(leaves))
-    nodes = builder.children(distinct // len(leaves), leaves[distinct % len(leaves)])
-    found: Int64 = nodes[place]
+    paths, path = factorise(above)
+    place, parent, leaf = pair_codes(paths, name, len(leaves))
+    found: Int64 = builder.children(path[parent], leaves[leaf])[place]
     return found
-
-
-def _distinct(keys: Int64, bound: int) -> tuple[Int64, NDArray[np.integer]]:
-    """``np.unique`` with inverse for keys in [0, bound); by table where that is no larger."""
-    if bound > _TABLE_SIZE:
-        return np.unique(keys, return_inverse=True)
-    seen = np.zeros(bound, bool)
-    seen[keys] = True
-    return np.flatnonzero(seen).astype(np.int64), (np.cumsum(seen, dtype=np.int32) - 1)[keys]
 
 
 def cpu_stacks(
@@ -235,7 +223,7 @@ def _chain_nodes(
     Returns:
         int64 (len(wanted),); events without a chain belong to ``[no call chain]``, -1 = dropped.
     """
-    ids, place = np.unique(wanted, return_inverse=True)
+    place, ids = factorise(wanted)
     first = np.searchsorted(chains.id, ids, side="left")
     last = np.searchsorted(chains.id, ids, side="right")
     codes = rules.codes(chains.symbols, builder)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import encode_rows, group_stats, regroup
+from nsys_tui.analysis.aggregate import group_stats
 from nsys_tui.analysis.rules.severity import Severity, severity
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.gaps import Edge
+from nsys_tui.model.groups import factorise_rows, regroup
 from nsys_tui.names import NameStyle, api_name, kernel_name, normalise_nvtx
 
 if TYPE_CHECKING:
@@ -255,7 +256,7 @@ def _gap_keys(report: Report, result: Stalls, by: str, style: str) -> tuple[list
         codes = np.where(gaps.call >= 0, threads, len(known)).astype(np.int64)
     else:
         pairs = (name_codes(ops, gaps.previous), name_codes(ops, gaps.next))
-        found, used = encode_rows(pairs)
+        found, used = factorise_rows(pairs)
         names = [*operation_names(ops, style), "-"]
         texts = [f"{names[before]} -> {names[after]}" for before, after in used.tolist()]
         codes = found.astype(np.int64)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import encode_rows, regroup
 from nsys_tui.analysis.rules.severity import HIGH_SHARE, MEDIUM_SHARE
 from nsys_tui.analysis.stalls.gaps import Edge
 from nsys_tui.analysis.stalls.rows import name_codes, operation_names, stall_row
+from nsys_tui.model.groups import factorise_rows, regroup
 from nsys_tui.names import NameStyle
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _coded(
     text: Callable[[StallRow], str],
 ) -> Coded:
     """Texts of all rows: each distinct key of the gaps is written once, each run by itself."""
-    codes, distinct = encode_rows(keys)
+    codes, distinct = factorise_rows(keys)
     first = np.zeros(len(distinct), np.int64)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     runs = range(len(result.gaps), len(result.gaps) + len(result.runs))

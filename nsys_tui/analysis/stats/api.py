@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import regroup
 from nsys_tui.analysis.stats.registry import Columns, report
-from nsys_tui.analysis.stats.summary import NAME, Summary, summarise, time_columns
+from nsys_tui.analysis.stats.summary import NAME, summarise, time_columns
 from nsys_tui.analysis.stats.thread_columns import pids, thread_facts, tids
 from nsys_tui.analysis.window import row_count
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.groups import regroup
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name
 
 if TYPE_CHECKING:
+    from nsys_tui.analysis.aggregate import Aggregate
     from nsys_tui.analysis.stats.query import Query
 
 MERGED = {
@@ -23,7 +24,7 @@ MERGED = {
 }
 
 
-def api_summary(query: Query) -> tuple[Summary, list[str]]:
+def api_summary(query: Query) -> tuple[Aggregate, list[str]]:
     """CUDA calls by name: one group per recorded name, or by function with ``merged``.
 
     NVIDIA's rule keeps a row for each recorded name, prints it without ``_v`` and four digits, and
@@ -49,7 +50,7 @@ def api_summary(query: Query) -> tuple[Summary, list[str]]:
 def cuda_api_sum(query: Query) -> Columns:
     """CUDA runtime and driver calls by function and their execution times on the host."""
     summary, names = api_summary(query)
-    if not summary.stats.counts.any() and not summary.totals.any():
+    if not summary.present.any():
         raise NoDataError("no CUDA calls")
     return time_columns(summary, "Num Calls", [(NAME, names)])
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nsys_tui.analysis.grouping import combine, regroup
 from nsys_tui.analysis.window import row_numbers
+from nsys_tui.model.groups import pair_codes, regroup
 from nsys_tui.model.target import PROCESS_MASK
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def closed_ranges(report: Report, rows: Rows) -> Ranges:
 
 def label_codes(ranges: Ranges) -> tuple[NDArray[np.integer], list[str]]:
     """Code of each range's ``domain:name``, and the labels; processes share equal labels."""
-    codes, domain, name = combine(ranges.domain, ranges.name, max(len(ranges.names), 1))
+    codes, domain, name = pair_codes(ranges.domain, ranges.name, max(len(ranges.names), 1))
     texts = [
         f"{ranges.domains[d].name}:{ranges.names[n]}"
         for d, n in zip(domain.tolist(), name.tolist(), strict=True)

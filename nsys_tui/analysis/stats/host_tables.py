@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import combine, regroup
 from nsys_tui.analysis.stats.summary import summarise, time_columns
 from nsys_tui.analysis.window import EVERYTHING, row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.events import EventSet
+from nsys_tui.model.groups import pair_codes, regroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +46,7 @@ def host_summary(
     if not row_count(events, rows):
         raise NoDataError("no rows")
     kind = events.kind[rows] if source else np.zeros(row_count(events, rows), np.uint8)
-    codes, name, of_kind = combine(events.name[rows], kind, max(len(events.kinds), 1))
+    codes, name, of_kind = pair_codes(events.name[rows], kind, max(len(events.kinds), 1))
     summary = summarise(query, events, rows, codes, len(name))
     labels: Columns = [(label, [events.names[place] for place in name.tolist()])]
     if source:

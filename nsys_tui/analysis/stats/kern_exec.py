@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import GroupStats, Int64, encode_rows, group_stats
+from nsys_tui.analysis.aggregate import GroupStats, Int64, group_stats
 from nsys_tui.analysis.stats.kernels import kernel_rows, operation_codes, shape_texts
 from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
 from nsys_tui.analysis.stats.summary import moments, only
 from nsys_tui.analysis.stats.thread_columns import pids, tids
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
 from nsys_tui.names import api_name
@@ -117,7 +118,7 @@ def cuda_kern_exec_sum(query: Query) -> Columns:
     """
     made = launched(query)
     api = query.report.api
-    codes, groups = encode_rows((made.thread, made.ordinal, api.name[made.call], made.name))
+    codes, groups = factorise_rows((made.thread, made.ordinal, api.name[made.call], made.name))
     n = len(groups)
     total = group_stats(codes, made.total, n)
     queue = group_stats(codes[made.queued], made.queue[made.queued], n)

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import combine, encode_rows, grouped_union, regroup
+from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.stats.enclosing import innermost, label_codes
 from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
 from nsys_tui.analysis.stats.summary import NAME, summarise, time_columns
 from nsys_tui.analysis.window import clipped, row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import factorise_rows, pair_codes, regroup
 from nsys_tui.model.table import Column, Unit
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def operation_codes(query: Query, rows: Rows) -> tuple[NDArray[np.integer], list
     prefix = np.zeros(len(place), np.int64)
     prefix[place >= 0] = 1 + range_codes[place[place >= 0]]
     prefixes = ["", *(f"{label.removeprefix(':')}/" for label in labels)]
-    joined, outer, inner = combine(prefix, codes, max(len(names), 1))
+    joined, outer, inner = pair_codes(prefix, codes, max(len(names), 1))
     texts = [prefixes[o] + names[i] for o, i in zip(outer.tolist(), inner.tolist(), strict=True)]
     return regroup(joined, texts)
 
@@ -130,7 +131,7 @@ def cuda_gpu_kern_gb_sum(query: Query) -> Columns:
     launch = query.report.launch_attributes
     grid, block = launch.grid[rows], launch.block[rows]
     sizes = [shape[:, axis] for shape in (grid, block) for axis in range(3)]
-    joined, groups = encode_rows([*sizes, codes])
+    joined, groups = factorise_rows([*sizes, codes])
     labels: Columns = [
         (Column("GridXYZ"), [xyz(group[:3]) for group in groups]),
         (Column("BlockXYZ"), [xyz(group[3:6]) for group in groups]),
@@ -143,7 +144,7 @@ def cuda_gpu_kern_gb_sum(query: Query) -> Columns:
 
 def shape_texts(sizes: NDArray[np.integer]) -> NDArray[Any]:
     """``xyz`` of each row of sizes, shape (n, 3)."""
-    codes, distinct = encode_rows([sizes[:, axis] for axis in range(3)])
+    codes, distinct = factorise_rows([sizes[:, axis] for axis in range(3)])
     texts = np.array([xyz(size) for size in distinct], object)
     return np.asarray(texts[codes])
 

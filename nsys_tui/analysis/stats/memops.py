@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import combine, group_stats, regroup
+from nsys_tui.analysis.aggregate import group_stats
 from nsys_tui.analysis.stats.api import api_summary
 from nsys_tui.analysis.stats.kernels import (
     BUSY,
@@ -19,8 +19,6 @@ from nsys_tui.analysis.stats.query import masked
 from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
 from nsys_tui.analysis.stats.summary import (
     OPERATION,
-    Summary,
-    join,
     moments,
     pick,
     rank,
@@ -30,11 +28,13 @@ from nsys_tui.analysis.stats.summary import (
 from nsys_tui.analysis.window import row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import pair_codes, regroup
 from nsys_tui.model.table import Column, Unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.aggregate import Aggregate
     from nsys_tui.analysis.stats.query import Query
     from nsys_tui.analysis.window import Rows
 
@@ -102,13 +102,13 @@ def cuda_gpu_mem_size_sum(query: Query) -> Columns:
     ]
 
 
-def _gpu_summary(query: Query, rows: Rows) -> tuple[Summary, Columns, Columns]:
+def _gpu_summary(query: Query, rows: Rows) -> tuple[Aggregate, Columns, Columns]:
     """Operations by (category, name): the summary, the busy columns and the labels."""
     ops = query.report.operations
     codes, names = operation_codes(query, rows)
     kinds = {kind: place for place, kind in enumerate(sorted(set(CATEGORIES.values())))}
     of_kind = np.array([kinds[CATEGORIES[OpKind(kind)]] for kind in range(len(CATEGORIES))])
-    joined, name, kind = combine(codes, of_kind[ops.kind[rows]], len(kinds))
+    joined, name, kind = pair_codes(codes, of_kind[ops.kind[rows]], len(kinds))
     labels: Columns = [
         (CATEGORY, [list(kinds)[place] for place in kind.tolist()]),
         (OPERATION, [names[place] for place in name.tolist()]),
@@ -178,4 +178,4 @@ def cuda_api_gpu_sum(query: Query) -> Columns:
         (category, [*kinds, *["CUDA_API"] * len(names)]),
         (operation, [*texts, *names]),
     ]
-    return time_columns(join(work, calls), "Instances", combined)
+    return time_columns(work.beside(calls), "Instances", combined)

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import group_stats, regroup
+from nsys_tui.analysis.aggregate import group_stats
 from nsys_tui.analysis.stats.host_tables import host_summary
 from nsys_tui.analysis.stats.registry import Columns, report
 from nsys_tui.analysis.stats.summary import NAME, moments, pick, rank
 from nsys_tui.analysis.stats.thread_columns import process_ranks
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.groups import regroup
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK, pid_of, tid_of
 

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import Int64, combine
 from nsys_tui.analysis.stats.enclosing import STYLES, closed_ranges, label_codes
 from nsys_tui.analysis.stats.registry import Columns, report
 from nsys_tui.analysis.stats.summary import RANGE, summarise, time_columns
 from nsys_tui.analysis.stats.thread_columns import pids, tids
 from nsys_tui.analysis.window import row_count
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.groups import pair_codes, sums
 from nsys_tui.model.table import Column, Unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.aggregate import Int64
     from nsys_tui.analysis.stats.query import Query
     from nsys_tui.model.events import Ranges
 
@@ -36,7 +37,7 @@ def _summary(query: Query, styles: tuple[int, ...], *, with_style: bool) -> Colu
     chosen = ranges.take(rows)
     label, texts = label_codes(chosen)
     paired = np.isin(chosen.style, START_END).astype(np.int64)
-    codes, name, style = combine(label, paired, 2)
+    codes, name, style = pair_codes(label, paired, 2)
     labels: Columns = [(RANGE, [texts[place] for place in name.tolist()])]
     if with_style:
         labels.insert(0, (Column("Style"), np.array(["PushPop", "StartEnd"], object)[style]))
@@ -146,8 +147,7 @@ def nvtx_pushpop_trace(query: Query) -> Columns:
     nested = nesting(ranges)
     inner = np.flatnonzero(nested.parent >= 0)
     duration = ranges.end - ranges.start
-    in_children = np.zeros(len(ranges), np.int64)
-    np.add.at(in_children, nested.parent[inner], duration[inner])
+    in_children = sums(nested.parent[inner], duration[inner], len(ranges))
     label, texts = label_codes(ranges)
     names = np.array(texts, object)[label]
     threads = ranges.threads[ranges.thread]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import Int64, combine, encode_rows, group_stats, grouped_union
+from nsys_tui.analysis.aggregate import Int64, group_stats, grouped_union
 from nsys_tui.analysis.stats.enclosing import (
     closed_ranges,
     enclosed,
@@ -24,6 +24,7 @@ from nsys_tui.analysis.stats.thread_columns import pids, tids
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import factorise, factorise_rows, pair_codes, sums
 from nsys_tui.model.table import Column, Unit
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def project(query: Query) -> Projection:
         np.maximum.at(end, which, finishes)
         np.add.at(count, which, 1)
         if ours:
-            projected, codes = np.unique(which, return_inverse=True)
+            codes, projected = factorise(which)
             on_device = codes * devices + ops.device[operation]
             union = grouped_union(on_device, begins, finishes, len(projected) * devices)
             busy[projected] = union.reshape(-1, devices).sum(axis=1)
@@ -158,14 +159,14 @@ def nvtx_gpu_proj_sum(query: Query) -> Columns:
     ranges = found.ranges.take(found.place)
     label, texts = label_codes(ranges)
     keys = label.astype(np.int64) * 256 + ranges.style
-    groups, codes = np.unique(keys, return_inverse=True)
+    codes, groups = factorise(keys)
     n = len(groups)
     projected = group_stats(codes, found.end - found.start, n)
     names = [texts[int(key) // 256] for key in groups]
     order = np.lexsort((rank(names), -projected.totals))
 
     def total(values: Int64) -> Int64:
-        return group_stats(codes, values, n).totals[order]
+        return sums(codes, values, n)[order]
 
     def mean(values: Int64) -> NDArray[np.float64]:
         return group_stats(codes, values, n).mean[order]
@@ -209,8 +210,8 @@ def nvtx_kern_sum(query: Query) -> Columns:
         raise NoDataError("no NVTX range encloses a kernel launch")
     which, launch = (np.concatenate(side) for side in zip(*pairs, strict=True))
     label, texts = label_codes(ranges)
-    per_range, kinds = encode_rows((label, ranges.style, ranges.thread))
-    codes, range_kind, name = combine(per_range[which], kernel[launch], max(len(kernels), 1))
+    per_range, kinds = factorise_rows((label, ranges.style, ranges.thread))
+    codes, range_kind, name = pair_codes(per_range[which], kernel[launch], max(len(kernels), 1))
     groups = np.column_stack((kinds[range_kind], name))
     n = len(groups)
     ops = query.report.operations

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import GroupStats, Int64, group_stats
-from nsys_tui.analysis.window import clipped, starting
+from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.model.table import Column, Unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.aggregate import Aggregate, GroupStats, Int64
     from nsys_tui.analysis.stats.query import Query
     from nsys_tui.analysis.stats.registry import Columns
     from nsys_tui.analysis.window import Rows
@@ -25,22 +24,10 @@ RANGE: Final = Column("Range")
 OPERATION: Final = Column("Operation")
 
 
-@dataclass(frozen=True, eq=False)
-class Summary:
-    """Time of groups of events."""
-
-    stats: GroupStats
-    """Of whole durations: of all events, or of those that start in a clipped window."""
-    totals: Int64
-    """Time per group; the part inside the window where it is clipped."""
-    straddling: Int64 | None = None
-    """Events per group that reach into a clipped window from before it."""
-
-
 def summarise(
     query: Query, events: EventSet, rows: Rows, codes: NDArray[np.integer], n: int
-) -> Summary:
-    """Groups some events by code.
+) -> Aggregate:
+    """Groups some events by code; whole, as nsys does, or clipped to the window.
 
     Args:
         query: decides whether time is clipped to the window.
@@ -49,40 +36,11 @@ def summarise(
         codes: group of each of those events, in [0, n).
         n: number of groups.
     """
-    whole = events.end[rows] - events.start[rows]
-    window = query.scope.window
-    if not query.clip or window is None:
-        stats = group_stats(codes, whole, n)
-        return Summary(stats, stats.totals)
-    start, end = clipped(events, rows, window)
-    inside = starting(events, rows, window)
-    return Summary(
-        group_stats(codes[inside], whole[inside], n),
-        group_stats(codes, end - start, n).totals,
-        np.bincount(codes[~inside], minlength=n).astype(np.int64),
-    )
-
-
-def join(first: Summary, second: Summary) -> Summary:
-    """The groups of two summaries, one after the other."""
-    a, b = first.stats, second.stats
-    straddling = None
-    if first.straddling is not None and second.straddling is not None:
-        straddling = np.concatenate((first.straddling, second.straddling))
-    return Summary(
-        GroupStats(
-            np.concatenate((a.counts, b.counts)),
-            np.concatenate((a.totals, b.totals)),
-            np.concatenate((a.ordered, b.ordered)),
-            np.concatenate((a.offsets, b.offsets[1:] + len(a.ordered))),
-        ),
-        np.concatenate((first.totals, second.totals)),
-        straddling,
-    )
+    return aggregate(events, rows, codes, n, query.scope.window if query.clip else None)
 
 
 def time_columns(
-    summary: Summary, count: str, labels: Columns, extra: Columns | None = None
+    summary: Aggregate, count: str, labels: Columns, extra: Columns | None = None
 ) -> Columns:
     """The columns Time, Total Time, count, Avg, Med, Min, Max, StdDev and the labels.
 
@@ -95,7 +53,7 @@ def time_columns(
         labels: columns that say what each group is.
         extra: further columns between the deviation and the labels.
     """
-    stats = summary.stats
+    stats = summary.instances
     order = _order(summary, labels)
     totals = summary.totals[order]
     columns: Columns = [
@@ -104,7 +62,7 @@ def time_columns(
         (Column(count, Unit.COUNT), stats.counts[order]),
         *moments(stats, order, Unit.NS, 1),
     ]
-    if summary.straddling is not None:
+    if summary.inside is not None:
         columns.append((Column("Straddling", Unit.COUNT), summary.straddling[order]))
     return columns + [(column, pick(values, order)) for column, values in [*(extra or []), *labels]]
 
@@ -138,13 +96,10 @@ def pick(values: Values, order: NDArray[np.intp]) -> Values:
     return [values[place] for place in order.tolist()]
 
 
-def _order(summary: Summary, labels: Columns) -> NDArray[np.intp]:
-    present = summary.stats.counts > 0
-    if summary.straddling is not None:
-        present |= summary.straddling > 0
-    kept = np.flatnonzero(present)
+def _order(summary: Aggregate, labels: Columns) -> NDArray[np.intp]:
+    kept = np.flatnonzero(summary.present)
     ties = [rank(pick(values, kept)) for _, values in reversed(labels)]
-    by = np.lexsort((*ties, -summary.stats.counts[kept], -summary.totals[kept]))
+    by = np.lexsort((*ties, -summary.counts[kept], -summary.totals[kept]))
     return np.asarray(kept[by], np.intp)
 
 

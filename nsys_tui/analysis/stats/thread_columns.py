@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nsys_tui.model.groups import factorise
 from nsys_tui.model.target import PROCESS_MASK, pid_of
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def thread_facts(query: Query, threads: Int64) -> tuple[NDArray[Any], NDArray[An
             found["globalTid"], found["priority"], found["nameId"], strict=True
         )
     }
-    distinct, codes = np.unique(threads, return_inverse=True)
+    codes, distinct = factorise(threads)
     priorities = np.array([facts.get(int(t), (None, None))[0] for t in distinct], object)
     named = [int(t) in facts for t in distinct]
     names = np.array(

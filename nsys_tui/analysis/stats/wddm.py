@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import grouped_union, regroup
+from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.stats.registry import Columns, report
 from nsys_tui.analysis.stats.summary import NAME, moments, pick, summarise
 from nsys_tui.analysis.window import EVERYTHING, clipped
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.events import EventSet
+from nsys_tui.model.groups import regroup
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
 
@@ -93,8 +94,8 @@ def wddm_queue_sum(query: Query) -> Columns:
     ]
     return [
         (Column("Utilization", Unit.PERCENT, 1), busy[order]),
-        (Column("Instances", Unit.COUNT), summary.stats.counts[order]),
-        *moments(summary.stats, order, Unit.NS, 1),
+        (Column("Instances", Unit.COUNT), summary.instances.counts[order]),
+        *moments(summary.instances, order, Unit.NS, 1),
         *((column, pick(values, order)) for column, values in labels),
     ]
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.timeline.events import codes_of, naming
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category
 from nsys_tui.model.events import Operations
+from nsys_tui.model.groups import factorise, regroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -224,31 +226,25 @@ def _rows(
     column = codes_of(events)
     if column is None:
         return []
-    parts = [(lane, *_clipped(lane, span)) for lane in lanes]
+    parts = [(lane, lane.overlapping(*span)) for lane in lanes]
     if not parts:
         return []
-    rows = np.concatenate([lane.rows(spots) for lane, spots, _, _ in parts])
-    time = np.concatenate([ends - starts for _, _, starts, ends in parts])
-    begun = np.concatenate([lane.starts[spots] >= span[0] for lane, spots, _, _ in parts])
-    category = np.concatenate([lane.categories(spots) for lane, spots, _, _ in parts])
+    rows = np.concatenate([lane.rows(spots) for lane, spots in parts])
+    category = np.concatenate([lane.categories(spots) for lane, spots in parts])
     kept = _counted(events, rows)
-    rows, time, begun, category = rows[kept], time[kept], begun[kept], category[kept]
-    codes = column[rows].astype(np.int64)
-    size = int(codes.max(initial=-1)) + 1
-    total, own = np.zeros(size, np.int64), np.zeros(size, np.uint8)
-    example = np.zeros(size, np.int64)
-    np.add.at(total, codes, time)
-    own[codes], example[codes] = category, rows
-    count = np.bincount(codes, minlength=size)
-    started = np.bincount(codes[begun], minlength=size)
+    rows, category = rows[kept], category[kept]
+    codes, distinct = factorise(column[rows])
+    last = np.zeros((2, len(distinct)), np.int64)
+    last[:, codes] = rows, category
     name = naming(events, style)
-    merged: dict[tuple[int, str], list[int]] = {}
-    for code in np.flatnonzero(count).tolist():
-        sums = merged.setdefault((int(own[code]), name(int(example[code]))), [0, 0, 0])
-        sums[0] += int(total[code])
-        sums[1] += int(started[code])
-        sums[2] += int(count[code] - started[code])
-    return [NameRow(Category(code), text, *sums) for (code, text), sums in merged.items()]
+    keys = [(code, name(row)) for row, code in last.T.tolist()]
+    groups, shown = regroup(codes, keys)
+    by_name = aggregate(events, rows, groups, len(shown), span)
+    figures = zip(shown, by_name.totals, by_name.counts, by_name.straddling, strict=True)
+    return [
+        NameRow(Category(code), text, int(total), int(count), int(straddling))
+        for (code, text), total, count, straddling in figures
+    ]
 
 
 def _counted(events: EventSet, rows: NDArray[np.integer]) -> NDArray[np.bool_]:

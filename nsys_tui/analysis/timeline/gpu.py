@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.memory import DeviceMemory, device_memory
-from nsys_tui.analysis.threads import grouped
 from nsys_tui.analysis.timeline.in_groups import in_groups, kept_groups, stored_groups
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track, gpu_key
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
+from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.lanes import Lane, split
 from nsys_tui.model.target import pid_of
 
@@ -196,7 +196,7 @@ def _innermost(report: Report, paths: Paths) -> Int64:
     for first in range(0, len(calls), ROWS):
         part = calls[first : first + ROWS]
         called = np.flatnonzero(part >= 0)
-        for code, places in enumerate(grouped(api.thread[part[called]], len(api.threads))):
+        for code, places in enumerate(rows_of_codes(api.thread[part[called]], len(api.threads))):
             known = paths.threads.get(int(api.threads[code])) if len(places) else None
             if known is not None:
                 mine = called[places]

@@ -8,12 +8,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from nsys_tui.analysis.grouping import grouped_union
-from nsys_tui.analysis.threads import grouped
+from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.timeline.gpu import nested_tracks, sub_tracks
 from nsys_tui.analysis.timeline.in_groups import InGroups, in_groups, kept_groups
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track
 from nsys_tui.model.categories import Category
+from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.lane_groups import split_groups
 from nsys_tui.model.lanes import Lane, split
 from nsys_tui.model.target import PROCESS_MASK, pid_of
@@ -142,7 +142,7 @@ def _by_thread(
 ) -> Iterator[tuple[int, NDArray[np.int32]]]:
     """(globalTid, rows) of each thread that has any, rows ascending."""
     chosen = np.arange(len(events)) if rows is None else rows
-    for code, places in enumerate(grouped(events.thread[chosen], len(events.threads))):
+    for code, places in enumerate(rows_of_codes(events.thread[chosen], len(events.threads))):
         if len(places):
             yield int(events.threads[code]), chosen[places].astype(np.int32)
 
@@ -344,7 +344,7 @@ def sample_tracks(report: Report) -> list[Track]:
     """Density of the CPU samples of each thread."""
     samples = report.samples
     tracks: list[Track] = []
-    parts = grouped(samples.thread, len(samples.threads))
+    parts = rows_of_codes(samples.thread, len(samples.threads))
     for tid, rows in zip(samples.threads.tolist(), parts, strict=True):
         if not len(rows):
             continue

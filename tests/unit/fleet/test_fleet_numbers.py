@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nsys_tui.analysis.aggregate import Aggregate
 from nsys_tui.fleet.collectives import end_offsets, match
 from nsys_tui.fleet.grid import Grid, grid_over, rebinned
 from nsys_tui.fleet.namestats import merge, name_stats, sketch_bins, sketch_middle
@@ -79,9 +80,12 @@ def test_merged_statistics_equal_those_of_all_values(ranks: list[list[tuple[str,
     labels = ["a", "b", "c"]
     parts = [
         name_stats(
-            np.array([labels.index(name) for name, _ in own], np.int64),
+            Aggregate(
+                np.array([labels.index(name) for name, _ in own], np.int64),
+                len(labels),
+                np.array([value for _, value in own], np.int64),
+            ),
             labels,
-            np.array([value for _, value in own], np.int64),
         )
         for own in ranks
     ]
@@ -108,11 +112,11 @@ def test_merged_statistics_equal_those_of_all_values(ranks: list[list[tuple[str,
 
 def test_statistics_of_one_process_are_exact() -> None:
     values = np.array([5, 1, 9, 7, 1000], np.int64)
-    stats = name_stats(np.array([0, 0, 0, 1, 0]), ["x", "y"], values)
+    stats = name_stats(Aggregate(np.array([0, 0, 0, 1, 0]), 2, values), ["x", "y"])
     assert stats.names == ("x", "y")
     assert stats.quartiles[0].tolist() == np.quantile([1, 5, 9, 1000], [0.25, 0.5, 0.75]).tolist()
     assert stats.squares[0] == pytest.approx(np.var([1, 5, 9, 1000]) * 4)
-    empty = name_stats(np.zeros(0, np.int64), [], np.zeros(0, np.int64))
+    empty = name_stats(Aggregate(np.zeros(0, np.int64), 0, np.zeros(0, np.int64)), [])
     assert len(empty) == 0
     assert len(merge([empty]).names) == 0
 

@@ -15,7 +15,7 @@ from nsys_tui.times import duration_text
 from nsys_tui.ui.widgets.table.columns import counts, durations, numbers, strings
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.grouping import Float64
+    from nsys_tui.analysis.aggregate import Float64
     from nsys_tui.fleet.fleet import Fleet, Member
     from nsys_tui.ui.widgets.table.columns import TableColumn
 

@@ -16,6 +16,7 @@ from nsys_tui.analysis.kernel_table import (
 )
 from nsys_tui.analysis.launches import launches
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import factorise, factorise_rows
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.render.spark import sparkline
@@ -289,11 +290,8 @@ def _shape_column(report: Report, rows: NDArray[np.intp]) -> TableColumn:
 
     def load() -> tuple[NDArray[np.integer], list[str]]:
         launch = report.launch_attributes
-        both = np.ascontiguousarray(np.hstack((launch.grid[rows], launch.block[rows])), np.int32)
-        packed = both.view(np.dtype((np.void, both.dtype.itemsize * 6))).reshape(-1)
-        distinct, codes = np.unique(packed, return_inverse=True)
-        shapes = distinct.view(np.int32).reshape(-1, 6).tolist()
-        return codes, [shape_text(tuple(own)) for own in shapes]
+        codes, shapes = factorise_rows((*launch.grid[rows].T, *launch.block[rows].T))
+        return codes, [shape_text(tuple(own)) for own in shapes.tolist()]
 
     return Written(header="grid x block", width=20, write=write, load=load, extra=True)
 
@@ -303,7 +301,7 @@ def _path_column(paths: OperationPaths, rows: NDArray[np.intp]) -> TableColumn:
         return paths.text(int(paths.node[rows[place]]))
 
     def load() -> tuple[NDArray[np.integer], list[str]]:
-        distinct, codes = np.unique(paths.node[rows], return_inverse=True)
+        codes, distinct = factorise(paths.node[rows])
         return codes, [paths.text(node) for node in distinct.tolist()]
 
     return Written(header="NVTX path", width=24, write=write, load=load, extra=True, grow=True)

@@ -10,6 +10,7 @@ import numpy as np
 from nsys_tui.analysis.timeline.events import codes_of, texts_of
 from nsys_tui.model.categories import Category
 from nsys_tui.model.events import Operations, Ranges
+from nsys_tui.model.groups import sums
 from nsys_tui.render.cells import SLOTS, category_ink
 from nsys_tui.render.dominant import ON_THE_FLY, Layers
 from nsys_tui.render.inks import duration_inks, own_inks, slot_inks
@@ -102,8 +103,7 @@ def _inks(events: EventSet, by: ColourBy, style: str) -> UInt8 | None:
     names = [forms[0] for forms in texts_of(events, style)]
     if not names:
         return None
-    total = np.zeros(len(names), np.int64)
-    np.add.at(total, codes, events.duration)
+    total = sums(codes, events.duration, len(names))
     by_name: dict[str, int] = {}
     for name, time in zip(names, total.tolist(), strict=True):
         by_name[name] = by_name.get(name, 0) + time

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsys_tui.analysis import grouping
-from nsys_tui.analysis.grouping import encode, encode_rows, group_stats, grouped_union, regroup
+from nsys_tui.analysis.aggregate import group_stats, grouped_union
+from nsys_tui.model import groups
+from nsys_tui.model.groups import factorise, factorise_rows, regroup
 
 GROUPS = 5
 small = st.integers(-1000, 10**9)
@@ -86,22 +87,22 @@ def test_the_union_of_each_group_counts_a_moment_once(
 @given(st.lists(st.integers(0, 6), max_size=40), st.booleans())
 def test_encoding_gives_the_sorted_distinct_values(values: list[int], wide: bool) -> None:
     column = np.array(values, np.int64) * (2**40 if wide else 1)
-    codes, distinct = encode(column)
+    codes, distinct = factorise(column)
     assert distinct.tolist() == sorted(set(column.tolist()))
     assert distinct[codes].tolist() == column.tolist() if values else not len(codes)
 
 
 def test_values_that_a_sample_misses_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouping, "_SAMPLE", 2)
+    monkeypatch.setattr(groups, "_SAMPLE", 2)
     column = np.array([5, 2**50, 5, 7, -(2**50), 5], np.int64)
-    codes, distinct = encode(column)
+    codes, distinct = factorise(column)
     assert distinct[codes].tolist() == column.tolist()
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 3), st.integers(5, 6)), min_size=1))
 def test_rows_get_one_code_each(data: list[tuple[int, int, int]]) -> None:
-    codes, rows_found = encode_rows([np.array(column) for column in zip(*data, strict=True)])
+    codes, rows_found = factorise_rows([np.array(column) for column in zip(*data, strict=True)])
     assert [tuple(rows_found[code]) for code in codes] == data
     assert len(rows_found) == len(set(data))
 

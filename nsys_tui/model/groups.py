@@ -1,0 +1,146 @@
+"""Groups of events: small integer codes for values, sums by code, and which rows have a code.
+
+The only place where values are factorised. Columns that come piece by piece while a file is read
+have a code book of their own (``reader.gather``), because their values are not known at the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Codes: TypeAlias = NDArray[np.integer]
+Int64: TypeAlias = NDArray[np.int64]
+Rows: TypeAlias = NDArray[np.intp]
+Key = TypeVar("Key", bound=Hashable)
+
+_DENSE: Final = 1 << 22
+"""Range of values up to which a table of flags tells which of them occur."""
+_SAMPLE: Final = 4096
+_RADIX: Final = 1 << 15
+"""Codes below this are sorted by radix: 6 M in 0.05 s, not 0.5 s."""
+
+
+def factorise(values: NDArray[np.integer]) -> tuple[NDArray[np.integer], Int64]:
+    """Codes of a column by its sorted distinct values: ``np.unique`` where sorting all is too slow.
+
+    Values within a range of 4 M are looked up in a table of flags. Of others, the distinct ones of
+    a sample are tried first: most columns hold few.
+
+    Returns:
+        The code of each value (int32, or int64 where all had to be sorted), and the distinct
+        values, ascending.
+    """
+    if not len(values):
+        return np.empty(0, np.int32), np.empty(0, np.int64)
+    low, high = int(values.min()), int(values.max())
+    if high - low < _DENSE:
+        wide = values if values.itemsize >= 4 else values.astype(np.int32)
+        present = np.zeros(high - low + 1, bool)
+        shifted = wide - low
+        present[shifted] = True
+        distinct = np.flatnonzero(present)
+        lookup = np.zeros(len(present), np.int32)
+        lookup[distinct] = np.arange(len(distinct))
+        return lookup[shifted], distinct.astype(np.int64) + low
+    distinct = np.unique(values[:: max(1, len(values) // _SAMPLE)])
+    codes = np.minimum(np.searchsorted(distinct, values), len(distinct) - 1)
+    if not (distinct[codes] == values).all():
+        distinct, codes = np.unique(values, return_inverse=True)
+    return codes, distinct.astype(np.int64)
+
+
+def factorise_rows(
+    columns: Sequence[NDArray[np.integer]],
+) -> tuple[NDArray[np.integer], Int64]:
+    """Codes of rows of several columns.
+
+    Returns:
+        The code of each row, and the distinct rows, shape (codes, columns).
+    """
+    codes, distinct = factorise(columns[0])
+    rows = distinct.reshape(-1, 1)
+    for column in columns[1:]:
+        other, values = factorise(column)
+        codes, first, second = pair_codes(codes, other, len(values))
+        rows = np.column_stack((rows[first], values[second]))
+    return codes, rows
+
+
+def pair_codes(first: Codes, second: Codes, size: int) -> tuple[Codes, Int64, Int64]:
+    """One code for each pair of codes that occurs.
+
+    Args:
+        first: codes of any range, not negative.
+        second: codes in [0, size), aligned with ``first``.
+        size: number of values of ``second``.
+
+    Returns:
+        The new codes, and the first and second code of each.
+    """
+    codes, keys = factorise(first.astype(np.int64) * size + second)
+    return codes, keys // max(size, 1), keys % max(size, 1)
+
+
+def regroup(codes: Codes, keys: Sequence[Key]) -> tuple[Codes, list[Key]]:
+    """Merges codes whose keys are equal.
+
+    Args:
+        codes: index into ``keys`` per event.
+        keys: what each code is called; may repeat; anything hashable.
+
+    Returns:
+        New codes, and the distinct keys in the order of their first code.
+    """
+    places: dict[Key, int] = {}
+    mapped = np.array([places.setdefault(key, len(places)) for key in keys], np.int32)
+    distinct = list(places)
+    return (codes if len(distinct) == len(keys) else mapped[codes]), distinct
+
+
+def sums(codes: Codes, values: NDArray[np.integer], count: int) -> Int64:
+    """Exact sum of the values of each code in [0, count).
+
+    ``bincount`` adds in doubles, which lose single nanoseconds beyond 2**53, and takes longer: 0.06
+    against 0.04 s for 5 M values.
+    """
+    total = np.zeros(count, np.int64)
+    np.add.at(total, codes, values)
+    return total
+
+
+def by_code(codes: Codes, count: int) -> tuple[Rows, Rows]:
+    """Rows in the order of their codes, of equal codes in ascending order, and each code's begin.
+
+    Args:
+        codes: of each row, in [0, count).
+        count: number of codes.
+
+    Returns:
+        int64 (n,) and (count + 1,).
+    """
+    edges = np.zeros(count + 1, np.intp)
+    np.cumsum(np.bincount(codes, minlength=count), out=edges[1:])
+    if count <= _RADIX:
+        return np.argsort(codes.astype(np.int16), kind="stable"), edges
+    # Code and row in one integer: a plain sort takes a tenth of a stable argsort.
+    bits = max(len(codes) - 1, 0).bit_length()
+    packed = codes.astype(np.int64) << bits
+    packed |= np.arange(len(codes))
+    packed.sort()
+    packed &= (1 << bits) - 1
+    return packed, edges
+
+
+def rows_of_codes(codes: Codes, count: int) -> list[Rows]:
+    """Rows of each code in [0, count), ascending; an empty array for a code without rows."""
+    if not count:
+        return []
+    order, edges = by_code(codes, count)
+    return np.split(order, edges[1:-1])
