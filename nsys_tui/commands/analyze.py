@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from nsys_tui.commands.options import TABLE_FORMATS, add_report, add_scope, open_from, scope_from
-from nsys_tui.commands.printing import print_tables
+from nsys_tui.commands.options import add_format, add_report, add_scope, open_from, scope_from
+from nsys_tui.commands.printing import print_document, print_tables
 from nsys_tui.errors import GATE_HIT, OK, UsageError
-from nsys_tui.model.table import Column, Table, Unit
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
-
-    from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.analysis.rules.register import Case, Outcome
-    from nsys_tui.model.report import Report
 
 SEVERITIES = ("high", "medium", "low")
 
@@ -43,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="NAME[:PARAMETER=VALUE...][,NAME...]",
         help="print the table of this rule; repeatable; all for every one",
     )
-    parser.add_argument("--format", choices=TABLE_FORMATS, default="table")
+    add_format(parser, "analysis.rules.answer")
     parser.add_argument(
         "--fail-on",
         type=_severity,
@@ -63,6 +55,7 @@ def _severity(text: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints findings, or the tables of rules."""
+    from nsys_tui.analysis.rules.answer import DOCUMENT, RuleAnswer
     from nsys_tui.analysis.rules.findings import RULES, gravest, ranked
     from nsys_tui.analysis.rules.register import Case, parse_rule
     from nsys_tui.analysis.rules.severity import Severity
@@ -78,91 +71,21 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = [parse_rule(name) for name in names if name != "all"]
     if not names or "all" in names:
         wanted += [(name, {}) for name in RULES if name not in dict(wanted)]
-    if names and arguments.format == "csv" and len(wanted) > 1:
+    if names and arguments.format in ("csv", "tsv") and len(wanted) > 1:
         raise UsageError("a csv file holds one table", hint="give one rule with -r, or use json")
     report = open_from(arguments)
     case = Case(report, scope_from(arguments, report))
     outcomes = [RULES[name].run(case, values) for name, values in wanted]
     findings = ranked(finding for outcome in outcomes for finding in outcome.findings)
+    answer = RuleAnswer(case, findings, outcomes if names else ())
     if arguments.format == "json":
-        print(json.dumps(as_json(case, outcomes if names else [], findings), indent=1))
-    elif names:
-        print_tables([_advised(o) for o in outcomes], arguments.format)
+        print_document(DOCUMENT, answer, report, report.notes)
     else:
-        print_tables([_findings_table(findings)], arguments.format)
+        print_tables(answer.rules() if names else [answer.table()], arguments.format)
     worst = gravest(findings)
     if arguments.fail_on and worst and worst.rank >= Severity(arguments.fail_on).rank:
         return GATE_HIT
     return OK
-
-
-def as_json(case: Case, outcomes: Sequence[Outcome], findings: list[Finding]) -> dict[str, Any]:
-    """Findings, and the rows of the rules asked for, as JSON values; times in ns."""
-    return {
-        "report": case.report.name,
-        "window_ns": case.scope.window,
-        "base_ns": case.base_ns,
-        "findings": [finding_json(case.report, finding) for finding in findings],
-        **({"rules": {o.rule.name: _outcome_json(o) for o in outcomes}} if outcomes else {}),
-    }
-
-
-def finding_json(report: Report, finding: Finding) -> dict[str, Any]:
-    """One finding as JSON values."""
-    device = None if finding.place is None else report.devices[finding.place].number
-    return {
-        "severity": str(finding.severity),
-        "rule": finding.rule,
-        "title": finding.title,
-        "advice": finding.advice,
-        "saved_ns": finding.saved_ns,
-        "window_ns": finding.window,
-        "device": device,
-        "screen": finding.screen,
-        "command": finding.command.replace("REPORT", report.name),
-    }
-
-
-def _outcome_json(outcome: Outcome) -> dict[str, Any]:
-    from nsys_tui.text.tables import render
-
-    return {
-        "title": outcome.rule.title,
-        "advice": outcome.advice,
-        "rows": json.loads(render(outcome.table, "json")),
-        "notes": list(outcome.table.notes),
-    }
-
-
-def _findings_table(findings: list[Finding]) -> Table:
-    return Table(
-        "findings",
-        f"Findings ({len(findings)}), the gravest first",
-        (
-            Column("Sev"),
-            Column("Could Save", Unit.NS),
-            Column("At", Unit.NS),
-            Column("Finding"),
-            Column("Advice"),
-            Column("Rule"),
-        ),
-        (
-            [finding.severity.letter for finding in findings],
-            [finding.saved_ns or None for finding in findings],
-            [finding.window[0] if finding.window else None for finding in findings],
-            [finding.title for finding in findings],
-            [finding.advice for finding in findings],
-            [finding.rule for finding in findings],
-        ),
-        ()
-        if findings
-        else ("nothing found; nsys-tui analyze --help-rules says what was looked for",),
-    )
-
-
-def _advised(outcome: Outcome) -> Table:
-    """A rule's table with its advice under it."""
-    return replace(outcome.table, notes=(outcome.advice, *outcome.table.notes))
 
 
 def rules_help() -> str:

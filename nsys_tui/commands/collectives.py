@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nsys_tui.commands.options import (
-    TABLE_FORMATS,
     Prose,
+    add_format,
     add_reading,
     add_scope,
     count,
@@ -18,7 +16,7 @@ from nsys_tui.commands.options import (
     log_to,
     rows_shown,
 )
-from nsys_tui.commands.printing import DATA_FORMATS, print_tables
+from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +67,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="NCCL_DEBUG logs that tell the sizes",
     )
     add_scope(parser)
-    parser.add_argument("--format", choices=TABLE_FORMATS, default="table")
+    add_format(parser, "analysis.nccl.tables")
     parser.add_argument(
         "--section",
         choices=_SECTIONS,
@@ -211,11 +209,10 @@ def print_collectives(
     found: Collectives, fmt: str, sections: Sequence[str] | None, top: int | None
 ) -> None:
     """Prints tables, or everything as JSON."""
-    from nsys_tui.analysis.nccl.tables import TABLES
+    from nsys_tui.analysis.nccl.tables import DOCUMENT, TABLES
 
     if fmt == "json":
-        json.dump(as_json(found), sys.stdout, indent=1)
-        print()
+        print_document(DOCUMENT, found, found, found.notes)
         return
     if fmt in DATA_FORMATS:
         name = csv_section(sections, "collectives")
@@ -226,69 +223,3 @@ def print_collectives(
     if "collectives" not in (sections or _SECTIONS):
         tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *found.notes))
     print_tables(tables, fmt)
-
-
-def as_json(found: Collectives) -> dict[str, Any]:
-    """Every figure with its plain unit: ns, bytes, bytes per second; null where not known."""
-    from nsys_tui.analysis.nccl.match import How
-    from nsys_tui.analysis.nccl.tables import HOW
-
-    parts = found.parts
-    ranks: list[list[dict[str, Any]]] = [[] for _ in range(len(found))]
-    columns = (parts.collective, parts.member, parts.start, parts.end, parts.row, parts.how)
-    for collective, member, start, end, row, how in zip(
-        *(column.tolist() for column in columns), strict=True
-    ):
-        ranks[collective].append(
-            {
-                "member": member,
-                "start_ns": start,
-                "end_ns": end,
-                "operation_row": row,
-                "joined": HOW[How(how)],
-            }
-        )
-    return {
-        "sizes_from": found.sized_by or None,
-        "notes": list(found.notes),
-        "members": [
-            {"report": m.report, "pid": m.pid, "rank": _known(m.rank), "gpu": m.gpu}
-            for m in found.members
-        ],
-        "collectives": [_one(found, place, ranks[place]) for place in range(len(found))],
-    }
-
-
-def _one(found: Collectives, place: int, ranks: list[dict[str, Any]]) -> dict[str, Any]:
-    from nsys_tui.analysis.nccl.match import How
-    from nsys_tui.analysis.nccl.tables import HOW
-
-    return {
-        "operation": found.label[place],
-        "calls": int(found.calls[place]),
-        "bytes": _known(int(found.bytes[place])),
-        "wire_bytes": _finite(found.wire[place]),
-        "communicator": found.communicator[place] or None,
-        "nranks": _known(int(found.ranks[place])),
-        "ranks_seen": int(found.seen[place]),
-        "start_ns": int(found.start[place]),
-        "last_start_ns": int(found.last_start[place]),
-        "end_ns": int(found.end[place]),
-        "time_ns": int(found.time[place]),
-        "time_includes_waiting": bool(found.estimated[place]),
-        "skew_ns": int(found.skew[place]) if found.seen[place] > 1 else None,
-        "last_member": int(found.last[place]) if found.seen[place] > 1 else None,
-        "algorithm_bytes_per_s": _finite(found.algorithm_bandwidth[place]),
-        "bus_bytes_per_s": _finite(found.bus_bandwidth[place]),
-        "joined": HOW[How(int(found.how[place]))],
-        "kernel": found.kernel[place],
-        "parts": ranks,
-    }
-
-
-def _known(value: int) -> int | None:
-    return None if value < 0 else value
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if value == value else None

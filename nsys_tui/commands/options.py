@@ -13,14 +13,13 @@ from nsys_tui.errors import UsageError
 from nsys_tui.units import parse_window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from nsys_tui.analysis.choosing import Choice
     from nsys_tui.analysis.window import Scope
     from nsys_tui.config import Config
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.model.table import Document
 
 TABLE_FORMATS = ("table", "json", "csv", "tsv", "markdown", "html")
 SCHEMA = "json-schema"
@@ -76,7 +75,7 @@ def add_choice(parser: argparse._ActionsContainer) -> None:
 class _FormatAction(argparse.Action):
     """``--format``; ``json-schema`` prints what json holds and ends, as ``--help`` does."""
 
-    document: Callable[[], Document]
+    document: str
 
     def __call__(
         self,
@@ -89,24 +88,26 @@ class _FormatAction(argparse.Action):
         if values != SCHEMA:
             setattr(namespace, self.dest, values)
             return
+        import importlib
         import json
 
         from nsys_tui.text.documents import json_schema
 
-        print(json.dumps(json_schema(self.document()), indent=1))
+        document = importlib.import_module(f"nsys_tui.{self.document}").DOCUMENT
+        print(json.dumps(json_schema(document), indent=1))
         parser.exit()
 
 
 def add_format(
     parser: argparse._ActionsContainer,
-    document: Callable[[], Document],
+    document: str,
     formats: Sequence[str] = TABLE_FORMATS,
 ) -> None:
     """Adds ``--format``, the first format being the default, and ``json-schema`` to it.
 
     Args:
         parser: of the verb.
-        document: imports what the verb's json holds.
+        document: module whose ``DOCUMENT`` declares what json holds.
         formats: what can be printed.
     """
     action = parser.add_argument(

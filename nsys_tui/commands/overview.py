@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands.options import (
-    TABLE_FORMATS,
+    add_format,
     add_report,
     add_scope,
     count,
@@ -14,7 +13,7 @@ from nsys_tui.commands.options import (
     open_from,
     scope_from,
 )
-from nsys_tui.commands.printing import DATA_FORMATS, print_tables
+from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 
 if TYPE_CHECKING:
     import argparse
@@ -36,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_report(parser)
     add_scope(parser)
-    parser.add_argument("--format", choices=TABLE_FORMATS, default="table")
+    add_format(parser, "analysis.overview_answer")
     parser.add_argument(
         "--section",
         choices=(*SECTIONS, "each"),
@@ -71,22 +70,21 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the overview of one report."""
     from nsys_tui.analysis.memory import recorded_memory
     from nsys_tui.analysis.overview import overview
+    from nsys_tui.analysis.overview_answer import DOCUMENT, OverviewAnswer, keys_of
     from nsys_tui.errors import NoDataError
     from nsys_tui.model.capabilities import Capability
     from nsys_tui.names import NameStyle
-    from nsys_tui.text.overview import tables_of
-    from nsys_tui.text.overview_data import as_json, only, pieces_json
 
     report = open_from(arguments)
     scope = scope_from(arguments, report)
     result = overview(report, scope, style=NameStyle(arguments.names), top=arguments.top or None)
-    pieces, memory = _pieces(arguments, report, scope), recorded_memory(report)
+    pieces = _pieces(arguments, report, scope)
+    answer = OverviewAnswer(report, result, recorded_memory(report), pieces)
     if arguments.format == "json":
-        each = {} if pieces is None else {"each": pieces_json(report, pieces)}
-        found = only(as_json(report, result, memory) | each, arguments.section)
-        print(json.dumps(found, indent=1))
+        only = keys_of(arguments.section)
+        print_document(DOCUMENT, answer, answer, result.notes, report.notes, only=only)
         return 0
-    sections = tables_of(report, result, memory, pieces)
+    sections = answer.tables()
     wanted = arguments.section or [*SECTIONS, "each"]
     if arguments.format in DATA_FORMATS:
         wanted = [csv_section(arguments.section, "devices" if pieces is None else "each")]

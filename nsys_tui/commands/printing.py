@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.commands.destinations import room, write
@@ -27,10 +28,10 @@ def print_document(
     document: Document,
     answer: Any,
     shared: Any = None,
-    notes: Iterable[str] = (),
+    *notes: Iterable[object],
     only: Sequence[str] | None = None,
 ) -> None:
     """Prints a result as JSON; see ``documents.document_text``."""
     from nsys_tui.text.documents import document_text
 
-    write(sys.stdout, document_text(document, answer, shared, notes, only))
+    write(sys.stdout, document_text(document, answer, shared, chain(*notes), only))

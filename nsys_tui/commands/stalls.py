@@ -20,8 +20,6 @@ from nsys_tui.errors import EmptyAnswerError, UsageError
 if TYPE_CHECKING:
     import argparse
 
-    from nsys_tui.model.table import Document
-
 SHOWN = 40
 """Rows of a table unless ``--limit`` says otherwise; JSON and csv hold all."""
 GROUPINGS = ("cause", "range", "pair", "thread", "device")
@@ -37,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_report(parser)
     add_scope(parser)
-    add_format(parser, _document)
+    add_format(parser, "analysis.stalls.answer")
     parser.add_argument(
         "--threshold",
         default="10us",
@@ -61,12 +59,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.set_defaults(run=run)
 
 
-def _document() -> Document:
-    from nsys_tui.analysis.stalls.answer import DOCUMENT
-
-    return DOCUMENT
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Prints the stalls of one report."""
     from nsys_tui.analysis.stalls.answer import DOCUMENT, StallAnswer
@@ -84,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     by = arguments.group_by
     answer = StallAnswer(report, result, limit, by or "cause")
     if arguments.format == "json":
-        print_document(DOCUMENT, answer, report, answer.notes)
+        print_document(DOCUMENT, answer, report, answer.notes, report.notes)
     elif by:
         print_tables([answer.groups(by, limit)], arguments.format)
     elif every:

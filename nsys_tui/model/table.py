@@ -44,9 +44,10 @@ class Unit(StrEnum):
     TEXT = "text"
     FLAG = "flag"
     """True or False."""
+    ANY = "any"
 
 
-UNNAMED: Final = (Unit.NONE, Unit.COUNT, Unit.TEXT, Unit.SHARE, Unit.FLAG)
+UNNAMED: Final = (Unit.NONE, Unit.COUNT, Unit.TEXT, Unit.SHARE, Unit.FLAG, Unit.ANY)
 """Units that no header tells."""
 
 
@@ -73,6 +74,7 @@ _ENDINGS: Final = {
     "_bytes": Unit.BYTES,
     "_bytes_per_s": Unit.NONE,
 }
+_STATISTIC: Final = re.compile(r"(^|_)(avg|mean|median|med|stddev|q1|q3|drift)(_|$)")
 _SIGNS: Final = {"≈": "approximate", "%": " percent", "/": " per "}
 
 
@@ -109,6 +111,11 @@ class Column:
     def name(self) -> str:
         """The key, empty where the column is for people alone."""
         return self.key or ""
+
+    @property
+    def is_statistic(self) -> bool:
+        """Whether the key names a mean or the like: times then have parts of a nanosecond."""
+        return bool(_STATISTIC.search(self.name))
 
     def of(self, row: Any, shared: Any = None) -> Any:
         """The value that a row has."""
@@ -162,6 +169,10 @@ def records(
 def record(key: str, inner: Sequence[Column], read: Read | None = None) -> Column:
     """A column whose cells hold one record."""
     return records(key, inner, read, Form.ONE)
+
+
+OPEN: Final = (Column(key="*", unit=Unit.ANY),)
+"""Inner columns of tables whose columns depend on what was asked for."""
 
 
 @dataclass(frozen=True, eq=False)

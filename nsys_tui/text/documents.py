@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.model.table import UNNAMED, Form, Table, Unit, plain
+from nsys_tui.model.table import OPEN, UNNAMED, Form, Table, Unit, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.table import Column, Document
 
 _WHOLE: Final = (Unit.NS, Unit.BYTES, Unit.MB, Unit.COUNT)
+_ANY: Final = {"type": ["string", "number", "boolean", "object", "array", "null"]}
 _TYPES: Final = {Unit.TEXT: "string", Unit.FLAG: "boolean", **dict.fromkeys(_WHOLE, "integer")}
 
 
@@ -28,7 +29,7 @@ def document_text(
     document: Document,
     answer: Any,
     shared: Any = None,
-    notes: Iterable[str] = (),
+    notes: Iterable[object] = (),
     only: Sequence[str] | None = None,
 ) -> Iterator[str]:
     """The JSON text of a result piece by piece: one row of a table a line.
@@ -37,7 +38,8 @@ def document_text(
         document: what the verb gives.
         answer: what its columns read.
         shared: what they all may need, such as the report.
-        notes: what cannot be believed, is left out or is an estimate.
+        notes: what cannot be believed, is left out or is an estimate; asked for last, since notes
+            of a report grow while it is read.
         only: keys to write; None for all.
     """
     yield "{\n" + f'"schema": {json.dumps(_identity(document))}'
@@ -47,7 +49,7 @@ def document_text(
             if value is not None or not column.optional:
                 yield f",\n{json.dumps(column.name)}: "
                 yield from _pieces(column, value, shared)
-    yield f',\n"notes": {json.dumps(list(dict.fromkeys(notes)))}\n' + "}\n"
+    yield f',\n"notes": {json.dumps(list(dict.fromkeys(map(str, notes))))}\n' + "}\n"
 
 
 def _pieces(column: Column, value: Any, shared: Any) -> Iterator[str]:
@@ -79,7 +81,7 @@ def _rows(column: Column, values: Any, shared: Any) -> Iterator[Any]:
 
 
 def _one(column: Column, value: Any, shared: Any) -> Any:
-    return record_of(column.inner, value, shared) if column.inner else scalar(column.unit, value)
+    return record_of(column.inner, value, shared) if column.inner else scalar(column, value)
 
 
 def record_of(columns: Iterable[Column], row: Any, shared: Any = None) -> dict[str, Any] | None:
@@ -105,19 +107,21 @@ def table_rows(table: Table) -> Iterator[dict[str, Any]]:
     return (dict(zip(keys, row, strict=True)) for row in zip(*cells, strict=True))
 
 
-def scalar(unit: Unit, value: Any) -> Any:
+def scalar(column: Column, value: Any) -> Any:
     """One plain value: text, a whole number, a real one, or None where there is none."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or value != value or value in (float("inf"), float("-inf")):
         return None
-    if unit is Unit.TEXT:
+    if column.unit is Unit.TEXT:
         return str(value)
-    if unit in _WHOLE:
+    if column.unit in _WHOLE and not column.is_statistic:
         return round(value)
+    if isinstance(value, float | Fraction) and value == int(value):
+        value = int(value)
     if isinstance(value, Fraction):
-        value = int(value) if value.denominator == 1 else float(value)
-    return value / 100 if unit is Unit.PERCENT else value
+        value = float(value)
+    return value / 100 if column.unit is Unit.PERCENT else value
 
 
 def _identity(document: Document) -> dict[str, Any]:
@@ -149,15 +153,19 @@ def _properties(columns: Iterable[Column]) -> dict[str, Any]:
 
 
 def _schema_of(column: Column) -> dict[str, Any]:
-    if column.inner:
-        one: dict[str, Any] = {
+    if column.inner == OPEN:
+        one: dict[str, Any] = {"type": "object", "additionalProperties": _ANY}
+    elif column.inner:
+        one = {
             "type": ["object", "null"],
             "properties": _properties(column.inner),
             "required": [c.name for c in column.inner if c.key and not c.optional],
             "additionalProperties": False,
         }
     else:
-        one = {"type": [_TYPES.get(column.unit, "number"), "null"]}
+        whole = column.unit not in _WHOLE or not column.is_statistic
+        kind = _TYPES.get(column.unit, "number") if whole else "number"
+        one = {"type": [kind, "null"]}
         described = column.header or ("" if column.unit in UNNAMED else column.unit.value)
         one |= {"description": described} if described else {}
     if column.form is Form.LIST:

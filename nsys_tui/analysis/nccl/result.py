@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nsys_tui.model.groups import rows_of_codes
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -94,6 +96,11 @@ class Collectives:
         """Kernel of the rank that came last in a collective, row of its report's operations."""
         mine = (self.parts.collective == place) & (self.parts.member == self.last[place])
         return int(self.parts.row[np.argmax(mine)])
+
+    @cached_property
+    def parts_of(self) -> list[NDArray[np.intp]]:
+        """Rows of ``parts`` of each collective."""
+        return rows_of_codes(self.parts.collective, len(self))
 
     @cached_property
     def time(self) -> Int64:

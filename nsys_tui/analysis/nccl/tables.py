@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui.analysis.nccl.match import How
 from nsys_tui.model.groups import rows_of_codes, sums
-from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.model.table import Column, Document, Table, Unit, column, records, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,48 +29,10 @@ def each_table(found: Collectives, top: int | None = None) -> Table:
         found: the collectives.
         top: rows to keep; all without it.
     """
-    part = slice(0, top)
-    hidden = max(0, len(found) - len(range(len(found))[part]))
-    more = (f"{hidden:,} more",) if hidden else ()
-    last = [
-        found.members[m].label if seen > 1 else "-"
-        for m, seen in zip(found.last[part].tolist(), found.seen[part].tolist(), strict=True)
-    ]
-    return Table(
-        "collectives",
-        "Collectives",
-        (
-            Column("Start", Unit.NS),
-            Column("Operation"),
-            Column("Bytes", Unit.BYTES),
-            Column("Time", Unit.NS),
-            Column("≈"),
-            Column("Alg GB/s", Unit.NONE, 2),
-            Column("Bus GB/s", Unit.NONE, 2),
-            Column("Ranks"),
-            Column("Skew", Unit.NS),
-            Column("Last"),
-            Column("Joined"),
-            Column("Communicator"),
-            Column("Kernel"),
-        ),
-        (
-            found.start[part],
-            list(found.label[part]),
-            _known(found.bytes[part]),
-            found.time[part],
-            ["≈" if estimated else "" for estimated in found.estimated[part].tolist()],
-            found.algorithm_bandwidth[part] / _GB,
-            found.bus_bandwidth[part] / _GB,
-            _ranks(found, part),
-            _skews(found.skew[part], found.seen[part]),
-            last,
-            [HOW[How(how)] for how in found.how[part].tolist()],
-            [text or "-" for text in found.communicator[part]],
-            list(found.kernel[part]),
-        ),
-        (*more, *found.notes),
-    )
+    rows = range(len(found))[:top]
+    hidden = len(found) - len(rows)
+    more = [f"{hidden:,} more"] if hidden else []
+    return table_of("collectives", "Collectives", _PRINTED, rows, found, [*more, *found.notes])
 
 
 def operations_table(found: Collectives) -> Table:
@@ -162,24 +124,77 @@ def _of(what: Callable[[Any], Any], values: NDArray[np.float64]) -> float | None
     return float(what(known)) if len(known) else None
 
 
-def _known(values: NDArray[np.int64]) -> list[int | None]:
-    return [None if value < 0 else value for value in values.tolist()]
+def _known(value: int) -> int | None:
+    return None if value < 0 else int(value)
 
 
-def _skews(skew: NDArray[np.int64], seen: NDArray[np.int32]) -> list[int | None]:
-    return [
-        value if ranks > 1 else None
-        for value, ranks in zip(skew.tolist(), seen.tolist(), strict=True)
-    ]
+def _together(values: Callable[[int, Collectives], Any]) -> Any:
+    """Reads what only several ranks together have."""
+    return lambda row, found: values(row, found) if found.seen[row] > 1 else None
 
 
-def _ranks(found: Collectives, part: slice) -> list[str]:
-    return [
-        f"{seen} of {ranks}" if ranks > 0 else f"{seen} of ?"
-        for seen, ranks in zip(found.seen[part].tolist(), found.ranks[part].tolist(), strict=True)
-    ]
+def _ranks(row: int, found: Collectives) -> str:
+    return f"{found.seen[row]} of {found.ranks[row] if found.ranks[row] > 0 else '?'}"
 
 
+def _last(row: int, found: Collectives) -> str:
+    return found.members[found.last[row]].label if found.seen[row] > 1 else "-"
+
+
+_PART: Final = (
+    column("member", "", lambda part, c: c.parts.member[part], Unit.COUNT),
+    column("start_ns", "", lambda part, c: c.parts.start[part]),
+    column("end_ns", "", lambda part, c: c.parts.end[part]),
+    column("operation_row", "", lambda part, c: c.parts.row[part], Unit.COUNT),
+    column("joined", "", lambda part, c: HOW[How(int(c.parts.how[part]))]),
+)
+_MEMBER: Final = (
+    column("report", unit=Unit.COUNT),
+    column("pid", unit=Unit.COUNT),
+    column("rank", "", lambda member, _: _known(member.rank), Unit.COUNT),
+    column("gpu"),
+)
+_PRINTED: Final = (
+    column("start_ns", "Start", lambda row, c: c.start[row]),
+    column("operation", "Operation", lambda row, c: c.label[row]),
+    column("bytes", "Bytes", lambda row, c: _known(c.bytes[row])),
+    column("time_ns", "Time", lambda row, c: c.time[row]),
+    Column("≈", key="", read=lambda row, c: "≈" if c.estimated[row] else ""),
+    Column("Alg GB/s", Unit.NONE, 2, "", lambda row, c: c.algorithm_bandwidth[row] / _GB),
+    Column("Bus GB/s", Unit.NONE, 2, "", lambda row, c: c.bus_bandwidth[row] / _GB),
+    Column("Ranks", key="", read=_ranks),
+    column("skew_ns", "Skew", _together(lambda row, c: c.skew[row])),
+    Column(
+        "Last", key="", read=lambda row, c: c.members[c.last[row]].label if c.seen[row] > 1 else "-"
+    ),
+    column("joined", "Joined", lambda row, c: HOW[How(int(c.how[row]))]),
+    Column("Communicator", key="", read=lambda row, c: c.communicator[row] or "-"),
+    column("kernel", "Kernel", lambda row, c: c.kernel[row]),
+)
+_EACH: Final = (
+    *_PRINTED,
+    column("calls", "", lambda row, c: c.calls[row], Unit.COUNT),
+    column("wire_bytes", "", lambda row, c: c.wire[row], Unit.NONE),
+    column("communicator", "", lambda row, c: c.communicator[row] or None),
+    column("nranks", "", lambda row, c: _known(c.ranks[row]), Unit.COUNT),
+    column("ranks_seen", "", lambda row, c: c.seen[row], Unit.COUNT),
+    column("last_start_ns", "", lambda row, c: c.last_start[row]),
+    column("end_ns", "", lambda row, c: c.end[row]),
+    column("time_includes_waiting", "", lambda row, c: c.estimated[row], Unit.FLAG),
+    column("last_member", "", _together(lambda row, c: c.last[row]), Unit.COUNT),
+    column("algorithm_bytes_per_s", "", lambda row, c: c.algorithm_bandwidth[row]),
+    column("bus_bytes_per_s", "", lambda row, c: c.bus_bandwidth[row]),
+    records("parts", _PART, lambda row, c: c.parts_of[row]),
+)
+DOCUMENT: Final = Document(
+    "collectives",
+    (
+        column("sizes_from", "", lambda c, _: c.sized_by or None),
+        records("members", _MEMBER),
+        records("collectives", _EACH, lambda c, _: range(len(c))),
+    ),
+)
+"""Collectives as JSON."""
 TABLES: Final[dict[str, Callable[[Collectives, int | None], Table]]] = {
     "operations": lambda found, _: operations_table(found),
     "ranks": lambda found, _: members_table(found),

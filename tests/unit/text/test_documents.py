@@ -18,6 +18,12 @@ Out = pytest.CaptureFixture[str]
 RUNS = (
     ("stalls",),
     ("stalls", "--group-by", "pair", "--limit", "2"),
+    ("overview",),
+    ("overview", "--each", "iteration"),
+    ("overview", "--section", "ranges"),
+    ("iterations",),
+    ("analyze", "-r", "all"),
+    ("collectives",),
 )
 
 

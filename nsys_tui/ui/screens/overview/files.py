@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from nsys_tui.analysis.memory import recorded_memory
 from nsys_tui.analysis.overview import overview
-from nsys_tui.text.overview import tables_of
-from nsys_tui.text.overview_data import as_json
+from nsys_tui.analysis.overview_answer import DOCUMENT, OverviewAnswer
+from nsys_tui.text.documents import document_text
 from nsys_tui.text.sections import sections
 from nsys_tui.ui.saving import table_writers, text_writer
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nsys_tui.model.report import Report
-    from nsys_tui.model.table import Table
     from nsys_tui.names import NameStyle
     from nsys_tui.ui.saving import Writer
 
@@ -30,16 +28,15 @@ def overview_writers(report: Report, names: NameStyle, section: str) -> dict[str
         section: the section that formats of one table hold.
     """
 
-    def tables() -> dict[str, Table]:
-        found = overview(report, style=names)
-        return tables_of(report, found, recorded_memory(report), None)
+    def answer() -> OverviewAnswer:
+        return OverviewAnswer(report, overview(report, style=names), recorded_memory(report))
 
     def data() -> Iterator[str]:
-        found = overview(report, style=names)
-        yield json.dumps(as_json(report, found, recorded_memory(report)), indent=1) + "\n"
+        found = answer()
+        return document_text(DOCUMENT, found, found, [*found.result.notes, *report.notes])
 
     def markdown() -> Iterator[str]:
-        yield from sections([*tables().values()], "markdown")
+        return sections([*answer().tables().values()], "markdown")
 
     whole = {".md": text_writer(markdown, 0), ".json": text_writer(data, 0)}
-    return table_writers(lambda: tables()[section], 0) | whole
+    return table_writers(lambda: answer().tables()[section], 0) | whole

@@ -1,0 +1,95 @@
+"""Findings as a table, and findings with the tables of rules as one document for programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.model.table import (
+    OPEN,
+    Column,
+    Document,
+    Form,
+    Table,
+    Unit,
+    column,
+    records,
+    table_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.analysis.rules.register import Case, Outcome
+    from nsys_tui.model.report import Report
+
+
+@dataclass(frozen=True)
+class RuleAnswer:
+    """What rules found in a report."""
+
+    case: Case
+    findings: Sequence[Finding]
+    """The gravest first."""
+    outcomes: Sequence[Outcome] = ()
+    """Of the rules whose tables were asked for."""
+
+    def table(self) -> Table:
+        """The findings."""
+        none = "nothing found; nsys-tui analyze --help-rules says what was looked for"
+        return table_of(
+            "findings",
+            f"Findings ({len(self.findings)}), the gravest first",
+            _FINDING,
+            self.findings,
+            self.case.report,
+            () if self.findings else (none,),
+        )
+
+    def rules(self) -> list[Table]:
+        """The tables of the rules, each with its advice under it."""
+        return [replace(one.table, notes=(one.advice, *one.table.notes)) for one in self.outcomes]
+
+
+def _device(finding: Finding, report: Report) -> int | None:
+    return None if finding.place is None else report.devices[finding.place].number
+
+
+_FINDING: Final = (
+    Column("Sev", key="", read=lambda finding, _: finding.severity.letter),
+    column("severity"),
+    Column("Could Save", Unit.NS, key="", read=lambda finding, _: finding.saved_ns or None),
+    column("saved_ns"),
+    Column("At", Unit.NS, key="", read=lambda f, _: f.window[0] if f.window else None),
+    column("window_ns", "", lambda finding, _: finding.window, form=Form.LIST),
+    column("title", "Finding"),
+    column("advice", "Advice"),
+    column("rule", "Rule"),
+    column("device", "", _device, Unit.COUNT),
+    column("screen"),
+    column("command", "", lambda finding, report: finding.command.replace("REPORT", report.name)),
+)
+_OUTCOME: Final = (
+    column("title", "", lambda outcome, _: outcome.rule.title),
+    column("advice"),
+    records("rows", OPEN, lambda outcome, _: outcome.table),
+    column("notes", "", lambda outcome, _: outcome.table.notes, form=Form.LIST),
+)
+DOCUMENT: Final = Document(
+    "analyze",
+    (
+        column("report", "", lambda _, report: report.name),
+        column("window_ns", "", lambda answer, _: answer.case.scope.window, form=Form.LIST),
+        column("base_ns", "", lambda answer, _: answer.case.base_ns),
+        records("findings", _FINDING),
+        Column(
+            key="rules",
+            read=lambda answer, _: {one.rule.name: one for one in answer.outcomes} or None,
+            inner=_OUTCOME,
+            form=Form.MAP,
+            optional=True,
+        ),
+    ),
+)
+"""Findings as JSON."""
