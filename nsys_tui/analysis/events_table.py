@@ -60,7 +60,7 @@ THREAD_KINDS: Final[dict[type, tuple[str, Category]]] = {
     Syncs: ("sync", Category.SYNC),
 }
 OSRT_CALL: Final = 27
-"""eventClass of calls; the others mark where their tracing began and ended."""
+"""Event class of calls; the others mark where their tracing began and ended."""
 NO_CORRELATION: Final = -1
 
 
@@ -217,14 +217,16 @@ def _kinds(member: Member) -> tuple[Codes, list[str]]:
     if isinstance(events, Operations):
         return events.kind, [OPERATION_KINDS[kind] for kind in OpKind]
     if isinstance(events, HostEvents):
-        return events.kind, [host_kind(table) for table in events.kinds]
+        return events.kind, [host_kind(kind) for kind in events.kinds]
     return np.zeros(len(events), np.uint8), [THREAD_KINDS[type(events)][0]]
 
 
-def host_kind(table: str) -> str:
-    """What the events of a table are called: ``MPI``, ``overhead``, ``syscall``."""
+def host_kind(kind: str) -> str:
+    """What the host events of a kind are called: ``MPI``, ``overhead``, ``syscall``."""
     known = {"MPI": "MPI", "OVERHEAD": "overhead", "SYSCALL": "syscall"}
-    return next((kind for word, kind in known.items() if word in table.upper()), table)
+    return next(
+        (text for word, text in known.items() if word in kind.upper()), kind.replace("_", " ")
+    )
 
 
 def _thread(report: Report, tid: int, with_process: bool) -> str:

@@ -174,16 +174,17 @@ def _base(
 
 
 def _report_rows(path: str, config: Config) -> tuple[list[tuple[str, str]], str]:
-    """Rows of META_DATA_CAPTURE and the identity of a report."""
+    """Settings that a report was captured with, and its identity."""
     from pathlib import Path
 
+    from nsys_tui.model.kinds import Kind
     from nsys_tui.reader import open_report
     from nsys_tui.reader.cache import report_id
 
     nsys = None if config.nsys.path == "auto" else config.nsys.path
     report = open_report(Path(path), nsys=nsys)
     try:
-        table = report.rows("META_DATA_CAPTURE", "name", "value")
+        table = report.rows(Kind.CAPTURE_SETTING, "name", "value")
         pairs = list(zip(table["name"], table["value"], strict=True)) if len(table) else []
     finally:
         report.close()

@@ -13,6 +13,7 @@ import numpy as np
 
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model.categories import Category
+from nsys_tui.model.kinds import Kind
 from nsys_tui.model.target import pid_of, tid_of
 from nsys_tui.names import api_name
 
@@ -192,7 +193,7 @@ def _host(report: Report, scope: Scope, tracks: _Tracks) -> Iterator[dict[str, A
         scope,
         tracks,
         "other",
-        lambda row: {"table": others.kinds[others.kind[row]]},
+        lambda row: {"table": report.table_of(Kind(others.kinds[others.kind[row]]))},
     )
 
 

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from nsys_tui.model.kinds import Kind
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
@@ -105,14 +107,14 @@ def environment_of(report: Report) -> Identity:
 
 
 def _program_environment(report: Report) -> Iterator[str]:
-    rows = report.rows("META_DATA_CAPTURE", "name", "value")
+    rows = report.rows(Kind.CAPTURE_SETTING, "name", "value")
     for name, value in zip(rows["name"], rows["value"], strict=True):
         if name == "PROCESS_0:ENVIRONMENT_VARIABLE" and isinstance(value, str):
             yield value
 
 
 def _machine_environment(report: Report) -> Iterator[str]:
-    rows = report.rows("TARGET_INFO_SYSTEM_ENV", "name", "value")
+    rows = report.rows(Kind.MACHINE_SETTING, "name", "value")
     for name, value in zip(rows["name"], rows["value"], strict=True):
         if name == "DeviceEnvironment" and isinstance(value, str):
             yield value

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.stats.thread_columns import process_ranks
 from nsys_tui.model.nvtx_text import payload_fields
 from nsys_tui.model.target import PROCESS_MASK
 
@@ -46,7 +45,7 @@ def evidence(
         environment: what ``environment_of`` found.
         name: what ``from_name`` found.
     """
-    recorded, nccl = process_ranks(report), nccl_ranks(report)
+    recorded, nccl = report.ranks, nccl_ranks(report)
     found = []
     for place, process in enumerate(processes):
         own: list[tuple[int, str]] = []

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         GpuMetrics,
         HostEvents,
         Int32,
+        Int64,
         LaunchAttributes,
         Marks,
         MemoryUsage,
@@ -33,9 +34,10 @@ if TYPE_CHECKING:
         Samples,
         Syncs,
     )
+    from nsys_tui.model.kinds import Kind
     from nsys_tui.model.notes import Notes
     from nsys_tui.model.progress import Progress
-    from nsys_tui.model.source import Arrays, RawTable, Source
+    from nsys_tui.model.source import Arrays, RawRow, RawTable, Source
 
 T = TypeVar("T")
 
@@ -81,18 +83,15 @@ class Report:
         """What of the file was not believed or not understood; grows while parts are read."""
         return self._source.notes
 
-    @property
-    def tables(self) -> Mapping[str, tuple[str, ...]]:
-        """Tables of the file and their columns, foreign ones included."""
-        return self._source.tables
-
     def can(self, capability: Capability) -> bool:
         """Whether the report holds rows of this kind."""
         return capability in self._source.capabilities
 
     def lacks(self, capability: Capability) -> str:
         """Why a kind of data is missing and what would record it; empty when it is there."""
-        return "" if self.can(capability) else explain(capability)
+        if self.can(capability):
+            return ""
+        return self._source.doubts.get(capability) or explain(capability)
 
     def loaded(self, part: str) -> bool:
         """Whether a part is in memory (or mapped) already."""
@@ -233,9 +232,9 @@ class Report:
         """Sampled hardware counters."""
         return self._part("gpu_metrics", lambda: self._source.gpu_metrics(None))
 
-    def chains(self, table: str) -> CallChains:
-        """Stack frames of SAMPLING_CALLCHAINS, CUDA_CALLCHAINS or OSRT_CALLCHAINS."""
-        return self._part(f"chains:{table}", lambda: self._source.chains(table, None))
+    def chains(self, kind: Kind) -> CallChains:
+        """Stack frames of CPU samples, CUDA calls or OS runtime calls; ``kind`` is a chain."""
+        return self._part(f"chains:{kind}", lambda: self._source.chains(kind, None))
 
     @property
     def devices(self) -> tuple[Device, ...]:
@@ -288,13 +287,30 @@ class Report:
         """Name of a process, or its number."""
         return self._source.process_names.get(int(global_pid)) or f"pid {pid_of(int(global_pid))}"
 
-    def row(self, table: str, rowid: int) -> dict[str, Any]:
-        """Every attribute of one event as the file has it, for a detail pane."""
-        return self._source.row(table, rowid)
+    @property
+    def ranks(self) -> Mapping[int, int]:
+        """globalPid -> MPI rank, as MPI or the names of its threads tell it."""
+        return self._source.ranks
 
-    def rows(self, table: str, *columns: str) -> RawTable:
-        """All rows of a rarely used table; empty when the table is missing."""
-        return self._source.rows(table, columns)
+    def has(self, kind: Kind, *fields: str) -> bool:
+        """Whether the file has a table of a kind, with all these fields if any are named."""
+        return self._source.has(kind, fields)
+
+    def table_of(self, kind: Kind) -> str:
+        """What the file calls the table of a kind, for people who look into the file."""
+        return self._source.table_of(kind)
+
+    def row(self, kind: Kind, rowid: int) -> RawRow:
+        """Every attribute of one event, for a detail pane."""
+        return self._source.row(kind, rowid)
+
+    def rows(self, kind: Kind, *fields: str) -> RawTable:
+        """All rows of a rarely used kind; empty when its table is missing."""
+        return self._source.rows(kind, fields)
+
+    def numbers(self, kind: Kind, name: str) -> tuple[Int64, Int64]:
+        """Rowids and values of one field of numbers, -1 where a row has none."""
+        return self._source.numbers(kind, name)
 
     def close(self) -> None:
         """Closes the file; parts already loaded stay usable."""

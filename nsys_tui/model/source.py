@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from nsys_tui.model.capabilities import Capability
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         Samples,
         Syncs,
     )
+    from nsys_tui.model.kinds import Kind
     from nsys_tui.model.notes import Notes
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.target import Metadata
@@ -36,10 +38,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RawTable:
-    """Rows of a table as the file has them, for reports on rarely used tables.
+class RawRow:
+    """One row, for a detail pane."""
 
-    Columns that the file lacks hold None everywhere.
+    columns: Mapping[str, Any]
+    """Every column as the file calls it."""
+    fields: Mapping[str, Any]
+    """Those that are known, by the names that ``RawTable`` has."""
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """Rows of a rarely used kind by the names of their fields, texts in place of string ids.
+
+    Fields that the file lacks hold None everywhere.
     """
 
     columns: Mapping[str, list[Any]]
@@ -50,6 +62,10 @@ class RawTable:
 
     def __getitem__(self, column: str) -> list[Any]:
         return self.columns[column]
+
+    def lists(self) -> tuple[list[Any], ...]:
+        """The values of each field, in the order in which they were asked for."""
+        return tuple(self.columns.values())
 
     def dictionaries(self) -> list[dict[str, Any]]:
         """The rows, each by column name."""
@@ -66,8 +82,8 @@ class Source(Protocol):
     capabilities: frozenset[Capability]
     notes: Notes
     """What was not believed; grows while parts are read."""
-    tables: Mapping[str, tuple[str, ...]]
-    """Tables of the file and their columns."""
+    doubts: Mapping[Capability, str]
+    """Why capabilities are off although the file may hold data of their kind."""
 
     @property
     def thread_names(self) -> Mapping[int, str]:
@@ -127,8 +143,13 @@ class Source(Protocol):
         """Sampled GPU counters."""
         ...
 
-    def chains(self, table: str, progress: Progress | None) -> CallChains:
-        """One call-chain table."""
+    @property
+    def ranks(self) -> Mapping[int, int]:
+        """globalPid -> MPI rank."""
+        ...
+
+    def chains(self, kind: Kind, progress: Progress | None) -> CallChains:
+        """The call chains of a kind."""
         ...
 
     def calls(self, ops: Operations, api: ApiCalls) -> Int32:
@@ -147,12 +168,24 @@ class Source(Protocol):
         """Launch configuration of kernels."""
         ...
 
-    def row(self, table: str, rowid: int) -> dict[str, Any]:
+    def has(self, kind: Kind, fields: tuple[str, ...]) -> bool:
+        """Whether the file has a table of a kind with all these fields."""
+        ...
+
+    def table_of(self, kind: Kind) -> str:
+        """What the file calls the table of a kind."""
+        ...
+
+    def row(self, kind: Kind, rowid: int) -> RawRow:
         """Every column of one row."""
         ...
 
-    def rows(self, table: str, columns: tuple[str, ...]) -> RawTable:
-        """All rows of a small table."""
+    def rows(self, kind: Kind, fields: tuple[str, ...]) -> RawTable:
+        """All rows of a rarely used kind."""
+        ...
+
+    def numbers(self, kind: Kind, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rowids and values of one field of numbers, -1 where a row has none."""
         ...
 
     def close(self) -> None:

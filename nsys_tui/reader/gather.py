@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsys_tui.errors import UnreadableReportError
-from nsys_tui.reader.columns import RawColumns, iter_columns
+from nsys_tui.reader.access import iter_columns
+from nsys_tui.reader.columns import RawColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -17,15 +17,18 @@ from nsys_tui.model.events import (
     Samples,
     Syncs,
 )
-from nsys_tui.reader.columns import RawColumns, read_columns
+from nsys_tui.model.kinds import MPI, OPENACC, Kind
+from nsys_tui.reader.access import read_columns
 from nsys_tui.reader.encode import codes, column, combine, ends, in_start_order, instants
 from nsys_tui.reader.gather import Arrays, Codebook, gather, merge
+from nsys_tui.reader.schema import TABLES
 from nsys_tui.reader.target import Devices
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.model.progress import Progress
+    from nsys_tui.reader.columns import RawColumns
     from nsys_tui.reader.sqlite import Database
     from nsys_tui.reader.strings import Strings
 
@@ -53,24 +56,19 @@ _OSRT_COLUMNS: Final = (
     "callchainId",
 )
 
-HOST_TABLES: Final = {
-    "MPI_P2P_EVENTS": "textId",
-    "MPI_COLLECTIVES_EVENTS": "textId",
-    "MPI_START_WAIT_EVENTS": "textId",
-    "MPI_OTHER_EVENTS": "textId",
-    "UCP_SUBMIT_EVENTS": "textId",
-    "UCP_PROGRESS_EVENTS": "textId",
-    "UCP_EVENTS": "textId",
-    "PROFILER_OVERHEAD": "nameId",
-    "CUPTI_ACTIVITY_KIND_OVERHEAD": "nameId",
-    "SYSCALL": "nameId",
-    "CUDNN_EVENTS": "nameId",
-    "CUBLAS_EVENTS": "nameId",
-    "CUPTI_ACTIVITY_KIND_OPENACC_DATA": "nameId",
-    "CUPTI_ACTIVITY_KIND_OPENACC_LAUNCH": "nameId",
-    "CUPTI_ACTIVITY_KIND_OPENACC_OTHER": "nameId",
-}
-"""Tables of host ranges with a thread, and the column that names each range."""
+_HOST_KINDS: Final = (
+    *MPI,
+    Kind.UCX_SUBMIT,
+    Kind.UCX_PROGRESS,
+    Kind.UCX,
+    Kind.PROFILER_OVERHEAD,
+    Kind.CUDA_OVERHEAD,
+    Kind.SYSCALL,
+    Kind.CUDNN,
+    Kind.CUBLAS,
+    *OPENACC,
+)
+"""Kinds of host ranges with a thread and a name."""
 
 
 def _thread_events(raw: RawColumns) -> dict[str, NDArray[Any]]:
@@ -132,9 +130,10 @@ def build_host_events(db: Database, strings: Strings, progress: Progress | None)
     """Reads MPI, UCX, overhead, syscall and library ranges into one set."""
     parts: list[dict[str, NDArray[Any]]] = []
     kinds: list[str] = []
-    for table, name_column in HOST_TABLES.items():
+    for kind, table in ((k, table) for k in _HOST_KINDS for table in db.schema.tables(k)):
         if not db.has_rows(table):
             continue
+        name_column = _name_column(table)
         columns = ("start", "end", "globalTid", name_column, "overheadType")
         raw = read_columns(db, table, columns, progress)
         parts.append(
@@ -146,7 +145,7 @@ def build_host_events(db: Database, strings: Strings, progress: Progress | None)
                 "overhead": column(raw, "overheadType", 0).astype(np.uint8),
             }
         )
-        kinds.append(table)
+        kinds.append(kind)
     if not parts:
         nothing = np.empty(0, np.int64)
         parts = [dict.fromkeys(("start", "end", "rowid", "globalTid", "nameId"), nothing)]
@@ -157,6 +156,12 @@ def build_host_events(db: Database, strings: Strings, progress: Progress | None)
     return HostEvents(
         **arrays, thread=thread, name=name, names=names, threads=threads, kinds=tuple(kinds)
     )
+
+
+def _name_column(table: str) -> str:
+    """The column that names each range of a table."""
+    columns = TABLES[table].columns.values()
+    return next(column.name for column in columns if column.type == "s" and column.required)
 
 
 def build_syncs(db: Database, progress: Progress | None) -> Syncs:
@@ -252,10 +257,8 @@ def build_memory_usage(db: Database, progress: Progress | None) -> MemoryUsage:
 
 def build_gpu_metrics(db: Database, progress: Progress | None) -> GpuMetrics:
     """Reads sampled GPU counters; the GPU is the low byte of typeId."""
-    raw = read_columns(
-        db, "GPU_METRICS", ("timestamp", "start", "typeId", "metricId", "value"), progress
-    )
-    time = instants(raw, "timestamp" if "timestamp" in raw.values else "start")
+    raw = read_columns(db, "GPU_METRICS", ("timestamp", "typeId", "metricId", "value"), progress)
+    time = instants(raw, "timestamp")
     labels = {
         (source, metric): name
         for source, metric, name in db.select(

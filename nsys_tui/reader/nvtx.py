@@ -8,8 +8,8 @@ import numpy as np
 
 from nsys_tui.model.events import Domain, Int32, Marks, Payloads, Ranges
 from nsys_tui.model.target import PROCESS_MASK
+from nsys_tui.reader.access import read_columns, read_text_column
 from nsys_tui.reader.blobs import read_blobs
-from nsys_tui.reader.columns import read_columns, read_text_column
 from nsys_tui.reader.encode import codes, column, combine, ends, in_start_order, instants, is_null
 
 if TYPE_CHECKING:
@@ -42,10 +42,7 @@ class NvtxTable:
 
     def __init__(self, db: Database, strings: Strings, progress: Progress | None) -> None:
         raw = read_columns(db, TABLE, _COLUMNS, progress)
-        if "text" in db.tables.get(TABLE, ()):
-            text_codes, texts = read_text_column(db, TABLE, "text")
-        else:
-            text_codes, texts = np.full(len(raw.rowid), -1, np.int32), []
+        text_codes, texts = read_text_column(db, TABLE, "text")
         self._raw = raw
         self._names, self._name = strings.merge(column(raw, "textId"), texts, text_codes)
         self._types = column(raw, "eventType", 0)
@@ -106,9 +103,8 @@ class NvtxTable:
 
 def read_payloads(db: Database, strings: Strings) -> Payloads:
     """JSON payloads, inline (``jsonText``), as string ids (``jsonTextId``) or from blobs."""
-    columns = db.tables.get(TABLE, ())
     blobs = dict(read_blobs(db))
-    if not blobs and "jsonText" not in columns and "jsonTextId" not in columns:
+    if not blobs and not db.schema.names(TABLE, ("jsonText", "jsonTextId")):
         return Payloads(np.empty(0, np.int64), np.empty(0, np.int32), ())
     raw = read_columns(db, TABLE, ("jsonTextId",), None)
     ids = column(raw, "jsonTextId")

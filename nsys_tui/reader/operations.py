@@ -10,7 +10,8 @@ import numpy as np
 from nsys_tui.model.categories import Category, OpKind, is_communication
 from nsys_tui.model.events import Operations, OpName
 from nsys_tui.model.target import Device, Stream, pid_of
-from nsys_tui.reader.columns import RawColumns, sample_columns
+from nsys_tui.reader.access import sample_columns
+from nsys_tui.reader.columns import RawColumns
 from nsys_tui.reader.encode import Int32, Int64, column, ends, instants
 from nsys_tui.reader.filecheck import unreadable
 from nsys_tui.reader.gather import NOTHING, Arrays, Codebook, Tuples, gather, merge
@@ -42,7 +43,7 @@ _OWN: Final = {
     OpKind.KERNEL: ("demangledName", "shortName", "mangledName", "graphNodeId"),
     OpKind.MEMCPY: ("bytes", "copyKind", "srcKind", "dstKind", "graphNodeId"),
     OpKind.MEMSET: ("bytes", "memKind", "graphNodeId"),
-    OpKind.GRAPH: ("graphId", "graphExecId"),
+    OpKind.GRAPH: ("graphId",),
 }
 COPY_LABELS: Final = {
     0: "Unknown",
@@ -288,11 +289,8 @@ def _places(
 
 def _own_process(db: Database, process: int) -> int:
     """Exports of 2018-2019 lack globalPid: with one process in the API table it is that one."""
-    table = "CUPTI_ACTIVITY_KIND_RUNTIME"
-    if process != -1 or "globalTid" not in db.tables.get(table, ()):
-        return process
-    known = db.query(f"SELECT DISTINCT globalTid & ~16777215 FROM {table} LIMIT 2")
-    return int(known[0][0]) if len(known) == 1 else process
+    known = db.only_process() if process == -1 else None
+    return process if known is None else known
 
 
 def _counted(arrays: dict[str, NDArray[Any]], process: Int32) -> NDArray[Any]:

@@ -6,12 +6,12 @@ import logging
 import threading
 import time
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from nsys_tui.errors import NoDataError
-from nsys_tui.model.capabilities import NEEDS
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import (
     ApiCalls,
@@ -30,36 +30,43 @@ from nsys_tui.model.events import (
     Syncs,
 )
 from nsys_tui.model.notes import Note
-from nsys_tui.model.source import RawTable
+from nsys_tui.model.source import RawRow, RawTable
 from nsys_tui.reader import host
+from nsys_tui.reader.access import read_columns
 from nsys_tui.reader.encode import column
 from nsys_tui.reader.gather import Arrays, gather, insert
 from nsys_tui.reader.nvtx import NvtxTable, read_payloads
 from nsys_tui.reader.operations import TABLES, build_operations, sample_operations
 from nsys_tui.reader.parts import dump, restore
+from nsys_tui.reader.schema import declared
 from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.strings import Strings
 from nsys_tui.reader.target import (
     Devices,
     read_metadata,
     read_process_names,
+    read_ranks,
     read_thread_names,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from nsys_tui.model.kinds import Kind
     from nsys_tui.model.progress import Progress
     from nsys_tui.reader.cache import Sidecar
     from nsys_tui.reader.columns import RawColumns
     from nsys_tui.reader.encode import Int64
+    from nsys_tui.reader.schema import Column
 
 log = logging.getLogger(__name__)
 Part = TypeVar("Part")
 
+_GIVEN_BY: Final = {Capability.LAUNCH_SHAPES: Capability.KERNELS}
+"""Capabilities whose data is in the tables of others."""
 _NOTES = " notes"
 """Key of a stored part under which stands what was found wrong while it was read."""
 _LAUNCH_COLUMNS = (
@@ -123,12 +130,16 @@ class FileSource:
         self.path: Path = db.path
         self.notes = db.notes
         self.metadata = read_metadata(db)
-        self.tables: Mapping[str, tuple[str, ...]] = db.tables
-        self.capabilities = frozenset(
-            capability
-            for capability, need in NEEDS.items()
-            if any(db.has_rows(table) for table in need.tables)
-        )
+        self.doubts = db.schema.doubts
+        self.capabilities = frozenset(self._capabilities())
+
+    def _capabilities(self) -> Iterator[Capability]:
+        """What the believed tables with rows give, but for what a lost column takes away."""
+        schema = self._db.schema
+        for capability in Capability:
+            tables = schema.tables(_GIVEN_BY.get(capability, capability))
+            if capability not in schema.lost and any(map(self._db.has_rows, tables)):
+                yield capability
 
     @cached_property
     def thread_names(self) -> Mapping[int, str]:
@@ -241,10 +252,11 @@ class FileSource:
             "gpu_metrics", GpuMetrics, lambda: host.build_gpu_metrics(self._db, progress)
         )
 
-    def chains(self, table: str, progress: Progress | None) -> CallChains:
+    def chains(self, kind: Kind, progress: Progress | None) -> CallChains:
         """Stack frames of one call-chain table."""
+        table = self.table_of(kind)
         return self._kept(
-            f"chains-{table}",
+            f"chains-{kind}",
             CallChains,
             lambda: host.build_chains(self._db, self._strings, table, progress),
         )
@@ -289,39 +301,72 @@ class FileSource:
             kept[name] = insert(values if places is None else values[places], others, 0)
         return LaunchAttributes(**kept)
 
-    def row(self, table: str, rowid: int) -> dict[str, Any]:
+    @cached_property
+    def ranks(self) -> Mapping[int, int]:
+        """globalPid -> MPI rank."""
+        return read_ranks(self._db)
+
+    def has(self, kind: Kind, fields: tuple[str, ...]) -> bool:
+        """Whether the file has a table of a kind with all these fields."""
+        return any(
+            set(fields) <= self._fields(table).keys() for table in self._db.schema.tables(kind)
+        )
+
+    def table_of(self, kind: Kind) -> str:
+        """What the file calls the table of a kind."""
+        return next(iter(self._db.schema.tables(kind)), str(kind))
+
+    def _fields(self, table: str) -> dict[str, Column]:
+        """The believed columns of a table by the names that they have outside the reader."""
+        known, present = declared(table), self._db.schema.columns[table]
+        columns = known.columns.values() if known else ()
+        return {column.field: column for column in columns if column.name in present}
+
+    def row(self, kind: Kind, rowid: int) -> RawRow:
         """Every column of one row.
 
         Raises:
             NoDataError: the table or the row does not exist.
         """
-        columns = self.tables.get(table, ())
-        key = self._db.rowid_name(table) if columns else None
+        table = self.table_of(kind)
+        names = self._db.tables.get(table, ())
+        key = self._db.rowid_name(table) if names else None
+        listed = ", ".join(map(quoted, names))
         found = (
-            self._db.query(f"SELECT * FROM {quoted(table)} WHERE {key} = ?", (int(rowid),))
+            self._db.query(f"SELECT {listed} FROM {quoted(table)} WHERE {key} = ?", (int(rowid),))
             if key
             else []
         )
         if not found:
             raise NoDataError(f"{self.path.name}: no row {rowid} in {table}")
-        return dict(zip(columns, found[0], strict=True))
+        columns = dict(zip(names, found[0], strict=True))
+        actual = self._db.schema.columns[table]
+        fields = {f: columns[actual[c.name]] for f, c in self._fields(table).items()}
+        return RawRow(columns, fields)
 
-    def rows(self, table: str, columns: tuple[str, ...]) -> RawTable:
-        """All rows of a small table.
+    def rows(self, kind: Kind, fields: tuple[str, ...]) -> RawTable:
+        """All rows of a rarely used kind; fields that its table lacks hold None."""
+        lists: dict[str, list[Any]] = {name: [] for name in fields}
+        count = 0
+        for table in self._db.schema.tables(kind):
+            known = self._fields(table)
+            wanted = [known[name].name if name in known else name for name in fields]
+            rows = self._db.select(table, wanted)
+            count += len(rows)
+            for name, values in zip(fields, zip(*rows, strict=True), strict=False):
+                is_name = name in known and known[name].type == "s"
+                lists[name] += map(self._named, values) if is_name else values
+        return RawTable(lists, count)
 
-        Columns that it lacks hold None, and so do columns of numbers where a row has none.
-        """
-        found = self._db.select(table, columns)
-        lists = [list(values) for values in zip(*found, strict=True)] or [[] for _ in columns]
-        for place, name in enumerate(columns):
-            kinds = self._db.numbers.get((table, name))
-            if kinds is not None:
-                lists[place] = [v if isinstance(v, kinds) else None for v in lists[place]]
-        return RawTable(dict(zip(columns, lists, strict=True)), len(found))
+    def _named(self, string_id: int | None) -> str | None:
+        return None if string_id is None else self._strings.get(string_id)
 
-    def string(self, string_id: int) -> str:
-        """One name of StringIds."""
-        return self._strings.get(string_id)
+    def numbers(self, kind: Kind, name: str) -> tuple[Int64, Int64]:
+        """Rowids and values of one field of numbers, -1 where a row has none."""
+        table = self.table_of(kind)
+        known = self._fields(table)[name].name
+        raw = read_columns(self._db, table, (known,))
+        return raw.rowid, column(raw, known)
 
     def close(self) -> None:
         """Closes the file; mapped parts stay usable."""

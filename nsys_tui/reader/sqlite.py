@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from nsys_tui.errors import UnreadableReportError
-from nsys_tui.model.notes import Notes
+from nsys_tui.model.notes import Note, Notes
 from nsys_tui.reader.cache import cache_root
 from nsys_tui.reader.filecheck import (
     Header,
@@ -30,10 +30,11 @@ from nsys_tui.reader.filecheck import (
     unreadable,
 )
 from nsys_tui.reader.recovery import left_over, recovered_copy
-from nsys_tui.reader.schema import is_nsys_export, without_times
+from nsys_tui.reader.resolved import Export, Resolved, resolve
+from nsys_tui.reader.schema import METADATA_TABLES, declared, is_nsys_export
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _SETTINGS = (
     "PRAGMA trusted_schema = OFF",
@@ -43,8 +44,7 @@ _SETTINGS = (
     "PRAGMA temp_store = MEMORY",
 )
 _SMALLEST_ROW = 4
-_NUMBERS: Final = {"INTEGER": (int,), "INT": (int,), "BIGINT": (int,), "REAL": (int, float)}
-"""Declared types of columns, and what belongs into them."""
+_API: Final = "CUPTI_ACTIVITY_KIND_RUNTIME"
 _TROUBLE = (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError, OverflowError)
 """What ``sqlite3`` raises on damaged files; a message may quote names that are no UTF-8."""
 
@@ -57,13 +57,12 @@ class Database:
     Attributes:
         path: the file as the user named it.
         tables: real tables (no views, no virtual tables) with their column names in file order;
-            without those of ``untimed``.
-        untimed: tables of events that lack the columns of their times.
+            without those that the schema does not believe.
+        schema: which declared tables and columns the file has.
         views: views under names of nsys; what they ask for may take forever.
         header: the file's SQLite header.
         descriptor: open descriptor of the file that is really read, for positional reads.
         generated: tables that hold generated columns, whose records differ from their columns.
-        numbers: the types that belong into each (table, column) of numbers.
         notes: what was not believed, from whoever reads here.
     """
 
@@ -85,8 +84,7 @@ class Database:
         self._closed = False
         self.notes = Notes()
         self.generated: frozenset[str] = frozenset()
-        self.numbers: Mapping[tuple[str, str], tuple[type, ...]] = {}
-        self.untimed: tuple[str, ...] = ()
+        self.schema = Resolved()
         self.views: tuple[str, ...] = ()
         self.tables: Mapping[str, tuple[str, ...]] = {}
 
@@ -138,21 +136,13 @@ class Database:
             " WHERE m.type = 'table' AND m.rootpage > 0 AND m.name NOT GLOB 'sqlite_*'"
             " ORDER BY m.rowid, c.cid"
         )
-        columns: dict[str, list[str]] = {}
-        for table, column, *_ in rows:
-            columns.setdefault(table, []).append(column)
+        columns: dict[str, dict[str, str]] = {}
+        for table, column, _, kind in rows:
+            columns.setdefault(table, {})[column] = kind
         self.generated = frozenset(table for table, _, hidden, _ in rows if hidden)
-        self.numbers = {
-            (table, column): _NUMBERS[kind.upper()]
-            for table, column, _, kind in rows
-            if kind.upper() in _NUMBERS
-        }
-        self.untimed = without_times(columns)
         views = self.query("SELECT name FROM sqlite_master WHERE type = 'view' ORDER BY name")
         self.views = tuple(name for (name,) in views if is_nsys_export([name]))
-        self.tables = MappingProxyType(
-            {name: tuple(names) for name, names in columns.items() if name not in self.untimed}
-        )
+        self.tables = {name: tuple(types) for name, types in columns.items()}
         if not is_nsys_export(columns):
             cause = (
                 "it is a SQLite database, but not one that nsys exported: it has no table of nsys"
@@ -160,6 +150,38 @@ class Database:
             raise unreadable(
                 self.path, cause, "export one: nsys export --type sqlite REPORT.nsys-rep"
             )
+        self.schema = resolve(columns, self._export(), self._may_have_rows, self._has_one_process)
+        self.notes.add(*self.schema.notes)
+        believed = {t: names for t, names in self.tables.items() if t not in self.schema.off}
+        self.tables = MappingProxyType(believed)
+
+    def _export(self) -> Export:
+        """What the exporter says about itself; nothing where its table is not believed."""
+        pairs: dict[object, object] = {}
+        for table in METADATA_TABLES:
+            if {"name", "value"} <= {*self.tables.get(table, ())}:
+                pairs |= dict(self.query(f"SELECT name, value FROM {quoted(table)}"))
+        product, schema = (pairs.get(f"EXPORT_{key}_VERSION") for key in ("PRODUCT", "SCHEMA"))
+        return Export(str(product or ""), str(schema or ""))
+
+    def _may_have_rows(self, table: str) -> bool:
+        """Whether a table has a row, or is so damaged that it cannot be told."""
+        try:
+            return self.has_rows(table)
+        except UnreadableReportError:
+            return True
+
+    def _has_one_process(self) -> bool:
+        """Whether all CUDA calls are of one process."""
+        return self.only_process() is not None
+
+    def only_process(self) -> int | None:
+        """globalPid of the process that made all CUDA calls, if there is just one."""
+        if "globalTid" not in self.tables.get(_API, ()):
+            return None
+        known = self.query(f"SELECT DISTINCT globalTid & ~16777215 FROM {_API} LIMIT 2")
+        is_one = len(known) == 1 and isinstance(known[0][0], int)
+        return known[0][0] if is_one else None
 
     @property
     def recovered(self) -> bool:
@@ -238,17 +260,41 @@ class Database:
             cursor.close()
 
     def select(self, table: str, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Fetches the named columns of a small table in file order.
+        """Fetches columns of a small table of the schema in file order.
 
         Args:
             table: the table; a missing one has no rows.
-            columns: exact names; a column that the table lacks comes as None.
+            columns: names of the schema; a column that the file lacks comes as None, and so does
+                a value of another type, which is noted.
         """
         if table not in self.tables:
             return []
-        present = self.tables[table]
-        terms = ", ".join(quoted(name) if name in present else "NULL" for name in columns)
-        return self.query(f"SELECT {terms} FROM {quoted(table)} NOT INDEXED")
+        if declared(table) is None:
+            names = {name: name for name in columns if name in self.tables[table]}
+        else:
+            names = self.schema.names(table, tuple(columns))
+        terms = ", ".join(quoted(names[name]) if name in names else "NULL" for name in columns)
+        rows = self.query(f"SELECT {terms} FROM {quoted(table)} NOT INDEXED")
+        if (known := declared(table)) is None or not rows:
+            return rows
+        kinds = [known.columns[name].type if name in names else "b" for name in columns]
+        typed = [
+            self._typed(table, name, kind, values)
+            for name, kind, values in zip(columns, kinds, zip(*rows, strict=True), strict=True)
+        ]
+        return list(zip(*typed, strict=True))
+
+    def _typed(self, table: str, column: str, kind: str, values: Sequence[Any]) -> Sequence[Any]:
+        """The values of a column; None, and a note, for those that are not of its type."""
+        convert = _CONVERTERS[kind]
+        if convert is None or set(map(type, values)) <= _PLAIN[kind]:
+            return values
+        typed = [convert(value) for value in values]
+        strange = typed.count(None) - values.count(None)
+        if strange:
+            text = f"{strange} rows of {table} hold no number in {column}: left out there"
+            self.notes.add(Note(text, table, column))
+        return typed
 
     def check_unchanged(self) -> None:
         """Makes sure that nobody wrote into the file since it was opened.
@@ -291,6 +337,34 @@ class Database:
         except _TROUBLE as error:
             hint = "if the file is damaged, export or copy the report again"
             raise unreadable(self.path, f"SQLite says: {error}", hint) from error
+
+
+def _whole(value: object) -> int | None:
+    if isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT:
+        return int(value)
+    return value if isinstance(value, int) else None
+
+
+def _number(value: object) -> int | float | None:
+    return value if isinstance(value, (int, float)) else None
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, bytes):
+        return _decoded(value)
+    return None if value is None else str(value)
+
+
+_EXACT: Final = 2.0**53
+_CONVERTERS: Final[Mapping[str, Callable[[object], Any] | None]] = {
+    "i": _whole, "s": _whole, "p": _whole, "r": _number, "t": _text, "b": None,
+}  # fmt: skip
+_NOTHING: Final = frozenset({type(None)})
+_PLAIN: Final[Mapping[str, frozenset[type]]] = {
+    "i": _NOTHING | {int}, "s": _NOTHING | {int}, "p": _NOTHING | {int},
+    "r": _NOTHING | {int, float}, "t": _NOTHING | {str},
+}  # fmt: skip
+"""Types of values that need no conversion, by type of the schema."""
 
 
 def quoted(name: str) -> str:

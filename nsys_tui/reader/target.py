@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.model.notes import Note
-from nsys_tui.model.target import Device, Diagnostic, GpuInfo, Member, Metadata, pid_of
+from nsys_tui.model.target import (
+    PROCESS_MASK,
+    Device,
+    Diagnostic,
+    GpuInfo,
+    Member,
+    Metadata,
+    pid_of,
+)
+from nsys_tui.reader.sqlite import quoted
 
 if TYPE_CHECKING:
     from nsys_tui.reader.sqlite import Database
@@ -15,6 +25,9 @@ _SEVERITY: Final = {0: "unknown", 1: "info", 2: "warning", 3: "error", 4: "verbo
 _DRIVER_DIGITS: Final = 5
 """Fewest digits of a driver version that was written without points."""
 _DIAGNOSTIC_SOURCE: Final = {0: "unknown", 1: "injection", 2: "daemon", 3: "analysis"}
+_THREAD_NAMED: Final = 39
+"""eventType of NVTX rows that name a thread."""
+_MPI_THREAD: Final = re.compile(r"MPI Rank (\d+)")
 _GPU_COLUMNS: Final = (
     "id",
     "name",
@@ -52,9 +65,6 @@ def read_metadata(db: Database) -> Metadata:
     settings = _first(export)
     utc = db.select("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
     notes = [] if export else ["exported by an nsys of 2021 or earlier, or trimmed: no version"]
-    for table in db.untimed:
-        text = f"{table} lacks its column start or end: nothing of it is shown"
-        db.notes.add(Note(text, table))
     for view in db.views:
         db.notes.add(Note(f"{view} is a view, not a table: it is not read", view))
     sessions = db.select("ANALYSIS_DETAILS", ("duration",))
@@ -215,6 +225,25 @@ def read_thread_names(db: Database, strings: Strings) -> dict[int, str]:
         if name and rank >= best.get(thread, (-1, ""))[0]:
             best[thread] = (rank, name)
     return {thread: name for thread, (_, name) in best.items()}
+
+
+def read_ranks(db: Database) -> dict[int, int]:
+    """globalPid -> MPI rank, as MPI tells it, or from threads that it named ``MPI Rank 3``."""
+    told = db.select("MPI_RANKS", ("globalTid", "rank"))
+    if told:
+        return {t & PROCESS_MASK: rank for t, rank in told if None not in (t, rank)}
+    names = db.schema.names("NVTX_EVENTS", ("eventType", "text", "globalTid"))
+    if len(names) < 3:
+        return {}
+    kind, text, thread = (quoted(names[name]) for name in ("eventType", "text", "globalTid"))
+    named = db.query(
+        f"SELECT {thread}, {text} FROM NVTX_EVENTS NOT INDEXED WHERE {kind} = {_THREAD_NAMED}"
+    )
+    return {
+        tid & PROCESS_MASK: int(match[1])
+        for tid, name in named
+        if isinstance(tid, int) and (match := _MPI_THREAD.fullmatch(_text(name)))
+    }
 
 
 def read_process_names(db: Database) -> dict[int, str]:

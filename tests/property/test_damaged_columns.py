@@ -15,6 +15,7 @@ from synth import Synth
 from nsys_tui.analysis.stats.registry import REPORTS
 from nsys_tui.analysis.stats.reports import run_report
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.kinds import Kind
 from nsys_tui.reader import open_report
 from nsys_tui.text.tables import render
 
@@ -92,6 +93,6 @@ def test_what_is_no_number_is_none_in_a_column_of_numbers(rare: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("UPDATE ThreadNames SET priority = 'high'")
         db.commit()
-    found = open_report(path, use_cache=False).rows("ThreadNames", "priority", "nameId")
+    found = open_report(path, use_cache=False).rows(Kind.THREAD, "priority", "name")
     assert found["priority"] == [None] * len(found)
-    assert None not in found["nameId"]
+    assert None not in found["name"]

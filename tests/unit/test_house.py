@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
@@ -99,3 +100,41 @@ def _asked(path: Path) -> str:
     shells = re.search(r"LOGIN_SHELLS[^{]*\{([^}]*)\}", text)
     found = re.findall(r'package="([a-z0-9 -]+)"', text)
     return " ".join([*found, *re.findall(r'"(\w+)"', shells[1] if shells else "")])
+
+
+def test_what_nsys_calls_things_stands_in_the_reader_alone() -> None:
+    """No table or column of nsys is named elsewhere: literals are looked at, docstrings are not.
+
+    Words that nsys shares with everybody (``start``, ``bytes``, GUID as a heading) cannot be told
+    apart and may stand anywhere; so only names in camelCase or with underscores count. Values in
+    the tables (settings such as ``CUDA_FLUSH_PERIODICALLY``) are data and no names of the schema,
+    and the room of the logs speaks NCCL's language and reads no report.
+    """
+    from nsys_tui.reader.schema import TABLES
+
+    named = {
+        name
+        for table in TABLES.values()
+        for column in table.columns.values()
+        for name in (table.name.rstrip("*"), column.name, *column.aliases)
+        if re.search("_|[a-z][A-Z]", name)
+    }
+    package = TESTS.parent / "nsys_tui"
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        if path.relative_to(package).parts[0] in ("reader", "demo", "logs"):
+            continue
+        tree = ast.parse(path.read_text())
+        texts = {
+            id(node.value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        }
+        found += [
+            f"{path.relative_to(package)}:{node.lineno}: {node.value}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            if id(node) not in texts
+            if node.value in named or "CUPTI_ACTIVITY" in node.value
+        ]
+    assert not found, "ask the report for a Kind and its fields instead"

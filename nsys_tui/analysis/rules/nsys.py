@@ -15,6 +15,7 @@ from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result,
 from nsys_tui.analysis.stats.gpu_trace import MEMORY_KINDS
 from nsys_tui.analysis.stats.kern_exec import ordinals
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.kinds import OPERATIONS
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of, tid_of
 from nsys_tui.names import api_name
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.rules.finding import Finding
 
 COMPAT: Final = Parameter("compat", False, "select exactly what nsys selects")
-_TABLES: Final = {
-    OpKind.MEMCPY: "CUPTI_ACTIVITY_KIND_MEMCPY",
-    OpKind.MEMSET: "CUPTI_ACTIVITY_KIND_MEMSET",
-}
 _SYNC_NSYS: Final = re.compile(r"cuda(Device|Stream)Synchronize")
 _SYNC: Final = re.compile(r"cuda(Device|Stream|Event|Thread)Synchronize|cu(Ctx|Stream|Event)Sync")
 PAGEABLE: Final = 0
@@ -152,7 +149,7 @@ def _copy_table(
     labels = np.array([*MEMORY_KINDS, *[None] * (256 - len(MEMORY_KINDS))], object)
     streams = [ops.streams[code] for code in ops.stream[rows].tolist()]
     names = [api_name(report.api.names[c]) for c in report.api.name[report.calls[rows]].tolist()]
-    details = [report.row(_TABLES[kind], rowid) for rowid in ops.rowid[rows].tolist()]
+    details = [report.row(OPERATIONS[kind], rowid).fields for rowid in ops.rowid[rows].tolist()]
     kinds: list[tuple[Column, Any]] = [(Column("Memory Kind"), labels[ops.src_kind[rows]])]
     if kind is OpKind.MEMCPY:
         kinds = [
@@ -169,7 +166,7 @@ def _copy_table(
         (Column("Context ID", Unit.NONE), [stream.context for stream in streams]),
         (
             Column("Green Context ID", Unit.NONE),
-            [detail.get("greenContextId") or None for detail in details],
+            [detail.get("green_context_id") or None for detail in details],
         ),
         (Column("Stream ID", Unit.NONE), [stream.id for stream in streams]),
         (Column("API Name"), names),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from nsys_tui.analysis.rules.register import Arguments, Case, Result, cut, rule
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import tid_of
 
@@ -104,24 +105,16 @@ def dx12_mem_ops(case: Case, arguments: Arguments) -> Result:
     The codes of heap types are those that reports hold (2 upload, 3 readback), by name of the call.
     """
     report = case.report
-    calls = report.rows("DX12_API", "id", "start", "end", "globalTid", "nameId")
+    calls = report.rows(Kind.DX12_CALL, "id", "start", "end", "global_tid", "name")
     operations = report.rows(
-        "DX12_MEMORY_OPERATION", "traceEventId", "heapType", "heapFlags", "cpuPageProperty", "gpu"
-    )
-    names = dict(
-        zip(*_columns(report.rows("StringIds", "id", "value"), "id", "value"), strict=True)
+        Kind.DX12_MEMORY, "trace_event_id", "heap_type", "heap_flags", "cpu_page_property", "gpu"
     )
     by_id = {
-        identity: (start, end, thread, str(names.get(name, "")))
-        for identity, start, end, thread, name in zip(
-            *_columns(calls, "id", "start", "end", "globalTid", "nameId"), strict=True
-        )
+        identity: (start, end, thread, name or "")
+        for identity, start, end, thread, name in zip(*calls.lists(), strict=True)
     }
     listed = []
-    for event, *details in zip(
-        *_columns(operations, "traceEventId", "heapType", "heapFlags", "cpuPageProperty", "gpu"),
-        strict=True,
-    ):
+    for event, *details in zip(*operations.lists(), strict=True):
         call = by_id.get(event)
         warning = _dx12_warning(call[3], *details[:3]) if call else ""
         timed = call is not None and None not in call[:2]
@@ -140,10 +133,6 @@ def dx12_mem_ops(case: Case, arguments: Arguments) -> Result:
         ),
         hidden=hidden,
     )
-
-
-def _columns(table: Any, *names: str) -> list[list[Any]]:
-    return [table[name] for name in names]
 
 
 def _touches(case: Case, start: int, end: int) -> bool:

@@ -16,6 +16,7 @@ from nsys_tui.analysis.window import Scope, clipped, row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.groups import factorise, pair_codes
+from nsys_tui.model.kinds import Kind
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.tree import ROOT, TrieBuilder, WeightedTree, weighted
 from nsys_tui.names import api_name, kernel_name
@@ -158,7 +159,7 @@ def cpu_stacks(
         kept &= samples.threads[samples.thread] == thread
     rows = np.flatnonzero(kept)
     builder = TrieBuilder()
-    node = _chain_nodes(report.chains("SAMPLING_CALLCHAINS"), samples.chain[rows], builder, rules)
+    node = _chain_nodes(report.chains(Kind.SAMPLE_CHAIN), samples.chain[rows], builder, rules)
     inside = np.flatnonzero(node != DROPPED)
     tree = weighted(builder, node[inside], np.ones(len(inside), np.int64), "samples")
     return Stacks(tree, rows[inside], node[inside], rules.labels)
@@ -189,19 +190,19 @@ def call_stacks(
     calls: ThreadEvents
     if source is StackSource.CUDA:
         api = report.api
-        calls, chain, table = api, api.callchain, "CUDA_CALLCHAINS"
+        calls, chain, kind = api, api.callchain, Kind.CUDA_CHAIN
         takes = (api.event_class == 67) if (api.event_class == 67).any() else chain > 0
         lack = Capability.CUDA_BACKTRACES
     else:
         osrt = report.osrt
-        calls, chain, table = osrt, osrt.callchain, "OSRT_CALLCHAINS"
+        calls, chain, kind = osrt, osrt.callchain, Kind.OSRT_CHAIN
         takes, lack = (chain > 0) & (osrt.nesting <= 0), Capability.OSRT_BACKTRACES
     rows = row_numbers(calls, scope.threads(calls))
     rows = rows[takes[rows]]
     if not takes.any():
         raise NoDataError(f"{report.name}: {report.lacks(lack) or 'no call has a backtrace'}")
     builder = TrieBuilder()
-    above = _chain_nodes(report.chains(table), chain[rows], builder, rules)
+    above = _chain_nodes(report.chains(kind), chain[rows], builder, rules)
     inside = np.flatnonzero(above != DROPPED)
     leaves = np.array([builder.label(api_name(name)) for name in calls.names], np.int64)
     node = _below(builder, above[inside], calls.name[rows[inside]], leaves)

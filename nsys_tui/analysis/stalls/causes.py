@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -134,14 +135,14 @@ def host_event_classes(events: HostEvents) -> UInt8:
     """
     classes = np.full(len(events), NO_CLASS, np.uint8)
     by_name = np.array([_overhead_class(name) for name in events.names], np.uint8)
-    for place, table in enumerate(events.kinds):
+    for place, kind in enumerate(events.kinds):
         rows = np.flatnonzero(events.kind == place)
-        if table == "PROFILER_OVERHEAD":
+        if kind == Kind.PROFILER_OVERHEAD:
             untyped = np.full(len(rows), Cause.PROFILER, np.uint8)
             classes[rows] = _overhead_by_type(events.overhead[rows], untyped)
-        elif table == "CUPTI_ACTIVITY_KIND_OVERHEAD":
+        elif kind == Kind.CUDA_OVERHEAD:
             classes[rows] = _overhead_by_type(events.overhead[rows], by_name[events.name[rows]])
-        elif table != "SYSCALL":
+        elif kind != Kind.SYSCALL:
             classes[rows] = Cause.API
     return classes
 

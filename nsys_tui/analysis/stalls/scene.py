@@ -14,6 +14,7 @@ from nsys_tui.analysis.window import touching
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
+from nsys_tui.model.kinds import Kind
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import api_name
 
@@ -195,7 +196,7 @@ def _hot_frames(report: Report, stall: tuple[int, int], thread: int) -> HotFrame
     rows = np.arange(lo, hi)[np.isin(samples.thread[lo:hi], codes)]
     if not len(rows):
         return None
-    chains = report.chains("SAMPLING_CALLCHAINS")
+    chains = report.chains(Kind.SAMPLE_CHAIN)
     stacks = Counter(
         tuple(symbol for symbol, _ in chains.frames(chain)[:FRAMES])
         for chain in samples.chain[rows].tolist()

@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING, Final
 from nsys_tui.analysis.stats.host_tables import host_summary, rows_summary
 from nsys_tui.analysis.stats.registry import Columns, report
 from nsys_tui.analysis.stats.summary import NAME
+from nsys_tui.model.kinds import OPENACC, Kind
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.stats.query import Query
 
-OPENACC: Final = tuple(
-    f"CUPTI_ACTIVITY_KIND_OPENACC_{kind}" for kind in ("DATA", "LAUNCH", "OTHER")
-)
-OPENMP_PREFIX: Final = "OPENMP_EVENT_KIND_"
-
 _MARKERS: Final = (79, 80)
-"""eventClass of OpenMP rows that mark the start and the end of the trace."""
+"""Event class of OpenMP rows that mark the start and the end of the trace."""
 
 
 @report(
@@ -41,8 +37,7 @@ def openacc_sum(query: Query) -> Columns:
 )
 def openmp_sum(query: Query) -> Columns:
     """OpenMP events by name and their durations."""
-    tables = [table for table in query.report.tables if table.startswith(OPENMP_PREFIX)]
-    rows = [row for table in tables for row in query.raw(table, "nameId", "eventClass")]
-    rows = [row for row in rows if row["eventClass"] not in _MARKERS]
-    names = [(query.string(row["nameId"]),) for row in rows]
+    rows = query.raw(Kind.OPENMP, "name", "event_class")
+    rows = [row for row in rows if row["event_class"] not in _MARKERS]
+    names = [(row["name"] or "",) for row in rows]
     return rows_summary(query, rows, names, "Count", (NAME,))

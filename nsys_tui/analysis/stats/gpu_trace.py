@@ -13,6 +13,7 @@ from nsys_tui.analysis.stats.summary import NAME, only
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.kinds import OPERATIONS
 from nsys_tui.model.table import Column, Unit
 
 if TYPE_CHECKING:
@@ -30,12 +31,8 @@ MEMORY_KINDS: Final = (
     "Managed Static",
     "Unknown",
 )
-_TABLES: Final = {
-    OpKind.KERNEL: "CUPTI_ACTIVITY_KIND_KERNEL",
-    OpKind.MEMCPY: "CUPTI_ACTIVITY_KIND_MEMCPY",
-    OpKind.MEMSET: "CUPTI_ACTIVITY_KIND_MEMSET",
-}
-_GREEN: Final = "greenContextId"
+_KINDS: Final = (OpKind.KERNEL, OpKind.MEMCPY, OpKind.MEMSET)
+_GREEN: Final = "green_context_id"
 
 
 @report(
@@ -51,7 +48,7 @@ _GREEN: Final = "greenContextId"
 def cuda_gpu_trace(query: Query) -> Columns:
     """Every kernel, copy and memset by its start."""
     ops = query.report.operations
-    rows = row_numbers(ops, query.operations(*_TABLES))
+    rows = row_numbers(ops, query.operations(*_KINDS))
     if not len(rows):
         raise NoDataError("no GPU operations")
     codes, names = operation_codes(query, rows)
@@ -93,7 +90,7 @@ def cuda_gpu_trace(query: Query) -> Columns:
         (Column("Device"), _devices(query, rows)),
         (Column("Ctx", Unit.NONE), context[ops.stream[rows]]),
     ]
-    if any(_GREEN in query.report.tables.get(table, ()) for table in _TABLES.values()):
+    if any(query.report.has(OPERATIONS[kind], _GREEN) for kind in _KINDS):
         columns.append((Column("GreenCtx", Unit.NONE), _green_contexts(query, rows)))
     columns.append((Column("Strm", Unit.NONE), stream[ops.stream[rows]]))
     columns.append((NAME, np.array(names, object)[codes]))
@@ -120,12 +117,11 @@ def _green_contexts(query: Query, rows: NDArray[np.intp]) -> NDArray[Any]:
     """Green context of each operation, None for none (0 or NULL in the file)."""
     ops = query.report.operations
     found = np.full(len(ops), None, object)
-    for kind, table in _TABLES.items():
+    for kind in _KINDS:
         own = ops.of_kind(kind)
-        if _GREEN in query.report.tables.get(table, ()) and len(own):
-            # The file's rows come in rowid order, and every one of them is an operation.
-            in_file = own[np.argsort(ops.rowid[own])]
-            found[in_file] = [
-                context or None for context in query.report.rows(table, _GREEN)[_GREEN]
-            ]
+        if query.report.has(OPERATIONS[kind], _GREEN) and len(own):
+            rowid, context = query.report.numbers(OPERATIONS[kind], _GREEN)
+            order = np.argsort(rowid)
+            mine = context[order[np.searchsorted(rowid, ops.rowid[own], sorter=order)]]
+            found[own[mine > 0]] = mine[mine > 0]
     return found[rows]

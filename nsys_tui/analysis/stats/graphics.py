@@ -8,6 +8,7 @@ from nsys_tui.analysis.stats.host_tables import rows_summary
 from nsys_tui.analysis.stats.registry import Columns, report
 from nsys_tui.analysis.stats.summary import NAME, RANGE
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of, tid_of
 
@@ -15,28 +16,28 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.stats.query import Query
 
 _GL_DEBUG_CLASS: Final = 4
-"""eventClass of KHR_DEBUG_EVENTS rows on the host; the others are on the GPU."""
+"""Event class of OpenGL debug ranges on the host; the others are on the GPU."""
 _VIDEO: Final = {
-    "NVVIDEO_ENCODER_API": "Encoder",
-    "NVVIDEO_DECODER_API": "Decoder",
-    "NVVIDEO_JPEG_API": "JPEG",
+    Kind.VIDEO_ENCODER: "Encoder",
+    Kind.VIDEO_DECODER: "Decoder",
+    Kind.VIDEO_JPEG: "JPEG",
 }
 
 
 _MARKERS: Final = frozenset((55, 56, 84, 85, 87, 88, 90, 91))
-"""eventClass of rows that mark the start and the end of a trace."""
+"""Event class of rows that mark the start and the end of a trace."""
 
 
-def _calls(query: Query, table: str, *columns: str) -> list[dict[str, Any]]:
-    """Rows of an API table without the markers."""
-    rows = query.raw(table, "nameId", "eventClass", *columns)
-    return [row for row in rows if row["eventClass"] not in _MARKERS]
+def _calls(query: Query, kind: Kind, *fields: str) -> list[dict[str, Any]]:
+    """Calls of an API without the markers."""
+    rows = query.raw(kind, "name", "event_class", *fields)
+    return [row for row in rows if row["event_class"] not in _MARKERS]
 
 
 def _range_summary(query: Query, rows: list[dict[str, Any]]) -> Columns:
     """Ranges by their text; rows without a text are no ranges."""
-    texted = [row for row in rows if row["textId"] is not None]
-    names = [(query.string(row["textId"]),) for row in texted]
+    texted = [row for row in rows if row["text"] is not None]
+    names = [(row["text"],) for row in texted]
     return rows_summary(query, texted, names, "Instances", (RANGE,))
 
 
@@ -49,8 +50,8 @@ def _range_summary(query: Query, rows: list[dict[str, Any]]) -> Columns:
 )
 def vulkan_api_sum(query: Query) -> Columns:
     """Vulkan calls by function and their durations."""
-    rows = _calls(query, "VULKAN_API")
-    names = [(query.string(row["nameId"]),) for row in rows]
+    rows = _calls(query, Kind.VULKAN_CALL)
+    names = [(row["name"] or "",) for row in rows]
     return rows_summary(query, rows, names, "Num Calls", (NAME,))
 
 
@@ -63,20 +64,20 @@ def vulkan_api_sum(query: Query) -> Columns:
 )
 def vulkan_api_trace(query: Query) -> Columns:
     """Every Vulkan call by its start."""
-    rows = _calls(query, "VULKAN_API", "contextId", "correlationId")
+    rows = _calls(query, Kind.VULKAN_CALL, "context_id", "correlation_id")
     rows = sorted((row for row in rows if row["end"] is not None), key=lambda row: row["start"])
     if not rows:
         raise NoDataError("no Vulkan calls")
-    found = query.report.rows("ThreadNames", "globalTid", "priority")
-    priority = dict(zip(found["globalTid"], found["priority"], strict=True))
-    threads = [row["globalTid"] or 0 for row in rows]
+    found = query.report.rows(Kind.THREAD, "global_tid", "priority")
+    priority = dict(zip(*found.lists(), strict=True))
+    threads = [row["global_tid"] or 0 for row in rows]
     return [
         (Column("Start", Unit.NS), [row["start"] for row in rows]),
         (Column("Duration", Unit.NS), [row["end"] - row["start"] for row in rows]),
-        (NAME, [query.string(row["nameId"]) for row in rows]),
-        (Column("Event Class", Unit.NONE), [row["eventClass"] for row in rows]),
-        (Column("Context", Unit.NONE), [row["contextId"] for row in rows]),
-        (Column("CorrID", Unit.NONE), [row["correlationId"] for row in rows]),
+        (NAME, [row["name"] or "" for row in rows]),
+        (Column("Event Class", Unit.NONE), [row["event_class"] for row in rows]),
+        (Column("Context", Unit.NONE), [row["context_id"] for row in rows]),
+        (Column("CorrID", Unit.NONE), [row["correlation_id"] for row in rows]),
         (Column("Pid", Unit.NONE), [pid_of(tid) for tid in threads]),
         (Column("Tid", Unit.NONE), [tid_of(tid) for tid in threads]),
         (Column("T-Pri", Unit.NONE), [priority.get(tid) for tid in threads]),
@@ -96,7 +97,7 @@ def vulkan_api_trace(query: Query) -> Columns:
 )
 def vulkan_marker_sum(query: Query) -> Columns:
     """Vulkan debug ranges on the host and their durations."""
-    return _range_summary(query, query.raw("VULKAN_DEBUG_API", "textId"))
+    return _range_summary(query, query.raw(Kind.VULKAN_RANGE, "text"))
 
 
 @report(
@@ -108,7 +109,7 @@ def vulkan_marker_sum(query: Query) -> Columns:
 )
 def vulkan_gpu_marker_sum(query: Query) -> Columns:
     """Vulkan debug ranges on the GPU and their durations."""
-    return _range_summary(query, query.raw("VULKAN_WORKLOAD", "textId"))
+    return _range_summary(query, query.raw(Kind.VULKAN_GPU_RANGE, "text"))
 
 
 @report(
@@ -120,8 +121,8 @@ def vulkan_gpu_marker_sum(query: Query) -> Columns:
 )
 def opengl_khr_range_sum(query: Query) -> Columns:
     """OpenGL KHR_debug ranges on the host and their durations."""
-    rows = query.raw("KHR_DEBUG_EVENTS", "textId", "eventClass")
-    return _range_summary(query, [r for r in rows if r["eventClass"] == _GL_DEBUG_CLASS])
+    rows = query.raw(Kind.OPENGL_DEBUG, "text", "event_class")
+    return _range_summary(query, [r for r in rows if r["event_class"] == _GL_DEBUG_CLASS])
 
 
 @report(
@@ -133,8 +134,8 @@ def opengl_khr_range_sum(query: Query) -> Columns:
 )
 def opengl_khr_gpu_range_sum(query: Query) -> Columns:
     """OpenGL KHR_debug ranges on the GPU and their durations."""
-    rows = query.raw("KHR_DEBUG_EVENTS", "textId", "eventClass")
-    return _range_summary(query, [r for r in rows if r["eventClass"] != _GL_DEBUG_CLASS])
+    rows = query.raw(Kind.OPENGL_DEBUG, "text", "event_class")
+    return _range_summary(query, [r for r in rows if r["event_class"] != _GL_DEBUG_CLASS])
 
 
 @report(
@@ -146,7 +147,7 @@ def opengl_khr_gpu_range_sum(query: Query) -> Columns:
 )
 def dx11_pix_sum(query: Query) -> Columns:
     """Direct3D 11 PIX ranges on the host and their durations."""
-    return _range_summary(query, query.raw("D3D11_PIX_DEBUG_API", "textId"))
+    return _range_summary(query, query.raw(Kind.DX11_RANGE, "text"))
 
 
 @report(
@@ -158,7 +159,7 @@ def dx11_pix_sum(query: Query) -> Columns:
 )
 def dx12_pix_sum(query: Query) -> Columns:
     """Direct3D 12 PIX ranges on the host and their durations."""
-    return _range_summary(query, query.raw("D3D12_PIX_DEBUG_API", "textId"))
+    return _range_summary(query, query.raw(Kind.DX12_RANGE, "text"))
 
 
 @report(
@@ -170,7 +171,7 @@ def dx12_pix_sum(query: Query) -> Columns:
 )
 def dx12_gpu_marker_sum(query: Query) -> Columns:
     """Direct3D 12 PIX ranges of GPU command lists and their durations."""
-    return _range_summary(query, query.raw("DX12_WORKLOAD", "textId"))
+    return _range_summary(query, query.raw(Kind.DX12_GPU_RANGE, "text"))
 
 
 @report(
@@ -183,8 +184,8 @@ def dx12_gpu_marker_sum(query: Query) -> Columns:
 def nvvideo_api_sum(query: Query) -> Columns:
     """Video encoder, decoder and JPEG calls by function and their durations."""
     rows, names = [], []
-    for table, kind in _VIDEO.items():
-        for row in _calls(query, table):
+    for kind, label in _VIDEO.items():
+        for row in _calls(query, kind):
             rows.append(row)
-            names.append((kind, query.string(row["nameId"])))
+            names.append((label, row["name"] or ""))
     return rows_summary(query, rows, names, "Num Calls", (Column("Event Type"), NAME))

@@ -11,6 +11,7 @@ from nsys_tui.analysis.window import EVERYTHING, row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.events import EventSet
 from nsys_tui.model.groups import pair_codes, regroup
+from nsys_tui.model.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,25 +24,25 @@ if TYPE_CHECKING:
 
 def host_summary(
     query: Query,
-    tables: Iterable[str],
+    kinds: Iterable[Kind],
     count: str,
     label: Column,
-    source: tuple[Column, Mapping[str, str]] | None = None,
+    source: tuple[Column, Mapping[Kind, str]] | None = None,
 ) -> Columns:
-    """Events of some tables of ``report.host_events`` by name, or by (source, name).
+    """Events of some kinds of ``report.host_events`` by name, or by (source, name).
 
     Args:
         query: the report and its restrictions.
-        tables: names of the tables.
+        kinds: kinds of host events.
         count: header of the count.
         label: column of the name.
-        source: a column that tells the tables apart, and what it says for each.
+        source: a column that tells the kinds apart, and what it says for each.
 
     Raises:
-        NoDataError: none of the tables has rows in scope.
+        NoDataError: none of the kinds has rows in scope.
     """
     events = query.report.host_events
-    wanted = np.isin(events.kinds, list(tables)) if events.kinds else np.zeros(1, bool)
+    wanted = np.isin(events.kinds, list(kinds)) if events.kinds else np.zeros(1, bool)
     rows = query.events(events, wanted[events.kind])
     if not row_count(events, rows):
         raise NoDataError("no rows")
@@ -51,7 +52,7 @@ def host_summary(
     labels: Columns = [(label, [events.names[place] for place in name.tolist()])]
     if source:
         column, texts = source
-        labels.insert(0, (column, [texts[events.kinds[place]] for place in of_kind.tolist()]))
+        labels.insert(0, (column, [texts[Kind(events.kinds[place])] for place in of_kind.tolist()]))
     return time_columns(summary, count, labels)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.analysis.stats.registry import Columns, report
 from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.stats.query import Query
 
-_TABLES: Final = ("NET_NIC_METRIC", "NET_IB_SWITCH_METRIC")
+_KINDS: Final = (Kind.NIC_METRIC, Kind.SWITCH_METRIC)
 _SEND_WAIT: Final = re.compile(r"(?i)send[ _]?waits?|xmit[ _]?wait")
 _THRESHOLD: Final = 10_000
 _NS_PER_MS: Final = 1_000_000
@@ -34,15 +35,15 @@ def network_congestion(query: Query) -> Columns:
     waits = _send_wait_metrics(query)
     devices = _devices(query)
     found = []
-    columns = ("globalId", "metricsListId", "metricsIdx", "value")
-    for table in _TABLES:
-        for row in query.raw_counted(table, *columns):
+    fields = ("global_id", "metrics_list_id", "metrics_idx", "value")
+    for kind in _KINDS:
+        for row in query.raw_counted(kind, *fields):
             duration = (row["end"] or 0) - row["start"]
-            is_wait = (row["metricsListId"], row["metricsIdx"]) in waits
+            is_wait = (row["metrics_list_id"], row["metrics_idx"]) in waits
             if is_wait and duration > 0:
                 rate = (row["value"] or 0) * _NS_PER_MS / duration
                 if rate > threshold:
-                    named = devices.get(row["globalId"], (row["globalId"], ""))
+                    named = devices.get(row["global_id"], (row["global_id"], ""))
                     found.append((row["start"], row["end"], duration, rate, *named))
     if not found:
         raise NoDataError("no congestion above the threshold")
@@ -70,25 +71,23 @@ def _threshold(text: str | None) -> float:
 
 def _send_wait_metrics(query: Query) -> set[tuple[Any, Any]]:
     """(list, index) of the metrics that count send waits."""
-    found = query.report.rows("TARGET_INFO_NETWORK_METRICS", "metricsListId", "metricsIdx", "name")
-    keys = zip(found["metricsListId"], found["metricsIdx"], found["name"], strict=True)
+    fields = ("metrics_list_id", "metrics_idx", "name")
+    keys = zip(*query.report.rows(Kind.NETWORK_METRIC_NAME, *fields).lists(), strict=True)
     return {(listed, index) for listed, index, name in keys if _SEND_WAIT.search(name or "")}
 
 
 def _devices(query: Query) -> Mapping[int, tuple[int, str]]:
     """globalId -> (GUID, name) of the network cards; switches are known by their id only."""
-    cards = query.report.rows("TARGET_INFO_NIC_INFO", "GUID", "globalId", "nicId", "name")
+    cards = query.report.rows(Kind.NIC, "guid", "global_id", "nic_id", "name")
     by_nic: dict[Any, tuple[int, str]] = {}
     known: dict[int, tuple[int, str]] = {}
-    for guid, global_id, nic, name in zip(
-        cards["GUID"], cards["globalId"], cards["nicId"], cards["name"], strict=True
-    ):
+    for guid, global_id, nic, name in zip(*cards.lists(), strict=True):
         facts = (guid if guid is not None else global_id or 0, name or "")
         by_nic[nic] = facts
         if global_id is not None:
             known[global_id] = facts
-    ids = query.report.rows("TARGET_INFO_NIC_ID_MAP", "nicId", "globalId")
-    for nic, global_id in zip(ids["nicId"], ids["globalId"], strict=True):
+    ids = query.report.rows(Kind.NIC_ID, "nic_id", "global_id")
+    for nic, global_id in zip(*ids.lists(), strict=True):
         if nic in by_nic:
             known[global_id] = by_nic[nic]
     return known

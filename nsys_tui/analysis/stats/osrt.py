@@ -9,12 +9,13 @@ from nsys_tui.analysis.stats.registry import Columns, report
 from nsys_tui.analysis.stats.summary import NAME, summarise, time_columns
 from nsys_tui.analysis.window import row_count
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.kinds import Kind
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.stats.query import Query
 
 _CALL: Final = 27
-"""eventClass of calls; the others mark the start and the end of the tracing."""
+"""Event class of calls; the others mark the start and the end of the tracing."""
 
 
 @report(
@@ -43,4 +44,4 @@ def osrt_sum(query: Query) -> Columns:
 )
 def syscall_sum(query: Query) -> Columns:
     """System calls by name and their durations."""
-    return host_summary(query, ("SYSCALL",), "Num Calls", NAME)
+    return host_summary(query, (Kind.SYSCALL,), "Num Calls", NAME)

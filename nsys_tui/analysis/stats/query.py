@@ -7,7 +7,6 @@ is cut to the window and events count where they start (definitions: "Totals").
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import EventSet, ThreadEvents
+    from nsys_tui.model.kinds import Kind
     from nsys_tui.model.report import Report
 
 
@@ -79,31 +79,31 @@ class Query:
             return rows
         return row_numbers(events, rows)[starting(events, rows, self.scope.window)]
 
-    def raw_counted(self, table: str, *columns: str) -> list[dict[str, Any]]:
+    def raw_counted(self, kind: Kind, *fields: str) -> list[dict[str, Any]]:
         """``raw`` rows that count as whole (see ``counted``)."""
-        rows = self.raw(table, *columns)
+        rows = self.raw(kind, *fields)
         if not self.clip or self.scope.window is None:
             return rows
         lo, hi = self.scope.window
         return [row for row in rows if row["start"] is None or lo <= row["start"] < hi]
 
-    def raw(self, table: str, *columns: str) -> list[dict[str, Any]]:
-        """Rows of a rarely used table inside the scope, as dictionaries.
+    def raw(self, kind: Kind, *fields: str) -> list[dict[str, Any]]:
+        """Rows of a rarely used kind inside the scope, as dictionaries.
 
-        Rows are restricted by whatever they hold of ``start``, ``end``, ``globalTid`` and
-        ``globalPid``; a row without an end is a point, and one without a start is damaged.
+        Rows are restricted by whatever they hold of ``start``, ``end``, ``global_tid`` and
+        ``global_pid``; a row without an end is a point, and one without a start is damaged.
         """
-        timed = "start" in self.report.tables.get(table, ())
-        read = ("start", "end", "globalTid", "globalPid")
-        found = self.report.rows(table, *dict.fromkeys((*read, *columns)))
+        timed = self.report.has(kind, "start")
+        read = ("start", "end", "global_tid", "global_pid")
+        found = self.report.rows(kind, *dict.fromkeys((*read, *fields)))
         rows = (row for row in found.dictionaries() if not timed or row["start"] is not None)
         return [row for row in rows if self.keeps(row)]
 
     def keeps(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row with ``start``, ``end``, ``globalTid`` and ``globalPid`` is in scope."""
-        owner = row["globalTid"] if row["globalTid"] is not None else row["globalPid"]
+        """Whether a row with ``start``, ``end``, ``global_tid`` and ``global_pid`` is in scope."""
+        owner = row["global_tid"] if row["global_tid"] is not None else row["global_pid"]
         if self.thread is not None and owner is not None:
-            kept = self.thread if row["globalTid"] is not None else self.thread & PROCESS_MASK
+            kept = self.thread if row["global_tid"] is not None else self.thread & PROCESS_MASK
             if owner != kept:
                 return False
         if self.scope.processes is not None and (
@@ -115,16 +115,6 @@ class Query:
             return True
         lo, hi = self.scope.window
         return bool(start < hi and (start >= lo or (end is not None and end > lo)))
-
-    @cached_property
-    def strings(self) -> Mapping[int, str]:
-        """StringIds as a dictionary; only reports on rarely used tables need it."""
-        found = self.report.rows("StringIds", "id", "value")
-        return dict(zip(found["id"], found["value"], strict=True))
-
-    def string(self, string_id: int | None) -> str:
-        """A name by its StringIds id; empty where there is none."""
-        return "" if string_id is None else self.strings.get(string_id, f"string {string_id}")
 
 
 def masked(rows: Rows, mask: NDArray[np.bool_]) -> Rows:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.stats.reports import Wanted, compute
-from nsys_tui.analysis.stats.thread_columns import process_ranks, rank_label
+from nsys_tui.analysis.stats.thread_columns import rank_label
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.table import Column, Table, plain
 from nsys_tui.model.target import pid_of
@@ -36,7 +36,7 @@ def by_rank(query: Query) -> list[tuple[str, Query]]:
     found = {int(pid) for processes in sets for pid in processes if pid != -1}
     for events in (report.ranges, report.osrt, report.host_events):
         found.update(int(pid) for pid in events.thread_process if pid != -1)
-    ranks = process_ranks(report)
+    ranks = report.ranks
     every = np.array(sorted(found), np.int64)
     chosen = every[query.scope.has_process(every)].tolist()
     chosen.sort(key=lambda pid: (ranks.get(pid, 1 << 62), pid_of(pid)))

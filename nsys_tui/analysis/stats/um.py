@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.stats.registry import Columns, report
 from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
 
 if TYPE_CHECKING:
@@ -41,19 +42,19 @@ class Pages:
 def pages(query: Query) -> dict[int | None, Pages]:
     """Migrations and faults by virtual address; None collects copies without one."""
     found: dict[int | None, Pages] = {}
-    columns = ("copyKind", "bytes", "virtualAddress")
-    for row in query.raw_counted("CUPTI_ACTIVITY_KIND_MEMCPY", *columns):
-        if row["copyKind"] in (_TO_DEVICE, _TO_HOST):
-            page = found.setdefault(row["virtualAddress"], Pages())
+    fields = ("copy_kind", "bytes", "virtual_address")
+    for row in query.raw_counted(Kind.MEMCPY, *fields):
+        if row["copy_kind"] in (_TO_DEVICE, _TO_HOST):
+            page = found.setdefault(row["virtual_address"], Pages())
             size = row["bytes"] or 0
-            page.to_device += size if row["copyKind"] == _TO_DEVICE else 0
-            page.to_host += size if row["copyKind"] == _TO_HOST else 0
+            page.to_device += size if row["copy_kind"] == _TO_DEVICE else 0
+            page.to_host += size if row["copy_kind"] == _TO_HOST else 0
             if row["end"] is not None:
                 page.duration += row["end"] - row["start"]
-    for row in query.raw_counted("CUDA_UM_CPU_PAGE_FAULT_EVENTS", "address"):
+    for row in query.raw_counted(Kind.UM_CPU_FAULT, "address"):
         found.setdefault(row["address"], Pages()).cpu_faults += 1
-    for row in query.raw_counted("CUDA_UM_GPU_PAGE_FAULT_EVENTS", "address", "numberOfPageFaults"):
-        found.setdefault(row["address"], Pages()).gpu_faults += row["numberOfPageFaults"] or 0
+    for row in query.raw_counted(Kind.UM_GPU_FAULT, "address", "number_of_page_faults"):
+        found.setdefault(row["address"], Pages()).gpu_faults += row["number_of_page_faults"] or 0
     if not found:
         raise NoDataError("no unified memory migrations or page faults")
     return found
@@ -133,10 +134,10 @@ def um_total_sum(query: Query) -> Columns:
 )
 def um_cpu_page_faults_sum(query: Query) -> Columns:
     """CPU page faults on unified memory by the instruction that caused them."""
-    rows = query.raw_counted("CUDA_UM_CPU_PAGE_FAULT_EVENTS", "CpuInstruction")
+    rows = query.raw_counted(Kind.UM_CPU_FAULT, "cpu_instruction")
     if not rows:
         raise NoDataError("no CPU page faults on unified memory")
-    counts = Counter(query.string(row["CpuInstruction"]) for row in rows)
+    counts = Counter(row["cpu_instruction"] or "" for row in rows)
     listed = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [
         (Column("CPU Page Faults", Unit.COUNT), [count for _, count in listed]),

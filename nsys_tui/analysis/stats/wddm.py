@@ -18,6 +18,7 @@ from nsys_tui.analysis.window import EVERYTHING, clipped
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.events import EventSet
 from nsys_tui.model.groups import regroup
+from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
 
@@ -31,10 +32,18 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
 
 _QUEUES: Final = (
-    (0, "queue", "WDDM_QUEUE_PACKET", "submitSequence", "submitSequence"),
-    (1, "dma", "WDDM_DMA_PACKET", "uliSubmissionId", "uliCompletionId"),
+    (
+        (0, "queue"),
+        (Kind.WDDM_QUEUE_START, "submit_sequence"),
+        (Kind.WDDM_QUEUE_STOP, "submit_sequence"),
+    ),
+    (
+        (1, "dma"),
+        (Kind.WDDM_DMA_START, "uli_submission_id"),
+        (Kind.WDDM_DMA_STOP, "uli_completion_id"),
+    ),
 )
-"""Type, name, table prefix, and the columns that pair a start row with its stop row."""
+"""Type and name, and the kinds of start and stop rows with the fields that pair them."""
 _ENGINES: Final = (
     "Other",
     "3D",
@@ -80,8 +89,8 @@ def wddm_queue_sum(query: Query) -> Columns:
     # As NVIDIA sorts, by the printed figure; of equals the earlier queue first.
     order = np.argsort(-np.round(busy, 1), kind="stable")
     kinds, pids, gpus, contexts, engines = (list(values) for values in zip(*queues, strict=True))
-    titles = {kind: title for kind, title, *_ in _QUEUES}
-    nodes = {row["context"]: row["nodeOrdinal"] for row in _contexts(query.report)}
+    titles = dict(queue for queue, _, _ in _QUEUES)
+    nodes = {row["context"]: row["node_ordinal"] for row in _contexts(query.report)}
     labels: Columns = [
         (NAME, names),
         (Column("Q Type", Unit.NONE), kinds),
@@ -103,28 +112,28 @@ def wddm_queue_sum(query: Query) -> Columns:
 def _packets(report: Report) -> list[dict[str, Any]]:
     """Packets as rows of start, end, thread and queue; one that never stopped takes no part."""
     found = []
-    for kind, _, table, begun, done in _QUEUES:
+    for (kind, _), (start, begun), (stop, done) in _QUEUES:
         stops: defaultdict[tuple[Any, Any], list[int]] = defaultdict(list)
-        for row in _timed(report, f"{table}_STOP_EVENTS", "context", done):
+        for row in _timed(report, stop, "context", done):
             stops[row["context"], row[done]].append(row["start"])
         for times in stops.values():
             times.sort()
-        columns = ("globalTid", "gpu", "context", begun, "engineType")
-        for row in _timed(report, f"{table}_START_EVENTS", *columns):
+        fields = ("global_tid", "gpu", "context", begun, "engine_type")
+        for row in _timed(report, start, *fields):
             times = stops.get((row["context"], row[begun]), [])
             place = bisect_left(times, row["start"])
             if place == len(times):
                 continue
-            pid = pid_of(row["globalTid"] or 0)
-            queue = (kind, pid, row["gpu"], row["context"] or 0, row["engineType"] or _OTHER)
-            thread = {"globalTid": row["globalTid"], "globalPid": None}
+            pid = pid_of(row["global_tid"] or 0)
+            queue = (kind, pid, row["gpu"], row["context"] or 0, row["engine_type"] or _OTHER)
+            thread = {"global_tid": row["global_tid"], "global_pid": None}
             found.append({"start": row["start"], "end": times[place], "queue": queue, **thread})
     return found
 
 
-def _timed(report: Report, table: str, *columns: str) -> list[dict[str, Any]]:
+def _timed(report: Report, kind: Kind, *fields: str) -> list[dict[str, Any]]:
     """Rows that have a start."""
-    rows = report.rows(table, "start", *columns).dictionaries()
+    rows = report.rows(kind, "start", *fields).dictionaries()
     return [row for row in rows if row["start"] is not None]
 
 
@@ -141,18 +150,19 @@ def _utilization(
 
 
 def _contexts(report: Report) -> list[dict[str, Any]]:
-    columns = ("context", "nodeOrdinal", "friendlyName")
-    return report.rows("TARGET_INFO_WDDM_CONTEXTS", *columns).dictionaries()
+    return report.rows(Kind.WDDM_CONTEXT, "context", "node_ordinal", "friendly_name").dictionaries()
 
 
 def _names(report: Report, queues: list[tuple[int, int, int, int, int]]) -> list[str]:
     """What each queue is called: its engine, or what the driver calls its context."""
-    friendly = {row["context"]: row["friendlyName"] for row in _contexts(report)}
+    friendly = {row["context"]: row["friendly_name"] for row in _contexts(report)}
     children: defaultdict[int, set[int]] = defaultdict(set)
-    hardware = report.rows("WDDM_HW_QUEUE_EVENTS", "context", "hwQueue", "parentDxgHwQueue")
-    for row in hardware.dictionaries():
-        if row["context"] != row["parentDxgHwQueue"]:
-            children[row["parentDxgHwQueue"]].add(row["hwQueue"])
+    fields = ("context", "hw_queue", "parent_dxg_hw_queue")
+    for context, queue, parent in zip(
+        *report.rows(Kind.WDDM_HARDWARE_QUEUE, *fields).lists(), strict=True
+    ):
+        if context != parent:
+            children[parent].add(queue)
     return [_name(engine, context, friendly, children) for *_, context, engine in queues]
 
 

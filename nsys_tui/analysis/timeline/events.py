@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import (
     ApiCalls,
     EventSet,
@@ -22,6 +21,7 @@ from nsys_tui.model.events import (
     Syncs,
     ThreadEvents,
 )
+from nsys_tui.model.kinds import OPERATIONS, Kind
 from nsys_tui.names import NameStyle, api_name, kernel_name
 
 if TYPE_CHECKING:
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.report import Report
 
-OPERATION_TABLES: Final = {
-    OpKind.KERNEL: "CUPTI_ACTIVITY_KIND_KERNEL",
-    OpKind.MEMCPY: "CUPTI_ACTIVITY_KIND_MEMCPY",
-    OpKind.MEMSET: "CUPTI_ACTIVITY_KIND_MEMSET",
-    OpKind.GRAPH: "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-}
 SYNC_TYPES: Final = {1: "event", 2: "stream waits for event", 3: "stream", 4: "context"}
 KINDS: Final[dict[type[EventSet], str]] = {
     Operations: "operation",
@@ -62,22 +56,23 @@ PARTS: Final = {
     "memory": "memory_usage",
 }
 """Part of the report that holds the events of a ``Selection.kind``."""
-_TABLES: Final[dict[type[EventSet], str]] = {
-    ApiCalls: "CUPTI_ACTIVITY_KIND_RUNTIME",
-    Ranges: "NVTX_EVENTS",
-    Marks: "NVTX_EVENTS",
-    OsrtCalls: "OSRT_API",
-    Syncs: "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-    Samples: "COMPOSITE_EVENTS",
-    MemoryUsage: "CUDA_GPU_MEMORY_USAGE_EVENTS",
-    GpuMetrics: "GPU_METRICS",
+_ROWS: Final[dict[type[EventSet], Kind]] = {
+    ApiCalls: Kind.API,
+    Ranges: Kind.NVTX,
+    Marks: Kind.NVTX,
+    OsrtCalls: Kind.OSRT,
+    Syncs: Kind.SYNC,
+    Samples: Kind.SAMPLE,
+    MemoryUsage: Kind.MEMORY,
+    GpuMetrics: Kind.GPU_METRIC,
 }
+"""What the rows of the file are from which each set is made."""
 
 
 class EventKey(NamedTuple):
     """Identity of an event in the file, the same after a reload."""
 
-    table: str
+    rows: Kind
     rowid: int
 
 
@@ -87,17 +82,17 @@ def kind_of(events: EventSet) -> str:
 
 
 def key_of(events: EventSet, row: int) -> EventKey:
-    """Table and rowid of an event."""
-    return EventKey(table_of(events, row), int(events.rowid[row]))
+    """Kind of row and rowid of an event."""
+    return EventKey(rows_of(events, row), int(events.rowid[row]))
 
 
-def table_of(events: EventSet, row: int) -> str:
-    """The table that an event comes from."""
+def rows_of(events: EventSet, row: int) -> Kind:
+    """Kind of the rows that an event comes from."""
     if isinstance(events, Operations):
-        return OPERATION_TABLES[OpKind(int(events.kind[row]))]
+        return OPERATIONS[int(events.kind[row])]
     if isinstance(events, HostEvents):
-        return events.kinds[int(events.kind[row])]
-    return _TABLES[type(events)]
+        return Kind(events.kinds[int(events.kind[row])])
+    return _ROWS[type(events)]
 
 
 def find(report: Report, kind: str, key: Sequence[Any]) -> tuple[EventSet, int] | None:
@@ -106,15 +101,17 @@ def find(report: Report, kind: str, key: Sequence[Any]) -> tuple[EventSet, int] 
     Args:
         report: parts that are not loaded yet are not looked into.
         kind: ``Selection.kind``.
-        key: table and rowid.
+        key: kind of row and rowid.
     """
     part = PARTS.get(kind)
     if part is None or len(key) != 2 or not report.loaded(part):
         return None
     events: EventSet = getattr(report, part)
-    table, rowid = key
+    kind_of_rows, rowid = key
     rows = np.flatnonzero(events.rowid == rowid) if isinstance(rowid, int) else ()
-    return next(((events, int(row)) for row in rows if table_of(events, int(row)) == table), None)
+    return next(
+        ((events, int(row)) for row in rows if rows_of(events, int(row)) == kind_of_rows), None
+    )
 
 
 def naming(events: EventSet, style: str = NameStyle.SHORT) -> Callable[[int], str]:

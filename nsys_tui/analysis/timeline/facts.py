@@ -29,11 +29,14 @@ from nsys_tui.model.events import (
     Syncs,
     ThreadEvents,
 )
+from nsys_tui.model.kinds import Kind
+from nsys_tui.model.source import RawRow
 from nsys_tui.units import format_bytes, format_count, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from nsys_tui.analysis.timeline.events import EventKey
     from nsys_tui.model.report import Report
 
     Fact = tuple[str, str]
@@ -45,8 +48,17 @@ FRAMES: Final = 24
 NEAR: Final = 65_536
 SAMPLED: Final = 200_000
 """Namesakes of which quantiles are taken; of more, an even sample stands in."""
-PAYLOADS: Final = ("int32Value", "uint32Value", "int64Value", "uint64Value", "floatValue")
-PAYLOADS_MORE: Final = ("doubleValue", "jsonText", "binaryData")
+PAYLOADS: Final = (
+    "int32_value",
+    "uint32_value",
+    "int64_value",
+    "uint64_value",
+    "float_value",
+    "double_value",
+    "json_text",
+    "binary_data",
+)
+"""Fields of an NVTX event of which one holds its payload."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,7 @@ def facts_of(
     """
     name = naming(events, style)(row)
     key = key_of(events, row)
-    raw = _raw(report, key.table, key.rowid)
+    raw = _raw(report, key)
     number, of, spread = _among_namesakes(events, row)
     start, end = int(events.start[row]), max(int(events.end[row]), int(events.start[row]))
     facts: list[Fact] = [("start", moment(start))]
@@ -86,16 +98,17 @@ def facts_of(
         facts.append(("dur", format_duration(end - start)))
     if spread:
         facts.append((SPREAD, spread))
-    facts += _own_facts(report, events, row, raw)
+    facts += _own_facts(report, events, row, raw.fields)
     title = f"{name} #{format_count(number)} of {format_count(of)}" if of > 1 else name
-    return Facts(title, tuple(facts), tuple(_stack(report, events, row)), raw, key.table)
+    stack, table = tuple(_stack(report, events, row)), report.table_of(key.rows)
+    return Facts(title, tuple(facts), stack, raw.columns, table)
 
 
-def _raw(report: Report, table: str, rowid: int) -> dict[str, Any]:
+def _raw(report: Report, key: EventKey) -> RawRow:
     try:
-        return report.row(table, rowid)
+        return report.row(key.rows, key.rowid)
     except NsysTuiError:
-        return {}
+        return RawRow({}, {})
 
 
 def _among_namesakes(events: EventSet, row: int) -> tuple[int, int, str]:
@@ -131,7 +144,7 @@ def _own_facts(
         if isinstance(events, OsrtCalls):
             yield ("returned", str(int(events.return_value[row])))
         if isinstance(events, HostEvents):
-            yield ("table", events.kinds[int(events.kind[row])])
+            yield ("table", report.table_of(Kind(events.kinds[int(events.kind[row])])))
         yield from _path_facts(report, events, row)
 
 
@@ -156,19 +169,19 @@ def _operation(report: Report, ops: Operations, row: int, raw: Mapping[str, Any]
 
 def _launch_shape(ops: Operations, row: int, raw: Mapping[str, Any]) -> Iterator[Fact]:
     def triple(name: str) -> str:
-        return ",".join(str(raw.get(f"{name}{axis}", "-")) for axis in "XYZ")
+        return ",".join(str(raw.get(f"{name}_{axis}", "-")) for axis in "xyz")
 
     if not raw:
         return
-    static, dynamic = (_whole(raw.get(f"{n}SharedMemory")) for n in ("static", "dynamic"))
-    registers = _whole(raw.get("registersPerThread"))
+    static, dynamic = (_whole(raw.get(f"{n}_shared_memory")) for n in ("static", "dynamic"))
+    registers = _whole(raw.get("registers_per_thread"))
     yield ("grid", triple("grid"))
     yield ("block", triple("block"))
     yield ("regs", str(registers))
     yield ("smem", format_bytes(static + dynamic))
-    threads = np.prod([max(_whole(raw.get(f"block{axis}")), 1) for axis in "XYZ"], dtype=np.int64)
+    threads = np.prod([max(_whole(raw.get(f"block_{axis}")), 1) for axis in "xyz"], dtype=np.int64)
     yield ("occ", _occupancy(ops, row, int(threads), registers, static + dynamic))
-    if local := _whole(raw.get("localMemoryPerThread")):
+    if local := _whole(raw.get("local_memory_per_thread")):
         yield ("local", f"{format_bytes(local)} a thread")
 
 
@@ -258,9 +271,8 @@ def _range(
         yield ("open", "never closed: counted to the end of the capture")
     if isinstance(ranges, Ranges) and (category := int(ranges.nvtx_category[row])):
         yield ("category", str(category))
-    for column in (*PAYLOADS, *PAYLOADS_MORE):
-        if raw.get(column) is not None:
-            value = raw[column]
+    for name in PAYLOADS:
+        if (value := raw.get(name)) is not None:
             yield ("payload", value.hex(" ")[:120] if isinstance(value, bytes) else str(value))
     yield from _path_facts(report, ranges, row)
 
@@ -321,16 +333,15 @@ def path_ranges(report: Report, tid: int, time: int) -> list[int]:
 
 def _stack(report: Report, events: EventSet, row: int) -> list[str]:
     """Frames of the call behind an event, leaf first; empty without recorded call stacks."""
-    table = "CUDA_CALLCHAINS"
-    chain = -1
+    kind, chain = Kind.CUDA_CHAIN, -1
     if isinstance(events, OsrtCalls):
-        table, chain = "OSRT_CALLCHAINS", int(events.callchain[row])
+        kind, chain = Kind.OSRT_CHAIN, int(events.callchain[row])
     elif isinstance(events, (ApiCalls, Operations)) and report.loaded("api"):
         call = row if isinstance(events, ApiCalls) else call_of(report, events, row)
         chain = -1 if call is None else _chain_of(report, call)
-    if chain < 0 or table not in report.tables:
+    if chain < 0 or not report.has(kind):
         return []
-    frames = report.chains(table).frames(chain)
+    frames = report.chains(kind).frames(chain)
     return [f"{symbol}  {module}" for symbol, module in frames[:FRAMES]]
 
 

@@ -34,7 +34,7 @@ TOGETHER: Final = 200_000
 SYNC_WORDS: Final = ("synchronize", "waitevent")
 """What the names of API calls that wait for the device hold, in lower case."""
 HOST_KINDS: Final = {"MPI": "MPI", "OVERHEAD": "nsys", "SYSCALL": "syscalls"}
-"""Words in the names of tables, and the label of their rows."""
+"""Words in the names of kinds, and the label of their rows."""
 KIND_TITLES: Final = {"MPI": "MPI calls", "nsys": "overhead of the profiler"}
 
 
@@ -221,7 +221,7 @@ def osrt_tracks(report: Report) -> list[Track]:
 def host_tracks(report: Report) -> list[Track]:
     """MPI calls, profiler overhead and system calls of each thread, by kind."""
     events = report.host_events
-    labels = [_kind_label(table) for table in events.kinds]
+    labels = [_kind_label(kind) for kind in events.kinds]
     tracks: list[Track] = []
     for number, label in enumerate(sorted(set(labels))):
         codes = [code for code, own in enumerate(labels) if own == label]
@@ -242,8 +242,9 @@ def host_tracks(report: Report) -> list[Track]:
     return tracks
 
 
-def _kind_label(table: str) -> str:
-    return next((label for word, label in HOST_KINDS.items() if word in table.upper()), table)
+def _kind_label(kind: str) -> str:
+    labels = (label for word, label in HOST_KINDS.items() if word in kind.upper())
+    return next(labels, kind.replace("_", " "))
 
 
 def range_tracks(report: Report, moved: Ranges | None = None) -> list[Track]:

@@ -11,6 +11,7 @@ from nsys_tui.analysis.stacks.frames import FrameRules
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.export.folded import folded_lines
+from nsys_tui.model.kinds import Kind
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def test_folded_total_is_the_sum_of_all_operations(path: Path) -> None:
     graphs = sum(
         end - start
         for start, end in zip(
-            *(report.rows("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "start", "end").columns.values()),
+            *(report.rows(Kind.GRAPH, "start", "end").lists()),
             strict=True,
         )
     )

@@ -10,6 +10,7 @@ from nsys_tui.capture import events
 from nsys_tui.capture.again import replayed_values
 from nsys_tui.capture.capture import Capture
 from nsys_tui.errors import NsysTuiError
+from nsys_tui.model.kinds import Kind
 from nsys_tui.state import Selection
 from nsys_tui.ui.dialogs.prompt import Confirm
 from nsys_tui.ui.messages import Failed
@@ -179,8 +180,8 @@ class Running(PastCaptures):
 
 
 def metadata(report: Report | None) -> list[tuple[str, str]]:
-    """META_DATA_CAPTURE as pairs; the environment among them is shown redacted only."""
+    """Settings of the capture as pairs; the environment among them is shown redacted only."""
     if report is None:
         return []
-    rows = report.rows("META_DATA_CAPTURE", "name", "value")
+    rows = report.rows(Kind.CAPTURE_SETTING, "name", "value")
     return [(str(n), str(v)) for n, v in zip(rows["name"], rows["value"], strict=True)]

@@ -1,0 +1,139 @@
+"""What a file lacks takes away what cannot be known without it, and is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.reader.resolved import Export, Resolved, affinity, resolve
+from nsys_tui.reader.schema import TABLES
+
+KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
+TYPES = {"t": "TEXT", "r": "REAL", "b": "TEXT"}
+
+
+def complete(*tables: str) -> dict[str, dict[str, str]]:
+    return {
+        name: {c.name: TYPES.get(c.type, "INTEGER") for c in TABLES[name].columns.values()}
+        for name in ("StringIds", *tables)
+    }
+
+
+def resolved(
+    found: dict[str, dict[str, str]], product: str = "2026.4.1", *, one: bool = False
+) -> Resolved:
+    return resolve(found, Export(product, "3.28.1"), lambda _: True, lambda: one)
+
+
+def test_a_complete_file_needs_no_words() -> None:
+    found = resolved(complete(*(name for name in TABLES if "*" not in name)))
+    assert found.notes == ()
+    assert not found.off
+
+
+def test_a_required_column_takes_its_table_and_says_table_column_and_version() -> None:
+    tables = complete(KERNEL)
+    tables[KERNEL]["gpu"] = tables[KERNEL].pop("deviceId")
+    found = resolved(tables)
+    (note,) = found.notes
+    assert (note.table, note.column) == (KERNEL, "deviceId")
+    assert all(word in note.text for word in (KERNEL, "deviceId", "nsys 2026.4.1", "gpu"))
+    assert found.off == {KERNEL}
+    assert found.doubts[Capability.KERNELS] == note.text
+
+
+@pytest.mark.parametrize("declared", ["TEXT", "REAL", "VARCHAR(9)", "DOUBLE PRECISION"])
+def test_a_column_of_another_type_is_not_believed(declared: str) -> None:
+    tables = complete(KERNEL)
+    tables[KERNEL]["start"] = declared
+    assert declared in resolved(tables).notes[0].text
+    assert resolved(tables).off == {KERNEL}
+
+
+@pytest.mark.parametrize("declared", ["INT", "BIGINT", "integer not null", "NUMERIC", ""])
+def test_whole_numbers_are_believed_under_any_name(declared: str) -> None:
+    tables = complete(KERNEL)
+    tables[KERNEL]["start"] = declared
+    assert resolved(tables).notes == ()
+
+
+def test_an_alias_is_the_column() -> None:
+    tables = complete("GPU_METRICS")
+    tables["GPU_METRICS"]["start"] = tables["GPU_METRICS"].pop("timestamp")
+    found = resolved(tables)
+    assert found.notes == ()
+    assert found.columns["GPU_METRICS"]["timestamp"] == "start"
+
+
+def test_another_column_that_stands_in_is_said() -> None:
+    tables = complete(KERNEL)
+    del tables[KERNEL]["demangledName"]
+    found = resolved(tables)
+    assert found.columns[KERNEL]["demangledName"] == "shortName"
+    assert "shortName stands in its place" in found.notes[0].text
+    assert not found.off
+
+
+def test_what_a_generation_never_had_is_no_loss() -> None:
+    tables = complete(KERNEL)
+    del tables[KERNEL]["mangledName"]
+    assert resolved(tables, "2021.3.1").notes == ()
+    assert [note.column for note in resolved(tables, "2023.1").notes] == ["mangledName"]
+
+
+def test_an_unknown_version_is_at_least_that_of_its_columns() -> None:
+    tables = complete("CUPTI_ACTIVITY_KIND_MEMCPY")
+    del tables["CUPTI_ACTIVITY_KIND_MEMCPY"]["greenContextId"]
+    assert [note.column for note in resolved(tables, "").notes] == ["greenContextId"]
+    del tables["CUPTI_ACTIVITY_KIND_MEMCPY"]["copyCount"]
+    assert resolved(tables, "").notes == ()
+
+
+def test_an_empty_table_loses_nothing() -> None:
+    tables = complete(KERNEL)
+    del tables[KERNEL]["start"]
+    found = resolve(tables, Export("2026.4"), lambda _: False, lambda: False)
+    assert found.notes == ()
+
+
+def test_the_process_is_known_where_there_is_one() -> None:
+    tables = complete(KERNEL)
+    del tables[KERNEL]["globalPid"]
+    assert resolved(tables).off == {KERNEL}
+    alone = resolved(tables, one=True)
+    assert not alone.off
+    assert "the only process" in alone.notes[0].text
+
+
+def test_without_names_nothing_named_is_shown() -> None:
+    tables = complete(KERNEL, "NET_NIC_METRIC")
+    del tables["StringIds"]["value"]
+    found = resolved(tables)
+    assert found.off == {"StringIds", KERNEL}
+    assert "StringIds has no column value" in found.doubts[Capability.KERNELS]
+
+
+def test_a_lost_column_takes_a_capability_of_its_own() -> None:
+    tables = complete(KERNEL)
+    del tables[KERNEL]["gridX"]
+    found = resolved(tables)
+    assert found.lost == {Capability.LAUNCH_SHAPES}
+    assert not found.off
+
+
+def test_a_newer_schema_says_what_was_checked_and_what_is_not_understood() -> None:
+    tables = complete(KERNEL) | {"CUDA_NOVELTY": {"x": "INTEGER"}}
+    tables[KERNEL]["warpId"] = "INTEGER"
+    found = resolve(tables, Export("2027.1", "4.0.0"), lambda _: True, lambda: True)
+    (note,) = found.notes
+    assert "newer than what this version knows" in note.text
+    assert f"not understood: CUDA_NOVELTY, {KERNEL}.warpId" in note.text
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [("", ""), ("blob", ""), ("POINT", "INTEGER"), ("FLOATING", "REAL"), ("CLOB", "TEXT"),
+     ("DATE", "NUMERIC")],
+)  # fmt: skip
+def test_affinity_is_that_of_sqlite(declared: str, expected: str) -> None:
+    assert affinity(declared) == expected
