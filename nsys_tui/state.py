@@ -119,6 +119,8 @@ class Search:
     """Matches per lane or table."""
     current: int = -1
     """Position of the current match in the order of the screen that searches, -1 for none."""
+    exact: bool = False
+    """Whether names are the pattern, and not only match it."""
 
     @property
     def total(self) -> int:

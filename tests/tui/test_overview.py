@@ -180,7 +180,7 @@ async def test_a_span_of_the_trace_is_chosen_with_keys_and_opened(small: Path) -
         await settled(pilot)
         assert app.front.SCREEN == "timeline"
         assert app.state.window == span
-        assert span.start <= app.front.cursor_time < span.end
+        assert span.start <= app.front.model.cursor_time < span.end
         await pilot.press("1")
         await settled(pilot)
         axis = next(row for row in pane._draw(pane.size.width))

@@ -54,7 +54,7 @@ def app_of(pilot: Pilot[int]) -> Any:
 
 
 def notes(pilot: Pilot[int]) -> str:
-    return "\n".join(row.note for row in app_of(pilot).front.rows)
+    return "\n".join(row.note for row in app_of(pilot).front.model.rows)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 45)])
@@ -68,16 +68,15 @@ async def test_another_rank_joins_on_the_utc_clock_and_leaves_again(
         front = app_of(pilot).front
         assert "run_rank0.sqlite: the report in front" in notes(pilot)
         assert "run_rank1.sqlite: aligned by UTC session start, +100.0 us" in notes(pilot)
-        assert front.extent == (0, 600 * US)
-        assert front.row.title.startswith("rank 1 ")
-        work = [
-            t for t in front.store.whole.tracks if t.part == "operations" and t.lane is not None
-        ]
+        assert front.model.extent == (0, 600 * US)
+        assert front.model.row.title.startswith("rank 1 ")
+        tracks = front.model.lanes.whole.lineup.tracks
+        work = [t for t in tracks if t.part == "operations" and t.lane is not None]
         starts = {track.title: int(track.lane.starts[0]) for track in work}
         assert starts == {"GPU 0 str 7": 200 * US, "rank 1 GPU 0 str 7": 300 * US}
         body = await press(pilot, "A", "enter")
         assert body.splitlines()[3:13] == alone.splitlines()[3:13]
-        assert not front.beside
+        assert not front.model.beside
 
 
 async def test_facts_selection_and_fit_are_those_of_the_other_report(
@@ -88,7 +87,7 @@ async def test_facts_selection_and_fit_are_those_of_the_other_report(
         app, front = app_of(pilot), app_of(pilot).front
         body = text(pilot)
         assert "Selected: kernel_of_1" in body
-        assert front.cursor_time == 300 * US, "on the clock of the report in front"
+        assert front.model.cursor_time == 300 * US, "on the clock of the report in front"
         assert "+140 us (call to start)" in body, "of two times of one report"
         assert "main" in body
         rowid = query(ranks[1], "SELECT rowid FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start")[0][0]
@@ -108,15 +107,17 @@ async def test_groups_fold_hide_and_are_searched_and_summed(ranks: tuple[Path, P
     async with running(*ranks, size=(160, 45)) as pilot:
         body = await press(pilot, "2", "A", "enter")
         front = app_of(pilot).front
-        shown = len(front.rows)
+        shown = len(front.model.rows)
         await press(pilot, "space")
-        assert len(front.rows) == shown - 2
+        assert len(front.model.rows) == shown - 2
         await press(pilot, "space", "home", "ctrl+home", "space")
-        assert [row.depth for row in front.rows].count(0) == len(front.rows)
+        assert [row.depth for row in front.model.rows].count(0) == len(front.model.rows)
         assert "kernel_of_0" not in text(pilot)
         await press(pilot, "space", "/", *"shared", "enter")
         assert app_of(pilot).state.search.total == 2
-        tracks = [track for track in front.store.whole.tracks if track.events is not None]
+        tracks = [
+            track for track in front.model.lanes.whole.lineup.tracks if track.events is not None
+        ]
         found = area(tracks, (0, 600 * US), "short")
         assert found.devices == 2
         busy = {row.name: (row.busy, row.of, row.events) for row in found.categories}
@@ -131,7 +132,7 @@ async def test_clocks_that_cannot_be_laid_on_each_other_are_said(tmp_path: Path)
     async with running(*paths, size=(160, 45)) as pilot:
         await press(pilot, "2", "A", "enter")
         front = app_of(pilot).front
-        assert {found.offset for found in front.beside.values()} == {0}
+        assert {found.offset for found in front.model.beside.values()} == {0}
         assert "no UTC start recorded: drawn from its own session start" in notes(pilot)
         assert "not captured together" in notes(pilot)
 

@@ -50,8 +50,8 @@ async def test_a_gap_brings_its_cause_and_the_lane_of_its_gpu(
         assert "gap: sync call: cudaStream" in body
         assert "Nothing selected" not in body
         assert "200.0 us" in body
-        assert app_of(pilot).front.row.title.startswith("GPU 1")
-        assert app_of(pilot).front.cursor_time == 100 * US
+        assert app_of(pilot).front.model.row.title.startswith("GPU 1")
+        assert app_of(pilot).front.model.cursor_time == 100 * US
         await press(pilot, "f")
         assert app_of(pilot).state.window == Window(90 * US, 310 * US)
         body = await press(pilot, "enter")

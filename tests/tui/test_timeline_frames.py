@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,17 +16,18 @@ from tui.timeline_pilot import frame, rows, running, settled, text
 
 from nsys_tui.analysis.timeline.sample import sample_tracks
 from nsys_tui.demo.report import make_report
-from nsys_tui.ui.screens.timeline import core
-from nsys_tui.ui.screens.timeline.building import device_rows, stream_rows
-from nsys_tui.ui.screens.timeline.core import Ready, TimelineCore
-from nsys_tui.ui.screens.timeline.store import Arranged, Store
+from nsys_tui.timeline import areas
+from nsys_tui.timeline.lanes import Arranged, Lanes
+from nsys_tui.ui.screens.timeline import lane_builder
+from nsys_tui.ui.screens.timeline.lane_builder import LaneBuilder, Ready
+from nsys_tui.ui.screens.timeline.parts import part_tracks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from textual.pilot import Pilot
 
-    from nsys_tui.ui.screens.timeline.filtering import Filtered
+    from nsys_tui.timeline.filtering import Filtered
 
 US = 1_000
 
@@ -221,20 +223,24 @@ async def test_a_sample_stays_until_the_rows_of_the_devices_are_exact(
         await settled(pilot)
         screen: Any = pilot.app.screen
         report, exact = screen.report, gpu(pilot)
-        explained = screen.explained
+        explained = screen.model.lanes.explained
         screen.show_report()
-        screen.explained = explained
-        screen.store.add("sample", sample_tracks(report.sampled_operations(300)), {})
-        screen._draw_built()
+        lanes = replace(screen.model.lanes, explained=explained)
+        sample = sample_tracks(report.sampled_operations(300))
+        screen.put_lanes(lanes.built("sample", sample, {}))
+        screen.builder.draw()
         await settled(pilot)
         estimated = gpu(pilot)
         assert "from a sample" in text(pilot)
         with monkeypatch.context() as held:
             held.setattr(screen, "compute", lambda *_: None)
-            screen._built("operations", Ready(*stream_rows(screen.session, report)))
+            screen.builder.built(
+                "operations", Ready(*part_tracks(screen.session, report, "operations"))
+            )
             await pilot.pause(0.2)
             assert gpu(pilot) == estimated != exact
-        screen._built("devices", Ready(*device_rows(screen.session, report)))
+        screen.builder.waiting.discard("devices")
+        screen.builder.built("devices", Ready(*part_tracks(screen.session, report, "devices")))
         await settled(pilot)
         assert gpu(pilot) == exact
         assert "from a sample" not in text(pilot)
@@ -247,16 +253,21 @@ async def test_after_a_sample_the_exact_rows_of_the_gpus_are_drawn_before_all_el
     """With the clock out of the way: either all that can wait does, or nothing has to."""
     drawn: list[tuple[bool, set[str]]] = []
     ordered: list[str] = []
-    show, order = TimelineCore._show_filtered, Store.arranged
+    building: dict[threading.Thread, str] = {}
+    show, order, build = LaneBuilder._show, Lanes.arranged, LaneBuilder.make
 
-    def shown(screen: TimelineCore, found: Filtered) -> None:
+    def shown(builder: LaneBuilder, whole: Arranged, found: Filtered) -> None:
         tracks = found.lineup.tracks
         drawn.append((any(t.estimate for t in tracks), {t.part for t in tracks if t.part}))
-        show(screen, found)
+        show(builder, whole, found)
 
-    def put_in_order(store: Store, part: str = "", tracks: Any = None) -> Arranged:
-        ordered.append(part)
-        return order(store, part, tracks)
+    def made(builder: LaneBuilder, session: Any, report: Any, part: str) -> Ready | None:
+        building[threading.current_thread()] = part
+        return build(builder, session, report, part)
+
+    def put_in_order(lanes: Lanes) -> Arranged:
+        ordered.append(building.pop(threading.current_thread(), ""))
+        return order(lanes)
 
     async with running(handmade) as pilot:
         await pilot.press("2")
@@ -264,10 +275,11 @@ async def test_after_a_sample_the_exact_rows_of_the_gpus_are_drawn_before_all_el
         screen: Any = pilot.app.screen
         session = screen.session
         for name in ("TOGETHER", "AT_ONCE", "SHARE"):
-            monkeypatch.setattr(core, name, pause)
-        monkeypatch.setattr(TimelineCore, "_draw_waiting", lambda _: None)
-        monkeypatch.setattr(TimelineCore, "_show_filtered", shown)
-        monkeypatch.setattr(Store, "arranged", put_in_order)
+            monkeypatch.setattr(lane_builder, name, pause)
+        monkeypatch.setattr(LaneBuilder, "_draw_waiting", lambda _: None)
+        monkeypatch.setattr(LaneBuilder, "_show", shown)
+        monkeypatch.setattr(LaneBuilder, "make", made)
+        monkeypatch.setattr(Lanes, "arranged", put_in_order)
         session.loaded, loaded = [], session.loaded
         session.sample = screen.report.sampled_operations(300)
         screen.show_report()
@@ -290,14 +302,14 @@ async def test_a_loaded_report_is_drawn_once_when_the_screen_is_visited_first(
     handmade: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[int] = []
-    draw = TimelineCore._draw_built
+    draw = LaneBuilder.draw
 
-    def noted(screen: TimelineCore) -> None:
-        drawn.append(len(screen.store.parts))
-        draw(screen)
+    def noted(builder: LaneBuilder) -> None:
+        drawn.append(len(builder.lanes.parts))
+        draw(builder)
 
-    monkeypatch.setattr(core, "AT_ONCE", 60.0)
-    monkeypatch.setattr(TimelineCore, "_draw_built", noted)
+    monkeypatch.setattr(lane_builder, "AT_ONCE", 60.0)
+    monkeypatch.setattr(LaneBuilder, "draw", noted)
     async with running(handmade) as pilot:
         while not pilot.app.session.finished:  # type: ignore[attr-defined]
             await pilot.pause(0.01)
@@ -311,15 +323,13 @@ async def test_what_is_built_is_drawn_while_something_lasts(
     handmade: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on = threading.Event()
-    make = TimelineCore._made
 
-    def slow(screen: TimelineCore, part: str, *others: Any) -> Any:
-        if part == "explained":
-            go_on.wait(60)
-        return make(screen, part, *others)
+    def slow(report: Any) -> Any:
+        go_on.wait(60)
+        return {}
 
-    monkeypatch.setattr(core, "AT_ONCE", 0.2)
-    monkeypatch.setattr(TimelineCore, "_made", slow)
+    monkeypatch.setattr(lane_builder, "AT_ONCE", 0.2)
+    monkeypatch.setattr(lane_builder, "explained_gaps", slow)
     async with running(handmade) as pilot:
         await pilot.press("2")
         for _ in range(100):
@@ -353,11 +363,11 @@ async def test_both_lanes_of_a_shared_row_are_searched_selected_and_summed(demo:
             await settled(pilot)
         screen: Any = pilot.app.front  # type: ignore[attr-defined]
         row = next(line for line in rows(pilot) if "str 7+13" in line)
-        lane = next(
-            t for t in screen.store.whole.tracks if t.label.startswith("str 13") and not t.device
-        )
-        assert f" {len(screen.found.matches[lane.key]):,}" in row
-        screen.select_area(*screen.span, screen.row.key, "gpu:0")
+        tracks = screen.model.lanes.whole.lineup.tracks
+        lane = next(t for t in tracks if t.label.startswith("str 13") and not t.device)
+        assert f" {len(screen.model.found.matches[lane.key]):,}" in row
+        model = screen.model
+        screen.take(areas.select_area(model, model.trace.span, (model.lane_key, "gpu:0")))
         await settled(pilot)
         assert lane.key in pilot.app.state.selection.lanes  # type: ignore[attr-defined]
 

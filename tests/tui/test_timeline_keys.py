@@ -18,6 +18,7 @@ from nsys_tui.config import Config, KeysConfig
 from nsys_tui.export.perfetto import event_count, trace
 from nsys_tui.reader import open_report
 from nsys_tui.state import Window
+from nsys_tui.timeline import moving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +50,7 @@ async def type_in(pilot: Pilot[int], key: str, words: str) -> str:
 
 def cursor_column(pilot: Pilot[int]) -> int:
     screen = app_of(pilot).front
-    return int(screen.canvas.view.cell(screen.cursor_time))
+    return int(screen.canvas.view.cell(screen.model.cursor_time))
 
 
 async def test_zoom_keeps_the_cursor_on_its_column_down_to_a_nanosecond(demo: Path) -> None:
@@ -64,7 +65,7 @@ async def test_zoom_keeps_the_cursor_on_its_column_down_to_a_nanosecond(demo: Pa
             screen.action_timeline_zoom_in()
             widths.append(app_of(pilot).state.window.width)
             assert abs(cursor_column(pilot) - before) <= 1
-            assert app_of(pilot).front.cursor_time == 500_000_000
+            assert app_of(pilot).front.model.cursor_time == 500_000_000
         columns = app_of(pilot).front.canvas.columns
         assert widths[-1] == columns
         assert widths[0] == pytest.approx(widths[1] * 2, abs=2)
@@ -119,8 +120,8 @@ async def test_stepping_visits_the_events_of_a_lane_in_the_order_of_the_file(dem
 
 async def go_to_row(pilot: Pilot[int], label: str) -> None:
     screen = app_of(pilot).front
-    numbers = [n for n, track in enumerate(screen.rows) if track.label.startswith(label)]
-    screen.step_lane(numbers[0] - screen.row_number)
+    numbers = [n for n, track in enumerate(screen.model.rows) if track.label.startswith(label)]
+    screen.take(moving.step_lane(screen.model, numbers[0] - screen.model.row_number))
     await settled(pilot)
 
 
@@ -132,7 +133,7 @@ async def test_tab_takes_the_longest_event_of_the_next_column_and_counts_it(demo
         await type_in(pilot, "g", "0s")
         for _ in range(5):
             view = app_of(pilot).front.canvas.view
-            here = view.cell(app_of(pilot).front.cursor_time)
+            here = view.cell(app_of(pilot).front.model.cursor_time)
             later = [e for e in events if e[0] >= view.edges[here + 1]]
             cell = view.cell(later[0][0])
             held = [e for e in later if e[0] < view.edges[cell + 1]]
@@ -268,8 +269,8 @@ async def test_a_pattern_becomes_a_filter_that_counts_what_it_hides(demo: Path) 
         await pilot.press("slash", *"allreduce", "ctrl+f")
         await settled(pilot)
         body = text(pilot)
-        tracks = app_of(pilot).front.store.whole.tracks
-        left = app_of(pilot).front.store.filtered.lineup.tracks
+        tracks = app_of(pilot).front.model.lanes.whole.lineup.tracks
+        left = app_of(pilot).front.model.lanes.shown.lineup.tracks
         before = sum(len(t.lane) for t in tracks if t.lane is not None)
         after = sum(len(t.lane) for t in left if t.lane is not None)
         assert f"filter: /allreduce/ (hides {before - after:,} events)" in body
@@ -279,7 +280,7 @@ async def test_a_pattern_becomes_a_filter_that_counts_what_it_hides(demo: Path) 
         assert "#" not in gpu, "the row of the device follows the filter"
         body = await press(pilot, "escape")
         assert "filter: (none)" in body
-        assert len(app_of(pilot).front.store.filtered.lineup.tracks) == len(tracks)
+        assert len(app_of(pilot).front.model.lanes.shown.lineup.tracks) == len(tracks)
 
 
 async def test_short_events_can_be_hidden_and_are_counted(handmade: Path) -> None:
@@ -348,7 +349,7 @@ async def test_colours_go_round_and_say_what_they_mean(demo: Path) -> None:
             assert f"colour by {by}" in body
             assert (f"colour: {by}" in body) == (by != "category")
             canvas = app_of(pilot).front.canvas
-            number = app_of(pilot).front.row_number - canvas.scene.top
+            number = app_of(pilot).front.model.row_number - canvas.scene.top
             styles.append(tuple(canvas._rows[2 + number].styles.tolist()))
         assert len(set(styles)) == 4
 
@@ -428,20 +429,22 @@ async def test_the_wheel_scrolls_lanes_and_moves_the_cursor_only_out_of_their_wa
     async with running(demo) as pilot:
         body = await press(pilot, "2")
         front = app_of(pilot).front
-        begin, shown = front.row.key, front.canvas.lanes_shown
+        begin, shown = front.model.row.key, front.canvas.lanes_shown
         await pilot._post_mouse_events([MouseScrollDown], offset=Offset(40, 8))
         await settled(pilot)
         lines = text(pilot).splitlines()
         assert lines[4:8] == body.splitlines()[7:11]
-        assert front.row.key == begin
+        assert front.model.row.key == begin
         for _ in range(3):
             await pilot._post_mouse_events([MouseScrollDown], offset=Offset(40, 8))
             await settled(pilot)
-        assert front.row_number == front._top == 12, "the cursor's row would be out of view"
+        assert front.model.row_number == front.model.top == 12, (
+            "the cursor's row would be out of view"
+        )
         for _ in range(40):
             await pilot._post_mouse_events([MouseScrollDown], offset=Offset(40, 8))
         await settled(pilot)
-        assert front._top == len(front.rows) - shown
+        assert front.model.top == len(front.model.rows) - shown
 
 
 async def test_labels_fold_at_a_double_click_and_the_axis_moves_only_the_moment(
@@ -451,11 +454,11 @@ async def test_labels_fold_at_a_double_click_and_the_axis_moves_only_the_moment(
         lines = (await press(pilot, "2", ".")).splitlines()
         front = app_of(pilot).front
         row = next(n for n, line in enumerate(lines) if "GPU 0  " in line)
-        selected, lane = app_of(pilot).state.selection, front.row.key
+        selected, lane = app_of(pilot).state.selection, front.model.row.key
         await pilot.click(offset=(13 + 40, 3))
         await settled(pilot)
-        assert front.cursor_time == 400 * US
-        assert (front.row.key, app_of(pilot).state.selection) == (lane, selected)
+        assert front.model.cursor_time == 400 * US
+        assert (front.model.row.key, app_of(pilot).state.selection) == (lane, selected)
         await pilot.click(offset=(5, row), times=2)
         await settled(pilot)
         assert "str 7" not in text(pilot)
@@ -516,7 +519,7 @@ async def test_the_minimap_moves_the_cursor_where_the_whole_trace_is_shown(handm
         await pilot.mouse_down(offset=Offset(minimap.x + 1, minimap.y))
         await pilot.mouse_up(offset=Offset(minimap.x + 1, minimap.y))
         await settled(pilot)
-        lo, hi = screen.extent
+        lo, hi = screen.model.extent
         assert app.state.window is None
         assert lo <= app.state.cursor.time < lo + (hi - lo) // 20
 
@@ -551,7 +554,7 @@ async def test_another_screen_can_send_a_window_and_a_selection(handmade: Path) 
         await settled(pilot)
         body = text(pilot)
         assert "Selected: attention" in body
-        assert app.front.cursor_time == 200 * US
+        assert app.front.model.cursor_time == 200 * US
         await press(pilot, "backspace")
         assert app.front.SCREEN == "overview"
 
@@ -621,17 +624,19 @@ async def test_vim_keys(demo: Path) -> None:
         await press(pilot, "2")
         front = app_of(pilot).front
         await press(pilot, "G")
-        assert front.row_number == len(front.rows) - 1
+        assert front.model.row_number == len(front.model.rows) - 1
         assert "gg first lane" in await press(pilot, "g")
         await press(pilot, "g")
-        assert front.row_number == 0
+        assert front.model.row_number == 0
         await press(pilot, "ctrl+d")
-        assert front.row_number == front.canvas.lanes_shown // 2
+        assert front.model.row_number == front.canvas.lanes_shown // 2
         await press(pilot, "g", "g", "z", "a")
-        assert front.rows[0].key in front._folded
+        assert front.model.rows[0].key in front.model.rows.folded
         await press(pilot, "z", "i", "z", "i")
         narrow = app_of(pilot).state.window
-        assert narrow.width == pytest.approx((front.extent[1] - front.extent[0]) // 4, rel=0.01)
+        assert narrow.width == pytest.approx(
+            (front.model.extent[1] - front.model.extent[0]) // 4, rel=0.01
+        )
         await press(pilot, "z", "o")
         assert app_of(pilot).state.window.width == pytest.approx(2 * narrow.width, rel=0.01)
         column = cursor_column(pilot)

@@ -14,7 +14,9 @@ from tui.timeline_pilot import running, settled, text
 from nsys_tui.analysis.timeline import tracks as tracks_module
 from nsys_tui.analysis.timeline.host import api_tracks, osrt_tracks, range_tracks
 from nsys_tui.reader import open_report
-from nsys_tui.ui.screens.timeline import store as store_module
+from nsys_tui.timeline import lanes as lanes_module
+from nsys_tui.timeline.lanes import Lanes
+from nsys_tui.timeline.painter import Picked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,41 +66,43 @@ async def test_lanes_are_put_in_order_by_workers_alone(
         callers.append(threading.current_thread())
         return arrange(*args)
 
-    monkeypatch.setattr(store_module, "arrange", told)
+    monkeypatch.setattr(lanes_module, "arrange", told)
     async with running(threads, size=(160, 45)) as pilot:
         screen = await opened(pilot)
         for keys in (("space",), ("x",), ("P",), ("/", *"inner", "enter"), ("n",), ("escape",)):
             await pilot.press(*keys)
             await settled(pilot)
-        assert len(screen.rows) > THREADS
+        assert len(screen.model.rows) > THREADS
     assert callers
     assert threading.main_thread() not in callers
 
 
-async def test_drawing_while_lanes_are_put_in_order_waits_for_them(threads: Path) -> None:
+async def test_drawing_while_lanes_are_put_in_order_waits_for_them(
+    threads: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with running(threads, size=(160, 45)) as pilot:
         screen = await opened(pilot)
-        shown = len(screen.rows)
-        go, arranged, calls = threading.Event(), screen.store.arranged, []
+        shown = len(screen.model.rows)
+        go, arranged, calls = threading.Event(), Lanes.arranged, []
 
-        def slow(*args: Any) -> Any:
-            calls.append(args)
+        def slow(lanes: Lanes) -> Any:
+            calls.append(lanes)
             assert go.wait(10)
-            return arranged(*args)
+            return arranged(lanes)
 
-        screen.store.arranged = slow
-        tracks = screen.store.parts["osrt"]
-        screen.store.remove("osrt")
-        screen._draw_built()
-        screen.store.add("osrt", tracks, {})
+        monkeypatch.setattr(Lanes, "arranged", slow)
+        lanes = screen.model.lanes
+        screen.put_lanes(lanes.without("osrt"))
+        screen.builder.draw()
+        screen.put_lanes(screen.model.lanes.built("osrt", lanes.parts["osrt"], {}))
         for _ in range(3):
-            screen._draw_built()  # would each void the one before
+            screen.builder.draw()  # would each void the one before
             await pilot.pause(0.02)
-        assert len(screen.rows) == shown
+        assert len(screen.model.rows) == shown
         go.set()
         await settled(pilot)
-        assert not screen.store.stale
-        assert len(screen.rows) == shown
+        assert not screen.model.lanes.stale
+        assert len(screen.model.rows) == shown
         assert len(calls) <= 2, "one under way, one for what came meanwhile"
 
 
@@ -124,8 +128,9 @@ async def test_an_event_is_found_in_the_lane_of_its_thread(threads: Path) -> Non
     async with running(threads, size=(160, 45)) as pilot:
         screen = await opened(pilot)
         api, last = screen.report.api, THREADS - 1
-        screen.go_to_event(api, last)
-        assert screen.row.title.startswith(f"worker {last}")
+        picked = Picked(api, last)
+        screen.take(screen.model.arrived(picked, screen.model.track_of(picked)))
+        assert screen.model.row.title.startswith(f"worker {last}")
         await pilot.press("right_square_bracket")
         assert screen.state.cursor.time == last * 1000 + 20
         assert "launched by this call" in text(pilot)

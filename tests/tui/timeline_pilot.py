@@ -28,7 +28,7 @@ async def settled(pilot: Pilot[int]) -> None:
             await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         screen: Any = pilot.app.front  # type: ignore[attr-defined]
-        waiting = [getattr(screen, name, None) for name in ("_building", "_queue", "_collecting")]
+        waiting = [getattr(getattr(screen, "builder", None), "busy", False)]
         waiting.append(getattr(getattr(screen, "canvas", None), "_waiting", False))
         calm = 0 if any(waiting) or len(pilot.app.workers) else calm + 1
         if calm == 2:

@@ -56,6 +56,8 @@ class Lineup:
         """Keys of the groups that are folded at first."""
         self._begins_closed = np.zeros(len(above) + 1, bool)
         self._begins_closed[[n for key, n in self.groups.items() if key in self.folded]] = True
+        self._arrangement: tuple[object, Rows] | None = None
+        """The rows that were asked for last, kept until others are."""
 
     def _group(self, parents: tuple[str, ...], above: list[int]) -> int:
         """Number of the innermost of some groups; new ones are numbered."""
@@ -76,12 +78,15 @@ class Lineup:
         place = self.places.get(key)
         return None if place is None else self.tracks[place]
 
-    # Columns, made when they are first asked for -----------------------------------------------
-
     @cached_property
     def estimates(self) -> Bool:
         """Which tracks come from a sample."""
         return np.array([track.estimate for track in self.tracks], bool)
+
+    @cached_property
+    def sampled(self) -> bool:
+        """Whether any track comes from a sample."""
+        return bool(self.estimates.any())
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:
@@ -126,8 +131,6 @@ class Lineup:
         found = [*by_thread.values()] if thread is None else [by_thread.get(thread, [])]
         return [self.tracks[place] for places in found for place in places]
 
-    # Which are shown ---------------------------------------------------------------------------
-
     def toggled(self, keys: Collection[str]) -> frozenset[str]:
         """Groups that are folded now: as they begin, turned over where the user did."""
         return self.folded.symmetric_difference(key for key in keys if key in self.places)
@@ -143,6 +146,7 @@ class Lineup:
         toggled: Collection[str] = (),
         pinned: Sequence[str] = (),
         levels: int | None = None,
+        paired: bool = False,
     ) -> Rows:
         """The rows to draw: pinned ones first, then the others without what is hidden or folded.
 
@@ -151,7 +155,21 @@ class Lineup:
             toggled: keys whose fold the user turned over.
             pinned: keys in the order of pinning.
             levels: most levels of NVTX nesting per thread; None for all.
+            paired: two streams of a device in each row, as far as they stand one below the other.
         """
+        asked = (frozenset(hidden), frozenset(toggled), tuple(pinned), levels, paired)
+        if self._arrangement is None or self._arrangement[0] != asked:
+            rows = self._rows(hidden, toggled, pinned, levels)
+            self._arrangement = asked, rows.paired() if paired else rows
+        return self._arrangement[1]
+
+    def _rows(
+        self,
+        hidden: Collection[str],
+        toggled: Collection[str],
+        pinned: Sequence[str],
+        levels: int | None,
+    ) -> Rows:
         closed = self._begins_closed.copy()
         turned = [self.groups[key] for key in toggled if key in self.groups and key in self.places]
         closed[turned] ^= True
@@ -163,7 +181,7 @@ class Lineup:
         places = np.concatenate([np.array(first, np.intp), np.flatnonzero(kept)])
         if levels is not None:
             places = places[self.levels[places] < levels]
-        return Rows(self, places)
+        return Rows(self, places, self.toggled(toggled))
 
     def _outside(self, hidden: Collection[str], closed: Bool) -> Bool:
         """Which tracks are neither hidden nor in a group that is closed or hidden.
@@ -187,6 +205,8 @@ class Rows(Sequence["Track"]):
     lineup: Lineup
     places: Places
     """Of each row, in the lineup."""
+    folded: frozenset[str] = frozenset()
+    """Keys of the groups that are folded."""
     pairs: Mapping[int, Track] = field(default_factory=dict)
     """Rows with two lanes, by the place of the first."""
 
@@ -242,7 +262,7 @@ class Rows(Sequence["Track"]):
             if kept[number] and above.device == below.device:
                 pairs[int(self.places[number])] = _pair(above, below)
                 kept[number + 1] = False
-        return Rows(self.lineup, self.places[kept], pairs)
+        return Rows(self.lineup, self.places[kept], self.folded, pairs)
 
 
 def _weight(track: Track) -> int:

@@ -18,9 +18,9 @@ from nsys_tui.render.glyphs import FILLS, glyphs_for
 from nsys_tui.render.raster import LaneView, draw_lane
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import Window
+from nsys_tui.timeline.summary_view import summary_view
 from nsys_tui.times import moment_text
 from nsys_tui.ui.widgets.frame import Framed
-from nsys_tui.ui.widgets.summary_view import summary_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.compare.places import event_of
+from nsys_tui.timeline.painter import Picked
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.compare.pair import Pair, Part, Result
 from nsys_tui.ui.screens.compare.timelines import Half, TwinTimelines, around, prepared
-from nsys_tui.ui.widgets.timeline.painter import Picked
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.compare.rows import Row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding, BindingType
@@ -12,12 +12,12 @@ from nsys_tui.analysis.timeline.tracks import Section, Track, passes
 from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Lane
 from nsys_tui.state import Window
+from nsys_tui.timeline.lanes import Lanes
+from nsys_tui.timeline.painter import Picked, Scene, position_of
 from nsys_tui.times import moment_text
 from nsys_tui.ui.screens.compare.pair import End, Part, end_name
-from nsys_tui.ui.screens.timeline.building import device_rows, stream_rows
-from nsys_tui.ui.screens.timeline.store import Store
+from nsys_tui.ui.screens.timeline.parts import part_tracks
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
-from nsys_tui.ui.widgets.timeline.painter import Picked, Scene, position_of
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -40,8 +40,12 @@ class Half:
     """One timeline ready to be drawn."""
 
     session: Session
-    tracks: tuple[Track, ...]
-    store: Store
+    lanes: Lanes
+
+    @property
+    def tracks(self) -> tuple[Track, ...]:
+        """Its rows."""
+        return self.lanes.whole.lineup.tracks
 
 
 def prepared(part: Part, plan: Plan) -> Half:
@@ -52,17 +56,15 @@ def prepared(part: Part, plan: Plan) -> Half:
         plan: knows the steps.
     """
     session, kept = part.session, part.session.state.filter
-    streams, _ = stream_rows(session, part.report)
-    devices, layers = device_rows(session, part.report)
+    streams, _ = part_tracks(session, part.report, "operations")
+    devices, layers = part_tracks(session, part.report, "devices")
 
     def shown(every: Sequence[Track]) -> list[Track]:
         return [t for t in every if passes(t, kept.devices, kept.streams, kept.processes)]
 
-    own = Store()
-    own.add("operations", [*_steps(plan), *shown(streams)], layers)
-    own.add("devices", shown(devices), {})
-    own.take(own.arranged())
-    return Half(session, own.whole.tracks, own)
+    lanes = Lanes().built("operations", [*_steps(plan), *shown(streams)], layers)
+    lanes = lanes.built("devices", shown(devices), {})
+    return Half(session, replace(lanes, whole=lanes.arranged()))
 
 
 def _steps(plan: Plan) -> list[Track]:
@@ -222,7 +224,7 @@ class TwinTimelines(Vertical):
 
     def _scene(self, side: int, half: Half) -> Scene:
         window, state = self.windows[side], self.app.state
-        half.store.name(state.display.names, True)
+        display = replace(state.display, labels=True)
 
         def tick(moment: int, step: int) -> str:
             return moment_text(moment, step, state.display.time, half.session.report, window.start)
@@ -235,7 +237,7 @@ class TwinTimelines(Vertical):
             extent=half.session.extent,
             cursor=window.start - 1,
             picked=picked,
-            view=half.store.view,
+            view=lambda track: half.lanes.view(track, display),
             time=tick,
             serial=(half, state.display.names, state.display.time, picked and picked.row),
         )

@@ -1,4 +1,4 @@
-"""The timeline: a core that draws, and one file for each kind of action."""
+"""The timeline's screen: keys go to ``nsys_tui.timeline``, the rows that it gives are drawn."""
 
 from nsys_tui.ui.screens.timeline.actions import ACTIONS
 from nsys_tui.ui.screens.timeline.screen import TimelineScreen

@@ -7,39 +7,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from nsys_tui.export.perfetto import event_count, trace
-from nsys_tui.ui.saving import Saving, save, text_writer
+from nsys_tui.ui.saving import Saving, text_writer
 from nsys_tui.ui.scoping import report_scope
-from nsys_tui.ui.screens.timeline.core import TimelineCore
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
+    from nsys_tui.ui.session import Session
 
 
-class Exporting(TimelineCore):
-    """The action that writes a file."""
-
-    @property
-    def can_export(self) -> bool:
-        """Before the report is read, the trace would lack what is still to come."""
-        return self.session.finished
-
-    def action_export_view(self) -> None:
-        """Asks for a file name and writes the trace in a worker."""
-        if self.report is None:
-            return
-        selection = self.state.selection
-        area = selection.span if selection is not None and selection.kind == "area" else None
-        window = area or self.state.window
-        what = "area" if area else ("window" if window else "whole trace")
-        report, scope = self.report, report_scope(self.report, replace(self.state, window=window))
-        saving = Saving(
-            title=f"Write the {what} as a trace for Perfetto",
-            name=f"{Path(self.session.name).stem}.trace.json",
-            writers={".json": lambda file, progress: _write(report, scope, file, progress)},
-        )
-        save(self.app, saving)
+def trace_of(session: Session, report: Report) -> Saving:
+    """What can be written of a session's report."""
+    selection = session.state.selection
+    area = selection.span if selection is not None and selection.kind == "area" else None
+    window = area or session.state.window
+    what = "area" if area else ("window" if window else "whole trace")
+    scope = report_scope(report, replace(session.state, window=window))
+    return Saving(
+        title=f"Write the {what} as a trace for Perfetto",
+        name=f"{Path(session.name).stem}.trace.json",
+        writers={".json": lambda file, progress: _write(report, scope, file, progress)},
+    )
 
 
 def _write(report: Report, scope: Scope, file: BinaryIO, progress: Progress) -> None:

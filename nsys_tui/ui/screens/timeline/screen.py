@@ -1,84 +1,443 @@
-"""TimelineScreen: everything over time, lane by lane."""
+"""TimelineScreen: everything over time, lane by lane. Keys come in, rows of the model go out."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from textual.containers import Horizontal, Vertical
+
+from nsys_tui.analysis.iterations.finding import find_iterations
+from nsys_tui.analysis.timeline.search import search
+from nsys_tui.timeline import areas, arranging, marking, moving, pointing, searching, stepping
+from nsys_tui.times import window_text
 from nsys_tui.ui.commands import COMMANDS
-from nsys_tui.ui.screens.timeline.arranging import Arranging
-from nsys_tui.ui.screens.timeline.exporting import Exporting
-from nsys_tui.ui.screens.timeline.joining import Joining
-from nsys_tui.ui.screens.timeline.marking import Marking
-from nsys_tui.ui.screens.timeline.pointing import Pointing
-from nsys_tui.ui.screens.timeline.searching import Searching
+from nsys_tui.ui.dialogs.picker import Picker
+from nsys_tui.ui.dialogs.prompt import Prompt
+from nsys_tui.ui.keymap import bindings
+from nsys_tui.ui.matching import Entry
+from nsys_tui.ui.saving import save
+from nsys_tui.ui.screens.timeline.actions import ACTIONS
+from nsys_tui.ui.screens.timeline.details import Details
+from nsys_tui.ui.screens.timeline.evidence import EVIDENCE
+from nsys_tui.ui.screens.timeline.exporting import trace_of
+from nsys_tui.ui.screens.timeline.lane_builder import LaneBuilder
+from nsys_tui.ui.screens.timeline.letter_prompt import LetterPrompt
+from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
+from nsys_tui.ui.screens.timeline.reports_beside import ReportsBeside
+from nsys_tui.ui.widgets.timeline.info import FindBox
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from textual import events
+
+    from nsys_tui.analysis.timeline.search import Found
+    from nsys_tui.state import ViewState
+    from nsys_tui.timeline.model import TimelineModel
     from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
+    from nsys_tui.ui.widgets.timeline.minimap import Minimap
 
-SHORT_WORK = 10
-"""GPU work that takes less than this part of the trace is named with the key that fits it."""
+    Step = Callable[[TimelineModel], TimelineModel]
 
 
-class TimelineScreen(Pointing, Marking, Searching, Arranging, Joining, Exporting):
+def step(to_next: Step) -> Callable[[TimelineScreen], None]:
+    """An action that only goes to the next moment of the model."""
+    return lambda screen: screen.take(to_next(screen.model))
+
+
+class TimelineScreen(ModelScreen):
     """The second screen."""
+
+    SCREEN = "timeline"
+    ACTIONS = ACTIONS
+    BINDINGS: ClassVar[list[Any]] = [*bindings(ACTIONS)]
+    AUTO_FOCUS = "TimelineCanvas"
+    ESCAPE_TO_MINIMIZE = False  # Esc also gives the focus back to the lanes
+    DEFAULT_CSS: ClassVar[str] = """
+    TimelineScreen #main { height: 1fr; }
+    TimelineScreen #left { width: 1fr; }
+    TimelineScreen #side { width: 42; display: none; }
+    TimelineScreen #facts { height: 2fr; }
+    TimelineScreen #area { height: 2fr; }
+    TimelineScreen #marks { height: 8; }
+    TimelineScreen #strip { height: 5; }
+    TimelineScreen Minimap { height: 1; }
+    TimelineScreen.-tall Minimap { height: 3; }
+    TimelineScreen.-wide #side, TimelineScreen.-xwide #side { display: block; }
+    TimelineScreen.-wide #strip, TimelineScreen.-xwide #strip { display: none; }
+    TimelineScreen.-wide #side { width: 40; }
+    TimelineScreen.-xwide #side { width: 42; }
+    TimelineScreen.-medium #marks { display: none; }
+    """
+
+    action_timeline_zoom_in = step(partial(moving.zoom, factor=0.5))
+    action_timeline_zoom_out = step(partial(moving.zoom, factor=2.0))
+    action_timeline_pan_left = step(partial(moving.pan, part=-0.25))
+    action_timeline_pan_right = step(partial(moving.pan, part=0.25))
+    action_timeline_page_left = step(partial(moving.pan, part=-1))
+    action_timeline_page_right = step(partial(moving.pan, part=1))
+    action_timeline_cursor_left = step(partial(moving.step_column, step=-1))
+    action_timeline_cursor_right = step(partial(moving.step_column, step=1))
+    action_timeline_lane_up = step(partial(moving.step_lane, step=-1))
+    action_timeline_lane_down = step(partial(moving.step_lane, step=1))
+    action_timeline_lanes_up = step(partial(moving.step_screen, direction=-1))
+    action_timeline_lanes_down = step(partial(moving.step_screen, direction=1))
+    action_timeline_half_up = step(partial(moving.step_half_screen, direction=-1))
+    action_timeline_half_down = step(partial(moving.step_half_screen, direction=1))
+    action_timeline_lane_first = step(partial(moving.to_last_lane, direction=-1))
+    action_timeline_lane_last = step(partial(moving.to_last_lane, direction=1))
+    action_timeline_event_next = step(partial(stepping.step_event, forward=True))
+    action_timeline_event_previous = step(partial(stepping.step_event, forward=False))
+    action_timeline_flow_follow = step(stepping.follow_flow)
+    action_timeline_flow_back = step(stepping.follow_back)
+    action_timeline_fit = step(moving.fit)
+    action_timeline_whole = step(moving.whole)
+    action_timeline_area = step(areas.begin_or_end)
+    action_timeline_pin = step(arranging.pin)
+    action_timeline_hide = step(arranging.hide)
+    action_timeline_fold = step(arranging.fold)
+    action_timeline_colour_by = step(arranging.next_colours)
+    action_find_next = step(partial(searching.step_match, forward=True))
+    action_find_previous = step(partial(searching.step_match, forward=False))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.builder = LaneBuilder(self, self._lanes_drawn)
+        self.details = Details(self)
+        self.reports_beside = ReportsBeside(self, self._lanes_changed)
+        self.find_box = FindBox(id="find")
+
+    def body(self) -> Iterable[Any]:
+        """Lanes, then what is known about the selection, the whole trace, and a line of facts."""
+        details = self.details
+        yield Horizontal(
+            Vertical(self.canvas, details.strip, self.minimap, id="left"),
+            Vertical(details.facts_pane, details.area_pane, details.marks_pane, id="side"),
+            id="main",
+        )
+        yield self.info_line
+        yield self.find_box
+
+    def on_mount(self) -> None:
+        """The strip is too low for a scrollbar."""
+        self.details.strip.styles.scrollbar_size_vertical = 0
+        super().on_mount()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Everything follows the size."""
+        super().on_resize(event)
+        self.call_after_refresh(self.redraw)
+
+    def on_timeline_canvas_resized(self) -> None:
+        """The lanes alone have another size, as when they fill the screen."""
+        self.redraw()
+
+    def theme_changed(self) -> None:
+        """Colours that ranges bring along depend on the background."""
+        self.builder.recolour()
+
+    def show_report(self) -> None:
+        """A new report: nothing is known yet."""
+        self.builder.reset(loaded=self.session.finished)
+        self.reports_beside.reset()
+        self.start_model()
+        self.details.reset()
+
+    def part_loaded(self, part: str) -> None:
+        """More lanes can be built."""
+        self.builder.part_loaded(part)
+
+    def load_finished(self) -> None:
+        """What needs more than one part can be told now."""
+        self.learn_trace()
+        self.builder.load_finished()
+        if self.model.picked is None:
+            self.details.show_facts()
+        self.details.show_marks()
+        self.redraw()
+
+    def sync(self) -> None:
+        """Beside what every screen hears of: a report beside may have been read meanwhile."""
+        super().sync()
+        if self.is_mounted and self.is_current and self.session.finished:
+            self.reports_beside.join_all()
+
+    def state_changed(self, old: ViewState, new: ViewState) -> None:
+        """Whatever changed is drawn; what needs a pass over events goes to a worker."""
+        self.builder.recolour()
+        if old.filter != new.filter:
+            self.builder.draw()
+        if old.selection != new.selection:
+            self.adopt(self.model.following().reaching())
+        if old.cursor.time != new.cursor.time and old.window == new.window:
+            # Only the cursor was sent, to a time out of view: the window moves along.
+            model = self.model
+            self.adopt(model.looking(window=model.shifted(model.cursor_time)))
+        self.details.state_changed(old, new)
+        self.redraw()
+
+    def _lanes_changed(self) -> None:
+        """Reports came or went beside the one in front."""
+        self.builder.draw()
+        self.refresh_chrome()
+
+    def _lanes_drawn(self) -> None:
+        """Other lanes are there: what is looked for may be among them."""
+        self.learn_trace()
+        pattern = self.state.search.pattern
+        if pattern:
+            self._search(pattern, exact=self.state.search.exact)
+        if self.model.picked is None and self.state.selection is not None:
+            self.adopt(self.model.following())
+            self.details.show_facts()
+        self.adopt(self.model.reaching())
+        self.redraw()
+        self.reports_beside.go_to_joined()
+
+    def title_parts(self) -> tuple[str, str]:
+        """The window may hold more than the report in front."""
+        left, right = super().title_parts()
+        model = self.model
+        if not model.beside:
+            return left, right
+        text = window_text(model.window, self.state.display.time, self.report)
+        return left, f"{text} (all)" if self.state.window is None else text
+
+    def view(self) -> int:
+        """The scroll position."""
+        return self.model.top
+
+    def restore(self, view: Any) -> None:
+        """Scrolls back."""
+        if isinstance(view, int):
+            self.take(self.model.at_row(view))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Matches are stepped through while a search is on; the table of events has a screen."""
+        if action in ("find_next", "find_previous"):
+            return self.model.found is not None
+        if action == "timeline_events":
+            return self.app.handler("view.events") is not None
+        return super().check_action(action, parameters)
+
+    def action_timeline_goto(self) -> None:
+        """Asks for a time."""
+        hint = "2.1s, 350ms, +3ms or -3ms from the cursor, 50% of the trace; seconds without a unit"
+        prompt = Prompt("Go to a time", hint, check=lambda text: moving.time_of(self.model, text))
+        self._ask(prompt, moving.go_to)
+
+    def action_timeline_min_duration(self) -> None:
+        """Asks for the shortest duration to show."""
+        now = self.state.filter.min_duration
+        value = format_duration(now).replace(" ", "") if now else ""
+        hint = "such as 10us or 1.5ms; nothing shows all events again"
+        prompt = Prompt("Hide events shorter than", hint, value, check=searching.shortest)
+        self._ask(prompt, searching.filtered_from)
+
+    def action_timeline_show_hidden(self) -> None:
+        """Lists hidden lanes; the chosen one comes back."""
+        lineup, hidden = self.model.lanes.whole.lineup, sorted(self.state.display.hidden)
+        if not hidden:
+            self.app.say("no lane is hidden")
+            return
+        entries = [Entry("all of them", f"{len(hidden)}", "")]
+        entries += [Entry(t.title if (t := lineup.track(key)) else key, "", key) for key in hidden]
+        self._ask(Picker("Hidden lanes", entries), arranging.bring_back)
+
+    def _ask(self, dialog: Any, to_next: Callable[[TimelineModel, str], TimelineModel]) -> None:
+        """Goes to the next moment with what the user answers."""
+
+        def answered(answer: str | None) -> None:
+            if answer is not None:
+                self.take(to_next(self.model, answer))
+
+        self.app.push_screen(dialog, answered)
+
+    def action_mark_set(self) -> None:
+        """Asks for a letter and sets the mark."""
+        self._ask(
+            LetterPrompt(f"{self._mark_question}: press a letter a-z, esc leaves"), marking.set_mark
+        )
+
+    def action_mark_note(self) -> None:
+        """The same with a note."""
+
+        def ask(letter: str | None) -> None:
+            if letter:
+                old = self.state.marks.get(letter)
+                prompt = Prompt(f"Note on mark {letter}", "one line", old.note if old else "")
+                self._ask(prompt, lambda model, note: marking.set_mark(model, letter, note))
+
+        question = f"{self._mark_question} with a note: press a letter a-z"
+        self.app.push_screen(LetterPrompt(question), ask)
+
+    @property
+    def _mark_question(self) -> str:
+        return f" mark {self.model.moment(self.model.cursor_time)}"
+
+    def action_timeline_iteration_next(self) -> None:
+        """The next iteration."""
+        self._iterate(1)
+
+    def action_timeline_iteration_previous(self) -> None:
+        """The one before."""
+        self._iterate(-1)
+
+    def _iterate(self, step: int) -> None:
+        session, report = self.session, self.report
+        if report is None or not session.finished:
+            self.app.say("iterations are known once the report is read")
+            return
+        self.compute(
+            "iterations",
+            lambda: session.memo("iterations", lambda: find_iterations(report)),
+            lambda found: self.take(moving.step_iteration(self.model, found, step)),
+        )
+
+    def action_find_open(self) -> None:
+        """Opens the box for a pattern."""
+        self.find_box.open(self.state.search.pattern)
+
+    def on_find_box_entered(self, message: FindBox.Entered) -> None:
+        """A pattern was entered."""
+        self.on_find_box_left()
+        if message.as_filter:
+            self.take(searching.filtered_by(self.model, message.pattern))
+        elif message.pattern:
+            self._search(message.pattern, go=True)
+        else:
+            self.take(searching.search_ended(self.model))
+
+    def on_find_box_left(self) -> None:
+        """The box was left."""
+        self.find_box.close()
+        self.canvas.focus()
+
+    def action_timeline_same_name(self) -> None:
+        """Finds all events of the name of the one selected or under the cursor."""
+        picked = self.model.current
+        if picked is None:
+            self.app.say(stepping.NO_EVENT)
+        else:
+            self._search(self.model.name_of(picked), exact=True, go=True)
+
+    def _search(self, pattern: str, *, exact: bool = False, go: bool = False) -> None:
+        """Searches the present lanes; ``go`` goes to the first match from the cursor on."""
+        lineup, style = self.model.lanes.shown.lineup, self.state.display.names
+
+        def show(found: Found) -> None:
+            self.take(searching.searched(self.model, found, exact=exact))
+            if go:
+                self.take(searching.first_match(self.model))
+
+        self.compute("search", lambda: search(lineup, pattern, style, exact=exact), show)
+
+    def action_timeline_beside(self) -> None:
+        """Asks for an open report whose lanes are to join or leave."""
+        self.reports_beside.ask()
 
     def action_timeline_events(self) -> None:
         """The events of the window, or of the area, as a table."""
         self.app.show("events")
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The table of events needs its screen."""
-        if action == "timeline_events":
-            return self.app.handler("view.events") is not None
-        return super().check_action(action, parameters)
+    @property
+    def can_export(self) -> bool:
+        """Before the report is read, the trace would lack what is still to come."""
+        return self.session.finished
+
+    def action_export_view(self) -> None:
+        """Asks for a file name and writes the trace in a worker."""
+        if self.report is not None:
+            save(self.app, trace_of(self.session, self.report))
+
+    def action_copy_cell(self) -> None:
+        """Copies the name of the selected event."""
+        picked = self.model.current
+        if picked is not None:
+            self.app.copy(self.model.name_of(picked), "1 name")
+
+    def action_copy_row(self) -> None:
+        """Copies the facts of what is selected."""
+        if (facts := self.details.facts) is not None and self.state.selection is not None:
+            lines = [f"name\t{facts.title}", *(f"{name}\t{text}" for name, text in facts.facts)]
+            what = "1 event" if self.model.picked is not None else "facts"
+            self.app.copy("\n".join(lines), what)
+
+    def action_nav_open(self) -> None:
+        """Selects the event under the cursor; then all that is known of it; then its stack."""
+        model, details = self.model, self.details
+        selection, picked = model.view.selection, model.picked
+        if selection is not None and selection.kind == "area":
+            details.open_pane(details.area_pane)
+        elif picked is not None:
+            if not details.open_pane(details.facts_pane):
+                self._open_stack()
+        elif not (self._on_evidence and details.open_pane(details.facts_pane)):
+            self.take(stepping.select_here(model))
+
+    @property
+    def _on_evidence(self) -> bool:
+        """Whether the cursor stands where a gap or finding begins that is selected."""
+        selection = self.state.selection
+        return (
+            selection is not None
+            and selection.kind in EVIDENCE
+            and selection.span is not None
+            and selection.span.start == self.model.cursor_time
+        )
+
+    def _open_stack(self) -> None:
+        """The stacks screen, on the selected event."""
+        picked = self.model.picked
+        if picked is not None and self.model.beside_of(picked.events) is not None:
+            self.app.say(stepping.ELSEWHERE)
+        else:
+            self.app.show("stacks", selection=self.state.selection)
 
     def action_nav_escape(self) -> None:
         """Gives up an area, a search, a filter, a selection, in this order; then goes back.
 
         What another screen sent here is not given up: one step leads back to its row.
         """
-        if self.clear_area() or self.clear_search():
-            return
-        if not self.canvas.has_focus:
+        model = self.model
+        without = areas.given_up(model) or searching.cleared(model)
+        if without is not None:
+            self.take(without)
+        elif not self.canvas.has_focus:
             self.canvas.focus()
-        elif self.state.selection is not None and not self.was_sent:
-            self.area = None
-            self.picked = None
-            self.point(selection=None)
+        elif model.view.selection is not None and not model.was_sent:
+            self.take(model.unselected())
         else:
             COMMANDS["nav.escape"](self.app)
 
     def minimize(self) -> None:
         """The strip that filled the screen gives the focus back to the lanes."""
         super().minimize()
-        if self.strip.has_focus:
+        if self.details.strip.has_focus:
             self.canvas.focus()
-
-    def action_copy_cell(self) -> None:
-        """Copies the name of the selected event."""
-        picked = self.current()
-        if picked is not None:
-            self.app.copy(self.store.naming(picked.events)(picked.row), "1 name")
-
-    def action_copy_row(self) -> None:
-        """Copies the facts of what is selected."""
-        if (facts := self.facts) is not None and self.state.selection is not None:
-            lines = [f"name\t{facts.title}", *(f"{name}\t{text}" for name, text in facts.facts)]
-            self.app.copy("\n".join(lines), "1 event" if self.picked is not None else "facts")
-
-    def info(self) -> tuple[str, str]:
-        """What the lanes show, and hints that belong to the report."""
-        left, right = super().info()
-        if not left and self.span is not None and self.state.window is None:
-            work, whole = self.span[1] - self.span[0], self.extent[1] - self.extent[0]
-            if work * SHORT_WORK < whole:
-                left = (
-                    f"GPU work takes {format_duration(work, 3)} of {format_duration(whole, 3)}:"
-                    " f fits it"
-                )
-        return left or "filter: (none)", right
 
     def on_timeline_canvas_snapped(self, message: TimelineCanvas.Snapped) -> None:
         """Tab on the lanes."""
-        self.snap(message.forward)
+        self.take(stepping.snap(self.model, forward=message.forward))
+
+    def on_minimap_dragged(self, message: Minimap.Dragged) -> None:
+        """The window follows the pointer on the minimap; where all is shown, the cursor does."""
+        self.take(moving.centre_window(self.model, message.moment))
+
+    def on_timeline_canvas_pointed(self, message: TimelineCanvas.Pointed) -> None:
+        """The pointer on the lanes; a double click is Enter, on a label it folds."""
+        model, what, row, column = self.model, message.what, message.row, message.column
+        if what == "open" and column >= 0:
+            self.action_nav_open()
+        elif what == "open" and row is not None:
+            self.take(arranging.fold(model))
+        elif what == "press":
+            self.take(pointing.press(model, row, column))
+        elif what == "drag":
+            self.take(pointing.drag(model, row, column))
+        elif what == "drop":
+            self.take(pointing.drop(model, row))
+        elif what != "open":
+            self.take(pointing.turn_wheel(model, what, column, message.step))

@@ -20,9 +20,7 @@ from textual.widget import Widget
 
 from nsys_tui.render.cells import Ink, Row, style
 from nsys_tui.render.glyphs import glyphs_for
-from nsys_tui.ui.theming import StyleTable
-from nsys_tui.ui.widgets.frame import heading_text
-from nsys_tui.ui.widgets.timeline.painter import (
+from nsys_tui.timeline.painter import (
     Painter,
     Scene,
     margin_width,
@@ -30,6 +28,8 @@ from nsys_tui.ui.widgets.timeline.painter import (
     same,
     viewport,
 )
+from nsys_tui.ui.theming import StyleTable
+from nsys_tui.ui.widgets.frame import heading_text
 
 if TYPE_CHECKING:
     from textual import events
@@ -88,8 +88,6 @@ class TimelineCanvas(Widget, can_focus=True):
         self._waiting = False
         self._busy_until = 0.0
         self._dragging = False
-
-    # What is shown -----------------------------------------------------------------------------
 
     @property
     def lanes_shown(self) -> int:
@@ -212,8 +210,6 @@ class TimelineCanvas(Widget, can_focus=True):
             return Strip.blank(self.size.width, self.app.inks[0])
         return self._strips[y]
 
-    # Tab means the next event here and the next pane elsewhere -----------------------------------
-
     def on_resize(self) -> None:
         """What belongs to a number of columns or lanes follows."""
         self.post_message(self.Resized())
@@ -225,8 +221,6 @@ class TimelineCanvas(Widget, can_focus=True):
     def action_timeline_snap_previous(self) -> None:
         """The event in a column before."""
         self.post_message(self.Snapped(forward=False))
-
-    # The pointer -------------------------------------------------------------------------------
 
     def _spot(self, event: events.MouseEvent) -> tuple[int | None, int]:
         """Row and column of a pointer event."""

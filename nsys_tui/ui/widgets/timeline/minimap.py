@@ -111,8 +111,6 @@ class Minimap(Widget):
             self._map = (key, mean_lane(self._outline, Viewport(*extent, width)))
         return self._map[1]
 
-    # The pointer -------------------------------------------------------------------------------
-
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Takes hold of the window."""
         self._dragging = True

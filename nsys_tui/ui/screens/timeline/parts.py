@@ -1,4 +1,4 @@
-"""Building: the tracks of each part of a report, with all that makes drawing them quick."""
+"""Parts: what the lanes of each part of a report are built from, and in which order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nsys_tui.analysis.timeline.host import (
     sample_tracks,
     sync_tracks,
 )
-from nsys_tui.ui.screens.timeline.colouring import layers_of
+from nsys_tui.timeline.colouring import layers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 Built: TypeAlias = "tuple[list[Track], dict[Lane, Layers]]"
 """Tracks of a part, and layers by ``id`` of the lane."""
 
+STREAMS: Final = "operations"
+"""Part that the rows of the devices are built from; what makes wide views quick comes with them."""
 TRACKS_OF: Final[dict[str, Callable[[Report], list[Track]]]] = {
     "operations": report_tracks,
     "ranges": range_tracks,
@@ -54,36 +56,26 @@ TRACKS_OF: Final[dict[str, Callable[[Report], list[Track]]]] = {
     "syncs": sync_tracks,
     "projected": lambda report: projected_tracks(report, nvtx_paths(report, launching=True)),
 }
-"""What makes the tracks of each part; they are built one at a time, in this order."""
+"""What makes the tracks of each part."""
+ORDER: Final = ("sample", STREAMS, "ranges", "devices", *TRACKS_OF, "explained")
+"""They are built one at a time in this order: streams, then what all of a device do together."""
 NEEDS: Final = {"projected": ("operations", "ranges", "api")}
 """Parts that others are built from; without events in each of them there is nothing to build."""
 
 
-def build(report: Report, part: str) -> Built:
-    """Tracks of a part of a report; the layers of the operations come with their devices."""
-    if not all(len(getattr(report, need)) for need in NEEDS.get(part, ())):
-        return [], {}
-    tracks = TRACKS_OF[part](report)
-    return tracks, {} if part == "operations" else layers_of(tracks)
+def part_tracks(session: Session, report: Report, part: str) -> Built:
+    """Tracks of a part of a report, built once for all screens; for a worker."""
 
+    def build() -> Built:
+        if not all(len(getattr(report, need)) for need in NEEDS.get(part, ())):
+            return [], {}
+        if part == "devices":
+            streams, _ = part_tracks(session, report, STREAMS)
+            return device_tracks(streams), layers_of(streams)
+        tracks = TRACKS_OF[part](report)
+        return tracks, {} if part == STREAMS else layers_of(tracks)
 
-def stream_rows(session: Session, report: Report) -> Built:
-    """Rows of the streams, built once for all screens that draw them."""
-    made: Built = session.memo(
-        ("timeline", "operations"), lambda: build(report, "operations"), lasting=True
-    )
-    return made
-
-
-def device_rows(session: Session, report: Report) -> Built:
-    """Rows of the devices with the layers of their streams, built once for all screens."""
-
-    def make() -> Built:
-        streams, _ = stream_rows(session, report)
-        return device_tracks(streams), layers_of(streams)
-
-    made: Built = session.memo(("timeline", "devices"), make, lasting=True)
-    return made
+    return session.memo(("timeline", part), build, lasting=True)
 
 
 def explained_gaps(report: Report) -> dict[int, NDArray[np.int64]]:

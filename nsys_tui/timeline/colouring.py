@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from nsys_tui.model.lanes import Lane
     from nsys_tui.render.palette import Theme
 
+COLOURED: Final = ("ranges", "projected", "report:")
+"""What the names of the parts begin with whose events bring colours of their own along."""
 LAYERED: Final = 1_000_000
 """Events of a lane up to which colours by name or stream are made exact for wide views."""
 
@@ -51,6 +53,11 @@ class Colours:
     """For wide views of long lanes."""
     own: tuple[str, ...] = ()
     """Colours that ranges brought along, for the theme."""
+
+
+def coloured_parts(parts: Iterable[str], by: ColourBy) -> frozenset[str]:
+    """Which parts have events with other colours than their category's."""
+    return frozenset(p for p in parts if by is not ColourBy.CATEGORY or p.startswith(COLOURED))
 
 
 def colours_of(tracks: Iterable[Track], by: ColourBy, style: str, theme: Theme) -> Colours:

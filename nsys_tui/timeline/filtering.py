@@ -12,7 +12,8 @@ from nsys_tui.analysis.timeline.lineup import Lineup
 from nsys_tui.analysis.timeline.search import matcher, matching_codes
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import Shape, Track, passes
-from nsys_tui.ui.screens.timeline.colouring import layers_of
+from nsys_tui.state import Filter
+from nsys_tui.timeline.colouring import layers_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,24 +21,27 @@ if TYPE_CHECKING:
     from nsys_tui.model.events import Bool, EventSet
     from nsys_tui.model.lanes import Lane
     from nsys_tui.render.dominant import Layers
-    from nsys_tui.state import Filter
 
 
 @dataclass(frozen=True, eq=False)
 class Filtered:
     """Tracks that a filter lets through, with shorter lanes."""
 
-    lineup: Lineup
+    lineup: Lineup = field(default_factory=Lineup)
+    wanted: Filter = field(default_factory=Filter)
+    """The filter."""
+    version: int = 0
+    """Which state of the lanes this is of."""
     hidden: int = 0
     """Events that the filter hides."""
     layers: Mapping[Lane, Layers] = field(default_factory=dict)
     """Busy time by category of the shorter lanes."""
 
 
-def filtered(whole: Lineup, wanted: Filter, style: str) -> Filtered:
+def filtered(whole: Lineup, wanted: Filter, style: str, version: int) -> Filtered:
     """Applies a filter: lanes keep the events that fit; rows without any stay, empty."""
     if not wanted:
-        return Filtered(whole)
+        return Filtered(whole, wanted, version)
     fits = matcher(wanted.pattern) if wanted.pattern else None
     codes: dict[EventSet, Bool] = {}
     kept: list[Track] = []
@@ -62,7 +66,7 @@ def filtered(whole: Lineup, wanted: Filter, style: str) -> Filtered:
         by_lane[lane] = shorter
         kept.append(replace(track, lane=shorter))
     found = tuple(_summarised(track, by_lane) for track in kept)
-    return Filtered(Lineup(found).prepare(), hidden, layers_of(found))
+    return Filtered(Lineup(found).prepare(), wanted, version, hidden, layers_of(found))
 
 
 def _summarised(track: Track, by_lane: Mapping[Lane, Lane]) -> Track:

@@ -7,7 +7,7 @@ changes; a move of the cursor only lays the cursor over rows that are there alre
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from nsys_tui.render.overlay import Overlay, draw_cursor
 from nsys_tui.render.pair import draw_pair
 from nsys_tui.render.raster import LaneView, draw_lane
 from nsys_tui.render.viewport import Viewport
-from nsys_tui.ui.widgets.summary_view import NO_TIMES, summary_view
+from nsys_tui.timeline.summary_view import NO_TIMES, summary_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -36,12 +36,21 @@ MUTED: Final = style(Ink.MUTED)
 BOLD: Final = style(emphasis=Emphasis.BOLD)
 
 
-@dataclass(frozen=True, eq=False)
-class Picked:
-    """The selected event."""
+class Picked(NamedTuple):
+    """One event."""
 
     events: EventSet
     row: int
+
+    @property
+    def start(self) -> int:
+        """First nanosecond."""
+        return int(self.events.start[self.row])
+
+    @property
+    def end(self) -> int:
+        """Its end; its start for a point."""
+        return int(self.events.end[self.row])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,115 @@
+"""What a frame of the timeline shows: its lanes, the heading above and the line of facts below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.analysis.timeline.events import NEEDED
+from nsys_tui.state import ColourBy
+from nsys_tui.timeline.areas import shown_span
+from nsys_tui.timeline.painter import Scene
+from nsys_tui.times import window_text
+from nsys_tui.units import format_count, format_duration
+
+if TYPE_CHECKING:
+    from nsys_tui.timeline.model import TimelineModel
+
+SHORT_WORK: Final = 10
+"""GPU work that takes less than this part of the trace is named with the key that fits it."""
+
+
+def scene_of(model: TimelineModel) -> Scene:
+    """Everything that the painter draws."""
+    view, lanes, found = model.view, model.lanes, model.found
+    display = view.display
+    return Scene(
+        rows=model.rows,
+        top=model.top,
+        window=model.window,
+        extent=model.extent,
+        cursor=model.cursor_time,
+        lane=model.lane_key,
+        groups=lanes.shown.lineup.groups,
+        folded=model.rows.folded,
+        pinned=display.pinned,
+        picked=model.picked,
+        matches=found.matches if found is not None else {},
+        searching=found is not None,
+        marks={letter: mark.time for letter, mark in view.marks.items()},
+        area=shown_span(model),
+        view=lambda track: lanes.view(track, display),
+        own=lanes.colours.own,
+        explained=lanes.explained,
+        message=_message(model),
+        counters=display.counters,
+        time=model.moment,
+        serial=(lanes, found, display.names, display.labels, display.time, bool(model.rows.pairs)),
+    )
+
+
+def _message(model: TimelineModel) -> tuple[str, ...]:
+    """What is said where there are no lanes at all."""
+    report = model.report
+    if report is None or model.lanes.whole.lineup or not model.trace.finished:
+        return ()
+    why = tuple(dict.fromkeys(text for need in NEEDED if (text := report.lacks(need))))
+    return ("There is nothing to show over time in this report.", "", *why)
+
+
+def heading(model: TimelineModel, room: int) -> tuple[str, str]:
+    """Title and remark; the window, which the screen's first line shows too, gives way to them.
+
+    Args:
+        model: the timeline.
+        room: cells for both.
+    """
+    if _message(model):
+        return "Timeline", ""
+    window, display = model.window, model.view.display
+    column = format_duration(max(1, window.width // model.size.columns), 3)
+    name = "Timeline ≈ from a sample" if model.rows.estimated else "Timeline"
+    rest = f"1 col = {column}  cursor {model.moment(model.cursor_time)}"
+    by = display.colour_by
+    remark = [] if by is ColourBy.CATEGORY else [f"colour: {by}"]
+    if model.rows:
+        remark.append(f"lane {model.row_number + 1}/{len(model.rows)}")
+    right = "  ".join(remark)
+    full = f"{name} {window_text(window, display.time, model.report)}  {rest}"
+    return (full if len(full) <= room - len(right) else f"{name}  {rest}"), right
+
+
+def info_line(model: TimelineModel) -> tuple[str, str]:
+    """At the left what is searched and filtered, at the right how many lanes are hidden."""
+    said = [*_searched(model), *_filtered(model)] or [_short_work(model) or "filter: (none)"]
+    hidden, pinned = len(model.view.display.hidden), len(model.view.display.pinned)
+    counts = [f"hidden lanes {hidden}"] if hidden else []
+    counts += [f"pinned {pinned}"] if pinned else []
+    return "   ".join(said), "  ".join(counts)
+
+
+def _searched(model: TimelineModel) -> list[str]:
+    if (found := model.found) is None:
+        return []
+    current = model.view.search.current
+    of = f"match {format_count(current)} of " if current > 0 else ""
+    return [f"find: /{found.pattern}/  {of}{format_count(found.total)}  n/N"]
+
+
+def _filtered(model: TimelineModel) -> list[str]:
+    wanted = model.view.filter
+    if not wanted:
+        return []
+    terms = [f"/{wanted.pattern}/"] if wanted.pattern else []
+    if wanted.min_duration:
+        terms.append(f"dur >= {format_duration(wanted.min_duration, 3)}")
+    hidden = format_count(model.lanes.shown.hidden)
+    return [f"filter: {' '.join(terms) or 'lanes'} (hides {hidden} events)"]
+
+
+def _short_work(model: TimelineModel) -> str:
+    """That the whole trace is shown, of which GPU work takes a small part only."""
+    span, (lo, hi) = model.trace.span, model.extent
+    if span is None or model.view.window is not None or (span[1] - span[0]) * SHORT_WORK >= hi - lo:
+        return ""
+    work, whole = format_duration(span[1] - span[0], 3), format_duration(hi - lo, 3)
+    return f"GPU work takes {work} of {whole}: f fits it"

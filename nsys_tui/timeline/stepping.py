@@ -1,0 +1,129 @@
+"""Single events: snap to the next one, step through them, follow flows to and from API calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.timeline.flow import call_of, launched_by
+from nsys_tui.analysis.timeline.steps import Step, after, before, column, lanes_of
+from nsys_tui.model.events import ApiCalls, EventSet, Operations, Syncs
+from nsys_tui.timeline.painter import Picked
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.timeline.tracks import Track
+    from nsys_tui.model.lanes import Lane
+    from nsys_tui.timeline.model import TimelineModel
+
+NO_EVENT: Final = "no event here"
+ELSEWHERE: Final = "calls and stacks are shown of the report in front: o brings this one there"
+ASIDE: Final = 0.1
+"""Where in the window a step outside of it arrives."""
+
+
+def step_event(model: TimelineModel, *, forward: bool) -> TimelineModel:
+    """Selects the next or previous event of the lane."""
+    track = model.row
+    if track is None or not (lanes := lanes_of(track)):
+        return model
+    step = (after if forward else before)(lanes, _standing(model, track, lanes))
+    if step is None:
+        return model.telling(
+            "no event after this in the lane" if forward else "no event before this"
+        )
+    return _arrived(model, track, lanes, step)
+
+
+def snap(model: TimelineModel, *, forward: bool) -> TimelineModel:
+    """Selects the next event that starts in another column; of several in one, the longest."""
+    track = model.row
+    if track is None or not (lanes := lanes_of(track)):
+        return model
+    lo, hi = model.cell_of(model.cursor_time)
+    step = after(lanes, Step(hi, -1, 0)) if forward else before(lanes, Step(lo, -1, 0))
+    if step is None:
+        return model.telling(
+            "no event in a later column" if forward else "no event in a column before"
+        )
+    cell = model.viewport.cell(step.start)
+    if cell is None:
+        return _arrived(model, track, lanes, step)
+    held = column(lanes, *model.viewport.edges[[cell, cell + 1]].tolist())
+    if held is None:
+        return model
+    target = _arrived(model, track, lanes, held.longest)
+    if held.events == 1:
+        return target
+    return target.telling(f"{held.number} of {held.events} in this column")
+
+
+def _standing(model: TimelineModel, track: Track, lanes: tuple[Lane, ...]) -> Step:
+    """Where the cursor stands in a row: on the selected event, or at its moment."""
+    picked, time = model.picked, model.cursor_time
+    if picked is not None and track.events is picked.events and picked.start == time:
+        for number, lane in enumerate(lanes):
+            first, last = np.searchsorted(lane.starts, (time, time + 1)).tolist()
+            spots = np.flatnonzero(lane.index[first:last] == picked.row)
+            if len(spots):
+                return Step(time, number, first + int(spots[0]))
+    return Step(time, -1, 0)
+
+
+def _arrived(
+    model: TimelineModel, track: Track, lanes: tuple[Lane, ...], step: Step
+) -> TimelineModel:
+    """Selects the event of a step; the window follows if it lies outside."""
+    if track.events is None:
+        return model
+    row = int(lanes[step.lane].index[step.position])
+    part = ASIDE if step.start >= model.cursor_time else 1 - ASIDE
+    window = model.shifted(step.start, part)
+    return model.selected(Picked(track.events, row), step.start, track.key, window=window)
+
+
+def select_here(model: TimelineModel) -> TimelineModel:
+    """Selects the event under the cursor."""
+    picked, track = model.current, model.row
+    if picked is None or track is None:
+        return model.telling(NO_EVENT)
+    return model.selected(picked, model.cursor_time, track.key)
+
+
+def follow_flow(model: TimelineModel) -> TimelineModel:
+    """Goes from an API call to what it launched."""
+    picked, report = model.current, model.report
+    if picked is None or report is None:
+        return model.telling(NO_EVENT)
+    if model.beside_of(picked.events) is not None:
+        return model.telling(ELSEWHERE)
+    if not isinstance(picked.events, ApiCalls):
+        return model.telling("] is for API calls: [ goes to the call")
+    launched = launched_by(report, picked.row)
+    more = f": 1 of {len(launched)}" if len(launched) > 1 else ""
+    return _followed(model, launched[0] if launched else None, f"launched by this call{more}")
+
+
+def follow_back(model: TimelineModel) -> TimelineModel:
+    """Goes from GPU work, or a wait, to its API call."""
+    picked, report = model.current, model.report
+    if picked is None or report is None:
+        return model.telling(NO_EVENT)
+    if model.beside_of(picked.events) is not None:
+        return model.telling(ELSEWHERE)
+    if not isinstance(picked.events, (Operations, Syncs)):
+        return model.telling("[ is for GPU work: ] follows a call")
+    call = call_of(report, picked.events, picked.row)
+    return _followed(model, None if call is None else (report.api, call), "the call of this work")
+
+
+def _followed(
+    model: TimelineModel, target: tuple[EventSet, int] | None, said: str
+) -> TimelineModel:
+    if target is None:
+        return model.telling("nothing with its correlation id in this process")
+    picked = Picked(*target)
+    track = model.track_of(picked)
+    if track is None:
+        return model.telling(f"{said}: hidden by the filter")
+    return model.arrived(picked, track).telling(said)

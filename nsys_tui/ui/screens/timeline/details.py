@@ -1,0 +1,170 @@
+"""Details: the panes that tell what is known of the selection, the area and the marks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.analysis.timeline.area import Area, area
+from nsys_tui.analysis.timeline.facts import Facts, facts_of
+from nsys_tui.state import Window
+from nsys_tui.timeline.areas import selected_tracks
+from nsys_tui.timeline.marking import mark_lines, marks_in_order
+from nsys_tui.times import window_text
+from nsys_tui.ui.latest import Latest
+from nsys_tui.ui.mark_spans import span_between, split_between
+from nsys_tui.ui.screens.timeline.area_lines import MUTED, area_lines, low_lines
+from nsys_tui.ui.screens.timeline.evidence import EVIDENCE, evidence_facts, span_facts
+from nsys_tui.ui.screens.timeline.fact_lines import NAME, column_lines, flowing_lines
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.units import format_duration
+
+if TYPE_CHECKING:
+    from nsys_tui.state import ViewState
+    from nsys_tui.timeline.model import TimelineModel
+    from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
+
+STRIP: Final = 3
+"""Lines of the strip below the lanes, on narrow screens."""
+
+
+class Details:
+    """Fills the panes of a screen.
+
+    Args:
+        screen: whose model they tell about, and whose workers find it out.
+    """
+
+    def __init__(self, screen: ModelScreen) -> None:
+        self._screen = screen
+        self.facts_pane = LinePane("Selected", id="facts")
+        self.area_pane = LinePane("Area (v)", id="area")
+        self.marks_pane = LinePane("Marks (')", id="marks")
+        self.strip = LinePane("Selected", id="strip")
+        """Below the lanes on narrow screens, in place of the others."""
+        self.facts: Facts | None = None
+        """What is known of the selection."""
+        self._looking: Latest[Facts] = Latest(screen, "facts", self._found_out)
+
+    @property
+    def _model(self) -> TimelineModel:
+        return self._screen.model
+
+    def reset(self) -> None:
+        """Nothing is known yet of another report."""
+        self._looking.reset()
+        self.area_pane.heading("Area (v)")
+        self.area_pane.show([[(" v begins an area, v ends it", MUTED)]])
+        self.show_facts()
+        self.show_marks()
+
+    def state_changed(self, old: ViewState, new: ViewState) -> None:
+        """Tells what is new of it."""
+        chosen = old.selection != new.selection
+        named = old.display.names != new.display.names
+        timed = old.display.time != new.display.time
+        if chosen or named or timed:
+            self.show_facts()
+        if chosen or named:
+            self.count_area()
+        if timed or old.marks != new.marks:
+            self.show_marks()
+
+    def show_facts(self) -> None:
+        """Shows what is known of the selected event or evidence, or what the keys would do."""
+        model = self._model
+        picked, selection = model.picked, model.view.selection
+        owner = None if picked is None else model.owner(picked.events)
+        if picked is not None and owner is not None:
+            names, row, at_home = model.view.display.names, picked.row, owner
+
+            def moment(time: int) -> str:
+                return model.exactly(time + at_home.offset)
+
+            self._looking.ask(lambda: facts_of(at_home.report, at_home.events, row, names, moment))
+        elif selection is None or selection.span is None or selection.kind == "area":
+            self.facts = None
+            for pane in (self.facts_pane, self.strip):
+                pane.heading("Nothing selected")
+                pane.show([[(" tab snaps to an event, . steps on", NAME)]])
+        else:
+            session, evidence = self._screen.session, selection
+            self._show(span_facts(evidence, model.exactly))
+            if session.finished and evidence.kind in EVIDENCE:
+                self._looking.ask(lambda: evidence_facts(session, evidence, model.exactly))
+
+    def _found_out(self, facts: Facts) -> None:
+        selection = self._model.view.selection
+        if selection is not None and selection.kind != "area":
+            self._show(facts)
+
+    def _show(self, facts: Facts) -> None:
+        self.facts = facts
+        self.facts_pane.heading(f"Selected: {facts.title}")
+        self.facts_pane.show_built(lambda width: column_lines(facts, width))
+        self.strip.heading(facts.title, "enter: all")
+        self.strip.show_built(
+            lambda width: (flowing_lines if self._strip_is_low else column_lines)(facts, width)
+        )
+
+    @property
+    def _strip_is_low(self) -> bool:
+        """Whether the strip has its few lines only, and not the whole screen."""
+        return self.strip.size.height <= STRIP
+
+    def open_pane(self, side: LinePane) -> bool:
+        """Goes to a pane at the side, or has the strip fill the screen; False if it is there."""
+        pane = side if side.size.width else self.strip
+        if pane.has_focus:
+            return False
+        pane.focus()
+        if pane is self.strip:
+            self._screen.maximize(pane)
+        return True
+
+    def count_area(self) -> None:
+        """Counts the selected area in a worker."""
+        model = self._model
+        selection = model.view.selection
+        if selection is None or selection.kind != "area" or selection.span is None:
+            return
+        span, names, keys = selection.span, model.view.display.names, frozenset(selection.lanes)
+        where = f"{len(selection.lanes)} lanes" if selection.lanes else "all lanes"
+        self._screen.compute(
+            "area",
+            lambda: area(selected_tracks(model, keys), (span.start, span.end), names),
+            lambda sums: self._show_area(sums, where),
+        )
+
+    def _show_area(self, sums: Area, where: str) -> None:
+        screen, state, span = self._screen, self._screen.state, Window(*sums.span)
+        text = window_text(span, state.display.time, screen.report)
+        title = f"Area {text}, {format_duration(span.width)}"
+        ascii_only = screen.app.ascii
+        self.area_pane.heading(title, where)
+        self.area_pane.show_built(lambda width: area_lines(sums, width, ascii_only=ascii_only))
+        if state.selection is not None and state.selection.kind == "area":
+            self.strip.heading(f"{title}, {where}", "enter: all")
+            self.strip.show_built(
+                lambda width: (low_lines if self._strip_is_low else area_lines)(
+                    sums, width, ascii_only=screen.app.ascii
+                )
+            )
+
+    def show_marks(self) -> None:
+        """Shows the marks and what lies between the last two of them."""
+        screen, marks, lines = self._screen, marks_in_order(self._model), mark_lines(self._model)
+        report = screen.report
+        if len(marks) < 2:
+            self.marks_pane.show(lines)
+            return
+        first, last = marks[-2:]
+        self.marks_pane.show([*lines, [(f" {span_between(first, last)}", 0)]])
+        if report is None or not screen.session.exact:
+            return
+
+        def show(text: str) -> None:
+            if marks_in_order(self._model) == marks:
+                span, _, split = text.partition(": ")
+                self.marks_pane.show([*lines, [(f" {span}", 0)], [(f"   {split}", 0)]])
+
+        screen.compute("between", lambda: split_between(report, first, last), show)
