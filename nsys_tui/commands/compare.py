@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from nsys_tui.commands.destinations import room, say, text_file
+from nsys_tui.commands.destinations import room, say, text_file, write
 from nsys_tui.commands.options import (
     Prose,
+    add_format,
     add_overwriting,
     add_reading,
     add_scope,
     count,
     scope_from,
 )
+from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import GATE_HIT, NOT_COMPARABLE, OK, UsageError
 from nsys_tui.units import parse_percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from nsys_tui.analysis.compare.comparison import Comparison
     from nsys_tui.analysis.compare.measure import Plan
     from nsys_tui.analysis.compare.side import Side
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from nsys_tui.export.baselines import Baseline
     from nsys_tui.model.report import Report
 
-FORMATS: Final = ("text", "table", "json", "markdown", "csv")
+FORMATS: Final = ("text", "table", "json", "csv", "tsv", "markdown", "html")
 SECTIONS: Final = ("summary", "kernels", "copies", "ranges", "api", "stalls", "findings")
 
 _EPILOG: Final = """\
@@ -108,7 +107,7 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
-    group.add_argument("--format", choices=FORMATS, default="text")
+    add_format(group, "analysis.compare.answer", FORMATS)
     group.add_argument(
         "--section", choices=SECTIONS, action="append", help="print only this part (repeatable)"
     )
@@ -161,8 +160,7 @@ def run(arguments: argparse.Namespace) -> int:
     a, b = _sides(parts, baseline)
     seed = SEED if arguments.seed is None else arguments.seed
     found = compare(a, b, threshold=threshold, seed=seed)
-    for piece in _rendered(arguments, found):
-        sys.stdout.write(piece)
+    _print(arguments, found)
     return _status(found, gate)
 
 
@@ -303,33 +301,24 @@ def _sides(parts: list[_Part], kept: Baseline | None) -> tuple[Side, Side]:
     return side, measure(part.plan, part.label, part.identity)
 
 
-def _rendered(arguments: argparse.Namespace, found: Comparison) -> Iterator[str]:
+def _print(arguments: argparse.Namespace, found: Comparison) -> None:
+    from nsys_tui.analysis.compare.answer import DOCUMENT, rows_table
+    from nsys_tui.text import compare as text
+
     sections = tuple(arguments.section or SECTIONS)
     top = max(arguments.top, 0)
     if arguments.format == "json":
-        from nsys_tui.text.compare_data import as_json
-
-        yield json.dumps(_chosen(as_json(found), arguments.section), indent=1, allow_nan=False)
-        yield "\n"
-    elif arguments.format == "csv":
-        from nsys_tui.text.compare_data import as_table
-        from nsys_tui.text.tables import chunks
-
-        yield from chunks(as_table(found, sections), "csv")
+        left_out = set(SECTIONS) - set(sections)
+        only = [c.name for c in DOCUMENT.columns if c.name not in left_out]
+        print_document(DOCUMENT, found, None, found.notes, only=only)
+    elif arguments.format in DATA_FORMATS:
+        print_tables([rows_table(found, sections)], arguments.format)
+    elif arguments.format == "markdown":
+        write(sys.stdout, [text.as_markdown(found, sections, top)])
+    elif arguments.format == "html":
+        print_tables(text.all_tables(found, sections, top), "html")
     else:
-        from nsys_tui.text import compare as text
-
-        if arguments.format == "markdown":
-            yield text.as_markdown(found, sections, top)
-        else:
-            yield text.as_text(found, sections, top, room(sys.stdout))
-
-
-def _chosen(data: dict[str, Any], sections: list[str] | None) -> dict[str, Any]:
-    """JSON without the sections that were not asked for."""
-    if not sections:
-        return data
-    return {key: value for key, value in data.items() if key not in SECTIONS or key in sections}
+        write(sys.stdout, [text.as_text(found, sections, top, room(sys.stdout))])
 
 
 def _stacks(arguments: argparse.Namespace, parts: list[_Part]) -> None:

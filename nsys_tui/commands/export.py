@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nsys_tui.commands.destinations import CONSOLE, opened, write
 from nsys_tui.commands.options import add_overwriting, add_report, add_scope, open_from, scope_from
 from nsys_tui.errors import OK, UsageError
-from nsys_tui.export.events import EVENT_SETS
+from nsys_tui.export.events import TABLES
 
 if TYPE_CHECKING:
     import argparse
@@ -28,7 +28,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Writes a table of events or of a statistical report, or a window as a trace"
         " that ui.perfetto.dev opens.",
         epilog="Tables: "
-        + ", ".join(f"{name} ({text})" for name, text in EVENT_SETS.items())
+        + ", ".join(f"{name} ({text})" for name, text in TABLES.items())
         + ", and every report of nsys-tui stats --help-reports.",
     )
     add_report(parser)
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _table(report: Report, name: str, scope: Scope, clip: bool) -> Table:
-    if name in EVENT_SETS:
+    if name in TABLES:
         from nsys_tui.export.events import event_table
 
         return event_table(report, name, scope)

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from nsys_tui.analysis.window import EVERYTHING, Scope, touching
+from nsys_tui.analysis.window import EVERYTHING, Scope, row_count, row_numbers, touching
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import DICTIONARIES, EventSet, Operations, ThreadEvents
-from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.model.table import Coded, Column, Table, Unit
 from nsys_tui.model.target import pid_of, tid_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.report import Report
     from nsys_tui.model.table import Values
+
+Labels: TypeAlias = "Sequence[str] | NDArray[Any]"
 
 EVENT_SETS: Final = {
     "operations": "kernels, copies, memsets and graph launches",
@@ -36,10 +38,25 @@ EVENT_SETS: Final = {
     "memory_usage": "allocations and frees of GPU memory",
     "gpu_metrics": "sampled hardware counters",
 }
-"""Event sets that can be exported, with a line of help."""
+"""Event sets with a line of help."""
+TABLES: Final = EVENT_SETS | {
+    "kernels": "kernels alone",
+    "copies": "copies and memsets alone",
+}
+"""Tables of events that can be had."""
+_WORK: Final = {
+    "kernels": (
+        (OpKind.KERNEL,),
+        ("kind", "bytes", "copy_kind", "src_kind", "dst_kind", "counted"),
+    ),
+    "copies": ((OpKind.MEMCPY, OpKind.MEMSET), ("counted",)),
+}
+"""Parts of the operations: kinds, and fields that say nothing of them."""
 
 _NEEDS: Final = {
     "operations": Capability.KERNELS,
+    "kernels": Capability.KERNELS,
+    "copies": Capability.COPIES,
     "api": Capability.API,
     "ranges": Capability.NVTX,
     "marks": Capability.NVTX,
@@ -57,75 +74,78 @@ def event_table(report: Report, name: str, scope: Scope | None = None) -> Table:
 
     Args:
         report: the report.
-        name: key of ``EVENT_SETS``.
+        name: key of ``TABLES``.
         scope: which events; those that touch its window come whole.
 
     Raises:
         UsageError: no such event set.
         NoDataError: it has no events there.
     """
-    if name not in EVENT_SETS:
-        raise UsageError(f"no table {name!r}", hint=f"one of {', '.join(EVENT_SETS)} or a report")
-    every: EventSet = getattr(report, name)
-    rows = _rows(every, scope or Scope())
-    events = every if isinstance(rows, slice) else every.take(rows)
-    if not len(events):
+    if name not in TABLES:
+        raise UsageError(f"no table {name!r}", hint=f"one of {', '.join(TABLES)} or a report")
+    kinds, left_out = _WORK.get(name, ((), ()))
+    events: EventSet = report.operations if kinds else getattr(report, name)
+    rows = _rows(events, scope or Scope(), kinds)
+    if not row_count(events, rows):
         need = _NEEDS.get(name)
         lacking = report.lacks(need) if need is not None else ""
         chosen = "" if lacking else " in what was chosen"
-        raise NoDataError(f"{report.name} has no {EVENT_SETS[name]}{chosen}", hint=lacking)
+        raise NoDataError(f"{report.name} has no {TABLES[name]}{chosen}", hint=lacking)
     columns: list[tuple[Column, Values]] = []
     for field in fields(events):
-        if field.name not in DICTIONARIES and field.name != "rowid":
-            columns += _columns(report, events, field.name)
+        if field.name not in (*DICTIONARIES, *left_out, "rowid"):
+            columns += _columns(report, events, field.name, rows)
         if field.name == "end":
-            columns.append((Column("duration", Unit.NS), events.end - events.start))
-    columns.append((Column("rowid", Unit.NONE), events.rowid))
-    return Table(
-        name,
-        EVENT_SETS[name],
-        tuple(column for column, _ in columns),
-        tuple(values for _, values in columns),
-    )
+            columns.append((Column("duration", Unit.NS), events.end[rows] - events.start[rows]))
+    columns.append((Column("rowid", Unit.NONE), events.rowid[rows]))
+    names, data = zip(*columns, strict=True)
+    return Table(name, TABLES[name], names, data)
 
 
-def _rows(events: EventSet, scope: Scope) -> Rows:
+def _rows(events: EventSet, scope: Scope, kinds: tuple[OpKind, ...]) -> Rows:
     if isinstance(events, Operations):
-        return scope.operations(events)
+        rows = scope.operations(events)
+        if not kinds:
+            return rows
+        chosen = row_numbers(events, rows)[np.isin(events.kind[rows], kinds)]
+        return EVERYTHING if len(chosen) == len(events) else chosen
     if isinstance(events, ThreadEvents):
         return scope.threads(events)
     return EVERYTHING if scope.window is None else touching(events, scope.window)
 
 
-def _columns(report: Report, events: EventSet, name: str) -> list[tuple[Column, Values]]:
-    """The columns that one field of an event set becomes."""
-    values: NDArray[Any] = getattr(events, name)
+def _columns(
+    report: Report, events: EventSet, name: str, rows: Rows
+) -> list[tuple[Column, Values]]:
+    """The columns that one field of an event set becomes; without copies where all are wanted."""
+    values: NDArray[Any] = getattr(events, name)[rows]
     if name == "thread":
         return _thread(report, getattr(events, "threads"), values)  # noqa: B009 - not in EventSet
     decoded = _decoded(events, name)
-    if decoded is not None:
-        return [
-            (Column(header, Unit.TEXT if texts.dtype == object else Unit.NONE), texts[values])
-            for header, texts in decoded
-        ]
-    return [(Column(name, _UNITS.get(name, Unit.NONE)), values)]
+    if decoded is None:
+        return [(Column(name, _UNITS.get(name, Unit.NONE)), values)]
+    return [_meaning(header, labels, values) for header, labels in decoded]
 
 
-def _decoded(events: EventSet, name: str) -> list[tuple[str, NDArray[Any]]] | None:
-    """Headers and texts by code of a field that holds codes; None for plain numbers."""
+def _meaning(header: str, labels: Labels, codes: NDArray[Any]) -> tuple[Column, Values]:
+    """What codes stand for: numbers looked up at once, texts when they are written."""
+    if isinstance(labels, np.ndarray):
+        return Column(header, Unit.NONE), labels[codes]
+    return Column(header), Coded(codes, labels)
+
+
+def _decoded(events: EventSet, name: str) -> list[tuple[str, Labels]] | None:
+    """Headers and meanings by code of a field that holds codes; None for plain numbers."""
     dictionary = getattr(events, _DICTIONARY.get(name, ""), None)
-    if isinstance(events, Operations):
-        own = _OPERATION_TEXTS.get(name)
-        if own is not None:
-            return own(events)
+    if isinstance(events, Operations) and name in _OPERATION_TEXTS:
+        return _OPERATION_TEXTS[name](events)
     if dictionary is None:
         return None
     if name == "process":
-        return [("pid", np.array([pid_of(int(pid)) for pid in dictionary], np.int64))]
+        return [("pid", _numbers(pid_of(int(pid)) for pid in dictionary))]
     if name in ("domain", "device"):
-        labels = [item.name if name == "domain" else item.label for item in dictionary]
-        return [(name, _texts(labels))]
-    return [(name, _texts(dictionary))]
+        return [(name, [item.name if name == "domain" else item.label for item in dictionary])]
+    return [(name, list(dictionary))]
 
 
 _DICTIONARY: Final = {
@@ -139,43 +159,33 @@ _DICTIONARY: Final = {
 """Field of an event set that its codes point into."""
 
 
-def _names(ops: Operations) -> list[tuple[str, NDArray[Any]]]:
-    return [
-        ("name", _texts([name.demangled for name in ops.names])),
-        ("short_name", _texts([name.short for name in ops.names])),
-    ]
+def _numbers(values: Iterable[int]) -> NDArray[Any]:
+    """Whole numbers in as few bytes as they need: process and thread ids stand in every row."""
+    numbers = np.array([*values], np.int64)
+    small = len(numbers) == 0 or abs(numbers).max() < 2**31
+    return numbers.astype(np.int32) if small else numbers
 
 
-def _streams(ops: Operations) -> list[tuple[str, NDArray[Any]]]:
-    return [
-        ("context", np.array([stream.context for stream in ops.streams], np.int64)),
-        ("stream", np.array([stream.id for stream in ops.streams], np.int64)),
-    ]
-
-
-_OPERATION_TEXTS: Final[dict[str, Callable[[Operations], list[tuple[str, NDArray[Any]]]]]] = {
-    "name": _names,
-    "stream": _streams,
-    "kind": lambda _ops: [("kind", _texts([kind.name.lower() for kind in OpKind]))],
-    "category": lambda _ops: [("category", _texts([c.name.lower() for c in Category]))],
+_OPERATION_TEXTS: Final[dict[str, Callable[[Operations], list[tuple[str, Labels]]]]] = {
+    "name": lambda ops: [
+        ("name", [name.demangled for name in ops.names]),
+        ("short_name", [name.short for name in ops.names]),
+    ],
+    "stream": lambda ops: [
+        ("context", _numbers(stream.context for stream in ops.streams)),
+        ("stream", _numbers(stream.id for stream in ops.streams)),
+    ],
+    "kind": lambda _ops: [("kind", [kind.name.lower() for kind in OpKind])],
+    "category": lambda _ops: [("category", [category.name.lower() for category in Category])],
 }
-
-
-def _texts(values: Sequence[str]) -> NDArray[Any]:
-    texts = np.empty(len(values), object)
-    texts[:] = list(values)
-    return texts
 
 
 def _thread(
     report: Report, threads: NDArray[np.int64], codes: NDArray[np.integer]
 ) -> list[tuple[Column, Values]]:
     known = [int(tid) for tid in threads]
-    pids = np.array([pid_of(tid) if tid != -1 else -1 for tid in known], np.int64)
-    tids = np.array([tid_of(tid) if tid != -1 else -1 for tid in known], np.int64)
-    names = _texts([report.thread_name(tid) if tid != -1 else "" for tid in known])
     return [
-        (Column("pid", Unit.NONE), pids[codes]),
-        (Column("tid", Unit.NONE), tids[codes]),
-        (Column("thread"), names[codes]),
+        _meaning("pid", _numbers(pid_of(tid) if tid != -1 else -1 for tid in known), codes),
+        _meaning("tid", _numbers(tid_of(tid) if tid != -1 else -1 for tid in known), codes),
+        _meaning("thread", [report.thread_name(tid) if tid != -1 else "" for tid in known], codes),
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import numpy as np
 
 from nsys_tui.errors import UsageError
-from nsys_tui.model.table import UNNAMED, Column, Form, Unit
+from nsys_tui.model.table import UNNAMED, Coded, Column, Form, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +84,9 @@ def exact_header(column: Column) -> str:
 
 
 def _array(pyarrow: Any, column: Column, values: Values) -> Any:
+    if isinstance(values, Coded):
+        codes = pyarrow.array(values.codes, mask=values.codes < 0)
+        return pyarrow.DictionaryArray.from_arrays(codes, pyarrow.array(values.labels))
     if column.is_text:
         texts = [None if value is None else str(value) for value in values]
         return pyarrow.array(texts, pyarrow.string()).dictionary_encode()

@@ -8,6 +8,7 @@ read off plain objects by the columns themselves, so that a result is declared o
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 from operator import attrgetter
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
@@ -173,6 +174,28 @@ def record(key: str, inner: Sequence[Column], read: Read | None = None) -> Colum
 
 OPEN: Final = (Column(key="*", unit=Unit.ANY),)
 """Inner columns of tables whose columns depend on what was asked for."""
+
+
+class Coded(Sequence[Any]):
+    """A column of texts that repeat, as codes: a million names never stand in memory.
+
+    Args:
+        codes: of each row, -1 for none.
+        labels: text of each code.
+    """
+
+    def __init__(self, codes: NDArray[np.integer], labels: Sequence[str]) -> None:
+        self.codes, self.labels = codes, labels
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, place: Any) -> Any:
+        codes = self.codes[place]
+        if not isinstance(codes, np.ndarray):
+            return self.labels[codes] if codes >= 0 else None
+        labels = self.labels
+        return [labels[code] if code >= 0 else None for code in codes.tolist()]
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ def as_text(
     head = [*_sides(found), *_unfair_lines(found), "", _headline(found), ""]
     parts = [indented(line, room, "") for line in head]
     for table in tables(found, sections, top):
-        parts.append(table.title)
+        parts.append(visible(table.title))
         if len(table):
             parts.append(render(table, chosen).rstrip("\n"))
         parts += [indented(visible(note), room) for note in table.notes]
@@ -94,7 +94,7 @@ def _unfair_lines(found: Comparison) -> list[str]:
 
 def _headline(found: Comparison) -> str:
     threshold = f"threshold {100 * found.threshold:g}%"
-    return f"{found.verdict}: {found.judgement.reason} ({threshold})"
+    return visible(f"{found.verdict}: {found.judgement.reason} ({threshold})")
 
 
 def _sides_table(found: Comparison) -> Table:
@@ -135,6 +135,12 @@ def tables(found: Comparison, sections: Iterable[str] = SECTIONS, top: int = TOP
         else:
             listed.append(_group_table(found, section, top))
     return listed
+
+
+def all_tables(found: Comparison, sections: Sequence[str], top: int = TOP) -> list[Table]:
+    """The sides, how they differ, and the sections."""
+    differing = [_differences_table(found)] if found.differences else []
+    return [_sides_table(found), *differing, *tables(found, sections, top)]
 
 
 def _right(header: str, texts: Sequence[str]) -> tuple[Column, list[str]]:

@@ -24,6 +24,8 @@ RUNS = (
     ("iterations",),
     ("analyze", "-r", "all"),
     ("collectives",),
+    ("compare",),
+    ("compare", "--section", "kernels"),
 )
 
 
@@ -42,7 +44,8 @@ def test_what_a_verb_prints_is_what_its_schema_says(
     schema = out_of(capsys, verb, "--format", "json-schema")
     Draft202012Validator.check_schema(schema)
     path = REPORTS / f"{report}.sqlite"
-    cli.main([verb, str(path), *rest, "--format", "json"])
+    more = [str(REPORTS / "cloverleaf-a100-2024.5.sqlite")] if verb == "compare" else []
+    cli.main([verb, str(path), *more, *rest, "--format", "json"])
     found = json.loads(capsys.readouterr().out)
     assert "no_data" in found or found["schema"]["name"] == f"nsys-tui/{verb}"
     assert not [

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
+from nsys_tui.analysis.compare.answer import DOCUMENT
 from nsys_tui.export.differential import differential_graph, differential_lines
 from nsys_tui.text.compare import as_markdown
-from nsys_tui.text.compare_data import as_json
+from nsys_tui.text.documents import document_text
 from nsys_tui.ui.saving import text_writer
 
 if TYPE_CHECKING:
@@ -20,9 +20,7 @@ def comparison_writers(found: Comparison) -> dict[str, Writer]:
     """The whole comparison; other suffixes hold the table that is shown."""
     return {
         ".md": text_writer(lambda: [as_markdown(found)], 0),
-        ".json": text_writer(
-            lambda: [json.dumps(as_json(found), indent=1, allow_nan=False), "\n"], 0
-        ),
+        ".json": text_writer(lambda: document_text(DOCUMENT, found, None, found.notes), 0),
     }
 
 

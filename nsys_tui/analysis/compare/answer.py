@@ -1,0 +1,175 @@
+"""A comparison as one table of plain numbers, and as one document for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from nsys_tui.analysis.compare.side import GROUPS, WHOLE
+from nsys_tui.model.table import (
+    Column,
+    Document,
+    Form,
+    Table,
+    Unit,
+    column,
+    columns,
+    record,
+    records,
+    table_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from nsys_tui.analysis.compare.comparison import Comparison
+    from nsys_tui.analysis.compare.rows import Row
+
+SECTIONS: Final = ("summary", *GROUPS)
+"""Sections with rows of figures."""
+
+
+def rows_table(found: Comparison, sections: Sequence[str] = SECTIONS) -> Table:
+    """All rows as plain numbers: times in ns, shares and changes as parts of 1."""
+    rows = [("summary", row) for row in found.summary if "summary" in sections]
+    rows += [(key, row) for key in GROUPS if key in sections for row in found.groups[key]]
+    return table_of("compare", "Comparison", _PLAIN, rows)
+
+
+def _basis(row: Row) -> str:
+    return "steps" if row.by_step else "instances"
+
+
+def _scale(row: Row) -> int:
+    return WHOLE if row.share else 1
+
+
+def _number(header: str, read: Callable[[Row], float | None], digits: int = 6) -> Column:
+    return Column(header, Unit.NONE, digits, read=lambda pair, _: read(pair[1]))
+
+
+_PLAIN: Final = (
+    Column("Section", read=lambda pair, _: pair[0]),
+    Column("Name", read=lambda pair, _: pair[1].name),
+    column("unit", "", lambda pair, _: "share" if pair[1].share else "ns"),
+    _number("A", lambda row: row.a_total / _scale(row)),
+    _number("B", lambda row: row.b_total / _scale(row)),
+    _number("Delta", lambda row: row.delta / _scale(row)),
+    _number("Count A", lambda row: row.a_count, 3),
+    _number("Count B", lambda row: row.b_count, 3),
+    _number("Change", lambda row: row.change.ratio),
+    _number("Low", lambda row: row.change.interval and row.change.interval[0]),
+    _number("High", lambda row: row.change.interval and row.change.interval[1]),
+    Column("Basis", read=lambda pair, _: _basis(pair[1])),
+    Column("Kind", read=lambda pair, _: pair[1].kind),
+    Column("Verdict", read=lambda pair, _: pair[1].verdict),
+)
+
+
+def _amounts(unit: str) -> list[Column]:
+    """Figures of a row in ns or as shares; a row has one or the other."""
+    figures: dict[str, Callable[[Row], float]] = {
+        "a": lambda row: row.a_total,
+        "b": lambda row: row.b_total,
+        "delta": lambda row: row.delta,
+        "a_median": lambda row: row.change.a,
+        "b_median": lambda row: row.change.b,
+    }
+
+    def reader(figure: Callable[[Row], float]) -> Any:
+        return lambda row, _: figure(row) / _scale(row) if row.share == (unit == "share") else None
+
+    return [
+        column(f"{key}_{unit}", "", reader(figure), optional=True)
+        for key, figure in figures.items()
+    ]
+
+
+def _bytes(key: str) -> Column:
+    """Bytes of copies; not there where neither side has any."""
+    return column(
+        key,
+        "",
+        lambda row, _: getattr(row, key) if row.a_bytes or row.b_bytes else None,
+        Unit.NONE,
+        optional=True,
+    )
+
+
+_ROW: Final = (
+    column("name"),
+    *_amounts("ns"),
+    *_amounts("share"),
+    *columns("a_count b_count", Unit.NONE),
+    column("change", "", lambda row, _: row.change.ratio, Unit.NONE),
+    column("interval", "", lambda row, _: row.change.interval, Unit.NONE, form=Form.LIST),
+    column("basis", "", lambda row, _: _basis(row)),
+    *columns("kind verdict"),
+    _bytes("a_bytes"),
+    _bytes("b_bytes"),
+)
+_STEPS: Final = (
+    column("rule", "", lambda side, _: side.steps.rule),
+    column("name", "", lambda side, _: side.steps.name or None),
+    column("steady", "", lambda side, _: side.steps_found, Unit.COUNT),
+    column("compared", "", lambda side, _: len(side.steps) if side.by_step else 0, Unit.COUNT),
+)
+_SIDE: Final = (
+    column("label"),
+    column("facts", form=Form.MAP),
+    column("gpus", "", lambda side, _: side.device_count, Unit.COUNT),
+    column("base_ns"),
+    record("steps", _STEPS, lambda side, _: side),
+    column("notes", form=Form.LIST),
+)
+
+
+def _of(side: str, name: str) -> Any:
+    """Reads what a finding is on one side, null where it is not there."""
+    return lambda change, _: getattr(getattr(change, side), name, None)
+
+
+_FINDING: Final = (
+    *columns("status rule"),
+    column("severity", "", lambda change, _: change.known.severity),
+    column("a", "", _of("a", "title")),
+    column("b", "", _of("b", "title")),
+    column("a_saved_ns", "", _of("a", "saved_ns")),
+    column("b_saved_ns", "", _of("b", "saved_ns")),
+)
+
+
+def _judged(key: str, name: str, **options: Any) -> Column:
+    """A figure of the change that the verdict is about."""
+
+    def read(found: Comparison, _: Any) -> Any:
+        return found.judgement.change and getattr(found.judgement.change, name)
+
+    return column(key, "", read, Unit.NONE, **options)
+
+
+def _group(key: str) -> Column:
+    return records(key, _ROW, lambda found, _: found.groups[key])
+
+
+DOCUMENT: Final = Document(
+    "compare",
+    (
+        column("verdict"),
+        column("basis", "", lambda found, _: found.judgement.basis),
+        column("reason", "", lambda found, _: found.judgement.reason),
+        _judged("change", "ratio"),
+        _judged("interval", "interval", form=Form.LIST),
+        column("threshold", unit=Unit.NONE),
+        column("seed", unit=Unit.COUNT),
+        record("a", _SIDE),
+        record("b", _SIDE),
+        records("differences", (*columns("what a b"), *columns("unfair", Unit.FLAG))),
+        column("totals_are", "", lambda found, _: "means per step" if found.by_step else "sums"),
+        records(
+            "summary", _ROW, lambda found, _: {row.key: row for row in found.summary}, Form.MAP
+        ),
+        *map(_group, GROUPS),
+        records("findings", _FINDING),
+    ),
+)
+"""A comparison as JSON."""
