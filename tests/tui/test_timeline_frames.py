@@ -18,9 +18,9 @@ from nsys_tui.analysis.timeline.sample import sample_tracks
 from nsys_tui.demo.report import make_report
 from nsys_tui.timeline import areas
 from nsys_tui.timeline.lanes import Arranged, Lanes
+from nsys_tui.timeline.parts import part_tracks
 from nsys_tui.ui.screens.timeline import lane_builder
 from nsys_tui.ui.screens.timeline.lane_builder import LaneBuilder, Ready
-from nsys_tui.ui.screens.timeline.parts import part_tracks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -235,12 +235,12 @@ async def test_a_sample_stays_until_the_rows_of_the_devices_are_exact(
         with monkeypatch.context() as held:
             held.setattr(screen, "compute", lambda *_: None)
             screen.builder.built(
-                "operations", Ready(*part_tracks(screen.session, report, "operations"))
+                "operations", Ready(*part_tracks(screen.session.memo, report, "operations"))
             )
             await pilot.pause(0.2)
             assert gpu(pilot) == estimated != exact
         screen.builder.waiting.discard("devices")
-        screen.builder.built("devices", Ready(*part_tracks(screen.session, report, "devices")))
+        screen.builder.built("devices", Ready(*part_tracks(screen.session.memo, report, "devices")))
         await settled(pilot)
         assert gpu(pilot) == exact
         assert "from a sample" not in text(pilot)

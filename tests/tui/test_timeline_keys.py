@@ -12,6 +12,7 @@ from textual.geometry import Offset
 from tui.test_timeline_frames import US, demo, handmade
 from tui.timeline_pilot import running, settled, text
 
+from nsys_tui.analysis.timeline.events import key_of
 from nsys_tui.analysis.window import Scope
 from nsys_tui.cli import main
 from nsys_tui.config import Config, KeysConfig
@@ -53,28 +54,6 @@ def cursor_column(pilot: Pilot[int]) -> int:
     return int(screen.canvas.view.cell(screen.model.cursor_time))
 
 
-async def test_zoom_keeps_the_cursor_on_its_column_down_to_a_nanosecond(demo: Path) -> None:
-    async with running(demo) as pilot:
-        await press(pilot, "2")
-        await type_in(pilot, "g", "500ms")
-        before = cursor_column(pilot)
-        await press(pilot, "w")
-        screen = app_of(pilot).front
-        widths = [app_of(pilot).state.window.width]
-        for _ in range(30):
-            screen.action_timeline_zoom_in()
-            widths.append(app_of(pilot).state.window.width)
-            assert abs(cursor_column(pilot) - before) <= 1
-            assert app_of(pilot).front.model.cursor_time == 500_000_000
-        columns = app_of(pilot).front.canvas.columns
-        assert widths[-1] == columns
-        assert widths[0] == pytest.approx(widths[1] * 2, abs=2)
-        assert "1 col = 1 ns" in await press(pilot, "w")
-        for _ in range(31):
-            screen.action_timeline_zoom_out()
-        assert app_of(pilot).state.window is None
-
-
 async def test_pan_page_and_cursor_at_the_edge(demo: Path) -> None:
     async with running(demo) as pilot:
         await press(pilot, "2")
@@ -102,48 +81,11 @@ async def test_pan_page_and_cursor_at_the_edge(demo: Path) -> None:
         assert app_of(pilot).state.window == moved
 
 
-async def test_stepping_visits_the_events_of_a_lane_in_the_order_of_the_file(demo: Path) -> None:
-    starts = [start for start, _ in query(demo, STREAM)]
-    async with running(demo) as pilot:
-        await press(pilot, "2")
-        await go_to_row(pilot, "str 16")
-        await type_in(pilot, "g", "0s")
-        seen = []
-        for _ in range(6):
-            await press(pilot, ".")
-            seen.append(app_of(pilot).state.cursor.time)
-        assert seen == starts[:6]
-        await pilot.press(",", ",")
-        assert app_of(pilot).state.cursor.time == starts[3]
-        assert app_of(pilot).state.selection.span.start == starts[3]
-
-
 async def go_to_row(pilot: Pilot[int], label: str) -> None:
     screen = app_of(pilot).front
     numbers = [n for n, track in enumerate(screen.model.rows) if track.label.startswith(label)]
     screen.take(moving.step_lane(screen.model, numbers[0] - screen.model.row_number))
     await settled(pilot)
-
-
-async def test_tab_takes_the_longest_event_of_the_next_column_and_counts_it(demo: Path) -> None:
-    events = query(demo, STREAM)
-    async with running(demo) as pilot:
-        await press(pilot, "2")
-        await go_to_row(pilot, "str 16")
-        await type_in(pilot, "g", "0s")
-        for _ in range(5):
-            view = app_of(pilot).front.canvas.view
-            here = view.cell(app_of(pilot).front.model.cursor_time)
-            later = [e for e in events if e[0] >= view.edges[here + 1]]
-            cell = view.cell(later[0][0])
-            held = [e for e in later if e[0] < view.edges[cell + 1]]
-            longest = max(held, key=lambda e: (e[1] - e[0], -e[0]))
-            body = await press(pilot, "tab")
-            assert app_of(pilot).state.cursor.time == longest[0]
-            if len(held) > 1:
-                assert f"{held.index(longest) + 1} of {len(held)} in this column" in body
-        await press(pilot, "shift+tab")
-        assert app_of(pilot).state.cursor.time < longest[0]
 
 
 async def test_merged_counts_are_the_events_that_start_in_the_cells(demo: Path) -> None:
@@ -194,32 +136,6 @@ async def test_flows_go_from_work_to_its_call_and_back(handmade: Path) -> None:
         body = await press(pilot, "[")
         assert "the call of this work: hidden by the filter" in body
         assert app_of(pilot).state.selection.label == "gemm"
-
-
-async def test_fit_shows_the_selection_then_the_range_around_it(handmade: Path) -> None:
-    async with running(handmade) as pilot:
-        await press(pilot, "2", ".", "f")
-        window = app_of(pilot).state.window
-        assert window.start < 100 * US
-        assert window.end > 200 * US
-        assert window.width < 120 * US
-        await press(pilot, "f")
-        around = app_of(pilot).state.window
-        # The call at 60 us lies in "forward", 50 to 250 us.
-        assert around.start < 50 * US
-        assert 250 * US < around.end < 300 * US
-        await press(pilot, "0")
-        assert app_of(pilot).state.window is None
-
-
-async def test_goto_understands_units_shares_and_steps(handmade: Path) -> None:
-    async with running(handmade) as pilot:
-        await press(pilot, "2")
-        cases = {"0.3ms": 300, "50%": 330, "+10us": 340, "-20us": 320, "9s": 660}
-        for typed, time in cases.items():
-            await type_in(pilot, "g", typed)
-            assert app_of(pilot).state.cursor.time == time * US, typed
-        assert "not a time: 'soon'" in await type_in(pilot, "g", "soon")
 
 
 async def test_iterations_by_name_with_the_same_width(demo: Path) -> None:
@@ -545,10 +461,9 @@ async def test_another_screen_can_send_a_window_and_a_selection(handmade: Path) 
 
     async with running(handmade, size=(160, 45)) as pilot:
         app = app_of(pilot)
-        rowid = query(
-            handmade, "SELECT rowid FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start = ?", 200 * US
-        )[0][0]
-        chosen = Selection("operation", ("CUPTI_ACTIVITY_KIND_KERNEL", rowid))
+        operations = app.front.report.operations
+        row = operations.start.tolist().index(200 * US)
+        chosen = Selection("operation", tuple(key_of(operations, row)))
         app.show("timeline", window=Window(150 * US, 350 * US), selection=chosen)
         await settled(pilot)
         await settled(pilot)
@@ -643,16 +558,6 @@ async def test_vim_keys(demo: Path) -> None:
         await press(pilot, "l", "l", "h")
         assert cursor_column(pilot) == column + 1
         assert "Go to a time" in await press(pilot, "g", ":")
-
-
-async def test_a_mark_names_what_is_under_the_cursor_and_the_range_around_it(
-    handmade: Path,
-) -> None:
-    async with running(handmade) as pilot:
-        await press(pilot, "2", ".", "m", "a", *["right"] * 22, "m", "b")
-        marks = app_of(pilot).state.marks
-        assert marks["a"].label == "gemm in forward"
-        assert marks["b"].label == "", "the selection stays, but the cursor left it"
 
 
 async def test_a_name_that_the_heading_cuts_is_shown_in_full(demo: Path) -> None:

@@ -14,9 +14,9 @@ from nsys_tui.model.lanes import Lane
 from nsys_tui.state import Window
 from nsys_tui.timeline.lanes import Lanes
 from nsys_tui.timeline.painter import Picked, Scene, position_of
+from nsys_tui.timeline.parts import part_tracks
 from nsys_tui.times import moment_text
 from nsys_tui.ui.screens.compare.pair import End, Part, end_name
-from nsys_tui.ui.screens.timeline.parts import part_tracks
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
 from nsys_tui.units import format_duration
 
@@ -56,8 +56,8 @@ def prepared(part: Part, plan: Plan) -> Half:
         plan: knows the steps.
     """
     session, kept = part.session, part.session.state.filter
-    streams, _ = part_tracks(session, part.report, "operations")
-    devices, layers = part_tracks(session, part.report, "devices")
+    streams, _ = part_tracks(session.memo, part.report, "operations")
+    devices, layers = part_tracks(session.memo, part.report, "devices")
 
     def shown(every: Sequence[Track]) -> list[Track]:
         return [t for t in every if passes(t, kept.devices, kept.streams, kept.processes)]

@@ -35,9 +35,9 @@ MOST: Final = 50
 
 def gpu_rows(session: Session, report: Report) -> list[SummaryRow]:
     """One row per GPU with all its work, on the lanes that the timeline draws its streams from."""
-    from nsys_tui.ui.screens.timeline.parts import part_tracks
+    from nsys_tui.timeline.parts import part_tracks
 
-    tracks, _ = part_tracks(session, report, "devices")
+    tracks, _ = part_tracks(session.memo, report, "devices")
     return [
         SummaryRow(track.label.replace("GPU ", "GPU"), track.summary)
         for track in tracks

@@ -14,8 +14,8 @@ from nsys_tui.analysis.timeline.gpu import keep_order
 from nsys_tui.analysis.timeline.sample import sample_tracks
 from nsys_tui.state import ColourBy
 from nsys_tui.timeline.colouring import Colours, coloured_parts, colours_of
+from nsys_tui.timeline.parts import ORDER, STREAMS, explained_gaps, part_tracks
 from nsys_tui.ui.latest import Latest
-from nsys_tui.ui.screens.timeline.parts import ORDER, STREAMS, explained_gaps, part_tracks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -147,7 +147,7 @@ class LaneBuilder:
     def make(self, session: Session, report: Report, part: str) -> Ready | None:
         """Builds the tracks of a part; runs in a worker."""
         if part != "sample":
-            return Ready(*part_tracks(session, report, part))
+            return Ready(*part_tracks(session.memo, report, part))
         if session.sample is None or session.exact:
             return None
         return Ready(sample_tracks(session.sample), {})
@@ -212,7 +212,7 @@ class LaneBuilder:
     def _show(self, whole: Arranged, shown: Filtered) -> None:
         self.drawn_at = time.monotonic()
         self.pause = max(TOGETHER, SHARE * whole.took)
-        self._screen.put_lanes(replace(self.lanes, whole=whole, shown=shown))
+        self._screen.put_lanes(self.lanes.showing(whole, shown))
         self.recolour()
         self._drawn()
         self._keep()

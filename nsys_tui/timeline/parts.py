@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from nsys_tui.analysis.timeline.host import (
 from nsys_tui.timeline.colouring import layers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from numpy.typing import NDArray
 
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from nsys_tui.model.lanes import Lane
     from nsys_tui.model.report import Report
     from nsys_tui.render.dominant import Layers
-    from nsys_tui.ui.session import Session
+
+T = TypeVar("T")
 
 Built: TypeAlias = "tuple[list[Track], dict[Lane, Layers]]"
 """Tracks of a part, and layers by ``id`` of the lane."""
@@ -63,19 +64,32 @@ NEEDS: Final = {"projected": ("operations", "ranges", "api")}
 """Parts that others are built from; without events in each of them there is nothing to build."""
 
 
-def part_tracks(session: Session, report: Report, part: str) -> Built:
-    """Tracks of a part of a report, built once for all screens; for a worker."""
+class Memo(Protocol):
+    """Keeps what was made once."""
+
+    def __call__(self, key: Hashable, make: Callable[[], T], *, lasting: bool = False) -> T:
+        """The value of a key, made at the first call; a lasting one is kept to the end."""
+
+
+def part_tracks(memo: Memo, report: Report, part: str) -> Built:
+    """Tracks of a part of a report, built once for all screens that draw them; for a worker.
+
+    Args:
+        memo: keeps them with the report.
+        report: the part is loaded, and so are those that it is built from.
+        part: one of ``TRACKS_OF``, or ``devices``: all streams of each together.
+    """
 
     def build() -> Built:
         if not all(len(getattr(report, need)) for need in NEEDS.get(part, ())):
             return [], {}
         if part == "devices":
-            streams, _ = part_tracks(session, report, STREAMS)
+            streams, _ = part_tracks(memo, report, STREAMS)
             return device_tracks(streams), layers_of(streams)
         tracks = TRACKS_OF[part](report)
         return tracks, {} if part == STREAMS else layers_of(tracks)
 
-    return session.memo(("timeline", part), build, lasting=True)
+    return memo(("timeline", part), build, lasting=True)
 
 
 def explained_gaps(report: Report) -> dict[int, NDArray[np.int64]]:
