@@ -52,6 +52,7 @@ VERBS: Final[dict[str, str]] = {
     "captures": "list, open, attach to, stop and remove captures",
     "export": "write a table or a window in another format",
     "demo": "write the demo report",
+    "explain": "what a term, column, cause, rule, report or exit code means",
     "doctor": "what terminal, clipboard, nsys and cache were found",
     "completion": "print shell completion",
 }

@@ -6,6 +6,8 @@ the app, a line on stderr and an exit code on the command line.
 
 from __future__ import annotations
 
+from typing import Final
+
 OK = 0
 GATE_HIT = 1
 NOT_COMPARABLE = 2
@@ -16,6 +18,16 @@ NSYS_MISSING = 69
 CAPTURE_FAILED = 70
 INTERRUPTED = 130
 UNEXPECTED = 99
+
+EXIT_CODES: Final = {
+    OK: "All went well.",
+    GATE_HIT: "A gate of compare or --fail-on of analyze was hit.",
+    NOT_COMPARABLE: "What compare was given cannot be compared, or there is too little to judge.",
+    129: "SIGHUP ended it: the terminal was closed.",
+    143: "SIGTERM ended it.",
+    UNEXPECTED: "A fault of ours: NSYS_TUI_DEBUG=1 shows where; please report it.",
+}
+"""What statuses say for which no error stands; the others say it in the docstring of the error."""
 
 
 class NsysTuiError(Exception):

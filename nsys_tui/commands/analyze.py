@@ -12,6 +12,8 @@ from nsys_tui.errors import GATE_HIT, OK, UsageError
 if TYPE_CHECKING:
     import argparse
 
+    from nsys_tui.analysis.rules.register import Rule
+
 SEVERITIES = ("high", "medium", "low")
 
 
@@ -88,20 +90,27 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
+def rule_help(rule: Rule) -> list[str]:
+    """What a rule looks for and its own parameters."""
+    from nsys_tui.analysis.rules.register import COMMON
+
+    return [
+        f"{rule.name} -- {rule.title}{' (nsys)' if rule.of_nsys else ''}",
+        *(f"    {line}" for line in rule.help.splitlines()),
+        *(
+            f"      {parameter.name}={parameter.default}: {parameter.help}"
+            for parameter in rule.parameters
+            if parameter not in COMMON
+        ),
+    ]
+
+
 def rules_help() -> str:
     """Every rule with what it looks for and its parameters."""
     from nsys_tui.analysis.rules.findings import RULES
     from nsys_tui.analysis.rules.register import COMMON
 
-    lines: list[str] = []
-    for rule in RULES.values():
-        lines += [f"{rule.name} -- {rule.title}{' (nsys)' if rule.of_nsys else ''}"]
-        lines += [f"    {line}" for line in rule.help.splitlines()]
-        lines += [
-            f"      {parameter.name}={parameter.default}: {parameter.help}"
-            for parameter in rule.parameters
-            if parameter not in COMMON
-        ]
+    lines = [line for rule in RULES.values() for line in rule_help(rule)]
     lines += ["", "every rule takes"]
     lines += [
         f"      {p.name}{f'={p.default}' if p.default != '' else ''}: {p.help}" for p in COMMON

@@ -17,9 +17,9 @@ def reports_help(which: str) -> str:
     from nsys_tui.analysis.stats.reports import DEFAULT, find
 
     if which and which != "ALL":
-        return _full(find(which))
+        return report_help(find(which))
     if which == "ALL":
-        return "\n".join(_full(REPORTS[name]) for name in sorted(REPORTS))
+        return "\n".join(report_help(REPORTS[name]) for name in sorted(REPORTS))
     width = max(map(len, REPORTS))
     lines = [
         f"{'*' if name in DEFAULT else ' '} {name:{width}}  {REPORTS[name].title}"
@@ -28,7 +28,8 @@ def reports_help(which: str) -> str:
     return "\n".join([*lines, "", "* printed when no --report is given", ""])
 
 
-def _full(report: StatReport) -> str:
+def report_help(report: StatReport) -> str:
+    """One report in full."""
     arguments = "".join(f"[:{name}]" for name in report.arguments)
     lines = [f"{report.name}{arguments} -- {report.title}", ""]
     lines += [f"    {line}" for line in inspect.cleandoc(report.help).splitlines()]

@@ -372,3 +372,15 @@ async def test_the_footer_names_no_key_twice(small: Path) -> None:
         await pilot.press("2")
         await settled(pilot)
         assert "tab snap   F6 pane" in rows(pilot)[-1]
+
+
+async def test_help_explains_the_columns_of_the_screen_and_finds_words(small: Path) -> None:
+    async with running(small, size=(100, 200)) as pilot:
+        await pilot.press("5", "question_mark")
+        await settled(pilot)
+        shown = text(pilot)
+        assert "WHAT THE WORDS MEAN" in shown
+        assert "The operation that ends the gap" in shown, "column next of the stalls screen"
+        await pilot.press(*"skew")
+        await settled(pilot)
+        assert "How long the first rank had to wait" in text(pilot), "a word of another screen"

@@ -87,17 +87,20 @@ class Wanted:
         return ":".join((self.report.name, *given))
 
 
+def named(name: str) -> StatReport | None:
+    """A report by its name or an old name."""
+    same = (report for report in REPORTS.values() if name in (report.name, *report.old_names))
+    return next(same, None)
+
+
 def find(name: str) -> StatReport:
     """A report by its name or an old name.
 
     Raises:
         UsageError: no report is called so; the hint names similar ones.
     """
-    if name in REPORTS:
-        return REPORTS[name]
-    for found in REPORTS.values():
-        if name in found.old_names:
-            return found
+    if (report := named(name)) is not None:
+        return report
     known = [*REPORTS, *(old for found in REPORTS.values() for old in found.old_names)]
     similar = ", ".join(difflib.get_close_matches(name, known, 3))
     hint = f"did you mean {similar}?" if similar else "nsys-tui stats --help-reports lists them"

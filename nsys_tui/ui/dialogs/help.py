@@ -1,4 +1,4 @@
-"""Help: the keys that work here, searchable; Enter runs the line under the cursor."""
+"""Help: the keys that work here and what words mean, searchable; Enter runs a key's action."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from textual.widgets import Input
 from nsys_tui.names import cell_len, cut, pad
 from nsys_tui.render.cells import Emphasis, Ink, category_ink, style
 from nsys_tui.render.glyphs import FILLS
+from nsys_tui.text.definitions import definitions, on_screen
+from nsys_tui.text.folding import wrapped
 from nsys_tui.ui.dialogs.picker import KEY, DialogBox
 from nsys_tui.ui.keymap import GLOBAL, Action, effective_keys, shown_key
 from nsys_tui.ui.matching import Entry, matching
@@ -18,12 +20,15 @@ from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.widgets.chrome import KeyLine
 from nsys_tui.ui.widgets.lines import CURSOR, LinePane
+from nsys_tui.ui.widgets.table.table import VirtualTable
+from nsys_tui.ui.widgets.tree.tree import VirtualTree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from textual.app import ComposeResult
 
+    from nsys_tui.text.definitions import Definition
     from nsys_tui.ui.app import NsysTuiApp
 
 Line = list[tuple[str, int]]
@@ -38,6 +43,7 @@ class HelpScreen(Dialog[str]):
         here: actions of the screen below that work now.
         everywhere: the global ones that work now.
         name: what the screen below is called.
+        terms: what its columns and figures are called.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -56,9 +62,15 @@ class HelpScreen(Dialog[str]):
     """
     app: NsysTuiApp
 
-    def __init__(self, here: Sequence[Action], everywhere: Sequence[Action], name: str) -> None:
+    def __init__(
+        self,
+        here: Sequence[Action],
+        everywhere: Sequence[Action],
+        name: str,
+        terms: Sequence[Definition] = (),
+    ) -> None:
         super().__init__()
-        self._here, self._everywhere, self._name = here, everywhere, name
+        self._here, self._everywhere, self._name, self._terms = here, everywhere, name, terms
         self._chosen = 0
         self._typed = ""
         self._shown: list[Action] = []
@@ -67,7 +79,9 @@ class HelpScreen(Dialog[str]):
         """Everything below the tabs."""
         box = DialogBox(
             LinePane(framed=False),
-            LineInput(placeholder="type to filter these keys; enter runs the action", compact=True),
+            LineInput(
+                placeholder="type to find keys and words; enter runs the action", compact=True
+            ),
         )
         box.heading("Help", "esc close")
         yield box
@@ -94,7 +108,10 @@ class HelpScreen(Dialog[str]):
         self._draw()
 
     def action_step(self, step: int) -> None:
-        """Moves over the keys, left column first."""
+        """Moves over the keys, left column first; below the last one are the words."""
+        if step > 0 and self._chosen >= len(self._shown) - 1:
+            self.query_one(LinePane).scroll_relative(y=step, animate=False)
+            return
         self._chosen = min(max(self._chosen + step, 0), max(0, len(self._shown) - 1))
         self._draw()
 
@@ -125,9 +142,12 @@ class HelpScreen(Dialog[str]):
             for action in (*self._here, *self._everywhere)
         ]
         self._shown = [entry.value for entry in matching(entries, typed)]
-        if not self._shown:
-            return [[("no key does that here", MUTED)]]
-        return [self._cell(number, width, 20) for number in range(len(self._shown))]
+        terms = [*dict.fromkeys((*self._terms, *definitions()))]
+        named = [Entry(", ".join((term.name, *term.also)), value=term) for term in terms]
+        meanings = _meanings([entry.value for entry in matching(named, typed)], width)
+        if not (self._shown or meanings):
+            return [[("no key does that here, and no word is called so", MUTED)]]
+        return [*(self._cell(number, width, 20) for number in range(len(self._shown))), *meanings]
 
     def _table(self, width: int) -> list[Line]:
         """Two columns: this view's keys at the left, those of every view at the right."""
@@ -140,7 +160,8 @@ class HelpScreen(Dialog[str]):
         lines: list[Line] = [[(pad(heads[0], column), BOLD), (heads[1], BOLD)]]
         blank: Line = [(" " * column, 0)]
         lines += [[*(a or blank), *(b or [])] for a, b in zip_longest(left, right)]
-        return [*lines, *self._notes()]
+        words: list[Line] = [[("", 0)], [("WHAT THE WORDS MEAN", BOLD)]] if self._terms else []
+        return [*lines, *self._notes(), *words, *_meanings(self._terms, width)]
 
     def _cell(self, number: int, width: int, keys: int) -> Line:
         action = self._shown[number]
@@ -177,13 +198,25 @@ def open_help(app: NsysTuiApp) -> None:
     here = [action for action in front.ACTIONS if app.handler(action.id)]
     ids = {action.id for action in here}
     everywhere = [a for a in GLOBAL if a.id not in ids and app.handler(a.id)]
-    name = front.long_name
-    app.push_screen(HelpScreen(here, everywhere, name), lambda found: _run(app, found))
+    grids = (*front.query(VirtualTable), *front.query(VirtualTree))
+    headers = [column.header for grid in grids for column in grid.columns]
+    terms = on_screen(front.SCREEN, headers)
+    help_screen = HelpScreen(here, everywhere, front.long_name, terms)
+    app.push_screen(help_screen, lambda found: _run(app, found))
 
 
 def _run(app: NsysTuiApp, action_id: str | None) -> None:
     if action_id:
         app.call_later(app.action_do, action_id)
+
+
+def _meanings(terms: Sequence[Definition], width: int) -> list[Line]:
+    """A heading and a paragraph for each."""
+    lines: list[Line] = []
+    for term in terms:
+        lines += [[("", 0)], [(f" {term.name}", BOLD)]]
+        lines += [[(f"   {line}", 0)] for line in wrapped(term.text, width - 5)]
+    return lines
 
 
 def whole_keys(keys: str, room: int) -> str:

@@ -1,0 +1,108 @@
+"""Every word that a user meets is explained, and docstrings cite words that exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from paths import ROOT
+
+from nsys_tui.analysis.rules.findings import RULES
+from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.stats.reports import REPORTS
+from nsys_tui.cli import main
+from nsys_tui.commands.explain import exit_codes, explanations
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.text.definitions import CAUSE, define, definitions, on_screen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCES = sorted((ROOT / "nsys_tui").rglob("*.py"))
+MAKERS = {
+    *("Column", "column", "columns", "record", "records"),
+    *("Numbers", "Texts", "Drawn", "Written"),
+    *("numbers", "durations", "texts", "strings", "counts"),
+}
+"""What makes a column of a table or a screen; the first text is its header or key."""
+
+
+def headers_and_keys() -> Iterator[str]:
+    """All that columns are called, read off the calls that make them."""
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+                continue
+            if node.func.id in MAKERS:
+                named = [k.value for k in node.keywords if k.arg in ("header", "key")]
+                first = [one for one in (*node.args[:1], *named) if isinstance(one, ast.Constant)]
+                for text in (str(one.value) for one in first if isinstance(one.value, str)):
+                    yield from text.split() if node.func.id == "columns" else [text]
+
+
+def test_every_column_is_explained() -> None:
+    names = set(headers_and_keys()) - {""}
+    assert {"Total Time", "idle_ns", "held up"} <= names
+    assert sorted(name for name in names if not define(name)) == []
+
+
+def test_every_cause_has_a_paragraph_of_its_own() -> None:
+    explained = {one.name.removeprefix(CAUSE) for one in definitions() if CAUSE in one.name}
+    assert explained == {cause.key for cause in Cause}
+    assert all(define(cause.label) for cause in Cause)
+
+
+@pytest.mark.parametrize("word", [*RULES, *REPORTS, *Capability, *map(str, exit_codes())])
+def test_rules_reports_capabilities_and_exit_codes_are_explained(word: str) -> None:
+    assert len("".join(explanations(word))) > len(word) + 20
+
+
+def test_exit_codes_are_those_of_the_readme() -> None:
+    listed = re.search(r"Exit codes: (.*?)\.\n", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert listed is not None
+    codes = {int(code) for code in re.findall(r"\b\d+\b", listed[1])} | set(range(70, 80))
+    assert codes == set(exit_codes())
+
+
+def test_docstrings_cite_words_that_exist() -> None:
+    text = "\n".join(path.read_text() for path in SOURCES)
+    cited = re.findall(r'[Dd]efinitions(?:: | \()"([^"]+)"', text)
+    assert len(cited) > 10
+    assert [word for word in cited if not define(word)] == []
+
+
+def test_no_word_stands_twice_but_for_a_cause_of_that_name() -> None:
+    words = [word for one in definitions() for word in one.words if CAUSE not in one.name]
+    assert sorted({word for word in words if words.count(word) > 1}) == []
+
+
+def test_a_key_is_its_word_without_the_unit_or_the_words_it_is_made_of() -> None:
+    assert [one.name for one in define("busy_share")] == ["busy"]
+    assert [one.name for one in define("Mean skew")] == ["mean", "skew"]
+    assert define("mean_of_nothing_known") == []
+
+
+def test_explain_prints_the_paragraph(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "GPU", "busy"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("busy (also: gpu busy")
+    assert "the length of the union" in out
+
+
+def test_explain_alone_lists_the_terms(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain"]) == 0
+    out = capsys.readouterr().out
+    assert all(one.name in out for one in definitions())
+
+
+def test_an_unknown_word_suggests_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "bussy"]) == 64
+    assert "did you mean busy" in capsys.readouterr().err
+
+
+def test_a_screen_explains_its_columns_first() -> None:
+    assert next(one.name for one in on_screen("fleet", ["held up"])) == "held up"
+    screens = {screen for one in definitions() for screen in one.screens}
+    assert {"overview", "timeline", "nvtx", "kernels", "stalls", "stacks"} <= screens
