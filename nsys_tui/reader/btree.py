@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.reader.cells import (
+    INTERIOR,
+    LEAF,
+    PagesDamagedError,
+    PagesRefusedError,
+    cell_positions,
+    unaligned,
+    varints,
+)
 from nsys_tui.reader.filecheck import read_into
-from nsys_tui.reader.records import LEAF, PADDING, PagesRefusedError, Records, unaligned
+from nsys_tui.reader.records import Records
 from nsys_tui.reader.sqlite import quoted
 from nsys_tui.reader.texts import TextSpans
 
@@ -21,23 +30,25 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nsys_tui.reader.cells import Bytes, Longs
     from nsys_tui.reader.sqlite import Database
 
 CHUNK_BYTES: Final = 2 << 20
-"""Pages decoded at a time: about 15 ms, so that a UI in another thread stays responsive."""
+"""Pages decoded at a time: about 10 ms, so that a UI in another thread stays responsive."""
 
-_INTERIOR: Final = 5
-_INTERIOR_HEADER: Final = 12
 _DEEPEST: Final = 20
-_OUTSIDE: Final = "a value on an overflow page, or a damaged record"
+_CHILD: Final = 4
+_LOCKED_BYTE: Final = 1 << 30
+"""SQLite locks bytes from here on; their page holds nothing."""
+_LARGEST: Final = 2**63 - 1
 
 
 @dataclass
 class Piece:
-    """Decoded columns of some consecutive leaf pages."""
+    """Decoded columns of some leaf pages."""
 
-    rowid: NDArray[np.int64]
-    values: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    rowid: Longs
+    values: dict[str, Longs] = field(default_factory=dict)
     nulls: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
 
 
@@ -46,9 +57,11 @@ class TablePages:
     """Where a table's rows lie in the file, and how its records map to its columns."""
 
     db: Database
-    leaves: NDArray[np.int64]
-    """Numbers of the leaf pages, in the order of rowids."""
-    positions: dict[str, int]
+    leaves: Longs
+    """Numbers of the leaf pages, in the order of rowids; none of a table without rows."""
+    bounds: Longs
+    """The largest rowid that each leaf may hold; smaller ones are on the leaves before it."""
+    places: dict[str, int]
     """Column -> its place in a record."""
     rowid_alias: str | None
     """The INTEGER PRIMARY KEY, whose value is the rowid and not in the record."""
@@ -60,7 +73,8 @@ class TablePages:
         """Lists the leaf pages of a table.
 
         Raises:
-            PagesRefusedError: no rowids, generated columns, or a tree that looks damaged.
+            PagesDamagedError: the tree is not as SQLite writes it.
+            PagesRefusedError: no rowids, or generated columns.
         """
         if db.rowid_name(table) is None:
             raise PagesRefusedError("the table has no rowid")
@@ -72,83 +86,74 @@ class TablePages:
         info = db.query(f"PRAGMA table_info({quoted(table)})")
         return cls(
             db,
-            _leaf_pages(db, int(root)),
+            *_leaf_pages(db, int(root)),
             {name: place for place, name, *_ in info},
             _rowid_alias(db, table, info),
             frozenset(name for _, name, _, _, default, _ in info if default is not None),
         )
 
-    def chunks(self) -> Iterator[NDArray[np.int64]]:
-        """Splits the leaf pages into runs of about ``CHUNK_BYTES``."""
-        return self._split(self.leaves)
+    def chunks(self) -> Iterator[Longs]:
+        """Splits the leaves into runs of about ``CHUNK_BYTES``, each of places in ``leaves``."""
+        return self._split(np.arange(len(self.leaves)))
 
-    def sample(self, count: int) -> Iterator[NDArray[np.int64]]:
-        """Picks ``count`` leaf pages evenly spread over the table, ends included; in such runs."""
+    def sample(self, count: int) -> Iterator[Longs]:
+        """Picks ``count`` leaves evenly spread over the table, ends included; in such runs."""
         picks = np.linspace(0, len(self.leaves) - 1, min(count, len(self.leaves)))
-        return self._split(self.leaves[np.unique(picks.astype(np.int64))])
+        return self._split(np.unique(picks.astype(np.int64)))
 
-    def _split(self, leaves: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    def _split(self, chosen: Longs) -> Iterator[Longs]:
         size = max(1, CHUNK_BYTES // self.db.header.page_size)
-        return (leaves[start : start + size] for start in range(0, len(leaves), size))
+        return (chosen[start : start + size] for start in range(0, len(chosen), size))
 
-    def decode(self, pages: NDArray[np.int64], columns: Sequence[str]) -> Piece:
-        """Decodes integer columns of leaf pages.
+    def decode(self, chosen: Longs, columns: Sequence[str]) -> Piece:
+        """Decodes integer columns.
 
         Args:
-            pages: page numbers, ascending in rowid.
+            chosen: places of leaves in ``leaves``, at least one, ascending.
             columns: existing columns.
 
         Raises:
+            PagesDamagedError: the pages are not as SQLite writes them.
             PagesRefusedError: something there that is not handled, with the reason.
         """
-        try:
-            return self._decode(self._records(pages), columns)
-        except IndexError as error:
-            raise PagesRefusedError(_OUTSIDE) from error
+        records = self._records(chosen)
+        piece = Piece(records.rowid)
+        for name in columns:
+            if name == self.rowid_alias:
+                piece.values[name] = records.rowid
+                continue
+            piece.values[name], null = records.integers(self._place(records, name))
+            if null is not None:
+                piece.nulls[name] = null
+        return piece
 
-    def texts(self, pages: NDArray[np.int64], column: str) -> TextSpans:
-        """Finds the texts of a column on leaf pages.
-
-        Raises:
-            PagesRefusedError: something there that is not handled, with the reason.
-        """
+    def texts(self, chosen: Longs, column: str) -> TextSpans:
+        """Finds the texts of a column; arguments and errors are those of ``decode``."""
         if not self.db.header.utf8:
             raise PagesRefusedError("texts that are not UTF-8")
-        try:
-            records = self._records(pages)
-            for _ in range(self.positions[column]):
-                records.step(records.serial_types())
-            types = records.serial_types()
-            if records.short and column in self.with_default:
-                raise PagesRefusedError(f"{column} takes a default in old records")
-            return TextSpans(records.buffer, *records.texts(types), records.rowid)
-        except IndexError as error:
-            raise PagesRefusedError(_OUTSIDE) from error
+        records = self._records(chosen)
+        spans = records.texts(self._place(records, column))
+        return TextSpans(records.buffer, *spans, records.rowid)
 
-    def _records(self, pages: NDArray[np.int64]) -> Records:
-        buffer, starts = _read_pages(self.db, pages)
-        header = self.db.header
-        return Records(buffer, starts, header.page_size - header.reserved)
+    def _place(self, records: Records, column: str) -> int:
+        place = self.places[column]
+        if column in self.with_default and records.lacks(place):
+            raise PagesRefusedError(f"{column} takes a default in old records")
+        return place
 
-    def _decode(self, records: Records, columns: Sequence[str]) -> Piece:
-        piece = Piece(records.rowid)
-        wanted = {self.positions[name]: name for name in columns if name != self.rowid_alias}
-        last = max(wanted, default=-1)
-        for place in range(last + 1):
-            types = records.serial_types()
-            if place in wanted:
-                name = wanted[place]
-                if records.short and name in self.with_default:
-                    raise PagesRefusedError(f"{name} takes a default in old records")
-                piece.values[name], null = records.integers(types)
-                if null is not None:
-                    piece.nulls[name] = null
-            if place == last:
-                records.require_local(types)
-            records.step(types)
-        if self.rowid_alias is not None and self.rowid_alias in columns:
-            piece.values[self.rowid_alias] = records.rowid
-        return piece
+    def _records(self, chosen: Longs) -> Records:
+        buffer, starts = _read_pages(self.db, self.leaves[chosen])
+        records = Records(buffer, starts, self.db.header.usable, len(self.places))
+        last = np.cumsum(records.counts) - 1
+        low, high = records.rowid[last - records.counts + 1], records.rowid[last]
+        follows = chosen > 0
+        if (
+            (np.diff(records.rowid) <= 0).any()
+            or (high > self.bounds[chosen]).any()
+            or (low[follows] <= self.bounds[chosen[follows] - 1]).any()
+        ):
+            raise PagesDamagedError("rowids that do not ascend")
+        return records
 
 
 def _rowid_alias(db: Database, table: str, info: Iterable[tuple[object, ...]]) -> str | None:
@@ -160,56 +165,69 @@ def _rowid_alias(db: Database, table: str, info: Iterable[tuple[object, ...]]) -
     return None if any(origin == "pk" for _, _, _, origin, *_ in indexes) else keys[0][0]
 
 
-def _leaf_pages(db: Database, root: int) -> NDArray[np.int64]:
-    """Descends from the root level by level; all leaves of a b-tree lie equally deep."""
-    pages_in_file = db.size // db.header.page_size
-    level = np.array([root], np.int64)
+def _leaf_pages(db: Database, root: int) -> tuple[Longs, Longs]:
+    """Descends from the root level by level; all leaves of a b-tree lie equally deep.
+
+    Returns:
+        Leaf pages in the order of rowids, and the largest rowid that each may hold.
+
+    Raises:
+        PagesDamagedError: the tree is not as SQLite writes it.
+    """
+    size = db.header.page_size
+    seen = np.zeros(db.page_count + 1, bool)
+    level, bounds = np.array([root], np.int64), np.array([_LARGEST], np.int64)
     for _ in range(_DEEPEST):
-        if len(level) > pages_in_file or level.min() < 2 or level.max() > pages_in_file:
-            raise PagesRefusedError("the tree points outside of the file")
-        if _page_type(db, int(level[0])) == LEAF:
-            return level
-        size = max(1, CHUNK_BYTES // db.header.page_size)
-        parts = [level[start : start + size] for start in range(0, len(level), size)]
-        try:
-            level = np.concatenate([_children(db, part) for part in parts])
-        except IndexError as error:
-            raise PagesRefusedError(_OUTSIDE) from error
-    raise PagesRefusedError("the tree is too deep")
+        _visit(level, seen, _LOCKED_BYTE // size + 1)
+        kind, cells = _start_of(db, int(level[0]))
+        if kind == LEAF:
+            return (level, bounds) if cells or len(level) > 1 else (level[:0], bounds[:0])
+        step = max(1, CHUNK_BYTES // size)
+        parts = [slice(start, start + step) for start in range(0, len(level), step)]
+        children = [_children(db, level[part], bounds[part]) for part in parts]
+        level, bounds = (np.concatenate(arrays) for arrays in zip(*children, strict=True))
+        if (np.diff(bounds) <= 0).any():
+            raise PagesDamagedError("keys of the tree that do not ascend")
+    raise PagesDamagedError("the tree is too deep")
 
 
-def _page_type(db: Database, page: int) -> int:
+def _visit(pages: Longs, seen: NDArray[np.bool_], locked: int) -> None:
+    """Notes pages as seen, each of which must be there and new."""
+    if pages.min() < 2 or pages.max() >= len(seen) or (pages == locked).any():
+        raise PagesDamagedError("the tree points outside of the file")
+    before = np.count_nonzero(seen)
+    seen[pages] = True
+    if np.count_nonzero(seen) != before + len(pages):
+        raise PagesDamagedError("the tree leads to a page twice")
+
+
+def _start_of(db: Database, page: int) -> tuple[int, int]:
+    """Kind of a page and the number of its cells."""
     buffer, starts = _read_pages(db, np.array([page]))
-    return int(buffer[starts[0]])
+    start = int(starts[0])
+    return int(buffer[start]), int(unaligned(buffer, ">u2")[start + 3])
 
 
-def _children(db: Database, pages: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Reads the child pages of interior pages, in order."""
+def _children(db: Database, pages: Longs, bounds: Longs) -> tuple[Longs, Longs]:
+    """Reads the child pages of interior pages in order, and the largest rowid of each."""
     buffer, starts = _read_pages(db, pages)
-    if (buffer[starts] != _INTERIOR).any():
-        raise PagesRefusedError("a page of an unexpected type in the tree")
-    halfwords, words = unaligned(buffer, ">u2"), unaligned(buffer, ">u4")
-    counts = halfwords[starts + 3].astype(np.int64)
-    if (_INTERIOR_HEADER + 2 * counts > db.header.page_size).any():
-        raise PagesRefusedError("more cells than a page can hold")
-    last = np.cumsum(counts + 1) - 1
-    children = np.empty(int(counts.sum()) + len(counts), np.int64)
-    is_cell = np.ones(len(children), np.bool_)
-    is_cell[last] = False
-    pointers = np.repeat(starts + _INTERIOR_HEADER - 2 * (np.cumsum(counts) - counts), counts)
-    pointers += 2 * np.arange(len(pointers))
-    children[is_cell] = words[np.repeat(starts, counts) + halfwords[pointers]]
-    children[last] = words[starts + 8]
-    return children
+    cells, counts = cell_positions(buffer, starts, db.header.usable, INTERIOR)
+    keys, widths = varints(buffer, cells + _CHILD)
+    if (cells + _CHILD + widths > np.repeat(starts + db.header.usable, counts)).any():
+        raise PagesDamagedError("a cell outside of its page's content")
+    words = unaligned(buffer, ">u4")
+    rightmost = np.cumsum(counts)
+    return (
+        np.insert(words[cells].astype(np.int64), rightmost, words[starts + 8]),
+        np.insert(keys, rightmost, bounds),
+    )
 
 
-def _read_pages(
-    db: Database, pages: NDArray[np.int64]
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def _read_pages(db: Database, pages: Longs) -> tuple[Bytes, Longs]:
     """Reads pages in as few reads as is sensible.
 
     Returns:
-        A buffer that ends in padding, and where each page starts in it.
+        A buffer with room for one page more at its end, and where each page starts in it.
     """
     size = db.header.page_size
     low, high = int(pages.min()), int(pages.max())
@@ -219,8 +237,8 @@ def _read_pages(
         cuts = np.flatnonzero(np.diff(pages) != 1) + 1
         runs = [(int(run[0]), len(run)) for run in np.split(pages, cuts)]
         starts = np.arange(len(pages), dtype=np.int64) * size
-    buffer = np.empty(sum(count for _, count in runs) * size + PADDING, np.uint8)
-    buffer[-PADDING:] = 0
+    buffer = np.empty((sum(count for _, count in runs) + 1) * size, np.uint8)
+    buffer[-size:] = 0
     target, filled = buffer.data, 0
     for first, count in runs:
         piece = target[filled : filled + count * size]

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nsys_tui.model.notes import Note
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.reader.ahead import read_ahead
 from nsys_tui.reader.btree import Piece, TablePages
-from nsys_tui.reader.records import PagesRefusedError
+from nsys_tui.reader.cells import PagesDamagedError, PagesRefusedError
 from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.texts import Interner, TextSpans
 
@@ -119,6 +120,7 @@ def sample_columns(db: Database, table: str, columns: Sequence[str], rows: int) 
         for picked in pages.sample(max(1, rows * len(pages.leaves) // total)):
             collected.add(_checked(db, table, pages.decode(picked, present)))
     except PagesRefusedError as refusal:
+        _note_damage(db, table, refusal)
         collected = _Collector(present, rows)
         for piece in _spread(db, table, present, rows, str(refusal)):
             collected.add(piece)
@@ -153,7 +155,8 @@ def read_text_column(db: Database, table: str, column: str) -> tuple[NDArray[np.
         return np.empty(0, np.int32), []
     try:
         codes, values = _text_from_pages(db, table, column)
-    except PagesRefusedError:
+    except PagesRefusedError as refusal:
+        _note_damage(db, table, refusal)
         codes, values = _text_through_sqlite(db, table, column)
     db.check_unchanged()
     return codes, values
@@ -232,30 +235,28 @@ def _decoded(
 
 
 def _pieces(db: Database, table: str, columns: Sequence[str]) -> Iterator[RawColumns]:
-    last: int | None = None
+    done = 0
     try:
         pages = TablePages.open(db, table)
         for piece in _decoded(db, table, pages, columns):
-            if not len(piece.rowid):
-                continue
-            if last is not None and piece.rowid[0] <= last:
-                raise PagesRefusedError("rowids that do not ascend")
             yield piece
-            last = int(piece.rowid[-1])
+            done += len(piece.rowid)
     except PagesRefusedError as refusal:
-        rowid = db.rowid_name(table)
-        if last is None or rowid is None:
-            yield from _through_sqlite(db, table, columns, str(refusal))
-        else:
-            where = f"WHERE {rowid} > ? ORDER BY {rowid}"
-            yield from _through_sqlite(db, table, columns, str(refusal), where, (last,))
+        _note_damage(db, table, refusal)
+        yield from _through_sqlite(db, table, columns, str(refusal), done)
+
+
+def _note_damage(db: Database, table: str, refusal: PagesRefusedError) -> None:
+    """Says that a table is read in another way, unless that is quite usual."""
+    if isinstance(refusal, PagesDamagedError):
+        db.notes.add(Note(f"pages of {table} look damaged ({refusal}): read through SQLite", table))
 
 
 def _checked(db: Database, table: str, piece: Piece) -> RawColumns:
     """Compares a few decoded rows with what ``sqlite3`` reads.
 
     Raises:
-        PagesRefusedError: they differ.
+        PagesDamagedError: they differ.
     """
     rowid, names = db.rowid_name(table), list(piece.values)
     terms = ", ".join(["1", *map(quoted, names)])
@@ -267,7 +268,7 @@ def _checked(db: Database, table: str, piece: Piece) -> RawColumns:
         ]
         found = db.query(sql, (int(piece.rowid[row]),))
         if len(found) != 1 or [_integer(value) for value in found[0][1:]] != mine:
-            raise PagesRefusedError(_DIFFERENT)
+            raise PagesDamagedError(_DIFFERENT)
     nulls = {name: null for name, null in piece.nulls.items() if null.any()}
     return RawColumns(piece.values, nulls, piece.rowid, "pages")
 
@@ -284,7 +285,7 @@ def _spread(
     """Reads short runs of rows at evenly spaced rowids; the first rows where there are none."""
     rowid, name = db.rowid_name(table), quoted(table)
     if rowid is None:
-        yield from _through_sqlite(db, table, columns, why, "LIMIT ?", (rows,))
+        yield from _selected(db, table, columns, why, "LIMIT ?", (rows,))
         return
     first, last = db.query(
         f"SELECT (SELECT min({rowid}) FROM {name}), (SELECT max({rowid}) FROM {name})"
@@ -293,12 +294,12 @@ def _spread(
     where = f"WHERE {rowid} >= ? AND {rowid} < ? ORDER BY {rowid} LIMIT ?"
     for start in range(first, last + 1, step):
         bounds = (start, min(start + step, _LARGEST), max(1, rows // _SAMPLE_PLACES))
-        yield from _through_sqlite(db, table, columns, why, where, bounds)
+        yield from _selected(db, table, columns, why, where, bounds)
 
 
 def _text_from_pages(db: Database, table: str, column: str) -> tuple[NDArray[np.int32], list[str]]:
     pages, interner = TablePages.open(db, table), Interner()
-    parts = []
+    parts = [np.empty(0, np.int32)]
     for chunk in pages.chunks():
         spans = pages.texts(chunk, column)
         _check_texts(db, table, column, spans)
@@ -312,7 +313,7 @@ def _check_texts(db: Database, table: str, column: str, spans: TextSpans) -> Non
     sql = f"SELECT {name} FROM {quoted(table)} NOT INDEXED WHERE {rowid} = ?"
     for row in _rows_to_check(len(spans.rowid)):
         if db.query(sql, (int(spans.rowid[row]),)) != [(spans.text(row),)]:
-            raise PagesRefusedError(_DIFFERENT)
+            raise PagesDamagedError(_DIFFERENT)
 
 
 def _text_through_sqlite(
@@ -333,18 +334,27 @@ def _as_text(value: object) -> str | None:
 
 
 def _through_sqlite(
+    db: Database, table: str, columns: Sequence[str], why: str, done: int
+) -> Iterator[RawColumns]:
+    """Reads a table in its order, from behind the rows that are done."""
+    rowid = db.rowid_name(table)
+    order = f"ORDER BY {rowid} " if rowid else ""
+    return _selected(db, table, columns, why, f"{order}LIMIT -1 OFFSET ?", (done,), done)
+
+
+def _selected(
     db: Database,
     table: str,
     columns: Sequence[str],
     why: str,
-    where: str = "",
-    params: Sequence[object] = (),
+    tail: str,
+    params: Sequence[object],
+    done: int = 0,
 ) -> Iterator[RawColumns]:
+    """Reads rows through ``sqlite3``; ``tail`` says which."""
     log.debug("%s through sqlite3: %s", table, why)
     rowid = db.rowid_name(table)
     terms = ", ".join([rowid or "NULL", *map(quoted, columns)])
-    tail = where or (f"ORDER BY {rowid}" if rowid else "")
-    done = 0
     sql = f"SELECT {terms} FROM {quoted(table)} NOT INDEXED {tail}"
     for rows in db.stream(sql, params, _ROWS_AT_A_TIME):
         ids, *fields = zip(*rows, strict=True)

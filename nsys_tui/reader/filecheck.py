@@ -61,6 +61,11 @@ class Header:
     utf8: bool
     """Whether texts are stored as UTF-8."""
 
+    @property
+    def usable(self) -> int:
+        """Bytes of a page that can hold content."""
+        return self.page_size - self.reserved
+
 
 @dataclass(frozen=True)
 class Stamp:

@@ -1,8 +1,8 @@
-"""Records of SQLite leaf pages, walked column by column for all rows at once.
+"""Records of SQLite leaf pages: where each value lies, and its integers and texts.
 
-The layout is that of https://www.sqlite.org/fileformat2.html, sections 1.6 and 2.1: a cell is a
-payload length, a rowid and a record; a record is a header of serial types and then the values.
-Which pages belong to a table is no business of this module.
+The layout is that of https://www.sqlite.org/fileformat2.html, section 2.1: a record is a header of
+serial types and then the values. Few different headers occur on neighbouring pages, so each is
+taken apart once, and all rows that have it share the result.
 """
 
 from __future__ import annotations
@@ -12,203 +12,158 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.reader.cells import (
+    LEAF,
+    SMALLEST_CELL,
+    PagesDamagedError,
+    PagesRefusedError,
+    cell_positions,
+    require_filled,
+    unaligned,
+    varints,
+    windows,
+)
+from nsys_tui.reader.distinct import distinct_rows
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Positions = NDArray[np.int64]
+    from nsys_tui.reader.cells import Bytes, Longs
 
-LEAF: Final = 13
-PADDING: Final = 32
-"""Bytes that must follow the last page in a buffer, so that a load may reach past its end."""
-
-_LEAF_HEADER: Final = 8
-_SMALLEST_CELL: Final = 4
-_INTEGER_SIZES: Final = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0)
-_SIZES: Final = np.array(
-    [*_INTEGER_SIZES, *((code - 12) // 2 for code in range(len(_INTEGER_SIZES), 128))], np.int64
-)
-_SHIFTS: Final = np.array([64 - 8 * min(8, size or 8) for size in _SIZES], np.int64)
+_INTEGER_SIZES: Final = np.array((0, 1, 2, 3, 4, 6, 8, 8, 0, 0), np.int64)
+"""Bytes of a value by its serial type."""
+_SHIFTS: Final = np.array([64 - 8 * min(8, size or 8) for size in _INTEGER_SIZES], np.int64)
+"""Bits by which a value loaded as eight bytes is too far left."""
 _NULL: Final = 0
 _FLOAT: Final = 7
 _ZERO: Final = 8
 _ONE: Final = 9
-_FIRST_TEXT: Final = 12
-
-
-class PagesRefusedError(Exception):
-    """The pages hold something this decoder does not handle; read the table through sqlite3."""
+_FIRST_BLOB: Final = 12
+_LONGEST: Final = 2**31 - 1
+_WIDEST: Final = 5
+"""Bytes that lengths and serial types take at most."""
+_COPIED: Final = 128
+"""Bytes of each record that are copied next to each other; from there numbers load in a quarter of
+the time (1 in place of 5 ns)."""
+_MOST_HEADER_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class SerialTypes:
-    """The type of one column in every row, and with it the value's size."""
+class Layouts:
+    """What some record headers say; a row for each header, a column for each of the table's."""
 
-    codes: NDArray[np.int64] | NDArray[np.uint8]
-    """SQLite's serial type by row; NULL in records that end before this column."""
-    lowest: int
-    highest: int
-    sizes: Positions | int
-    """Bytes of the value: by row, or one number for all."""
-    widths: Positions | int
-    """Bytes that the type itself takes in the record's header."""
-
-
-@dataclass(slots=True)
-class Cursor:
-    """An offset for each row; a step that all rows share costs no array operation."""
-
-    base: Positions
-    ahead: int = 0
-
-    def step(self, by: Positions | int) -> None:
-        """Moves every row on, by its own or a common number of bytes."""
-        if isinstance(by, int):
-            self.ahead += by
-        else:
-            self.base = self.base + by
-
-    def positions(self) -> Positions:
-        """The offsets themselves."""
-        return self.base + self.ahead
+    types: Longs
+    """SQLite's serial types; NULL in records that end before the column."""
+    offsets: Longs
+    """Bytes from the record's begin to the value."""
+    sizes: Longs
+    """Bytes of the value."""
+    columns: Longs
+    """How many values a record of this header has."""
+    lengths: Longs
+    """Bytes of a whole record."""
 
 
 class Records:
-    """A cursor over the columns of all cells on some leaf pages.
+    """All rows on some leaf pages.
 
     Attributes:
         buffer: the pages' bytes and padding.
-        rowid: int64 ids of shape ``(rows,)``, ascending.
-        short: whether some records end before the current column (columns added later).
+        rowid: int64 ids of shape ``(rows,)``, ascending on each page.
+        counts: rows on each page.
     """
 
-    def __init__(self, buffer: NDArray[np.uint8], page_starts: Positions, usable: int) -> None:
-        """Finds the cells.
+    def __init__(self, buffer: Bytes, pages: Longs, usable: int, columns: int) -> None:
+        """Finds and checks the records.
 
         Args:
-            buffer: the pages, followed by ``PADDING`` bytes.
-            page_starts: offset of each page in ``buffer``.
+            buffer: the pages, followed by at least as many bytes as a page has.
+            pages: offset of each page in ``buffer``.
             usable: bytes of a page without its reserved end.
+            columns: how many the table has.
 
         Raises:
-            PagesRefusedError: these are no intact leaf pages of a rowid table.
+            PagesDamagedError: these are no intact leaf pages of a rowid table.
+            PagesRefusedError: a record's header is not all on its page.
         """
         self.buffer = buffer
-        cells, counts = self._cell_positions(page_starts, usable)
-        length, width = varints(self.buffer, cells)
-        self.rowid, rowid_width = self._rowids(cells + width, counts)
-        start = cells + width + rowid_width
-        page_ends = np.repeat(page_starts + usable, counts)
-        self._local_end = start + _local_sizes(length, usable)
-        header_size, width = varints(self.buffer, start)
-        self._header_end = start + header_size
-        self._type = Cursor(start + width)
-        self._value = Cursor(self._header_end)
-        types_left = header_size - width
-        self._sure_types = int(types_left.min()) if len(types_left) else 0
-        self.short = False
-        sound = (types_left >= 0) & (self._header_end <= self._local_end)
-        if not (sound & (self._local_end <= page_ends) & (length < 2**31)).all():
-            raise PagesRefusedError("a record does not fit its page")
+        cells, self.counts = cell_positions(buffer, pages, usable, LEAF)
+        length, length_width = varints(buffer, cells)
+        self.rowid, rowid_width = varints(buffer, cells + length_width)
+        if length_width.max() > _WIDEST or length.max() > _LONGEST:
+            raise PagesDamagedError("a record of an absurd length")
+        self._start = cells + length_width + rowid_width
+        self._local, chained = _local_sizes(length, usable)
+        self._has_overflow = isinstance(chained, np.ndarray)
+        ends = self._start + self._local + chained
+        if (ends > np.repeat(pages + usable, self.counts)).any():
+            raise PagesDamagedError("a record does not fit its page")
+        first = np.cumsum(self.counts) - self.counts
+        sizes = np.add.reduceat(np.maximum(ends - cells, SMALLEST_CELL), first)
+        require_filled(buffer, pages, usable, sizes)
+        self._headers, self._layouts = self._read_headers(columns)
+        if (self._layouts.lengths.take(self._headers) != length).any():
+            raise PagesDamagedError("a record's values are not as long as the record")
+        self._copies = windows(buffer, self._start, min(_COPIED, int(self._local.max()) + 8))
 
-    def _cell_positions(
-        self, page_starts: Positions, usable: int
-    ) -> tuple[Positions, NDArray[np.int64]]:
-        if (self.buffer[page_starts] != LEAF).any():
-            raise PagesRefusedError("a page that is no leaf of a table")
-        halfwords = unaligned(self.buffer, ">u2")
-        counts = halfwords[page_starts + 3].astype(np.int64)
-        if (_LEAF_HEADER + counts * (2 + _SMALLEST_CELL) > usable).any():
-            raise PagesRefusedError("more cells than a page can hold")
-        first = np.cumsum(counts) - counts
-        pointers = np.repeat(page_starts + _LEAF_HEADER - 2 * first, counts)
-        pointers += 2 * np.arange(len(pointers))
-        offsets = halfwords[pointers].astype(np.int64)
-        if (offsets > usable - _SMALLEST_CELL).any():
-            raise PagesRefusedError("a cell outside of its page")
-        return offsets + np.repeat(page_starts, counts), counts
-
-    def _rowids(self, at: Positions, counts: NDArray[np.int64]) -> tuple[Positions, Positions]:
-        """Decodes rowids and their widths.
-
-        Rowids ascend on a page, so a page whose last minus first is its count minus one holds
-        consecutive ones: two varints then stand for all of its cells.
-        """
-        counts = counts[counts > 0]
-        ends = np.cumsum(counts)
-        first_row, last_row = ends - counts, ends - 1
-        first, first_width = varints(self.buffer, at[first_row])
-        last, last_width = varints(self.buffer, at[last_row])
-        rowid = np.repeat(first - first_row, counts) + np.arange(len(at))
-        widths = np.repeat(first_width, counts)
-        simple = (last - first == counts - 1) & (first_width == last_width)
-        if not simple.all():
-            others = np.flatnonzero(~np.repeat(simple, counts))
-            rowid[others], widths[others] = varints(self.buffer, at[others])
-        if (np.diff(rowid) <= 0).any():
-            raise PagesRefusedError("rowids that do not ascend")
-        return rowid, widths
-
-    def serial_types(self) -> SerialTypes:
-        """Reads the types of the current column."""
-        if self._sure_types > 0:
-            at, absent, self.short = None, None, False
-            codes = self.buffer[self._type.ahead :].take(self._type.base)
+    def _read_headers(self, columns: int) -> tuple[Longs, Layouts]:
+        """Which layout each record has, and the layouts."""
+        sizes = self.buffer.take(self._start).astype(np.int64)
+        widths = np.ones_like(sizes)
+        if sizes.max() > 127:
+            sizes, widths = varints(self.buffer, self._start)
+        if (sizes < widths).any():
+            raise PagesDamagedError("a record's header is too short")
+        if (sizes > self._local).any():
+            raise PagesRefusedError("a record's header on an overflow page")
+        longest = int(sizes.max() + 7) & -8
+        if longest * len(sizes) > _MOST_HEADER_BYTES:
+            raise PagesRefusedError("headers of very many columns")
+        headers = windows(self.buffer, self._start, longest).view(np.uint64)
+        kept = np.where(np.tri(longest + 1, longest, -1, bool), 0xFF, 0).astype(np.uint8)
+        if sizes.min() == sizes.max():
+            headers[:, -1] &= kept[sizes[0]].view(np.uint64)[-1]
         else:
-            at = self._type.positions()
-            absent = at >= self._header_end
-            at[absent] = 0
-            self.short = bool(absent.any())
-            codes = self.buffer.take(at)
-            codes[absent] = _NULL
-        lowest, highest = (int(codes.min()), int(codes.max())) if len(codes) else (0, 0)
-        if highest < 128:
-            sizes = int(_SIZES[highest]) if lowest == highest else _SIZES.take(codes)
-            widths = 1 if absent is None else 1 - absent.astype(np.int64)
-            return SerialTypes(codes, lowest, highest, sizes, widths)
-        wide, widths = varints(self.buffer, self._type.positions() if at is None else at)
-        if absent is not None:
-            wide[absent], widths[absent] = _NULL, 0
-        sizes = np.where(wide < 128, _SIZES.take(np.minimum(wide, 127)), (wide - _FIRST_TEXT) >> 1)
-        return SerialTypes(wide, lowest, int(wide.max()), sizes, widths)
+            headers &= windows(kept.reshape(-1), sizes * longest, longest).view(np.uint64)
+        codes, rows = distinct_rows(headers)
+        heads = headers[rows].view(np.uint8)
+        return codes, _layouts(heads, sizes[rows], widths[rows], columns)
 
-    def step(self, types: SerialTypes) -> None:
-        """Moves on to the next column."""
-        self._value.step(types.sizes)
-        self._type.step(types.widths)
-        self._sure_types -= int(np.max(types.widths, initial=0))
+    def lacks(self, place: int) -> bool:
+        """Whether some records end before a column: they were written before it was added."""
+        return bool((self._layouts.columns <= place).any())
 
-    def require_local(self, types: SerialTypes) -> None:
-        """Makes sure that all values up to the current column lie on the leaves themselves.
+    def integers(self, place: int) -> tuple[Longs, NDArray[np.bool_] | None]:
+        """Loads a column.
 
-        Raises:
-            PagesRefusedError: some lie on overflow pages, so what was loaded is no value.
-        """
-        if (self._value.positions() + types.sizes > self._local_end).any():
-            raise PagesRefusedError("a value on an overflow page")
-
-    def integers(self, types: SerialTypes) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
-        """Loads the current column; ``require_local`` says afterwards whether that was right.
+        Args:
+            place: number of the column in the table.
 
         Returns:
             int64 values, 0 for NULL, and where the NULLs are (None without any).
 
         Raises:
-            PagesRefusedError: a value is no integer.
+            PagesRefusedError: a value is no integer, or on an overflow page.
         """
-        low, high = types.lowest, types.highest
-        if high > _ONE or _FLOAT in (low, high) or (low < _FLOAT < high and self._floats(types)):
+        types = self._layouts.types[:, place]
+        if ((types == _FLOAT) | (types > _ONE)).any():
             raise PagesRefusedError("a value that is no integer")
+        self._require_local(place)
+        low, high = int(types.min()), int(types.max())
         if low == high:
-            return self._uniform(high), np.ones(len(self.rowid), np.bool_) if high == 0 else None
-        values = self._load(">i8")
-        values >>= _SHIFTS.take(types.codes)
+            return self._uniform(place, high), np.ones(len(self.rowid), bool) if not low else None
+        values = self._load(place, ">i8")
+        values >>= _SHIFTS[types].take(self._headers)
         if low == _NULL or high >= _ZERO:
-            constant = (types.codes == _NULL) | (types.codes >= _ZERO)
-            values[constant] = types.codes[constant] == _ONE
-        return values, types.codes == _NULL if low == _NULL else None
+            constant = ((types == _NULL) | (types >= _ZERO)).take(self._headers)
+            np.copyto(values, (types == _ONE).take(self._headers), where=constant)
+        return values, (types == _NULL).take(self._headers) if low == _NULL else None
 
-    def texts(self, types: SerialTypes) -> tuple[Positions, Positions]:
-        """Finds the texts of the current column.
+    def texts(self, place: int) -> tuple[Longs, Longs]:
+        """Finds the texts of a column.
+
+        Args:
+            place: number of the column in the table.
 
         Returns:
             Offsets into the buffer and lengths in bytes; length -1 is NULL.
@@ -216,71 +171,91 @@ class Records:
         Raises:
             PagesRefusedError: a value that is no text, or lies on an overflow page.
         """
-        codes = types.codes.astype(np.int64)
-        null = codes == _NULL
-        if not (null | ((codes > _FIRST_TEXT) & (codes & 1 == 1))).all():
+        types = self._layouts.types[:, place]
+        if ((types != _NULL) & ((types <= _FIRST_BLOB) | (types & 1 == 0))).any():
             raise PagesRefusedError("a value that is no text")
-        self.require_local(types)
-        return self._value.positions(), np.where(null, -1, (codes - _FIRST_TEXT - 1) >> 1)
+        self._require_local(place)
+        lengths = np.where(types == _NULL, -1, self._layouts.sizes[:, place])
+        offsets = self._layouts.offsets[:, place]
+        return self._start + offsets.take(self._headers), lengths.take(self._headers)
 
-    def _floats(self, types: SerialTypes) -> bool:
-        return bool((types.codes == _FLOAT).any())
+    def _require_local(self, place: int) -> None:
+        if self._has_overflow:
+            ends = self._layouts.offsets[:, place] + self._layouts.sizes[:, place]
+            if (ends.take(self._headers) > self._local).any():
+                raise PagesRefusedError("a value on an overflow page")
 
-    def _uniform(self, code: int) -> NDArray[np.int64]:
+    def _uniform(self, place: int, kind: int) -> Longs:
         """Loads values that all have one serial type, an integer's."""
-        if code in (_NULL, _ZERO, _ONE):
-            return np.full(len(self.rowid), int(code == _ONE), np.int64)
-        size = _INTEGER_SIZES[code]
-        exact = size in (1, 2, 4, 8)
-        values = self._load(f">i{size if exact else 8}")
-        if not exact:
-            values >>= int(_SHIFTS[code])
+        if kind in (_NULL, _ZERO, _ONE):
+            return np.full(len(self.rowid), int(kind == _ONE), np.int64)
+        size = int(_INTEGER_SIZES[kind])
+        if size in (1, 2, 4, 8):
+            return self._load(place, f">i{size}")
+        values = self._load(place, ">i8")
+        values >>= _SHIFTS[kind]
         return values
 
-    def _load(self, dtype: str) -> NDArray[np.int64]:
-        loads = unaligned(self.buffer[self._value.ahead :], dtype)
-        return loads[self._value.base].astype(np.int64)
+    def _load(self, place: int, dtype: str) -> Longs:
+        """Loads numbers of one type from where the column's values begin."""
+        offsets, kind = self._layouts.offsets[:, place], np.dtype(dtype)
+        low, width = int(offsets.min()), self._copies.shape[1]
+        if low == offsets.max() and low + kind.itemsize <= width:
+            loads = np.ndarray(len(self._copies), kind, self._copies, low, width)
+        else:
+            loads = unaligned(self.buffer, dtype)[self._start + offsets.take(self._headers)]
+        values: Longs = loads.astype(np.int64)
+        return values
 
 
-def unaligned(buffer: NDArray[np.uint8], dtype: str) -> NDArray[np.signedinteger]:
-    """Views ``buffer`` as numbers of ``dtype`` that start at every single byte."""
-    kind = np.dtype(dtype)
-    return np.ndarray((len(buffer) - kind.itemsize + 1,), kind, buffer=buffer, strides=(1,))
-
-
-def varints(data: NDArray[np.uint8], at: Positions) -> tuple[NDArray[np.int64], Positions]:
-    """Decodes SQLite's variable-length integers (big-endian, 7 bits a byte, the ninth whole).
+def _layouts(headers: Bytes, sizes: Longs, widths: Longs, columns: int) -> Layouts:
+    """Takes record headers apart.
 
     Args:
-        data: bytes, at least 9 beyond the last position.
-        at: offsets of the first bytes.
+        headers: a row of bytes for each.
+        sizes: bytes of each header.
+        widths: bytes at its begin that say its size.
+        columns: how many the table has.
+
+    Raises:
+        PagesDamagedError: SQLite writes no such header.
+    """
+    byte = np.arange(headers.shape[1])
+    within = (byte >= widths[:, np.newaxis]) & (byte < sizes[:, np.newaxis])
+    data, owner = headers[within].astype(np.int64), np.nonzero(within)[0]
+    lasts = np.flatnonzero(data < 0x80)
+    types, owner, ends = data[lasts], owner[lasts], np.cumsum(sizes - widths)
+    spans = np.diff(lasts, prepend=-1)
+    if (data[ends[sizes > widths] - 1] >= 0x80).any() or spans.max(initial=0) > _WIDEST:
+        raise PagesDamagedError("a record's header that does not end where it says")
+    for back in range(1, int(spans.max(initial=0))):
+        wide = spans > back
+        types[wide] |= (data[lasts[wide] - back] & 0x7F) << 7 * back
+    if ((types > _ONE) & (types < _FIRST_BLOB)).any():
+        raise PagesDamagedError("a value of a type that SQLite does not write")
+    counts = np.bincount(owner, minlength=len(headers))
+    if counts.max() > columns:
+        raise PagesDamagedError("a record of more values than the table has columns")
+    table = np.zeros((len(headers), columns), np.int64)
+    table[owner, np.arange(len(owner)) - (np.cumsum(counts) - counts)[owner]] = types
+    value_sizes = np.where(
+        table < _FIRST_BLOB, _INTEGER_SIZES[np.minimum(table, _ONE)], table - _FIRST_BLOB >> 1
+    )
+    ends_of_values = sizes[:, np.newaxis] + np.cumsum(value_sizes, axis=1)
+    lengths = sizes + value_sizes.sum(axis=1)
+    return Layouts(table, ends_of_values - value_sizes, value_sizes, counts, lengths)
+
+
+def _local_sizes(length: Longs, usable: int) -> tuple[Longs, Longs | int]:
+    """How many bytes of each payload lie on the leaf itself, by the format's overflow rule.
 
     Returns:
-        Values and their lengths in bytes, both of ``at``'s shape.
+        Those, and the bytes of the page number of an overflow page that follow them.
     """
-    byte = data.take(at)
-    values = (byte & 0x7F).astype(np.int64)
-    widths = np.ones(len(at), np.int64)
-    going = np.flatnonzero(byte & 0x80)
-    for index in range(1, 9):
-        if not len(going):
-            break
-        byte = data.take(at[going] + index)
-        if index < 8:
-            values[going] = (values[going] << 7) | (byte & 0x7F)
-        else:
-            values[going] = (values[going] << 8) | byte
-        widths[going] += 1
-        going = going[(byte & 0x80) != 0]
-    return values, widths
-
-
-def _local_sizes(length: NDArray[np.int64], usable: int) -> NDArray[np.int64]:
-    """How many bytes of each payload lie on the leaf itself, by the format's overflow rule."""
     largest = usable - 35
-    if not len(length) or length.max() <= largest:
-        return length
+    if length.max() <= largest:
+        return length, 0
     smallest = (usable - 12) * 32 // 255 - 23
     kept = smallest + (length - smallest) % (usable - 4)
     kept = np.where(kept > largest, smallest, kept)
-    return np.where(length > largest, kept, length)
+    return np.where(length > largest, kept, length), np.where(length > largest, 4, 0)

@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.names import visible
 from nsys_tui.reader.filecheck import WAL_MODE, Header, unreadable
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _apply_log(copy: Path) -> None:
 
 
 def _copy_failed(path: Path, log: Path, scratch: Path, error: Exception) -> UnreadableReportError:
-    reason = getattr(error, "strerror", None) or error
+    reason = getattr(error, "strerror", None) or visible(str(error))
     cause = f"{log.name} beside it holds unfinished changes, and recovering a copy failed: {reason}"
     hint = f"make room or check permissions in {scratch}, or let the program that wrote it finish"
     return unreadable(path, cause, hint)

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.model.notes import Note, Notes
+from nsys_tui.names import visible
 from nsys_tui.reader.cache import cache_root
 from nsys_tui.reader.filecheck import (
     Header,
@@ -193,6 +194,12 @@ class Database:
         """Bytes of the file when it was opened."""
         return self._opened.size
 
+    @property
+    def page_count(self) -> int:
+        """Pages of the database: fewer than the file has, where its header says so."""
+        pages = self.size // self.header.page_size
+        return min(pages, self.header.page_count or pages)
+
     def has_rows(self, table: str) -> bool:
         """Tells whether the table exists and has a row (lazy exports leave tables out)."""
         if table not in self.tables:
@@ -336,7 +343,12 @@ class Database:
             yield
         except _TROUBLE as error:
             hint = "if the file is damaged, export or copy the report again"
-            raise unreadable(self.path, f"SQLite says: {error}", hint) from error
+            raise _refused_by_sqlite(self.path, error, hint) from error
+
+
+def _refused_by_sqlite(path: Path, error: Exception, hint: str) -> UnreadableReportError:
+    """The error for what SQLite says, which may quote anything that stands in the file."""
+    return unreadable(path, f"SQLite says: {visible(str(error))}", hint)
 
 
 def _whole(value: object) -> int | None:
@@ -378,7 +390,7 @@ def _connect(path: Path, actual: Path, descriptor: int) -> sqlite3.Connection:
     try:
         connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
     except sqlite3.Error as error:
-        raise unreadable(path, f"SQLite says: {error}", "check the path and permissions") from error
+        raise _refused_by_sqlite(path, error, "check the path and permissions") from error
     try:
         connection.text_factory = _decoded
         for setting in _SETTINGS:
@@ -391,7 +403,7 @@ def _connect(path: Path, actual: Path, descriptor: int) -> sqlite3.Connection:
     except _TROUBLE as error:
         connection.close()
         hint = "export or copy the report again"
-        raise unreadable(path, f"the database is damaged: {error}", hint) from error
+        raise unreadable(path, f"the database is damaged: {visible(str(error))}", hint) from error
     except BaseException:
         connection.close()
         raise

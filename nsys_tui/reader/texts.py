@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.reader.records import unaligned
+from nsys_tui.reader.cells import unaligned
+from nsys_tui.reader.distinct import distinct, salt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     Longs = NDArray[np.int64]
     Words = NDArray[np.uint64]
 
-_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
-_FOLD: Final = np.uint64(29)
 _WORD: Final = 8
 
 
@@ -66,39 +65,35 @@ class Interner:
     def codes_in(self, spans: TextSpans) -> NDArray[np.int32]:
         """Codes of texts that still lie in their pages, int32."""
         groups, firsts = group_equal(spans)
-        return self.codes(map(spans.text, firsts.tolist()))[groups]
+        order = np.argsort(firsts)
+        codes = np.empty(len(firsts), np.int32)
+        codes[order] = self.codes(map(spans.text, firsts[order].tolist()))
+        return codes[groups]
 
 
 def group_equal(spans: TextSpans) -> tuple[Longs, Longs]:
-    """Finds which texts are equal.
-
-    Texts are grouped by a 64-bit hash and each group is compared byte by byte with its first
-    text; if two different texts ever share a hash, every text is its own group.
+    """Finds which texts are equal, byte by byte.
 
     Returns:
-        Group of each row, and each group's first row; groups in order of first appearance.
+        Group of each row, and each group's first row.
     """
-    hashes = (spans.lengths + 1).astype(np.uint64) * _MULTIPLIER
-    for rows, words in _words(spans, slice(None)):
-        mixed = (hashes[rows] ^ words) * _MULTIPLIER
-        hashes[rows] = mixed ^ (mixed >> _FOLD)
-    _, firsts, groups = np.unique(hashes, return_index=True, return_inverse=True)
-    if not _all_equal(spans, firsts[groups]):
-        return np.arange(len(hashes)), np.arange(len(hashes))
-    order = np.argsort(firsts)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return rank[groups], firsts[order]
+    hashes = (spans.lengths + 1).astype(np.uint64) * salt(0)
+    words_of_all = _words(spans, np.arange(len(hashes)))
+    for number, (rows, words) in enumerate(words_of_all, 1):
+        hashes[rows] ^= words * salt(number)
+
+    def equal(mine: Longs, others: Longs) -> NDArray[np.bool_]:
+        same: NDArray[np.bool_] = spans.lengths[mine] == spans.lengths[others]
+        alike = np.flatnonzero(same)
+        pairs = zip(_words(spans, mine[alike]), _words(spans, others[alike]), strict=True)
+        for (rows, words), (_, twins) in pairs:
+            same[alike[rows]] &= words == twins
+        return same
+
+    return distinct(hashes, equal)
 
 
-def _all_equal(spans: TextSpans, others: Longs) -> bool:
-    if (spans.lengths != spans.lengths[others]).any():
-        return False
-    pairs = zip(_words(spans, slice(None)), _words(spans, others), strict=True)
-    return all(bool((words == twins).all()) for (_, words), (_, twins) in pairs)
-
-
-def _words(spans: TextSpans, picked: Longs | slice) -> Iterator[tuple[Longs, Words]]:
+def _words(spans: TextSpans, picked: Longs) -> Iterator[tuple[Longs, Words]]:
     """Yields the picked texts' k-th 8-byte words for k = 0, 1, …, and which are that long."""
     loads = unaligned(spans.buffer, ">u8")
     offsets, lengths = spans.offsets[picked], spans.lengths[picked]

@@ -26,7 +26,7 @@ import numpy as np
 
 from nsys_tui.reader import btree, columns
 from nsys_tui.reader.cache import Sidecar
-from nsys_tui.reader.records import PagesRefusedError
+from nsys_tui.reader.cells import PagesRefusedError
 from nsys_tui.reader.sqlite import Database, quoted
 
 if TYPE_CHECKING:

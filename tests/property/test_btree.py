@@ -65,9 +65,10 @@ def build(path: Path, plan: dict[str, Any]) -> None:
     names = [f"c{i}" for i in range(plan["width"])]
     columns = ", ".join(f"{name} INTEGER" for name in names)
     key = f"id INTEGER {plan['key']}, " if plan["key"] else ""
-    db.execute(f"CREATE TABLE StringIds ({key}{columns}, label TEXT, last INTEGER)")
+    db.execute(f"CREATE TABLE events ({key}{columns}, label TEXT, last INTEGER)")
+    db.execute("CREATE TABLE META_DATA_CAPTURE (name, value)")
     db.execute("CREATE TABLE other (x, y)")
-    insert = f"INSERT INTO StringIds ({', '.join(names)}, label, last) VALUES ({{}})".format(
+    insert = f"INSERT INTO events ({', '.join(names)}, label, last) VALUES ({{}})".format(
         ", ".join("?" * (plan["width"] + 2))
     )
     for turn in range(plan["repeats"]):
@@ -76,14 +77,14 @@ def build(path: Path, plan: dict[str, Any]) -> None:
             db.execute(insert, (*filled, label, turn))
         db.execute("INSERT INTO other VALUES (?, ?)", (turn, "q" * 700))
     if plan["deleted"]:
-        db.execute("DELETE FROM StringIds WHERE rowid % ? = 1", (plan["deleted"],))
+        db.execute("DELETE FROM events WHERE rowid % ? = 1", (plan["deleted"],))
     if plan["added"] is not None:
-        db.execute(f"ALTER TABLE StringIds ADD COLUMN late INTEGER {plan['added']}")
-        db.execute("INSERT INTO StringIds (c0, late) VALUES (1, 6)")
+        db.execute(f"ALTER TABLE events ADD COLUMN late INTEGER {plan['added']}")
+        db.execute("INSERT INTO events (c0, late) VALUES (1, 6)")
     for rowid in plan["far_rowids"]:
-        db.execute("INSERT OR REPLACE INTO StringIds (rowid, c0) VALUES (?, 3)", (rowid,))
+        db.execute("INSERT OR REPLACE INTO events (rowid, c0) VALUES (?, 3)", (rowid,))
     if plan["odd_value"]:
-        db.execute(f"UPDATE StringIds SET c0 = {plan['odd_value']} WHERE rowid % 3 = 0")
+        db.execute(f"UPDATE events SET c0 = {plan['odd_value']} WHERE rowid % 3 = 0")
     db.commit()
     db.close()
 
@@ -101,25 +102,25 @@ def test_columns_equal_what_sqlite3_reads(plan: dict[str, Any]) -> None:
         build(path, plan)
         chunk = mock.patch.object(btree, "CHUNK_BYTES", plan["chunk_bytes"])
         with chunk, Database.open(path) as db, closing(sqlite3.connect(path)) as truth:
-            columns = [name for name in db.tables["StringIds"] if name != "label"]
-            raw = read_columns(db, "StringIds", columns)
+            columns = [name for name in db.tables["events"] if name != "label"]
+            raw = read_columns(db, "events", columns)
             event(f"{raw.method}: {raw.why}")
-            rowids = [row[0] for row in truth.execute("SELECT rowid FROM StringIds ORDER BY rowid")]
+            rowids = [row[0] for row in truth.execute("SELECT rowid FROM events ORDER BY rowid")]
             assert raw.rowid.tolist() == rowids
             for name in columns:
-                sql = f"SELECT {name} FROM StringIds ORDER BY rowid"
+                sql = f"SELECT {name} FROM events ORDER BY rowid"
                 expected = [value for (value,) in truth.execute(sql)]
                 assert listed(raw, name) == [
                     value if isinstance(value, int) else None for value in expected
                 ]
                 odd = sum(not isinstance(value, int | None) for value in expected)
                 assert raw.bad.get(name, 0) == odd
-            codes, values = read_text_column(db, "StringIds", "label")
+            codes, values = read_text_column(db, "events", "label")
             assert [values[c] if c >= 0 else None for c in codes.tolist()] == [
-                row[0] for row in truth.execute("SELECT label FROM StringIds ORDER BY rowid")
+                row[0] for row in truth.execute("SELECT label FROM events ORDER BY rowid")
             ]
             assert len(set(values)) == len(values)
-            sampled = sample_columns(db, "StringIds", columns, 5)
+            sampled = sample_columns(db, "events", columns, 5)
             assert set(sampled.rowid.tolist()) <= set(rowids)
             whole = dict(zip(rowids, listed(raw, "last"), strict=True))
             assert listed(sampled, "last") == [whole[row] for row in sampled.rowid.tolist()]

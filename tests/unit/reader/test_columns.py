@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from nsys_tui.errors import CancelledError, UnreadableReportError
-from nsys_tui.reader import btree, texts
+from nsys_tui.reader import btree, distinct, texts
 from nsys_tui.reader.btree import TablePages
+from nsys_tui.reader.cells import PagesRefusedError
 from nsys_tui.reader.columns import (
     RawColumns,
     iter_columns,
@@ -21,7 +22,6 @@ from nsys_tui.reader.columns import (
     read_text_column,
     sample_columns,
 )
-from nsys_tui.reader.records import PagesRefusedError
 from nsys_tui.reader.sqlite import Database
 
 if TYPE_CHECKING:
@@ -343,7 +343,7 @@ class TestTexts:
     def test_texts_that_share_a_hash_stay_apart(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(texts, "_MULTIPLIER", np.uint64(0))
+        monkeypatch.setattr(distinct, "_MULTIPLIER", np.uint64(0))
         path = self.make(tmp_path / "r", ["abc", "abd", "abc", "b"])
         with Database.open(path) as db:
             codes, values = read_text_column(db, "StringIds", "value")
