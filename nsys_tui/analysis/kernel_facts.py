@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.launches import launches, stream_gaps
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import sums
 from nsys_tui.names import api_name, normalise_nvtx
@@ -87,17 +88,18 @@ def kernel_facts(report: Report, rows: NDArray[np.intp], paths: OperationPaths) 
     ops = report.operations
     duration = np.maximum(ops.end[rows] - ops.start[rows], 0)
     kernels = rows[ops.kind[rows] == OpKind.KERNEL]
+    shaped = kernels if report.can(Capability.LAUNCH_SHAPES) else kernels[:0]
     launch = report.launch_attributes
     names = np.unique(ops.name[rows])
     started = launches(report, rows)
     before = gaps_before(ops, rows)
-    shared = launch.static_shared[kernels].astype(np.int64) + launch.dynamic_shared[kernels]
+    shared = launch.static_shared[shaped].astype(np.int64) + launch.dynamic_shared[shaped]
     return KernelFacts(
         count=len(rows),
         names=tuple(ops.names[code].demangled for code in names[:LISTED].tolist()),
         name_count=len(names),
-        shapes=_shapes(launch.grid[kernels], launch.block[kernels]),
-        registers=_range(launch.registers[kernels]),
+        shapes=_shapes(launch.grid[shaped], launch.block[shaped]),
+        registers=_range(launch.registers[shaped]),
         shared=_range(shared),
         gap=_median(before[before >= 0]),
         latency=_median(started.latency[started.called]),

@@ -15,6 +15,7 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.window import Scope, clipped
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import pair_codes, regroup, sums
 from nsys_tui.model.lanes import cell_edges
@@ -180,6 +181,8 @@ def stream_labels(report: Report) -> list[str]:
 def _by_shape(
     report: Report, rows: Rows, names: NDArray[np.integer], texts: list[str]
 ) -> tuple[NDArray[np.integer], list[str]]:
+    if not report.can(Capability.LAUNCH_SHAPES):
+        return names, texts
     launch = report.launch_attributes
     codes: NDArray[np.integer] = names
     size = max(len(texts), 1)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def occupancy(report: Report, rows: NDArray[np.intp]) -> Occupancy:
     """
     ops, launch = report.operations, report.launch_attributes
     share, limit = np.full(len(rows), np.nan), np.full(len(rows), -1, np.int8)
-    for place, device in enumerate(ops.devices):
+    known = report.can(Capability.LAUNCH_SHAPES)
+    for place, device in enumerate(ops.devices if known else ()):
         mine = np.flatnonzero((ops.device[rows] == place) & (ops.kind[rows] == OpKind.KERNEL))
         if device.info is None or not len(mine):
             continue

@@ -34,6 +34,7 @@ _CUDA: Final = frozenset(
         Capability.GRAPHS,
         Capability.API,
         Capability.SYNC,
+        Capability.LAUNCH_SHAPES,
     )
 )
 _CUDA_NEEDED: Final = (Capability.KERNELS, Capability.API)

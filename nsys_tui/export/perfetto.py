@@ -173,10 +173,14 @@ def _host(report: Report, scope: Scope, tracks: _Tracks) -> Iterator[dict[str, A
         if report.calls[row] >= 0:
             launched.setdefault(int(report.calls[row]), []).append(row)
     api_names = [api_name(name) for name in api.names]
+    has_result = report.has(Kind.API, "return_value")
     for row, pid, track in _slots(report, api, scope, tracks, "CUDA API", api.real):
+        about = {"correlation": int(api.correlation[row])}
+        if has_result:
+            about["result"] = int(api.return_value[row])
         yield _slice(
             api_names[api.name[row]], "api", int(api.start[row]), int(api.end[row]), pid, track,
-            {"correlation": int(api.correlation[row]), "result": int(api.return_value[row])},
+            about,
         )  # fmt: skip
         for operation in launched.get(row, ()):
             yield _arrow("s", operation, int(api.start[row]), pid, track)

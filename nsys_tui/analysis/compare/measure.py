@@ -202,7 +202,7 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         groups=groups,
         lacks=lacks,
         findings=_findings(case) if plan.findings else None,
-        notes=tuple(report.metadata.notes),
+        notes=(*report.metadata.notes, *report.notes.texts),
         style=plan.style,
     )
 

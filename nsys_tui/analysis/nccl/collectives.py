@@ -69,7 +69,7 @@ def _side(traced: Traced, logged: Calls | None, offset: int) -> Side:
     left = len(kernels) - int(np.count_nonzero(match.first >= 0))
     if left > 0:
         notes.append(f"{left:,} of {len(kernels):,} NCCL kernels belong to no known call")
-    named = [f"{report.name}: {note}" for note in (*notes, *match.notes)]
+    named = [f"{report.name}: {note}" for note in (*report.notes, *notes, *match.notes)]
     return Side(calls, launches, match, kernels, offset, pids, tuple(named))
 
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.stats.registry import Columns, report
-from nsys_tui.analysis.stats.summary import NAME, summarise, time_columns
+from nsys_tui.analysis.stats.summary import NAME, only, summarise, time_columns
 from nsys_tui.analysis.stats.thread_columns import pids, thread_facts, tids
 from nsys_tui.analysis.window import row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.groups import regroup
+from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name
 
@@ -68,6 +69,8 @@ def cuda_api_trace(query: Query) -> Columns:
     rows = query.events(api)
     if not row_count(api, rows):
         raise NoDataError("no CUDA calls")
+    results = api.return_value[rows]
+    known = np.full(len(results), query.report.has(Kind.API, "return_value"))
     names = np.array([api_name(name, nsys_compatible=True) for name in api.names], object)
     threads = api.threads[api.thread[rows]]
     priorities, thread_names = thread_facts(query, threads)
@@ -75,7 +78,7 @@ def cuda_api_trace(query: Query) -> Columns:
         (Column("Start", Unit.NS), api.start[rows]),
         (Column("Duration", Unit.NS), api.end[rows] - api.start[rows]),
         (NAME, names[api.name[rows]]),
-        (Column("Result", Unit.NONE), api.return_value[rows]),
+        (Column("Result", Unit.NONE), only(results, known)),
         (Column("CorrID", Unit.NONE), api.correlation[rows]),
         (Column("Pid", Unit.NONE), pids(threads)),
         (Column("Tid", Unit.NONE), tids(threads)),

@@ -12,6 +12,7 @@ from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
 from nsys_tui.analysis.stats.summary import NAME, only
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.kinds import OPERATIONS
 from nsys_tui.model.table import Column, Unit
@@ -54,10 +55,11 @@ def cuda_gpu_trace(query: Query) -> Columns:
     codes, names = operation_codes(query, rows)
     kind = ops.kind[rows]
     is_kernel = kind == OpKind.KERNEL
+    has_shape = is_kernel & query.report.can(Capability.LAUNCH_SHAPES)
     duration = ops.end[rows] - ops.start[rows]
 
     def kernels_only(values: NDArray[Any]) -> NDArray[Any]:
-        return only(values[rows], is_kernel)
+        return only(values[rows], has_shape)
 
     def copies_only(values: NDArray[Any]) -> NDArray[Any]:
         return only(values, ~is_kernel)

@@ -14,6 +14,7 @@ from nsys_tui.analysis.stats.summary import moments, only
 from nsys_tui.analysis.stats.thread_columns import pids, tids
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.stats.query import Query
-    from nsys_tui.model.events import Operations
+    from nsys_tui.model.events import Int32, Operations
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +164,10 @@ def cuda_kern_exec_trace(query: Query) -> Columns:
     queued = made.queued[order]
     name = np.array(made.names, object)
 
+    def shapes(sizes: Int32) -> NDArray[Any]:
+        known = query.report.can(Capability.LAUNCH_SHAPES)
+        return only(shape_texts(sizes[made.operation[order]]), np.full(len(order), known))
+
     def where_queued(values: Int64) -> NDArray[Any]:
         return only(values[order], queued)
 
@@ -178,7 +183,7 @@ def cuda_kern_exec_trace(query: Query) -> Columns:
         (Column("TID", Unit.NONE), tids(made.thread[order])),
         (Column("DevId", Unit.NONE), made.ordinal[order]),
         (Column("API Function"), _names(query)[query.report.api.name[made.call[order]]]),
-        (Column("GridXYZ"), shape_texts(launch.grid[made.operation[order]])),
-        (Column("BlockXYZ"), shape_texts(launch.block[made.operation[order]])),
+        (Column("GridXYZ"), shapes(launch.grid)),
+        (Column("BlockXYZ"), shapes(launch.block)),
         (Column("Kernel Name"), name[made.name[order]]),
     ]

@@ -12,6 +12,7 @@ from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
 from nsys_tui.analysis.stats.summary import NAME, summarise, time_columns
 from nsys_tui.analysis.window import clipped, row_count
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise_rows, pair_codes, regroup
 from nsys_tui.model.table import Column, Unit
@@ -127,6 +128,8 @@ def cuda_gpu_kern_sum(query: Query) -> Columns:
 def cuda_gpu_kern_gb_sum(query: Query) -> Columns:
     """Kernels by name, grid and block, and their execution times."""
     rows = kernel_rows(query)
+    if lacking := query.report.lacks(Capability.LAUNCH_SHAPES):
+        raise NoDataError(lacking)
     codes, names = operation_codes(query, rows)
     launch = query.report.launch_attributes
     grid, block = launch.grid[rows], launch.block[rows]

@@ -17,6 +17,7 @@ from nsys_tui.analysis.timeline.events import (
 )
 from nsys_tui.analysis.timeline.flow import call_of, launched_by
 from nsys_tui.errors import NsysTuiError
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import (
     ApiCalls,
@@ -142,7 +143,8 @@ def _own_facts(
     elif isinstance(events, ThreadEvents):
         yield ("thread", report.thread_name(int(events.threads[events.thread[row]])))
         if isinstance(events, OsrtCalls):
-            yield ("returned", str(int(events.return_value[row])))
+            known = report.has(Kind.OSRT, "return_value")
+            yield ("returned", str(int(events.return_value[row])) if known else "-")
         if isinstance(events, HostEvents):
             yield ("table", report.table_of(Kind(events.kinds[int(events.kind[row])])))
         yield from _path_facts(report, events, row)
@@ -157,7 +159,8 @@ def _operation(report: Report, ops: Operations, row: int, raw: Mapping[str, Any]
         yield ("corr", str(correlation))
     kind = int(ops.kind[row])
     if kind == OpKind.KERNEL:
-        yield from _launch_shape(ops, row, raw)
+        if report.can(Capability.LAUNCH_SHAPES):
+            yield from _launch_shape(ops, row, raw)
     elif kind in (OpKind.MEMCPY, OpKind.MEMSET):
         yield from _transfer(ops, row)
     else:
@@ -251,7 +254,8 @@ def _api(report: Report, api: ApiCalls, row: int) -> Iterator[Fact]:
     if (correlation := int(api.correlation[row])) >= 0:
         yield ("corr", str(correlation))
     value = int(api.return_value[row])
-    yield ("returned", "0 (success)" if value == 0 else f"{value} (error)")
+    if report.has(Kind.API, "return_value"):
+        yield ("returned", "0 (success)" if value == 0 else f"{value} (error)")
     launched = launched_by(report, row)
     if launched:
         events, first = launched[0]

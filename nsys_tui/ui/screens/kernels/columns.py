@@ -15,6 +15,7 @@ from nsys_tui.analysis.kernel_table import (
     stream_labels,
 )
 from nsys_tui.analysis.launches import launches
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise, factorise_rows
 from nsys_tui.model.table import Unit
@@ -246,7 +247,7 @@ def _launch_columns(report: Report, rows: NDArray[np.intp]) -> list[TableColumn]
     columns: list[TableColumn] = []
     if len(first) and ops.kind[first[0]] == OpKind.KERNEL:
         # Drawing must not wait for the file: without the shapes there is no column.
-        if report.loaded("launch_attributes"):
+        if report.loaded("launch_attributes") and report.can(Capability.LAUNCH_SHAPES):
             columns.append(_shape_column(report, rows))
     else:
         columns.append(
