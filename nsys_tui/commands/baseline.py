@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from nsys_tui.commands.destinations import say
-from nsys_tui.commands.options import add_report, add_scope, open_from, scope_from
+from nsys_tui.commands.destinations import say, write
+from nsys_tui.commands.options import add_format, add_report, add_scope, open_from, scope_from
 from nsys_tui.errors import OK, UsageError
+from nsys_tui.model.table import Column, Unit, column, table_of
 
 if TYPE_CHECKING:
     import argparse
@@ -34,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--names", choices=("short", "normalised", "full"), default="normalised", help="of kernels"
     )
     listed = actions.add_parser("list", help="all baselines")
-    listed.add_argument("--format", choices=("text", "json"), default="text")
+    add_format(listed, "text.documents:ROWS", ("text", "json"))
     remove = actions.add_parser("rm", help="remove a baseline; the report is left alone")
     remove.add_argument("name", metavar="NAME")
     parser.set_defaults(run=run)
@@ -66,6 +67,8 @@ def _save(arguments: argparse.Namespace) -> int:
 
 def _list(arguments: argparse.Namespace) -> int:
     from nsys_tui.export import baselines
+    from nsys_tui.text.documents import table_rows
+    from nsys_tui.text.tables import chunks
 
     found: list[Baseline] = []
     for name in baselines.names():
@@ -73,43 +76,30 @@ def _list(arguments: argparse.Namespace) -> int:
             found.append(baselines.load(name))
         except UsageError as error:
             say(f"nsys-tui: {error}")
+    table = table_of("baselines", "Baselines", _COLUMNS, found)
     if arguments.format == "json":
-        print(json.dumps([_as_json(baseline) for baseline in found], indent=1))
+        print(json.dumps([*table_rows(table)], indent=1))
+    elif found:
+        write(sys.stdout, chunks(table, "column:nolimit"))
     else:
-        sys.stdout.write(_as_text(found))
+        print("no baselines yet: nsys-tui baseline save NAME REPORT")
     return OK
 
 
-def _as_json(baseline: Baseline) -> dict[str, object]:
-    return {
-        "name": baseline.name,
-        "report": str(baseline.report),
-        "report_id": baseline.report_id,
-        "saved": baseline.saved,
-        "there": baseline.there,
-        "steady_steps": len(baseline.side.steps) if baseline.side.by_step else 0,
-    }
+def _steps(baseline: Baseline, _: object) -> int:
+    return len(baseline.side.steps) if baseline.side.by_step else 0
 
 
-def _as_text(found: list[Baseline]) -> str:
-    from nsys_tui.model.table import Column, Table
-    from nsys_tui.text.tables import render
-
-    if not found:
-        return "no baselines yet: nsys-tui baseline save NAME REPORT\n"
-    table = Table(
-        "baselines",
-        "Baselines",
-        (Column("Name"), Column("Saved"), Column("Steps"), Column("Report"), Column("Note")),
-        (
-            [baseline.name for baseline in found],
-            [baseline.saved for baseline in found],
-            [str(len(b.side.steps)) if b.side.by_step else "-" for b in found],
-            [str(baseline.report) for baseline in found],
-            ["" if baseline.there else "gone: only its figures are kept" for baseline in found],
-        ),
-    )
-    return render(table, "column:nolimit")
+_COLUMNS: Final = (
+    column("name", "Name"),
+    column("saved", "Saved"),
+    Column("Steps", key="", read=lambda baseline, _: str(_steps(baseline, _) or "-")),
+    column("steady_steps", "", _steps, Unit.COUNT),
+    column("report", "Report"),
+    column("report_id"),
+    column("there", unit=Unit.FLAG),
+    Column("Note", key="", read=lambda b, _: "" if b.there else "gone: only its figures are kept"),
+)
 
 
 def _remove(arguments: argparse.Namespace) -> int:

@@ -27,7 +27,7 @@ Lines = list[tuple[str, str]]
 
 def add_parser(subparsers: Any) -> None:
     """Registers the verb."""
-    from nsys_tui.commands.options import add_report
+    from nsys_tui.commands.options import add_format, add_report
 
     parser = subparsers.add_parser(
         "doctor",
@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_report(parser, optional=True)
     add_looks(parser)
-    parser.add_argument("--format", choices=("table", "json"), default="table")
+    add_format(parser, "text.documents:LABELLED", ("table", "json"))
     parser.set_defaults(run=run, keys=None)
 
 

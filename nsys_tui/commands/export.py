@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands.destinations import CONSOLE, opened, write
-from nsys_tui.commands.options import add_overwriting, add_report, add_scope, open_from, scope_from
+from nsys_tui.commands.options import (
+    add_format,
+    add_overwriting,
+    add_report,
+    add_scope,
+    open_from,
+    scope_from,
+)
 from nsys_tui.errors import OK, UsageError
 from nsys_tui.export.events import TABLES
 
@@ -35,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--table", metavar="NAME", help="table of events or statistical report")
     what.add_argument("--perfetto", metavar="FILE", help="trace to write, - for stdout")
-    parser.add_argument("--format", choices=FORMATS, default="csv")
+    add_format(parser, "text.documents:ROWS", FORMATS)
     parser.add_argument("-o", "--output", default=CONSOLE, metavar="FILE", help="- for stdout")
     add_overwriting(parser)
     add_scope(parser)

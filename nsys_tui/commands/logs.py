@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.options import TABLE_FORMATS, Prose, count, csv_section, positive, rows_shown
-from nsys_tui.commands.printing import DATA_FORMATS, print_tables
+from nsys_tui.commands.options import Prose, add_format, count, csv_section, positive, rows_shown
+from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import GATE_HIT, NoDataError, UsageError
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ def _add_choosing(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_printing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=TABLE_FORMATS, default="table")
+    add_format(parser, "logs.answer")
     parser.add_argument(
         "--section",
         choices=tuple(dict.fromkeys(_SECTIONS + _JOINED)),
@@ -250,23 +249,13 @@ def _narrate(result: LogResult, *, with_notes: bool) -> None:
 def _print_json(
     arguments: argparse.Namespace, result: LogResult, hangs: HangReport, bounds: Sequence[int]
 ) -> None:
-    from nsys_tui.logs.api_tables import api_rows
-    from nsys_tui.logs.payload import as_json, call_rows, only
+    from nsys_tui.logs.answer import DOCUMENT, LogAnswer, keys_of
 
-    found, sections = as_json(result, hangs, bounds), arguments.section or ()
-    lists = {"calls": ("calls", call_rows), "api-calls": ("api_calls", api_rows)}
-    asked = [name for name in lists if arguments.calls or name in sections]
-    if sections:
-        found = only(found, sections)
-    # The call lists may hold millions of rows: they are written row by row, not built in memory.
-    sys.stdout.write(json.dumps(found, indent=1).removesuffix("\n}"))
-    for name in asked:
-        key, rows = lists[name]
-        sys.stdout.write(f',\n "{key}": [')
-        for number, row in enumerate(rows(result)):
-            sys.stdout.write(("," if number else "") + "\n  " + json.dumps(row))
-        sys.stdout.write("\n ]")
-    sys.stdout.write("\n}\n")
+    sections = arguments.section or ()
+    asked = {name.replace("-", "_") for name in ("calls", "api-calls") if name in sections}
+    lists = {"calls", "api_calls"} if arguments.calls else asked
+    answer = LogAnswer(result, hangs, bounds, frozenset(lists))
+    print_document(DOCUMENT, answer, result, only=keys_of(sections))
 
 
 def _print_tables(

@@ -88,14 +88,21 @@ class _FormatAction(argparse.Action):
         if values != SCHEMA:
             setattr(namespace, self.dest, values)
             return
-        import importlib
-        import json
-
-        from nsys_tui.text.documents import json_schema
-
-        document = importlib.import_module(f"nsys_tui.{self.document}").DOCUMENT
-        print(json.dumps(json_schema(document), indent=1))
+        print_schema(self.document)
         parser.exit()
+
+
+def print_schema(document: str) -> None:
+    """Prints the JSON Schema of a document, given as ``module`` or ``module:NAME``."""
+    import importlib
+    import json
+
+    from nsys_tui.text.documents import json_schema
+
+    module, _, name = document.partition(":")
+    declared = getattr(importlib.import_module(f"nsys_tui.{module}"), name or "DOCUMENT")
+    schema = declared if isinstance(declared, dict) else json_schema(declared)
+    print(json.dumps(schema, indent=1))
 
 
 def add_format(
@@ -107,7 +114,7 @@ def add_format(
 
     Args:
         parser: of the verb.
-        document: module whose ``DOCUMENT`` declares what json holds.
+        document: module whose ``DOCUMENT`` declares what json holds, or ``module:NAME``.
         formats: what can be printed.
     """
     action = parser.add_argument(

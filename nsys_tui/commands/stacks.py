@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands.destinations import say, text_file
 from nsys_tui.commands.options import (
     Prose,
+    add_format,
     add_overwriting,
     add_report,
     add_scope,
@@ -51,9 +52,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="gpu",
         help="GPU time by NVTX path (default), CPU samples, CUDA API or OS runtime backtraces",
     )
-    parser.add_argument(
-        "--format", choices=("folded", "svg", "json", "tree"), default="folded", help="output form"
-    )
+    add_format(parser, "export.folded", ("folded", "svg", "json", "tree"))
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
     add_overwriting(parser)
     parser.add_argument(
@@ -105,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Folds one report and writes the result."""
     report = open_from(arguments)
     stacks = _fold(arguments, report)
-    parts = _rendered(arguments, stacks, report.name)
+    parts = _rendered(arguments, stacks, report)
     _write(parts, arguments.output, overwrite=arguments.force_overwrite)
     _narrate(arguments, stacks)
     return 0
@@ -156,19 +155,21 @@ def _rules(arguments: argparse.Namespace) -> FrameRules:
     return rules
 
 
-def _rendered(arguments: argparse.Namespace, stacks: Stacks, name: str) -> Iterator[str]:
+def _rendered(arguments: argparse.Namespace, stacks: Stacks, report: Report) -> Iterator[str]:
     from nsys_tui.export import folded
+    from nsys_tui.text.documents import document_text
 
     if arguments.format == "folded":
         yield from (line + "\n" for line in folded.folded_lines(stacks.tree))
     elif arguments.format == "json":
-        yield json.dumps(folded.as_json(stacks.tree, stacks.notes), indent=1) + "\n"
+        notes = chain(stacks.notes, report.notes)
+        yield from document_text(folded.DOCUMENT, stacks.tree, None, notes)
     elif arguments.format == "svg":
         from nsys_tui.export.flamegraph import flame_graph
 
         what = {"gpu": "GPU time by NVTX path", "cpu": "CPU samples"}
         title = what.get(arguments.source, f"{arguments.source} calls by backtrace")
-        yield flame_graph(stacks.tree, f"{name}: {title}", stacks.notes)
+        yield flame_graph(stacks.tree, f"{report.name}: {title}", stacks.notes)
     else:
         yield from _tree_lines(stacks)
 

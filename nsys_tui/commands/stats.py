@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.commands.destinations import CONSOLE, opened, room, say, speaks_unicode, write
 from nsys_tui.commands.options import (
+    SCHEMA,
     add_overwriting,
     add_report,
     add_scope,
     open_from,
+    print_schema,
     scope_from,
 )
 from nsys_tui.errors import NO_DATA, OK, NoDataError, UsageError
@@ -47,7 +49,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )  # fmt: skip
     parser.add_argument(
         "-f", "--format", dest="formats", action="append", default=[], metavar="FORMAT[:OPTION...]",
-        help=f"{', '.join(FORMATS)}, or . for the default: column on the console, csv elsewhere",
+        help=f"{', '.join(FORMATS)}, or . for the default: column on the console, csv elsewhere;"
+        f" {SCHEMA} describes what json prints",
     )  # fmt: skip
     parser.add_argument(
         "-o", "--output", dest="outputs", action="append", default=[], metavar="WHERE",
@@ -108,6 +111,9 @@ def run(arguments: argparse.Namespace) -> int:
         return OK
     if arguments.help_reports is not None:
         sys.stdout.write(fitted(reports_help(arguments.help_reports), room(sys.stdout)))
+        return OK
+    if SCHEMA in arguments.formats:
+        print_schema("text.documents:ROWS")
         return OK
     if arguments.report is None:
         raise UsageError("which report file?", hint="nsys-tui stats REPORT; see --help")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nsys_tui.model.table import Document, Form, Unit, column, columns, records
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -44,22 +46,27 @@ def folded_lines(tree: WeightedTree) -> Iterator[str]:
         yield f"{path} {sums[path]}"
 
 
-def as_json(tree: WeightedTree, notes: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The stacks as data: ``unit``, ``total``, and per stack its frames, weight and count."""
+def _stacks(tree: WeightedTree, _: Any) -> Iterator[dict[str, Any]]:
     trie = tree.trie
-    stacks = [
-        {
-            "frames": list(trie.path(node)),
-            "weight": int(tree.self_weight[node]),
-            "count": int(tree.self_count[node]),
+    for node in np.flatnonzero(tree.self_count).tolist():
+        yield {
+            "frames": trie.path(node),
+            "weight": tree.self_weight[node],
+            "count": tree.self_count[node],
         }
-        for node in range(len(trie))
-        if tree.self_count[node]
-    ]
-    return {
-        "unit": tree.unit,
-        "total": int(tree.self_weight.sum()),
-        "count": int(tree.self_count.sum()),
-        "notes": list(notes),
-        "stacks": stacks,
-    }
+
+
+DOCUMENT: Final = Document(
+    "stacks",
+    (
+        column("unit"),
+        column("total", "", lambda tree, _: tree.self_weight.sum(), Unit.COUNT),
+        column("count", "", lambda tree, _: tree.self_count.sum(), Unit.COUNT),
+        records(
+            "stacks",
+            (column("frames", form=Form.LIST), *columns("weight count", Unit.COUNT)),
+            _stacks,
+        ),
+    ),
+)
+"""Stacks as JSON: weights in ``unit``."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum, StrEnum, auto
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -158,6 +158,22 @@ def column(
 def columns(keys: str, unit: Unit | None = None, **options: Any) -> tuple[Column, ...]:
     """Columns for programs by their keys, each read from the attribute of that name."""
     return tuple(column(key, unit=unit, **options) for key in keys.split())
+
+
+_ANNOTATED: Final = {"int": Unit.COUNT, "bool": Unit.FLAG, "str": Unit.TEXT}
+
+
+def columns_of(kind: type[Any]) -> tuple[Column, ...]:
+    """Columns of a dataclass whose fields are numbers, texts, flags or tuples of those."""
+    return tuple(_column_of(one.name, str(one.type)) for one in fields(kind))
+
+
+def _column_of(key: str, annotation: str) -> Column:
+    many = annotation.startswith("tuple[")
+    told = annotation.removeprefix("tuple[").partition(",")[0].partition(" |")[0]
+    ended = column(key).unit
+    unit = _ANNOTATED.get(told, Unit.NONE) if ended is Unit.TEXT else ended
+    return column(key, unit=unit, form=Form.LIST if many else Form.ONE)
 
 
 def records(

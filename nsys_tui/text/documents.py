@@ -148,6 +148,37 @@ def json_schema(document: Document) -> dict[str, Any]:
     }
 
 
+ROWS: Final = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "rows by their printed headers; an object of them by report where there are several",
+    "$defs": {
+        "rows": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
+            },
+        }
+    },
+    "anyOf": [
+        {"$ref": "#/$defs/rows"},
+        {"type": "object", "additionalProperties": {"$ref": "#/$defs/rows"}},
+        {"type": "object", "required": ["no_data"]},
+    ],
+}
+"""What ``stats`` and ``export`` print as JSON, with the headers of nsys; ``baseline`` by keys."""
+LABELLED: Final = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "texts by label, by section",
+    "type": "object",
+    "additionalProperties": {
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": {"type": "string"}},
+    },
+}
+"""What ``doctor`` prints as JSON."""
+
+
 def _properties(columns: Iterable[Column]) -> dict[str, Any]:
     return {column.name: _schema_of(column) for column in columns if column.key}
 
@@ -165,7 +196,7 @@ def _schema_of(column: Column) -> dict[str, Any]:
     else:
         whole = column.unit not in _WHOLE or not column.is_statistic
         kind = _TYPES.get(column.unit, "number") if whole else "number"
-        one = {"type": [kind, "null"]}
+        one = {"type": [kind, "null"]} if column.unit is not Unit.ANY else dict(_ANY)
         described = column.header or ("" if column.unit in UNNAMED else column.unit.value)
         one |= {"description": described} if described else {}
     if column.form is Form.LIST:

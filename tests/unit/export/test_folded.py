@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ElementTree
 
 from stack_making import from_stacks
 
 from nsys_tui.export.flamegraph import flame_graph
-from nsys_tui.export.folded import as_json, folded_lines
+from nsys_tui.export.folded import DOCUMENT, folded_lines
+from nsys_tui.text.documents import document_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -21,7 +23,8 @@ def test_stacks_that_become_equal_are_summed() -> None:
 
 
 def test_json_keeps_frames_as_they_are() -> None:
-    data = as_json(from_stacks([(("a;b", "c"), 5), (("a;b",), 1)]))
+    tree = from_stacks([(("a;b", "c"), 5), (("a;b",), 1)])
+    data = json.loads("".join(document_text(DOCUMENT, tree)))
     assert data["total"] == 6
     assert {"frames": ["a;b", "c"], "weight": 5, "count": 1} in data["stacks"]
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
-from paths import REPORTS, needs_reports
+from paths import LOGS, REPORTS, needs_logs, needs_reports
 
 from nsys_tui import cli
 from nsys_tui.model.table import Column, Document, Form, Table, Unit, column, key_of, records
 from nsys_tui.text.documents import document_text, json_schema
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Out = pytest.CaptureFixture[str]
 RUNS = (
@@ -24,7 +27,12 @@ RUNS = (
     ("iterations",),
     ("analyze", "-r", "all"),
     ("collectives",),
+    ("stacks",),
     ("compare",),
+    ("stats",),
+    ("stats", "-r", "cuda_gpu_kern_sum"),
+    ("export", "--table", "api"),
+    ("doctor",),
     ("compare", "--section", "kernels"),
 )
 
@@ -47,11 +55,21 @@ def test_what_a_verb_prints_is_what_its_schema_says(
     more = [str(REPORTS / "cloverleaf-a100-2024.5.sqlite")] if verb == "compare" else []
     cli.main([verb, str(path), *more, *rest, "--format", "json"])
     found = json.loads(capsys.readouterr().out)
-    assert "no_data" in found or found["schema"]["name"] == f"nsys-tui/{verb}"
+    if verb not in ("stats", "export", "doctor") and "no_data" not in found:
+        assert found["schema"] == {"name": f"nsys-tui/{verb}", "version": 1}
     assert not [
         f"{'/'.join(map(str, error.path))}: {error.message}"
         for error in Draft202012Validator(schema).iter_errors(found)
     ]
+
+
+@needs_logs
+@pytest.mark.parametrize("log", sorted(LOGS.glob("*.log")), ids=lambda log: log.stem)
+def test_logs_print_what_their_schema_says(capsys: Out, log: Path) -> None:
+    schema = out_of(capsys, "logs", "--format", "json-schema")
+    found = out_of(capsys, "logs", str(log), "--format", "json", "--calls")
+    assert {*found} == {*schema["properties"]} - {"no_data", "hint"}
+    Draft202012Validator(schema).validate(found)
 
 
 @pytest.mark.parametrize(

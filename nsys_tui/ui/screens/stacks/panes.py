@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -18,12 +17,13 @@ from nsys_tui.analysis.stacks.folding import (
     gpu_stacks,
 )
 from nsys_tui.export.flamegraph import flame_graph
-from nsys_tui.export.folded import as_json, folded_lines
+from nsys_tui.export.folded import DOCUMENT, folded_lines
 from nsys_tui.model.table import Unit
 from nsys_tui.model.tree import ROOT, WeightedTree
 from nsys_tui.names import cell_len, cut, normalise_nvtx
 from nsys_tui.render.cells import Ink, style
 from nsys_tui.render.icicle import lay_out
+from nsys_tui.text.documents import document_text
 from nsys_tui.ui.saving import text_writer
 from nsys_tui.ui.widgets.table.columns import counts, numbers, texts
 from nsys_tui.units import format_count, format_duration, format_share
@@ -208,7 +208,7 @@ def picture_writers(shown: Shown, root: int, title: str) -> dict[str, Writer]:
     notes, size = shown.stacks.notes, len(tree.trie)
 
     def data() -> Iterator[str]:
-        yield json.dumps(as_json(tree, notes), indent=1) + "\n"
+        return document_text(DOCUMENT, tree, None, notes)
 
     folded = text_writer(lambda: (f"{line}\n" for line in folded_lines(tree)), size)
     return {
