@@ -135,8 +135,9 @@ def run_app(
         use_cache=not arguments.no_cache,
     )
     status = asyncio.run(_until_left(app, mouse=config.display.mouse))
-    if app.fatal is not None:
-        raise app.fatal
+    ended_by = app.fatal or app.crash
+    if ended_by is not None:
+        raise ended_by
     return status
 
 
@@ -146,11 +147,12 @@ async def _until_left(app: NsysTuiApp, *, mouse: bool) -> int:
     They stop at their next step, which may be seconds away in a large report. All they write is
     cache files that appear whole or not at all.
     """
-    status = await app.run_async(mouse=mouse) or 0
+    await app.run_async(mouse=mouse)
+    status = app.return_code or 0
     end = time.monotonic() + PATIENCE
     while app.jobs and time.monotonic() < end:  # noqa: ASYNC110  threads, no tasks
         await asyncio.sleep(0.01)
-    if app.jobs and app.fatal is None:
+    if app.jobs and app.fatal is None and app.crash is None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)

@@ -122,7 +122,10 @@ def _edit(arguments: argparse.Namespace) -> int:
     flags = {"display.theme": arguments.theme}
     config = load_config(path if path.exists() else None, flags)
     config = replace(config, path=path)
-    TargetsApp(config, terminal, arguments.name).run(mouse=not arguments.no_mouse)
+    app = TargetsApp(config, terminal, arguments.name)
+    app.run(mouse=not arguments.no_mouse)
+    if app.crash is not None:
+        raise app.crash
     return OK
 
 

@@ -21,6 +21,7 @@ from nsys_tui.ui import keymap, presets
 from nsys_tui.ui.commands import COMMANDS
 from nsys_tui.ui.loader import load, unexpected
 from nsys_tui.ui.marks import save_marks
+from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.progress import LONG, Work
 from nsys_tui.ui.recent import remember
 from nsys_tui.ui.runtime.key_queue import KeyQueue
@@ -36,11 +37,8 @@ if TYPE_CHECKING:
     from nsys_tui.errors import NsysTuiError
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.ui.messages import Failed, LoadFinished, PartLoaded, ProgressMoved, ReportOpened
+    from nsys_tui.ui.messages import LoadFinished, PartLoaded, ProgressMoved, ReportOpened
     from nsys_tui.ui.runtime.key_queue import KeyPassed
-
-MOST_FAULTS = 20
-"""Unexpected faults shown in the bar before the app gives up."""
 
 ReportOpener = Callable[[Path, "Progress"], "Report"]
 
@@ -90,7 +88,6 @@ class NsysTuiApp(ThemedApp, ResponsiveApp, inherit_bindings=False):
         self.error: NsysTuiError | None = None
         self.fatal: NsysTuiError | None = None
         self.progress: ProgressMoved | None = None
-        self._faults = 0
         self.work = Work()
         self._start = start
 
@@ -100,6 +97,12 @@ class NsysTuiApp(ThemedApp, ResponsiveApp, inherit_bindings=False):
         self.switch_mode(self._start)
         self.begin_load(self.session)
         self.run_worker(self._tell_unfinished, thread=True, group="captures", exit_on_error=False)
+
+    def leave(self, status: int = 0) -> None:
+        """Ends the app; whatever is still loading stops at its next step."""
+        for session in self.sessions:
+            session.cancel.set()
+        super().leave(status)
 
     def _tell_unfinished(self) -> None:
         """Captures that an earlier run left behind can be taken up again."""
@@ -345,12 +348,12 @@ class NsysTuiApp(ThemedApp, ResponsiveApp, inherit_bindings=False):
         if (front := self.front) is not None:
             front.refresh_status()
 
-    def _handle_exception(self, error: Exception) -> None:
-        """A fault in a handler goes to the error bar; tests get the traceback."""
-        if self.is_headless or self._faults >= MOST_FAULTS:
-            super()._handle_exception(error)
-            return
-        self._faults += 1
+    def report_fault(self, error: Exception) -> None:
+        """Shows a fault of work in the background; called from any thread."""
+        self.post_message(Failed(unexpected(error)))
+
+    def show_fault(self, error: Exception) -> None:
+        """The bar holds a fault of the program itself until it is seen."""
         self.error = unexpected(error)
         if (front := self.front) is not None:
             front.refresh_status()

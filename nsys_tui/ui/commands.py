@@ -201,10 +201,8 @@ def app_redraw(app: NsysTuiApp) -> None:
 
 @command("app.quit")
 def app_quit(app: NsysTuiApp) -> None:
-    """Leaves; whatever is still loading stops at its next step."""
-    for session in app.sessions:
-        session.cancel.set()
-    app.exit(0)
+    """Leaves."""
+    app.leave()
 
 
 def _travel(app: NsysTuiApp, go: Travel) -> None:

@@ -98,7 +98,9 @@ def telling(session: Session, post: Post) -> Progress:
 
 
 def unexpected(error: Exception) -> NsysTuiError:
-    """Wraps a fault of the program itself, for the error bar; the log gets where it happened."""
+    """What the error bar shows of a fault: of one of the program itself the log gets the place."""
+    if isinstance(error, NsysTuiError):
+        return error
     log.debug("unexpected fault", exc_info=error)
     return NsysTuiError(
         f"internal error: {type(error).__name__}: {error}",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from textual.app import App
 from textual.filter import Monochrome, NoColor
 
 from nsys_tui.names import visible
 from nsys_tui.ui import clipboard
+from nsys_tui.ui.loader import unexpected
 from nsys_tui.ui.runtime.ascii_filter import AsciiFilter
+from nsys_tui.ui.runtime.faults import TolerantApp
 from nsys_tui.ui.theming import StyleTable, choose_theme, find_theme, textual_theme
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from nsys_tui.ui.terminal import Terminal
 
 
-class ThemedApp(App[Any], inherit_bindings=False):
+class ThemedApp(TolerantApp, inherit_bindings=False):
     """An app that looks as the settings and the terminal want it.
 
     Args:
@@ -85,6 +86,10 @@ class ThemedApp(App[Any], inherit_bindings=False):
         if self.native_ansi_color:
             filters = [NoColor() if isinstance(f, Monochrome) else f for f in filters]
         return [*filters, *([self._ascii_filter] if self._ascii_filter.enabled else [])]
+
+    def show_fault(self, error: Exception) -> None:
+        """Tells of a fault of the program itself; ``NsysTuiApp`` has a line for it."""
+        self.say(str(unexpected(error)))
 
     def say(self, text: str) -> None:
         """Tells something in passing."""

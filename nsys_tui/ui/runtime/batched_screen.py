@@ -17,6 +17,8 @@ from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.timer import Timer
 
+from nsys_tui.ui.runtime.faults import KeepsGoing
+
 if TYPE_CHECKING:
     from textual.geometry import Size
     from textual.widget import Widget
@@ -58,7 +60,7 @@ class Layouts(Compositor):
         return result._replace(shown=result.shown | (self.widgets - before))
 
 
-class BatchedScreen(Screen[ScreenResultType]):
+class BatchedScreen(KeepsGoing, Screen[ScreenResultType]):
     """A screen that waits with painting until the batch is over."""
 
     _frames: FrameTimer | None = None

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 
+from nsys_tui.ui.runtime.faults import KeepsGoing
+
 if TYPE_CHECKING:
     from textual import events
 
 
-class LineInput(Input):
+class LineInput(KeepsGoing, Input):
     """An input whose editing keys act at once.
 
     Those of Textual 8.2.8 wait until they have bubbled up to the app, behind letters of the same

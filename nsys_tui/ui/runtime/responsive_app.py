@@ -19,6 +19,7 @@ from textual.app import App
 from nsys_tui.ui.runtime import garbage_collection
 from nsys_tui.ui.runtime.changed_cells import ChangedCells, sending_changes
 from nsys_tui.ui.runtime.key_input import prepare_input
+from nsys_tui.ui.runtime.signals import on_ending
 from nsys_tui.ui.terminal import erases_in_colour
 
 if TYPE_CHECKING:
@@ -104,6 +105,19 @@ class ResponsiveApp(App[int], inherit_bindings=False):
         )
         self._new_until = time.monotonic() + FILLED
         return screen
+
+    def on_mount(self) -> None:
+        """Signals end the app as a key does."""
+        if not self.is_headless:
+            on_ending(self.leave)
+
+    def leave(self, status: int = 0) -> None:
+        """Ends the app.
+
+        Args:
+            status: the exit code.
+        """
+        self.exit(status, return_code=status)
 
     def delay_update(self, delay: float = SWITCH_DELAY) -> None:
         """Hides the moment between two screens; Textual's 50 ms were most of a switch.

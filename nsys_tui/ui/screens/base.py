@@ -13,20 +13,17 @@ from textual.binding import Binding
 from textual.containers import Container
 from textual.content import Content
 from textual.geometry import Offset
-from textual.message import Message
 from textual.reactive import Reactive
 from textual.widgets import Static
 
-from nsys_tui.errors import CancelledError, NsysTuiError
 from nsys_tui.names import visible
 from nsys_tui.state import Window
 from nsys_tui.times import window_text
 from nsys_tui.ui.keymap import GLOBAL, SCREENS, Action, effective_keys, shown_key
-from nsys_tui.ui.loader import telling, unexpected
-from nsys_tui.ui.messages import Failed, WorkEnded
+from nsys_tui.ui.loader import telling
+from nsys_tui.ui.messages import WorkEnded
 from nsys_tui.ui.runtime.batched_screen import BatchedScreen
-from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
-from nsys_tui.ui.runtime.threads import counted, once
+from nsys_tui.ui.runtime.task import Task
 from nsys_tui.ui.widgets.chrome import KeyLine, StatusLine, TabLine, TitleLine
 
 if TYPE_CHECKING:
@@ -50,18 +47,6 @@ T = TypeVar("T")
 MIN_WIDTH, MIN_HEIGHT = 80, 24
 NOTHING = (0, 1)
 """Extent of a report without events."""
-
-
-class Computed(Message):
-    """The result of ``ReportScreen.compute`` on its way back to the screen's own thread."""
-
-    bubble = False
-
-    def __init__(self, group: str, serial: int, deliver: Callable[[], None]) -> None:
-        super().__init__()
-        self.group = group
-        self.serial = serial
-        self.deliver = deliver
 
 
 class ReportScreen(BatchedScreen[None], inherit_bindings=False):
@@ -99,7 +84,7 @@ class ReportScreen(BatchedScreen[None], inherit_bindings=False):
         self._seen_parts: set[str] = set()
         self._seen_state: ViewState | None = None
         self._seen_finished = False
-        self._serials: dict[str, int] = {}
+        self._tasks: dict[str, Task] = {}
 
     @property
     def session(self) -> Session:
@@ -232,7 +217,7 @@ class ReportScreen(BatchedScreen[None], inherit_bindings=False):
             self._seen_session, self._seen_report = session, session.report
             self._seen_parts, self._seen_finished = set(), False
             self._seen_state = session.state
-            self._serials = {group: serial + 1 for group, serial in self._serials.items()}
+            self.drop_tasks()
             if session.report is not None:
                 self.show_report()
         for part in [part for part in session.loaded if part not in self._seen_parts]:
@@ -296,30 +281,18 @@ class ReportScreen(BatchedScreen[None], inherit_bindings=False):
             self.refresh_keys()
         super()._on_timer_update()
 
-    def compute_telling(
-        self,
-        group: str,
-        work: Callable[[Progress], T],
-        done: Callable[[T], None],
-        stopped: Callable[[], None] | None = None,
-        failed: Callable[[], None] | None = None,
-    ) -> None:
-        """``compute`` for work that lasts: it gets a progress callback, and Esc cancels it."""
-        if self.session.finished:
-            self.session.cancel.clear()
-        progress = telling(self.session, self.app.post_message)
+    def task_of(self, kind: str) -> Task:
+        """The work of one kind."""
+        return self._tasks.setdefault(kind, Task(self, kind))
 
-        def told() -> T:
-            try:
-                return work(progress)
-            finally:
-                self.app.post_message(WorkEnded())
-
-        self.compute(group, told, done, stopped, failed)
+    def drop_tasks(self) -> None:
+        """Another report came to the front: what is computed for the one before is void."""
+        for task in self._tasks.values():
+            task.drop()
 
     def compute(
         self,
-        group: str,
+        kind: str,
         work: Callable[[], T],
         done: Callable[[T], None],
         stopped: Callable[[], None] | None = None,
@@ -327,30 +300,33 @@ class ReportScreen(BatchedScreen[None], inherit_bindings=False):
     ) -> None:
         """Runs ``work`` in a thread and ``done`` with its result on the screen's own thread.
 
-        A later call with the same ``group``, or another report, makes an earlier result void.
+        A later call of the same kind, or another report, makes an earlier result void (``Task``).
         Errors go to the error bar; then ``failed`` follows, and ``stopped`` a cancelled ``work``.
         """
-        serial = self._serials[group] = self._serials.get(group, 0) + 1
+        self.task_of(kind).run(work, done, stopped, failed)
 
-        def job() -> None:
+    def compute_telling(
+        self,
+        kind: str,
+        work: Callable[[Progress], T],
+        done: Callable[[T], None],
+        stopped: Callable[[], None] | None = None,
+        failed: Callable[[], None] | None = None,
+    ) -> None:
+        """``compute`` for work that lasts: it gets a progress callback, and Esc cancels it."""
+        app, session = self.app, self.session
+        if session.finished:
+            session.cancel.clear()
+        tell = telling(session, app.post_message)
+
+        def told(check: Callable[[], None]) -> T:
+            def progress(what: str, done: int, total: int) -> None:
+                check()
+                tell(what, done, total)
+
             try:
-                with counted(self.app.jobs):
-                    value = work()
-            except CancelledError:
-                if stopped is not None:
-                    self.post_message(Computed(group, serial, stopped))
-            except Exception as error:
-                known = error if isinstance(error, NsysTuiError) else unexpected(error)
-                self.app.post_message(Failed(known))
-                if failed is not None:
-                    self.post_message(Computed(group, serial, failed))
-            else:
-                self.post_message(Computed(group, serial, lambda: done(value)))
-                give_back_freed_memory()
+                return work(progress)
+            finally:
+                app.post_message(WorkEnded())
 
-        self.run_worker(once(job), thread=True, group=group, exit_on_error=False)
-
-    def on_computed(self, message: Computed) -> None:
-        """Takes a result in, unless it is void by now."""
-        if self._serials.get(message.group) == message.serial:
-            message.deliver()
+        self.task_of(kind).run_checked(told, done, stopped, failed)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.content import Content
-from textual.widget import Widget
 
 from nsys_tui.names import cell_len
 from nsys_tui.ui.keymap import SCREENS, tab_key
+from nsys_tui.ui.runtime.faults import KeepsDrawing
 
 if TYPE_CHECKING:
     from textual import events
@@ -35,7 +35,7 @@ TAB_FORMS: Final = (
 """Letters of the current tab and of the others, blanks inside the brackets, blanks between."""
 
 
-class Line(Widget):
+class Line(KeepsDrawing):
     """One row of text that is never wrapped and never markup."""
 
     DEFAULT_CSS: ClassVar[str] = """

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from textual.content import Content
-from textual.widget import Widget
 
 from nsys_tui.names import cell_len, cut, visible
+from nsys_tui.ui.runtime.faults import KeepsDrawing
 
 _BORDER_CELLS = 6
 """Corner, line and blank on either side of a heading."""
@@ -26,7 +26,7 @@ def heading_text(left: str, right: str, width: int, focused: bool) -> str:
     return f"{left} {'─' * fill} {right}" if right else left
 
 
-class Framed(Widget):
+class Framed(KeepsDrawing):
     """Mixin for widgets that are panes; put it after the widget class.
 
     The frame comes from the app's style sheet (class ``framed``). A focused pane shows ``>`` before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from nsys_tui.ui.runtime.responsive_app import ResponsiveApp
 from nsys_tui.ui.screens.capture.targets import TargetList
 from nsys_tui.ui.themed_app import ThemedApp
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from nsys_tui.ui.terminal import Terminal
 
 
-class TargetsApp(ThemedApp, inherit_bindings=False):
+class TargetsApp(ThemedApp, ResponsiveApp, inherit_bindings=False):
     """Shows the list of targets and ends with it.
 
     Args:

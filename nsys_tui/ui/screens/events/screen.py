@@ -14,7 +14,6 @@ from nsys_tui.analysis.timeline.facts import Facts, facts_of
 from nsys_tui.times import moment_text, window_text
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import bindings
-from nsys_tui.ui.latest import Latest
 from nsys_tui.ui.scoping import report_scope, same_scope
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.events.columns import event_columns
@@ -65,7 +64,6 @@ class EventsScreen(ReportScreen):
     def __init__(self) -> None:
         super().__init__()
         self.found: EventsTable | None = None
-        self._looking: Latest[Facts] = Latest(self, "event", self._show_facts)
         self._pending: EventsView | None = None
 
     def body(self) -> Iterable[Any]:
@@ -84,7 +82,6 @@ class EventsScreen(ReportScreen):
     def show_report(self) -> None:
         """A new report: nothing is known yet."""
         self.found = self._pending = None
-        self._looking.reset()
         self.table.empty = READING
         self.table.show_rows((), 0)
         self.query_one("#event", LinePane).show([])
@@ -196,7 +193,7 @@ class EventsScreen(ReportScreen):
     def _look(self, row: int) -> None:
         """Looks at an event; while one look is under way, only the last wish is kept."""
         if self.found is not None and row < len(self.found):
-            self._looking.ask(partial(self._facts, self.found, row))
+            self.compute("event", partial(self._facts, self.found, row), self._show_facts)
 
     def _facts(self, found: EventsTable, row: int) -> Facts:
         report = found.report

@@ -101,13 +101,13 @@ class FleetScreen(ReportScreen):
         """Beside what every screen hears of: reports may have been opened meanwhile."""
         if not self.is_mounted or not self.is_current:
             return
-        serials = dict(self._serials)
         super().sync()
-        # What is being read does not depend on the report in front: another one voids nothing.
-        self._serials |= serials
         paths = tuple(session.path.absolute() for session in self.app.sessions)
         if paths != self._paths:
             self._read(paths)
+
+    def drop_tasks(self) -> None:
+        """What is being read does not depend on the report in front: another one voids nothing."""
 
     def state_changed(self, old: ViewState, new: ViewState) -> None:
         """Times follow the display."""

@@ -13,7 +13,6 @@ from nsys_tui.analysis.nvtx.operation_paths import OperationPaths, operation_pat
 from nsys_tui.model.categories import Category
 from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.render.spark import Histogram, histogram
-from nsys_tui.ui.latest import Latest
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.kernels import panes
 from nsys_tui.ui.screens.kernels.columns import instance_columns
@@ -60,8 +59,6 @@ class KernelDetail(ReportScreen):
         super().__init__()
         self.found: KernelTable | None = None
         self.detail: Detail | None = None
-        self._looking: Latest[Detail] = Latest(self, "detail", self._show_detail)
-        self._telling: Latest[Told] = Latest(self, "facts", self._show_told, self._untold)
         self._known_paths: OperationPaths | None = None
         self._shown: tuple[KernelTable, int] | None = None
 
@@ -78,8 +75,6 @@ class KernelDetail(ReportScreen):
     def forget(self) -> None:
         """Another report: nothing is known of it."""
         self.found = self.detail = self._known_paths = self._shown = None
-        self._looking.reset()
-        self._telling.reset()
 
     def _paths(self, progress: Progress) -> OperationPaths:
         report = self.report
@@ -93,7 +88,7 @@ class KernelDetail(ReportScreen):
         if self.found is not None:
             width = self.query_one("#histogram", LinePane).size.width
             work = partial(self._find_detail, self.found, group, panes.bins_for(width))
-            self._looking.ask(work)
+            self.compute("detail", work, self._show_detail)
 
     def _find_detail(self, found: KernelTable, group: int, bins: int) -> Detail:
         assert self.report is not None
@@ -127,7 +122,8 @@ class KernelDetail(ReportScreen):
             return
         if len(detail.found.codes) > SLOW_FROM:
             self._show_facts(detail, "computing ...")
-        self._telling.ask_telling(partial(self._find_facts, detail))
+        work = partial(self._find_facts, detail)
+        self.compute_telling("facts", work, self._show_told, self._untold)
 
     def _find_facts(self, detail: Detail, progress: Progress) -> Told:
         assert self.report is not None

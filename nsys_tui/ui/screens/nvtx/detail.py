@@ -13,7 +13,6 @@ from nsys_tui.analysis.kernel_table import KernelTable, kernel_table
 from nsys_tui.analysis.nvtx.steps import StepTimes, step_times
 from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.ui.evidence import show_on_timeline
-from nsys_tui.ui.latest import Latest
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.nvtx import columns, panes
 from nsys_tui.ui.widgets.lines import LinePane
@@ -50,7 +49,6 @@ class RangeDetail(ReportScreen):
         self.detail: Detail | None = None
         self.step: int | None = None
         """The chosen iteration."""
-        self._looking: Latest[Detail] = Latest(self, "detail", self._show_detail)
 
     @property
     def by_path(self) -> VirtualTree:
@@ -85,7 +83,8 @@ class RangeDetail(ReportScreen):
     def _look(self, row: int) -> None:
         """Looks at a line; while one look is under way, only the last wish is kept."""
         if self.found is not None:
-            self._looking.ask(partial(self._find_detail, self.found, row, self._nodes_of_row(row)))
+            work = partial(self._find_detail, self.found, row, self._nodes_of_row(row))
+            self.compute("detail", work, self._show_detail)
 
     def _nodes_of_row(self, row: int) -> tuple[Int64, Int64]:
         """Nodes whose instances, and nodes whose operations, belong to a line."""

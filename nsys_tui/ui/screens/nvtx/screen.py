@@ -116,7 +116,6 @@ class NvtxScreen(RangeDetail):
         """A new report: nothing is known yet."""
         self.found = self.detail = self._pending = self.step = None
         self._shown_merge = None
-        self._looking.reset()
         self.by_path.empty = self.by_name.empty = READING
         self.by_name.show_rows((), 0)
         self._clear_detail()

@@ -15,7 +15,6 @@ from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import window_around
 from nsys_tui.ui.keymap import Action, bindings
-from nsys_tui.ui.latest import Latest
 from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
 from nsys_tui.ui.scoping import report_scope, same_scope
 from nsys_tui.ui.screens.base import ReportScreen
@@ -103,8 +102,6 @@ class StallsScreen(ReportScreen):
         self._exposed: tuple[Scope, int] | None = None
         self._width = 0
         """Cells that the columns were made for."""
-        self._finding: Latest[Found] = Latest(self, "stalls", self._show, self._stopped)
-        self._looking: Latest[Drawn] = Latest(self, "scene", self._show_scene)
 
     def body(self) -> Iterable[Any]:
         """Table and causes above, the scene of the current row below."""
@@ -129,8 +126,6 @@ class StallsScreen(ReportScreen):
     def show_report(self) -> None:
         """A new report: nothing is known yet."""
         self.found = self.drawn = self._pending = self._exposed = self._key = None
-        self._finding.reset()
-        self._looking.reset()
         self.table.empty = "reading ..."
         self.table.show_rows((), 0)
         for pane in self.query(LinePane):
@@ -172,7 +167,8 @@ class StallsScreen(ReportScreen):
         self.table.empty = "finding gaps ..."
         self.table.redraw_heading()
         names = self.state.display.names
-        self._finding.ask_telling(partial(self._work, report, scope, self.wish, names))
+        work = partial(self._work, report, scope, self.wish, names)
+        self.compute_telling("stalls", work, self._show, self._stopped)
 
     def _work(
         self, report: Report, scope: Scope, wish: Wish, names: str, progress: Progress
@@ -265,7 +261,7 @@ class StallsScreen(ReportScreen):
             self.drawn = None
             self._draw_scene()
         else:
-            self._looking.ask(partial(look, self.report, stall))
+            self.compute("scene", partial(look, self.report, stall), self._show_scene)
 
     def _show_scene(self, drawn: Drawn) -> None:
         self.drawn = drawn
@@ -376,7 +372,7 @@ class StallsScreen(ReportScreen):
         """Takes them up again, at once or when the rows are there."""
         if not isinstance(view, StallsView):
             return
-        if self.found is None or self._finding.busy or self.wish != view.wish:
+        if self.found is None or self.task_of("stalls").busy or self.wish != view.wish:
             self.wish, self._pending = view.wish, view
             self._find()
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.timeline.area import Area, area
@@ -10,7 +11,6 @@ from nsys_tui.state import Window
 from nsys_tui.timeline.areas import selected_tracks
 from nsys_tui.timeline.marking import mark_lines, marks_in_order
 from nsys_tui.times import window_text
-from nsys_tui.ui.latest import Latest
 from nsys_tui.ui.mark_spans import span_between, split_between
 from nsys_tui.ui.screens.timeline.area_lines import MUTED, area_lines, low_lines
 from nsys_tui.ui.screens.timeline.evidence import EVIDENCE, evidence_facts, span_facts
@@ -43,7 +43,6 @@ class Details:
         """Below the lanes on narrow screens, in place of the others."""
         self.facts: Facts | None = None
         """What is known of the selection."""
-        self._looking: Latest[Facts] = Latest(screen, "facts", self._found_out)
 
     @property
     def _model(self) -> TimelineModel:
@@ -51,7 +50,6 @@ class Details:
 
     def reset(self) -> None:
         """Nothing is known yet of another report."""
-        self._looking.reset()
         self.area_pane.heading("Area (v)")
         self.area_pane.show([[(" v begins an area, v ends it", MUTED)]])
         self.show_facts()
@@ -80,7 +78,8 @@ class Details:
             def moment(time: int) -> str:
                 return model.exactly(time + at_home.offset)
 
-            self._looking.ask(lambda: facts_of(at_home.report, at_home.events, row, names, moment))
+            work = partial(facts_of, at_home.report, at_home.events, row, names, moment)
+            self._screen.compute("facts", work, self._found_out)
         elif selection is None or selection.span is None or selection.kind == "area":
             self.facts = None
             for pane in (self.facts_pane, self.strip):
@@ -90,7 +89,8 @@ class Details:
             session, evidence = self._screen.session, selection
             self._show(span_facts(evidence, model.exactly))
             if session.finished and evidence.kind in EVIDENCE:
-                self._looking.ask(lambda: evidence_facts(session, evidence, model.exactly))
+                known = partial(evidence_facts, session, evidence, model.exactly)
+                self._screen.compute("facts", known, self._found_out)
 
     def _found_out(self, facts: Facts) -> None:
         selection = self._model.view.selection

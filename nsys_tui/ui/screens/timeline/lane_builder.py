@@ -15,7 +15,6 @@ from nsys_tui.analysis.timeline.sample import sample_tracks
 from nsys_tui.state import ColourBy
 from nsys_tui.timeline.colouring import Colours, coloured_parts, colours_of
 from nsys_tui.timeline.parts import ORDER, STREAMS, explained_gaps, part_tracks
-from nsys_tui.ui.latest import Latest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,6 +40,8 @@ AT_ONCE: Final = 0.25
 SHARE: Final = 4
 """The next drawing waits so many times the processor time that it took to put lanes in order, which
 is long where there are tens of thousands."""
+ORDERING: Final = "lanes"
+"""Work that puts lanes in order and filters them."""
 WHOLE: Final = ("operations", "api", "ranges")
 """Parts that must be there before ranges are projected on the GPUs and idle time is explained."""
 
@@ -64,7 +65,6 @@ class LaneBuilder:
 
     def __init__(self, screen: ModelScreen, drawn: Callable[[], None]) -> None:
         self._screen, self._drawn = screen, drawn
-        self._ordering: Latest[tuple[Arranged, Filtered]] = Latest(screen, "lanes", self._ordered)
         self.reset()
 
     def reset(self, *, loaded: bool = False) -> None:
@@ -78,7 +78,6 @@ class LaneBuilder:
         self.building = ""
         self.drawn_at = time.monotonic() if loaded else 0.0
         self.pause = AT_ONCE if loaded else TOGETHER
-        self._ordering.reset()
         self._coloured_for: object = None
         self._kept_for: Report | None = None
 
@@ -90,7 +89,7 @@ class LaneBuilder:
     @property
     def busy(self) -> bool:
         """Whether anything is built or put in order, or is to be."""
-        return bool(self.waiting or self.building or self._ordering.busy)
+        return bool(self.waiting or self.building or self._screen.task_of(ORDERING).busy)
 
     def part_loaded(self, part: str) -> None:
         """Puts a part that is read on the list of what is to be built."""
@@ -194,12 +193,12 @@ class LaneBuilder:
 
     def draw(self) -> None:
         """Draws what is built as the filter leaves it: at once where all is in order already."""
-        if self._ordering.busy:
+        if self._screen.task_of(ORDERING).busy:
             return  # asked for again, it would never come; what is missing follows it
         lanes, state = self.lanes, self._screen.state
         wanted, style = state.filter, state.display.names
         if lanes.stale or wanted:
-            self._ordering.ask(lambda: lanes.drawn(wanted, style))
+            self._screen.compute(ORDERING, lambda: lanes.drawn(wanted, style), self._ordered)
         else:
             self._show(*lanes.drawn(wanted, style))
 

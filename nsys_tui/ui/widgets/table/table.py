@@ -290,7 +290,7 @@ class VirtualTable(Working, Grid, can_focus=True):
     def action_nav_escape(self) -> None:
         """Stops what is being sorted or searched, else clears a pick, the filter, the search."""
         kept = self.arrangement
-        if self._at_work:
+        if self.at_work:
             self.stop_work()
             self.arrangement = self._arranged
             self.pattern = self._sought
@@ -305,7 +305,7 @@ class VirtualTable(Working, Grid, can_focus=True):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Escape is the table's only while it has something to clear."""
         if action == "nav_escape":
-            return self.restricted or bool(self._at_work)
+            return self.restricted or self.at_work
         if action in ("find_next", "find_previous"):
             return bool(self.pattern)
         return super().check_action(action, parameters)

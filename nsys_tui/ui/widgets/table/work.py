@@ -1,16 +1,12 @@
-"""Working: short work at once, long work in a thread, and of each kind only the last result."""
+"""Working: short work of a widget at once, long work in a thread, told in the heading."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from textual.message import Message
 from textual.widget import Widget
 
-from nsys_tui.errors import NsysTuiError
-from nsys_tui.ui.loader import unexpected
-from nsys_tui.ui.messages import Failed
+from nsys_tui.ui.runtime.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,18 +15,6 @@ T = TypeVar("T")
 
 AT_ONCE: Final = 50_000
 """Tables up to this size are sorted and searched in place: it takes a few milliseconds."""
-
-
-class Done(Message):
-    """The result of work in a thread, on its way back to the widget's own thread."""
-
-    bubble = False
-
-    def __init__(self, kind: str, serial: int, deliver: Callable[[], None]) -> None:
-        super().__init__()
-        self.kind = kind
-        self.serial = serial
-        self.deliver = deliver
 
 
 class Working(Widget):
@@ -48,8 +32,7 @@ class Working(Widget):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._serials: dict[str, int] = {}
-        self._at_work: set[str] = set()
+        self._tasks: dict[str, Task] = {}
 
     def _run(
         self,
@@ -61,49 +44,38 @@ class Working(Widget):
         at_once: bool = False,
     ) -> None:
         """Runs ``work`` here if it is short, else in a thread; a later call makes it void."""
-        serial = self._serials[kind] = self._serials.get(kind, 0) + 1
+        task = self._tasks.setdefault(kind, Task(self, f"{self.id}-{kind}"))
         if at_once or self.size_all <= AT_ONCE:
+            task.drop()
             self.busy = ""
-            self._at_work.discard(kind)
             done(work())
             return
+
+        def ended() -> None:
+            self.busy = ""
+            self.redraw_heading()
+
+        def take(result: T) -> None:
+            self.busy = ""
+            done(result)
+            self.redraw_heading()
+
         self.busy = f"{what} {self.size_all:,} rows, esc cancels" if what else self.busy
-        self._at_work.add(kind)
         self.redraw_heading()
-
-        def job() -> None:
-            deliver: Callable[[], None] = _nothing
-            try:
-                value = work()
-                deliver = partial(done, value)
-            except NsysTuiError as error:
-                self.app.post_message(Failed(error))
-            except Exception as error:
-                self.app.post_message(Failed(unexpected(error)))
-            self.post_message(Done(kind, serial, deliver))
-
-        self.run_worker(job, thread=True, group=f"{self.id}-{kind}", exit_on_error=False)
+        task.run(work, take, ended, ended)
 
     def stop_work(self) -> None:
         """What threads are still doing for the widget becomes void."""
-        for kind in self._at_work:
-            self._serials[kind] += 1
-        self._at_work.clear()
+        for task in self._tasks.values():
+            task.drop()
         self.busy = ""
         self.redraw_heading()
 
+    @property
+    def at_work(self) -> bool:
+        """Whether a thread works for the widget."""
+        return any(task.busy for task in self._tasks.values())
+
     def _under_way(self, kind: str) -> bool:
         """Whether a thread is at work of this kind."""
-        return kind in self._at_work
-
-    def on_done(self, message: Done) -> None:
-        """Takes a result in, unless it is void by now."""
-        if self._serials.get(message.kind) == message.serial:
-            self.busy = ""
-            self._at_work.discard(message.kind)
-            message.deliver()
-            self.redraw_heading()
-
-
-def _nothing() -> None:
-    """What is delivered of work that failed."""
+        return kind in self._tasks and self._tasks[kind].busy

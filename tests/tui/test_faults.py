@@ -1,0 +1,146 @@
+"""A fault in a handler, in drawing or in a worker is shown, and every key still works."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tui.frames import rows, running, settled, text
+
+from nsys_tui.demo.report import make_report
+from nsys_tui.ui.screens.kernels.screen import KernelsScreen
+from nsys_tui.ui.widgets.table.grid import Grid
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+    from textual.strip import Strip
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("faults") / "demo.sqlite"
+    make_report(path, steps=4)
+    return path
+
+
+async def press(pilot: Pilot[int], *keys: str) -> str:
+    await pilot.press(*keys)
+    await settled(pilot)
+    return text(pilot)
+
+
+async def assert_every_screen_comes(pilot: Pilot[int]) -> None:
+    app: Any = pilot.app
+    for key, screen in (("1", "overview"), ("2", "timeline"), ("3", "kernels"), ("4", "nvtx")):
+        await press(pilot, key)
+        assert app.current_mode == screen
+    await press(pilot, "question_mark")
+    assert "THIS VIEW: NVTX" in text(pilot)
+    await press(pilot, "escape")
+    assert "THIS VIEW: NVTX" not in text(pilot)
+
+
+async def test_a_report_cut_short_while_it_is_open_leaves_every_key_working(
+    demo: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "cut.sqlite"
+    shutil.copy(demo, path)
+    async with running(path) as pilot:
+        app: Any = pilot.app
+        app.keeps_going = True
+        os.truncate(path, path.stat().st_size // 3)
+        for key in "234567":
+            await press(pilot, key)
+        while app.error is not None:
+            await press(pilot, "escape")
+        await assert_every_screen_comes(pilot)
+        await press(pilot, "q")
+        assert not app.is_running
+        assert app.return_code == 0
+
+
+async def test_a_fault_in_a_result_is_shown_and_the_next_result_is_taken(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    show = KernelsScreen._show
+    faults = [ValueError("argmax of an empty sequence")]
+
+    def failing(screen: KernelsScreen, *arguments: Any) -> None:
+        if faults:
+            raise faults.pop()
+        show(screen, *arguments)
+
+    monkeypatch.setattr(KernelsScreen, "_show", failing)
+    async with running(small) as pilot:
+        app: Any = pilot.app
+        app.keeps_going = True
+        seen = await press(pilot, "3")
+        assert "! internal error: ValueError: argmax of an empty sequence" in seen
+        assert "gemm_kernel" not in seen
+        seen = await press(pilot, "escape", "g")
+        assert "internal error" not in seen
+        assert "group: " in seen
+        await assert_every_screen_comes(pilot)
+
+
+async def test_a_fault_in_a_key_is_shown_and_the_next_key_works(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_: Grid, step: int) -> None:
+        raise IndexError(f"no row {step}")
+
+    async with running(small) as pilot:
+        pilot.app.keeps_going = True  # type: ignore[attr-defined]
+        await press(pilot, "3")
+        with monkeypatch.context() as patched:
+            patched.setattr(Grid, "action_move", failing)
+            assert "internal error: IndexError: no row 1" in await press(pilot, "down")
+        assert "internal error" not in await press(pilot, "escape", "down")
+        await assert_every_screen_comes(pilot)
+
+
+async def test_what_cannot_be_drawn_is_blank_and_told_once(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_: Grid, y: int) -> Strip:
+        raise OverflowError(f"line {y}")
+
+    async with running(small) as pilot:
+        app: Any = pilot.app
+        app.keeps_going = True
+        told: list[Exception] = []
+        show_fault = app.show_fault
+        monkeypatch.setattr(app, "show_fault", lambda e: (told.append(e), show_fault(e)))
+        with monkeypatch.context() as patched:
+            patched.setattr(Grid, "render_line", failing)
+            seen = await press(pilot, "3")
+            assert "internal error: OverflowError: line 0" in seen
+            assert "[ 3 Kernels ]" in rows(pilot)[1] or "3 Kern" in rows(pilot)[1]
+            grids = len(app.screen.query("VirtualTable"))
+            await press(pilot, "escape", "down", "up")
+            assert len(told) <= grids
+        await assert_every_screen_comes(pilot)
+        assert "gemm_kernel" in await press(pilot, "3")
+
+
+async def test_an_app_that_only_fails_ends_with_its_fault(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_: Grid, step: int) -> None:
+        raise IndexError(f"no row {step}")
+
+    async with running(small) as pilot:
+        app: Any = pilot.app
+        app.keeps_going = True
+        await press(pilot, "3")
+        monkeypatch.setattr(Grid, "action_move", failing)
+        for _ in range(30):
+            await pilot.press("down")
+            if app.crash is not None:
+                break
+        assert isinstance(app.crash, IndexError)
+        assert app.return_code
