@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.commands.destinations import say
 from nsys_tui.commands.options import (
+    TABLE_FORMATS,
     Prose,
     add_choice,
+    add_format,
     add_overwriting,
     add_reading,
     choice_from,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from nsys_tui.fleet.fleet import Fleet
     from nsys_tui.fleet.summary import Options
 
-FORMATS = ("table", "json", "csv", "markdown", "parquet")
+FORMATS = (*TABLE_FORMATS, "parquet")
 SECTIONS = (
     "reports",
     "ranks",
@@ -147,7 +149,7 @@ def _add_computing(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_printing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=FORMATS, default="table")
+    add_format(parser, "fleet.answer", FORMATS)
     parser.add_argument(
         "--section",
         choices=SECTIONS,
@@ -228,9 +230,9 @@ def _check(arguments: argparse.Namespace) -> None:
         )
     if arguments.format == "parquet" and not arguments.output:
         raise UsageError("Parquet is no text", hint="name a file or a folder with -o PATH")
-    if arguments.format == "csv" and not arguments.output:
+    if arguments.format in ("csv", "tsv") and not arguments.output:
         csv_section(arguments.section, "ranks")
-    if arguments.output and arguments.format not in ("csv", "parquet"):
+    if arguments.output and arguments.format not in ("csv", "tsv", "parquet"):
         raise UsageError(
             f"-o writes csv and parquet, not {arguments.format}", hint="redirect stdout instead"
         )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nsys_tui.commands.destinations import CONSOLE, opened, room, say, speaks_unicode, write
-from nsys_tui.commands.printing import print_tables
+from nsys_tui.commands.printing import print_document, print_tables
 from nsys_tui.errors import UsageError
+from nsys_tui.fleet.answer import DOCUMENT, FleetAnswer
 from nsys_tui.fleet.heat_text import heat_text
-from nsys_tui.fleet.json_rows import json_rows
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS, summary_sections
 from nsys_tui.text.tables import chunks
@@ -21,6 +20,10 @@ if TYPE_CHECKING:
 
     from nsys_tui.fleet.fleet import Fleet
     from nsys_tui.model.table import Table
+
+
+_READ = ("table", "markdown", "html")
+"""Formats for people."""
 
 
 def print_fleet(arguments: argparse.Namespace, fleet: Fleet, top: int | None) -> None:
@@ -35,43 +38,27 @@ def print_fleet(arguments: argparse.Namespace, fleet: Fleet, top: int | None) ->
         UsageError: a file is there already, or there are sections that do not fit into one.
     """
     fmt = arguments.format
-    ask = Ask(top, arguments.by == "rank", arguments.bins, fmt in ("table", "markdown"))
+    ask = Ask(top, arguments.by == "rank", arguments.bins, fmt in _READ)
     wanted = list(dict.fromkeys(arguments.section or summary_sections(fleet)))
     if fmt == "json":
         # A row for every rank and bin: half a million of them for a thousand ranks.
         chosen = wanted if arguments.section else [name for name in wanted if name != "heat"]
-        _print_json(fleet, chosen, ask)
-    elif fmt in ("table", "markdown"):
+        print_document(DOCUMENT, FleetAnswer(fleet, ask, chosen), None, fleet.notes)
+    elif fmt in _READ:
         _print_text(arguments, fleet, wanted, ask)
     else:
         _write(arguments, fleet, ask)
 
 
-def _print_json(fleet: Fleet, wanted: list[str], ask: Ask) -> None:
-    sections: dict[str, Any] = {}
-    for name in wanted:
-        table = SECTIONS[name](fleet, ask)
-        sections[name.replace("-", "_")] = {"rows": json_rows(table), "notes": list(table.notes)}
-    head = {
-        "ranks": len(fleet.members),
-        "clock": str(fleet.clock),
-        "span_ns": fleet.span,
-        "notes": list(fleet.notes),
-        "skipped": [{"report": f.path, "reason": f.reason} for f in fleet.failures],
-    }
-    print(json.dumps(head | {"sections": sections}))
-
-
 def _print_text(arguments: argparse.Namespace, fleet: Fleet, wanted: list[str], ask: Ask) -> None:
-    cells = room(sys.stdout)
-    for place, name in enumerate(wanted):
-        if name == "heat":
-            unicode = speaks_unicode(sys.stdout)
-            table = heat_text(fleet, arguments.map, arguments.bins, unicode=unicode, room=cells)
-        else:
-            table = SECTIONS[name](fleet, ask)
-        write(sys.stdout, ["\n" if place else ""])
-        print_tables([table], arguments.format)
+    unicode, cells = speaks_unicode(sys.stdout), room(sys.stdout)
+    tables = [
+        heat_text(fleet, arguments.map, arguments.bins, unicode=unicode, room=cells)
+        if name == "heat"
+        else SECTIONS[name](fleet, ask)
+        for name in wanted
+    ]
+    print_tables(tables, arguments.format)
 
 
 def _write(arguments: argparse.Namespace, fleet: Fleet, ask: Ask) -> None:

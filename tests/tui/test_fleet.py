@@ -10,9 +10,9 @@ from unit.fleet.fleet_reports import US, Run, both_in_one
 from nsys_tui import cli
 from nsys_tui.analysis.choosing import Choice
 from nsys_tui.errors import CancelledError, UsageError
-from nsys_tui.fleet.json_rows import json_rows
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS
+from nsys_tui.text.documents import table_rows
 from nsys_tui.ui.screens.fleet import reading
 from nsys_tui.ui.screens.fleet import screen as fleet_screen
 from nsys_tui.ui.screens.fleet.heat import HeatPane
@@ -252,7 +252,7 @@ async def test_what_is_chosen_counts_as_in_the_command(
         screen: Any = pilot.app.screen
         ask = Ask(None, False, 500, False)
         for name, section in printed["sections"].items():
-            found = json_rows(SECTIONS[name.replace("_", "-")](screen.fleet, ask))
+            found = [*table_rows(SECTIONS[name.replace("_", "-")](screen.fleet, ask))]
             assert json.loads(json.dumps(found)) == section["rows"], name
         assert len(screen.fleet.members) == len(printed["sections"]["ranks"]["rows"])
         assert list(screen.fleet.notes) == printed["notes"]

@@ -28,6 +28,7 @@ RUNS = (
     ("analyze", "-r", "all"),
     ("collectives",),
     ("stacks",),
+    ("fleet",),
     ("compare",),
     ("stats",),
     ("stats", "-r", "cuda_gpu_kern_sum"),
