@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Built: TypeAlias = "tuple[list[Track], dict[Lane, Layers]]"
-"""Tracks of a part, and layers by ``id`` of the lane."""
+"""Tracks of a part, and layers of its longest lanes."""
 
 STREAMS: Final = "operations"
 """Part that the rows of the devices are built from; what makes wide views quick comes with them."""

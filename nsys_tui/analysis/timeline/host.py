@@ -147,6 +147,17 @@ def _by_thread(
             yield int(events.threads[code]), chosen[places].astype(np.int32)
 
 
+def _kind_tracks(
+    report: Report, kind: _Kind, events: ThreadEvents, by_thread: InGroups, category: Codes | int
+) -> list[Track]:
+    """Rows of one kind of event of each thread, with the rows that they stand below."""
+    tracks: list[Track] = []
+    for tid, lanes in _thread_lanes(events, by_thread, category):
+        tracks += headings(report, tid)
+        tracks += sub_tracks(_track(report, tid, kind, events), lanes)
+    return tracks
+
+
 def _thread_lanes(
     events: ThreadEvents, found: InGroups, category: Codes | int
 ) -> Iterator[tuple[int, tuple[Lane, ...]]]:
@@ -185,18 +196,13 @@ def _batches(edges: list[int]) -> Iterator[tuple[int, int]]:
 def api_tracks(report: Report) -> list[Track]:
     """CUDA API calls of each thread, with those that wait for the device told apart."""
     api = report.api
-    category = api_categories(api)
-    tracks: list[Track] = []
 
     def real() -> tuple[NDArray[np.intp], Codes]:
         rows = np.flatnonzero(api.real)
         return rows, api.thread[rows]
 
     by_thread = kept_groups(report, "api-by-thread", api, real)
-    for tid, lanes in _thread_lanes(api, by_thread, category):
-        tracks += headings(report, tid)
-        tracks += sub_tracks(_track(report, tid, API, api), lanes)
-    return tracks
+    return _kind_tracks(report, API, api, by_thread, api_categories(api))
 
 
 def api_categories(api: ApiCalls) -> UInt8:
@@ -209,13 +215,9 @@ def api_categories(api: ApiCalls) -> UInt8:
 def osrt_tracks(report: Report) -> list[Track]:
     """OS runtime calls of each thread."""
     osrt = report.osrt
-    tracks: list[Track] = []
     calls = np.flatnonzero((osrt.event_class != 31) & (osrt.event_class != 32))
     by_thread = in_groups(osrt, calls, osrt.thread[calls])
-    for tid, lanes in _thread_lanes(osrt, by_thread, Category.OSRT):
-        tracks += headings(report, tid)
-        tracks += sub_tracks(_track(report, tid, OSRT, osrt), lanes)
-    return tracks
+    return _kind_tracks(report, OSRT, osrt, by_thread, Category.OSRT)
 
 
 def host_tracks(report: Report) -> list[Track]:

@@ -23,7 +23,7 @@ from nsys_tui.ui.screens.compare.pair import (
     with_findings,
 )
 from nsys_tui.ui.screens.compare.panes import summary_lines
-from nsys_tui.ui.screens.compare.stands import GROUPS, CompareStands
+from nsys_tui.ui.screens.compare.positions import GROUPS, ComparePositions
 from nsys_tui.ui.screens.compare.timelines import TwinTimelines
 from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import LinePane
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 CHOOSE: Final = "B: compare with another report or a baseline  i: two parts of this one"
 
 
-class CompareCore(CompareStands):
+class CompareCore(ComparePositions):
     """Which two are compared, and what is shown of them; ``CompareScreen`` adds the keys."""
 
     SCREEN = "compare"

@@ -18,7 +18,7 @@ from nsys_tui.ui.screens.compare.files import comparison_writers, flame_writers
 from nsys_tui.ui.screens.compare.flame import DifferenceIcicle
 from nsys_tui.ui.screens.compare.pair import Part
 from nsys_tui.ui.screens.compare.parts import PARTS, others, parts, typed_part
-from nsys_tui.ui.screens.compare.stands import GROUPS
+from nsys_tui.ui.screens.compare.positions import GROUPS
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
 from nsys_tui.units import format_duration, parse_percent

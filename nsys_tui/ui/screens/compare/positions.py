@@ -24,7 +24,7 @@ GROUPS: Final = {
 """What the table shows, in the order of ``g``: title, and groups of the comparison."""
 
 
-class CompareStands(ReportScreen):
+class ComparePositions(ReportScreen):
     """Moves both timelines to what is compared; ``CompareCore`` says what that is."""
 
     def __init__(self) -> None:
