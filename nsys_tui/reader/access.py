@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.reader import columns as stored
+from nsys_tui.reader.schema import declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,9 +29,9 @@ def read_columns(
 ) -> RawColumns:
     """Whole columns of numbers; arguments and errors are those of ``columns.read_columns``."""
     names = db.schema.names(table, tuple(columns))
-    return _renamed(
-        stored.read_columns(db, table, list(dict.fromkeys(names.values())), progress), names
-    )
+    actual = list(dict.fromkeys(names.values()))
+    raw = stored.read_columns(db, table, actual, progress, _required(table, names))
+    return _renamed(raw, names)
 
 
 def iter_columns(
@@ -38,16 +39,17 @@ def iter_columns(
 ) -> Iterator[RawColumns]:
     """The same piece by piece, as ``columns.iter_columns``."""
     names = db.schema.names(table, tuple(columns))
-    for piece in stored.iter_columns(db, table, list(dict.fromkeys(names.values())), progress):
+    actual = list(dict.fromkeys(names.values()))
+    for piece in stored.iter_columns(db, table, actual, progress, _required(table, names)):
         yield _renamed(piece, names)
 
 
 def sample_columns(db: Database, table: str, columns: Sequence[str], rows: int) -> RawColumns:
     """About so many rows, as ``columns.sample_columns``."""
     names = db.schema.names(table, tuple(columns))
-    return _renamed(
-        stored.sample_columns(db, table, list(dict.fromkeys(names.values())), rows), names
-    )
+    actual = list(dict.fromkeys(names.values()))
+    raw = stored.sample_columns(db, table, actual, rows, _required(table, names))
+    return _renamed(raw, names)
 
 
 def read_text_column(db: Database, table: str, column: str) -> tuple[NDArray[np.int32], list[str]]:
@@ -56,6 +58,13 @@ def read_text_column(db: Database, table: str, column: str) -> tuple[NDArray[np.
     if name is None:
         return np.empty(0, np.int32), []
     return stored.read_text_column(db, table, name)
+
+
+def _required(table: str, names: dict[str, str]) -> set[str]:
+    """The file's names of those columns without which a row means nothing."""
+    known = declared(table)
+    columns = {} if known is None else known.columns
+    return {actual for name, actual in names.items() if columns[name].required}
 
 
 def _renamed(raw: RawColumns, names: dict[str, str]) -> RawColumns:

@@ -7,9 +7,9 @@ it was needed. Meanings of columns are no business of this module.
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +24,7 @@ from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.texts import Interner, TextSpans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,6 +37,8 @@ _SAMPLE_PLACES: Final = 32
 _ROWS_CHECKED: Final = 4
 _DIFFERENT: Final = "the decoded rows differ from what SQLite reads"
 _LARGEST: Final = 2**63 - 1
+_KINDS: Final = {str: "text", bytes: "a blob", float: "a fraction", int: "a number"}
+"""What stands where something else is expected, for sentences."""
 _INT64: Final = range(-(2**63), 2**63)
 
 
@@ -57,12 +59,20 @@ class RawColumns:
     """``pages`` or ``sqlite3``."""
     why: str = ""
     """Reason for falling back to ``sqlite3``."""
-    bad: dict[str, int] = field(default_factory=dict)
-    """Column -> number of values that were no integers and became NULL."""
+    bad: dict[str, Counter[str]] = field(default_factory=dict)
+    """Column -> how many values of which other kind it has: NULL here, or in a row left out."""
+    strange: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    """Where those values are, in pieces that still have all their rows."""
+    left_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """Places among all rows read of those that are not here: a required value is no integer."""
 
 
 def read_columns(
-    db: Database, table: str, columns: Sequence[str], progress: Progress | None = None
+    db: Database,
+    table: str,
+    columns: Sequence[str],
+    progress: Progress | None = None,
+    required: Collection[str] = (),
 ) -> RawColumns:
     """Reads whole integer columns of a table.
 
@@ -71,6 +81,8 @@ def read_columns(
         table: a table; a missing one has no rows.
         columns: names; those that the table lacks are left out of the result.
         progress: told the rows that are done; may raise ``CancelledError``.
+        required: columns without whose number a row means nothing: it is left out where there is
+            text, a blob or a fraction. Such values of other columns become NULL. Both are noted.
 
     Raises:
         UnreadableReportError: the file is damaged there, or changed meanwhile.
@@ -78,14 +90,18 @@ def read_columns(
     """
     present = [name for name in columns if name in db.tables.get(table, ())]
     collected = _Collector(present, db.row_count(table))
-    for piece in iter_columns(db, table, present, progress):
+    for piece in iter_columns(db, table, present, progress, required):
         collected.add(piece)
     db.check_unchanged()
     return collected.result()
 
 
 def iter_columns(
-    db: Database, table: str, columns: Sequence[str], progress: Progress | None = None
+    db: Database,
+    table: str,
+    columns: Sequence[str],
+    progress: Progress | None = None,
+    required: Collection[str] = (),
 ) -> Iterator[RawColumns]:
     """Reads integer columns piece by piece, for figures that grow while the file is read.
 
@@ -98,13 +114,21 @@ def iter_columns(
         return
     told, total, done = progress or silent, db.row_count(table), 0
     told(table, 0, total)
+    bad: dict[str, Counter[str]] = {}
     for piece in _pieces(db, table, present):
         done += len(piece.rowid)
-        yield piece
+        yield _without_strange_rows(piece, required)
+        for name, kinds in piece.bad.items():
+            bad.setdefault(name, Counter()).update(kinds)
         told(table, done, max(done, total))
+    for name, kinds in bad.items():
+        then = " left out" if name in required else ": taken as missing"
+        _note_strange(db, table, name, kinds, then)
 
 
-def sample_columns(db: Database, table: str, columns: Sequence[str], rows: int) -> RawColumns:
+def sample_columns(
+    db: Database, table: str, columns: Sequence[str], rows: int, required: Collection[str] = ()
+) -> RawColumns:
     """Reads about ``rows`` rows from places evenly spread over the table, for first estimates.
 
     Raises:
@@ -112,7 +136,7 @@ def sample_columns(db: Database, table: str, columns: Sequence[str], rows: int) 
     """
     total = db.row_count(table)
     if total <= rows:
-        return read_columns(db, table, columns)
+        return read_columns(db, table, columns, required=required)
     present = [name for name in columns if name in db.tables[table]]
     collected = _Collector(present, rows)
     try:
@@ -123,7 +147,7 @@ def sample_columns(db: Database, table: str, columns: Sequence[str], rows: int) 
         _note_damage(db, table, refusal)
         collected = _Collector(present, rows)
         for piece in _spread(db, table, present, rows, str(refusal)):
-            collected.add(piece)
+            collected.add(_without_strange_rows(piece, required))
     return collected.result()
 
 
@@ -169,7 +193,9 @@ class _Collector:
         self._rowid = np.empty(expected, np.int64)
         self._values = {name: np.empty(expected, np.int64) for name in columns}
         self._nulls: dict[str, NDArray[np.bool_]] = {}
-        self._bad: dict[str, int] = {}
+        self._bad: dict[str, Counter[str]] = {}
+        self._left_out = [np.empty(0, np.int64)]
+        self._seen = 0
         self._done = 0
         self._method, self._why = "pages", ""
 
@@ -183,8 +209,10 @@ class _Collector:
             if name not in self._nulls:
                 self._nulls[name] = np.zeros(len(self._rowid), np.bool_)
             self._nulls[name][start:stop] = null
-        for name, count in piece.bad.items():
-            self._bad[name] = self._bad.get(name, 0) + count
+        for name, kinds in piece.bad.items():
+            self._bad.setdefault(name, Counter()).update(kinds)
+        self._left_out.append(self._seen + piece.left_out)
+        self._seen += len(piece.rowid) + len(piece.left_out)
         self._method, self._why = piece.method, piece.why
         self._done = stop
 
@@ -197,6 +225,7 @@ class _Collector:
             self._method,
             self._why,
             self._bad,
+            left_out=np.concatenate(self._left_out),
         )
 
     def _reserve(self, rows: int) -> None:
@@ -322,8 +351,12 @@ def _text_through_sqlite(
     rowid, interner = db.rowid_name(table), Interner()
     order = f" ORDER BY {rowid}" if rowid else ""
     stream = db.stream(f"SELECT {quoted(column)} FROM {quoted(table)} NOT INDEXED{order}")
-    parts = [interner.codes(_as_text(value) for (value,) in rows) for rows in stream]
-    return np.concatenate([np.empty(0, np.int32), *parts]), interner.values
+    parts, kinds = [np.empty(0, np.int32)], Counter[str]()
+    for rows in stream:
+        parts.append(interner.codes(_as_text(value) for (value,) in rows))
+        kinds.update(_KINDS[type(value)] for (value,) in rows if not isinstance(value, str | None))
+    _note_strange(db, table, column, kinds, ": read as text")
+    return np.concatenate(parts), interner.values
 
 
 def _as_text(value: object) -> str | None:
@@ -376,9 +409,38 @@ def _store(part: RawColumns, name: str, values: tuple[Any, ...]) -> None:
     part.values[name] = np.fromiter((number or 0 for number in numbers), np.int64, len(numbers))
     if null.any():
         part.nulls[name] = null
-    bad = int(null.sum()) - values.count(None)
-    if bad:
-        part.bad[name] = bad
+    pairs = zip(numbers, values, strict=True)
+    strange = [None if value is None or number is not None else value for number, value in pairs]
+    if any(value is not None for value in strange):
+        part.bad[name] = Counter(_KINDS[type(value)] for value in strange if value is not None)
+        part.strange[name] = np.fromiter((v is not None for v in strange), np.bool_, len(strange))
+
+
+def _without_strange_rows(piece: RawColumns, required: Collection[str]) -> RawColumns:
+    """Leaves out the rows that have no number where one is required."""
+    strange = [mask for name, mask in piece.strange.items() if name in required]
+    if not strange:
+        return piece
+    left_out = np.logical_or.reduce(strange)
+    kept = ~left_out
+    return replace(
+        piece,
+        values={name: values[kept] for name, values in piece.values.items()},
+        nulls={name: null[kept] for name, null in piece.nulls.items()},
+        rowid=piece.rowid[kept],
+        left_out=np.flatnonzero(left_out),
+        strange={},
+    )
+
+
+def _note_strange(
+    db: Database, table: str, column: str, kinds: Mapping[str, int], then: str
+) -> None:
+    """Says how many values of a column are of other kinds, and what became of them."""
+    for kind, count in kinds.items():
+        rows = "row" if count == 1 else "rows"
+        text = f"{count:,} {rows} with {kind} in `{column}` of {table}{then}"
+        db.notes.add(Note(text, table, column))
 
 
 def _integer(value: object) -> int | None:

@@ -43,6 +43,7 @@ class NvtxTable:
     def __init__(self, db: Database, strings: Strings, progress: Progress | None) -> None:
         raw = read_columns(db, TABLE, _COLUMNS, progress)
         text_codes, texts = read_text_column(db, TABLE, "text")
+        text_codes = np.delete(text_codes, raw.left_out)
         self._raw = raw
         self._names, self._name = strings.merge(column(raw, "textId"), texts, text_codes)
         self._types = column(raw, "eventType", 0)

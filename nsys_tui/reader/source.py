@@ -293,10 +293,12 @@ class FileSource:
 
     def _launch_attributes(self, ops: Operations) -> LaunchAttributes:
         is_kernel = ops.kind == OpKind.KERNEL
-        places, others = _places_in_table(ops.rowid[is_kernel]), np.flatnonzero(~is_kernel)
-        kept = gather(
-            self._db, TABLES[OpKind.KERNEL], _LAUNCH_COLUMNS, _launch_columns, None, len(others)
-        )
+        kernels, others = ops.rowid[is_kernel], np.flatnonzero(~is_kernel)
+        places, table = _places_in_table(kernels), TABLES[OpKind.KERNEL]
+        kept = gather(self._db, table, _LAUNCH_COLUMNS, _launch_columns, None, len(others))
+        if len(kept["registers"]) > len(kernels):  # some rows are no operations: left out there
+            rows = np.flatnonzero(np.isin(read_columns(self._db, table, ()).rowid, kernels))
+            places = rows if places is None else rows[places]
         for name, values in kept.items():
             kept[name] = insert(values if places is None else values[places], others, 0)
         return LaunchAttributes(**kept)

@@ -321,7 +321,7 @@ def outcome(base: Base) -> str:
             mine = [None if is_null else value for value, is_null in pairs]
             strange = sum(value is None for value in expected(truth, place, False))
             strange -= sum(row[place] is None for row in truth)
-            if raw.bad.get(name, 0) != strange:
+            if sum(raw.bad.get(name, {}).values()) != strange:
                 wrong.append(f"count of {name}")
         if mine != expected(truth, place, is_text):
             wrong.append(name)

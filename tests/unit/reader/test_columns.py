@@ -144,9 +144,53 @@ def test_values_that_are_no_integers_become_null_and_are_counted(path: Path) -> 
     with Database.open(path) as db:
         raw = read_columns(db, TABLE, ["start", "end"])
     assert raw.method == "sqlite3"
-    assert raw.bad == {"start": 4}
+    assert db.notes.texts == (
+        f"2 rows with text in `start` of {TABLE}: taken as missing",
+        f"1 row with a fraction in `start` of {TABLE}: taken as missing",
+        f"1 row with a blob in `start` of {TABLE}: taken as missing",
+    )
+    assert raw.bad == {"start": {"text": 2, "a fraction": 1, "a blob": 1}}
     assert np.flatnonzero(raw.nulls["start"]).tolist() == [4, 5, 6, 7]
     assert raw.values["start"][:9].tolist() == [10, 20, 30, 40, 0, 0, 0, 0, 90]
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_rows_without_a_required_number_are_left_out_and_counted(path: Path) -> None:
+    change(
+        path,
+        f"UPDATE {TABLE} SET start = 'soon' WHERE rowid IN (5, 2995)",
+        f"UPDATE {TABLE} SET start = NULL WHERE rowid = 7",
+        f"UPDATE {TABLE} SET end = 'late' WHERE rowid = 2996",
+    )
+    with Database.open(path) as db:
+        raw = read_columns(db, TABLE, ["start", "end"], required={"start"})
+        assert db.notes.texts == (
+            f"2 rows with text in `start` of {TABLE} left out",
+            f"1 row with text in `end` of {TABLE}: taken as missing",
+        )
+        sampled = sample_columns(db, TABLE, ["start"], 3000 - 1, required={"start"})
+        assert not {5, 2995} & set(sampled.rowid.tolist())
+    assert raw.rowid.tolist() == [row for row in range(1, 3001) if row not in (5, 2995)]
+    assert raw.left_out.tolist() == [4, 2994]
+    assert np.flatnonzero(raw.nulls["start"]).tolist() == [5]
+    assert raw.nulls["end"][-5]
+    assert (raw.values["start"][6:] == 10 * raw.rowid[6:]).all()
+
+
+def test_what_is_no_text_is_read_as_text_and_counted(path: Path) -> None:
+    change(
+        path,
+        "CREATE TABLE unknown_events (start INTEGER, text)",
+        "INSERT INTO unknown_events VALUES (1, 'a'), (2, 7), (3, x'62'), (4, NULL)",
+    )
+    with Database.open(path) as db:
+        codes, values = read_text_column(db, "unknown_events", "text")
+        mine = [note.text for note in db.notes if note.column == "text"]
+    assert [values[code] if code >= 0 else None for code in codes] == ["a", "7", "b", None]
+    assert mine == [
+        "1 row with a number in `text` of unknown_events: read as text",
+        "1 row with a blob in `text` of unknown_events: read as text",
+    ]
 
 
 def test_whole_numbers_in_a_real_column_read_the_same_both_ways(

@@ -1,0 +1,66 @@
+"""Rows whose required number is none are left out of every part, and that is said each time."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from synth import Synth
+
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.model.events import Operations
+    from nsys_tui.model.report import Report
+
+KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Ten kernels of 10 to 19 registers, ten ranges; the second and third of each have no start."""
+    made = Synth(tmp_path / "r.sqlite")
+    for i in range(10):
+        made.kernel(f"k{i}", 10 * i, 10 * i + 5, registersPerThread=10 + i)
+        made.nvtx(f"range {i}", 10 * i, 10 * i + 5)
+    made.sql(f"UPDATE {KERNELS} SET start = 'soon' WHERE rowid IN (2, 3)")
+    made.sql("UPDATE NVTX_EVENTS SET globalTid = x'00' WHERE rowid IN (2, 3)")
+    return made.write()
+
+
+def names(ops: Operations) -> list[str]:
+    return [ops.names[code].short for code in ops.name.tolist()]
+
+
+def check(report: Report) -> None:
+    kept = [0, 3, 4, 5, 6, 7, 8, 9]
+    assert names(report.operations) == [f"k{i}" for i in kept]
+    assert report.launch_attributes.registers.tolist() == [10 + i for i in kept]
+    ranges = report.ranges
+    assert [ranges.names[code] for code in ranges.name] == [f"range {i}" for i in kept]
+    assert set(report.notes.texts) >= {
+        f"2 rows with text in `start` of {KERNELS} left out",
+        "2 rows with a blob in `globalTid` of NVTX_EVENTS left out",
+    }
+
+
+def test_they_are_left_out_of_every_part_and_said_again_from_the_cache(path: Path) -> None:
+    for _ in range(2):
+        report = open_report(path)
+        check(report)
+        report.close()
+
+
+def test_the_same_where_the_file_is_not_in_order_of_start(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"UPDATE {KERNELS} SET start = 200 - start, end = 205 - start")
+        db.execute(f"UPDATE {KERNELS} SET start = 'soon' WHERE rowid IN (2, 3)")
+        db.commit()
+    report = open_report(path, use_cache=False)
+    kept = [9, 8, 7, 6, 5, 4, 3, 0]
+    assert names(report.operations) == [f"k{i}" for i in kept]
+    assert report.launch_attributes.registers.tolist() == [10 + i for i in kept]
