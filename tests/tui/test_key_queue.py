@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from textual import events
 from textual.widgets import Input
+from tui.frames import running, settled, text
 
 from nsys_tui.ui.runtime import key_queue
-from tests.tui.frames import running, settled, text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,30 @@ def test_what_drives_real_programs_stands_where_the_script_looks() -> None:
     assert marked
     assert {path.parent for path in marked} == {TESTS / "e2e"}
     assert (TESTS / "run").read_text().endswith("-m e2e tests/e2e\n")
+
+
+def test_the_script_says_at_once_that_it_needs_a_newer_python(tmp_path: Path) -> None:
+    """Before pip is asked, which would try all old versions of every package first."""
+    for name in ("tests/run", "demo/venv.sh", "pyproject.toml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(TESTS.parent / name, tmp_path / name)
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for tool in ("bash", "cat", "cksum", "dirname"):
+        (tools / tool).symlink_to(Path("/usr/bin") / tool)
+    old = tools / "python3"
+    old.write_text('#!/usr/bin/env bash\n[ "$1" = --version ] && echo Python 3.10.12\nexit 1\n')
+    old.chmod(0o755)
+    run = subprocess.run(
+        ["/usr/bin/env", "bash", str(tmp_path / "tests/run"), "tests/unit"],
+        env={"PATH": str(tools)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 69
+    assert "no Python >= 3.11 found; python3 is" in run.stderr
+    assert not (tmp_path / ".venv").exists()
 
 
 def test_the_system_packages_that_tests_ask_for_are_installed_by_their_script() -> None:

@@ -117,7 +117,8 @@ def test_demo_run_is_valid_and_names_what_is_missing(tmp_path: Path) -> None:
     """With no Python to be found the script says what to install and ends."""
     script = tmp_path / "demo" / "run"
     script.parent.mkdir()
-    script.write_bytes((ROOT / "demo" / "run").read_bytes())
+    for name in ("run", "venv.sh"):
+        (script.parent / name).write_bytes((ROOT / "demo" / name).read_bytes())
     tools = tmp_path / "bin"
     tools.mkdir()
     for tool in ("bash", "cksum", "cat", "dirname"):
