@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 APP: Final = "nsys-tui"
 FILE_NAME: Final = "config.toml"
-LAUNCHERS: Final = ("none", "srun", "sbatch", "docker", "podman", "kubectl")
 EXPORTS: Final = ("auto", "remote", "local", "none")
 Section = TypeVar("Section")
 
@@ -115,38 +114,17 @@ class CaptureConfig:
 
 
 @dataclass(frozen=True)
-class SlurmConfig:
-    """Arguments for ``srun`` and ``sbatch``."""
-
-    args: tuple[str, ...] = _setting((), values.words)
-
-
-@dataclass(frozen=True)
-class ContainerConfig:
-    """A running container for ``docker exec`` and ``podman exec``."""
-
-    name: str = _setting("", values.text)
-    user: str = _setting("", values.text)
-
-
-@dataclass(frozen=True)
-class KubernetesConfig:
-    """A running pod for ``kubectl exec``."""
-
-    context: str = _setting("", values.text)
-    namespace: str = _setting("", values.text)
-    pod: str = _setting("", values.text)
-    container: str = _setting("", values.text)
-
-
-@dataclass(frozen=True)
 class TargetConfig:
-    """One place where captures run, as the file has it; ``capture.targets`` checks its names."""
+    """One place where captures run, as the file has it; ``capture.targets`` checks its names.
+
+    Attributes:
+        tables: tables that belong to a launcher, as they are: it knows what stands in them.
+    """
 
     host: str = _setting("", values.text)
     cwd: str = _setting("", values.text)
     preamble: str = _setting("", values.text)
-    launcher: str = _setting("none", values.one_of(*LAUNCHERS))
+    launcher: str = _setting("none", values.text)
     nsys: str = _setting("auto", values.text)
     options: Mapping[str, OptionValue] = _table(values.option)
     command: tuple[str, ...] = _setting((), values.words)
@@ -154,9 +132,7 @@ class TargetConfig:
     env_from: tuple[str, ...] = _setting((), values.words)
     export: str = _setting("auto", values.one_of(*EXPORTS))
     jobs_dir: str = _setting("~/.local/state/nsys-tui/jobs", values.text)
-    slurm: SlurmConfig = field(default_factory=SlurmConfig)
-    container: ContainerConfig = field(default_factory=ContainerConfig)
-    kubernetes: KubernetesConfig = field(default_factory=KubernetesConfig)
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True)
@@ -252,7 +228,7 @@ def parse_config(document: Mapping[str, Any], path: Path) -> Config:
     sections: dict[str, Any] = {}
     for name, content in document.items():
         if name not in (*SECTIONS, "targets"):
-            raise _unknown(path, name, (*SECTIONS, "targets"))
+            raise unknown_key(f"{path}: {name}", (*SECTIONS, "targets"))
         if name == "targets":
             sections[name] = _targets(content, path)
         else:
@@ -267,22 +243,35 @@ def _targets(content: object, path: Path) -> Mapping[str, TargetConfig]:
         raise ConfigError(f"{path}: targets must be a section, written [targets.NAME]")
     return MappingProxyType(
         {
-            name: _section(TargetConfig(), settings, str(path), f"targets.{name}")
+            name: _target(settings, str(path), f"targets.{name}")
             for name, settings in content.items()
         }
     )
 
 
+def _target(content: object, where: str, prefix: str) -> TargetConfig:
+    known = {item.name for item in fields(TargetConfig)} - {"tables"}
+    whole = content if isinstance(content, Mapping) else {}
+    tables = {
+        key: table
+        for key, table in whole.items()
+        if isinstance(table, Mapping) and key.replace("-", "_") not in known
+    }
+    plain = {key: value for key, value in whole.items() if key not in tables}
+    target = _section(TargetConfig(), plain if whole else content, where, prefix)
+    return replace(target, tables=MappingProxyType(tables))
+
+
 def _section(default: Section, content: object, where: str, prefix: str) -> Section:
     if not isinstance(content, Mapping):
         raise ConfigError(f"{where}: {prefix} must be a section, written [{prefix}]")
-    known = {item.name: item for item in fields(default)}  # type: ignore[arg-type]
+    known = {item.name: item for item in fields(default) if item.name != "tables"}  # type: ignore[arg-type]
     changes: dict[str, Any] = {}
     for key, value in content.items():
         item = known.get(str(key).replace("-", "_"))
         dotted = f"{prefix}.{key}"
         if item is None:
-            raise _unknown(where, dotted, known)
+            raise unknown_key(f"{where}: {dotted}", known)
         current = getattr(default, item.name)
         if is_dataclass(current):
             changes[item.name] = _section(current, value, where, dotted)
@@ -307,8 +296,15 @@ def _override(config: Config, key: str, value: object, source: str, where: str) 
     return replace(config, **{section: changed}, sources=sources)
 
 
-def _unknown(where: object, dotted: str, known: Iterable[str]) -> ConfigError:
+def unknown_key(place: str, known: Iterable[str]) -> ConfigError:
+    """The error for a key that nothing reads, with a near match.
+
+    Args:
+        place: file and dotted key, such as ``config.toml: display.themes``.
+        known: the keys that there are beside it.
+    """
     names = sorted(known)
+    where, _, dotted = place.rpartition(": ")
     near = difflib.get_close_matches(dotted.rpartition(".")[2], names, 1)
     hint = f"did you mean {near[0]}?" if near else "known here: " + ", ".join(names)
     return ConfigError(f"{where}: unknown key {dotted}", hint=hint)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.capture.launchers import launchers
 from nsys_tui.capture.plan import Plan, make_plan, plan_from_json
 from nsys_tui.capture.record import Record, Store
 from nsys_tui.capture.targets import LOCAL, Target, find_target, looks_secret, usable_targets
@@ -44,7 +45,6 @@ _THRESHOLDS: Final = {
     "OS_RUNTIME_OPTIONS:DURATION_THRESHOLD_NS": ("osrt-threshold", "1000"),
     "OS_RUNTIME_OPTIONS:BACKTRACES_THRESHOLD_NS": ("osrt-backtrace-threshold", "80000"),
 }
-_LAUNCHERS: Final = {"SLURM_JOB_ID": "srun or sbatch", "KUBERNETES_SERVICE_HOST": "kubectl"}
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,10 @@ def read_metadata(pairs: Pairs) -> Again:
     values = dict(pairs)
     variables = tuple(_variables(pairs))
     names = {variable.name for variable in variables}
-    hint = next((text for name, text in _LAUNCHERS.items() if name in names), "")
+    origins = [kind.name for kind in launchers() if kind.variable in names]
     options, remarks = _options(pairs, values)
-    if hint:
-        remarks.append(f"the environment suggests that it was started by {hint}")
+    if origins:
+        remarks.append(f"the environment suggests that it was started by {' or '.join(origins)}")
     return Again(
         program=_program(pairs, values),
         cwd=values.get("PROCESS_0:WORKING_DIR", ""),

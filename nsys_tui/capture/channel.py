@@ -13,11 +13,14 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from nsys_tui.capture import quoting
 from nsys_tui.capture.failures import ConnectionLostError
 from nsys_tui.capture.supervisor import Answer, Request, is_hello, parse_answer
+
+if TYPE_CHECKING:
+    from nsys_tui.capture.failures import CaptureError
 
 STDERR_KEPT: Final = 20_000
 LAST_WORDS_S: Final = 5.0
@@ -198,3 +201,20 @@ def inner(argv: Sequence[str], outer: Wrap | None = None) -> Wrap:
         return outer(handed) if outer else handed
 
     return wrap
+
+
+class Connector(Protocol):
+    """Makes channels to one target."""
+
+    async def connect(self) -> Channel:
+        """A channel that answers; asks the user where the target asks.
+
+        Raises:
+            CaptureError: with the cause and the next step.
+        """
+
+    def explain(self, error: ConnectionLostError) -> CaptureError:
+        """A lost connection in the words of this kind of target."""
+
+    async def close(self) -> None:
+        """Gives back whatever connecting took."""

@@ -42,8 +42,8 @@ async def collect(job: Job, outcome: Outcome, parser: OutputParser) -> None:
         LostError: the job vanished and left no report.
     """
     job.update(program_exit=outcome.status)
-    if outcome.slurm is not None and outcome.slurm.over and outcome.slurm.state != "COMPLETED":
-        job.remark("warning", f"Slurm: {outcome.slurm.words()}")
+    if outcome.queue is not None and outcome.queue.failed:
+        job.remark("warning", f"{job.plan.target.launcher.title}: {outcome.queue.words()}")
     found, raw = await _results(job, outcome, parser)
     sqlites = {file.path.removesuffix(".sqlite") for file in found if file.path.endswith(".sqlite")}
     reports = [file for file in found if _is_report(file)]
@@ -163,7 +163,7 @@ def _nothing(job: Job, outcome: Outcome, parser: OutputParser) -> CaptureError:
     lying = printable(", ".join(file.path for file in job.record.raw))
     why = "\n".join(f"{note.text}" for note in parser.notes if note.severity == "error")
     remedy = next((note.remedy for note in parser.notes if note.severity == "error"), "")
-    if outcome.word != "exit" and job.plan.target.slurm and not parser.collecting:
+    if outcome.word != "exit" and job.plan.target.launcher.scheduler and not parser.collecting:
         remedy = remedy or "jobs_dir must be a folder that the compute nodes see"
     if outcome.word != "exit":
         return LostError(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from nsys_tui.capture.link import Connector, LocalConnector
+from nsys_tui.capture.launchers import way_to
+from nsys_tui.capture.link import LocalConnector
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from nsys_tui.capture.askpass import PromptHandler
+    from nsys_tui.capture.channel import Connector
     from nsys_tui.capture.targets import Target
     from nsys_tui.config import CaptureConfig
 
@@ -29,8 +31,5 @@ def connector_for(
             "captures need Linux or macOS on this side", "there is no POSIX shell to drive them",
             "run nsys-tui on the machine itself, or in WSL",
         )  # fmt: skip
-    if not target.settings.host:
-        return LocalConnector(target)
-    from nsys_tui.capture.ssh import SshConnector
-
-    return SshConnector(target, settings.ssh, on_prompt)
+    way = way_to(target)
+    return LocalConnector(target) if way is None else way.connector(target, settings, on_prompt)

@@ -7,7 +7,6 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.capture import slurm
 from nsys_tui.capture.events import LogChanged
 from nsys_tui.capture.failures import ConnectionLostError, KeepError
 from nsys_tui.capture.output import LogUpdate, OutputParser
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.capture.channel import Stream
     from nsys_tui.capture.job import Job
+    from nsys_tui.capture.launchers.base import QueueState
     from nsys_tui.capture.supervisor import Answer
 
 SILENCE_S: Final = 12.0
@@ -32,7 +32,7 @@ class Outcome:
 
     word: str
     status: int | None = None
-    slurm: slurm.JobState | None = None
+    queue: QueueState | None = None
 
 
 class Follower:
@@ -47,7 +47,7 @@ class Follower:
         self._path: Path | None = None if name else job.store.log_path(job.record.id)
         self._offset = 0
         self._kept = 0
-        self._slurm: slurm.JobState | None = None
+        self._queue: QueueState | None = None
 
     async def run(self) -> Outcome:
         """Follows to the end of the job, reconnecting as often as it takes."""
@@ -95,8 +95,8 @@ class Follower:
             self._offset += missed
             self._job.update(log_gap=self._job.record.log_gap + missed)
             self._show([LogUpdate(f"[{missed} bytes of output were not kept]")])
-        elif answer.key == "slurm":
-            self._queue(slurm.parse_job(printable(answer.value)))
+        elif answer.key == "queue":
+            self._queued(printable(answer.value))
         self._tell()
 
     def _keep(self, data: bytes) -> None:
@@ -126,8 +126,8 @@ class Follower:
         elif updates:
             self._job.emit(LogChanged(tuple(updates)))
 
-    def _queue(self, state: slurm.JobState) -> None:
-        self._slurm = state
+    def _queued(self, line: str) -> None:
+        self._queue = state = self._job.plan.target.launcher.read_queue(line)
         if state.job and state.job != self._job.record.slurm_job:
             self._job.update(slurm_job=state.job)
 
@@ -138,8 +138,8 @@ class Follower:
             return
         for note in self.parser.notes:
             self._job.remark(note.severity, note.text, note.remedy)
-        if self._slurm is not None and self._slurm.queued:
-            self._job.reach(State.QUEUED, self._slurm.words())
+        if self._queue is not None and self._queue.queued:
+            self._job.reach(State.QUEUED, self._queue.words())
         elif self.parser.importing:
             step = self.parser.step
             detail = (
@@ -149,10 +149,10 @@ class Follower:
             )
             self._job.reach(State.IMPORTING, detail)
         else:
-            node = self._slurm.nodes if self._slurm is not None else ""
+            node = self._queue.nodes if self._queue is not None else ""
             self._job.reach(State.RUNNING, f"on {node}" if node else "")
 
     def _ended(self, value: str) -> Outcome:
         self._show(self.parser.close())
         word, _, status = value.partition(" ")
-        return Outcome(word, int(status) if status.isdigit() else None, self._slurm)
+        return Outcome(word, int(status) if status.isdigit() else None, self._queue)

@@ -11,11 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_tui.capture.events import Event, Listener, Reconnecting, Remark, StateChanged
-from nsys_tui.capture.link import Connector, Link
+from nsys_tui.capture.launchers import scheduler_functions
+from nsys_tui.capture.link import Link
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from nsys_tui.capture.channel import Connector
     from nsys_tui.capture.plan import Plan
     from nsys_tui.capture.preflight import Preflight
     from nsys_tui.capture.record import Record, State, Store
@@ -89,7 +91,8 @@ class Job:
             "J": job or self.record.id,
             "B": self.record.jobs_dir or self.plan.target.jobs_dir,
             "T": self.plan.target.name,
-            "LAUNCHER": "none" if job else settings.launcher,
+            "SCHEDULER": "" if job else self.plan.target.launcher.scheduler,
+            "SCHEDULERS": scheduler_functions(),
             "CWD": self.record.cwd or self.plan.cwd,
             "LOGIN": "yes" if settings.preamble else "no",
             "LOG_LIMIT": str(self.settings.log_limit),

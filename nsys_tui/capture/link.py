@@ -10,21 +10,20 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from nsys_tui.capture.channel import Channel, Stream, inner, local_channel
+from nsys_tui.capture.channel import Channel, Connector, Stream, inner, local_channel
 from nsys_tui.capture.failures import (
     CaptureError,
     ConnectionLostError,
     LostError,
     UnreachableError,
 )
-from nsys_tui.capture.launchers import container_argv
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.supervisor import Answer, request
 
 if TYPE_CHECKING:
-    from nsys_tui.capture.targets import Target
+    from nsys_tui.capture.launchers.base import Place
 
 _GONE: Final = re.compile(
     r"no such container|no container with name|is not running|container state improper"
@@ -35,43 +34,26 @@ BACKOFF_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0)
 Retry = Callable[[int, float, str], None]
 
 
-class Connector(Protocol):
-    """Makes channels to one target."""
-
-    async def connect(self) -> Channel:
-        """A channel that answers; asks the user where the target asks.
-
-        Raises:
-            CaptureError: with the cause and the next step.
-        """
-
-    def explain(self, error: ConnectionLostError) -> CaptureError:
-        """A lost connection in the words of this kind of target."""
-
-    async def close(self) -> None:
-        """Gives back whatever connecting took."""
-
-
 class LocalConnector:
     """This machine, or a container or pod reached from it."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Place) -> None:
         self._target = target
 
     async def connect(self) -> Channel:
-        """See :class:`Connector`."""
-        argv = container_argv(self._target)
+        """See :class:`~nsys_tui.capture.channel.Connector`."""
+        argv = self._target.launcher.shell_argv(self._target)
         return Channel(argv, remote=True) if argv else local_channel()
 
     def explain(self, error: ConnectionLostError) -> CaptureError:
-        """See :class:`Connector`."""
+        """See :class:`~nsys_tui.capture.channel.Connector`."""
         return explain_container(self._target, error)
 
     async def close(self) -> None:
-        """See :class:`Connector`."""
+        """See :class:`~nsys_tui.capture.channel.Connector`."""
 
 
-def explain_container(target: Target, error: ConnectionLostError) -> CaptureError:
+def explain_container(target: Place, error: ConnectionLostError) -> CaptureError:
     """Why a container, a pod or a shell did not answer."""
     said = [printable(line) for line in error.stderr.strip().splitlines()]
     last_words = said[-1] if said else error.message or error.title
@@ -88,9 +70,9 @@ def explain_container(target: Target, error: ConnectionLostError) -> CaptureErro
     )
 
 
-def through(outer: Channel, target: Target) -> Channel:
+def through(outer: Channel, target: Place) -> Channel:
     """The channel one step further: into the target's container, if it has one."""
-    argv = container_argv(target)
+    argv = target.launcher.shell_argv(target)
     return Channel(outer.argv, inner(argv, outer.wrap), outer.env, True) if argv else outer
 
 

@@ -19,7 +19,6 @@ from nsys_tui.capture.draft import Advice, Draft
 from nsys_tui.capture.facts import Facts
 from nsys_tui.capture.options import OPTIONS, read_words
 from nsys_tui.capture.presets import presets
-from nsys_tui.capture.slurm import expected_processes
 from nsys_tui.capture.targets import (
     Target,
     check_env_name,
@@ -71,7 +70,7 @@ class Plan:
     @property
     def processes(self) -> int:
         """How many nsys processes the launcher starts."""
-        return expected_processes(self.target.settings.slurm.args) if self.target.slurm else 1
+        return self.target.launcher.processes(self.target)
 
     def argv(self, nsys: str = "nsys", job_dir: str = "JOB") -> list[str]:
         """The exact command: nsys, its options, the program.
@@ -97,13 +96,17 @@ class Plan:
         script = next((name for name in names[1:] if name.suffix == ".py"), None)
         chosen = (script or names[0]).name if names else "report"
         stem = _UNSAFE.sub("_", chosen.removesuffix(".py")).strip("._-") or "report"
-        return stem[:60] + (".%q{SLURM_PROCID}" if self.processes > 1 else "")
+        return stem[:60] + (f".{self.target.launcher.rank_mark}" if self.processes > 1 else "")
 
     def needed_s(self, grace_s: float = 120) -> float:
         """Seconds of a batch job that the capture takes at least; 0 when its length is open."""
         times = [str(self.options.get(name, "0")) for name in ("delay", "duration")]
         numbers = [float(text) for text in times if re.fullmatch(r"\d+(\.\d+)?", text)]
         return sum(numbers) + grace_s if "duration" in self.options else 0
+
+    def launcher_faults(self, grace_s: float) -> list[str]:
+        """What the launcher would pass over in silence in this plan, or find too late."""
+        return self.target.launcher.faults(self.target, self.needed_s(grace_s))
 
     def command_text(self, nsys: str = "nsys", job_dir: str = "JOB") -> str:
         """The command for reading and copying; a POSIX shell reads it back exactly."""

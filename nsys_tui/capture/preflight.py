@@ -24,7 +24,6 @@ LITTLE_DISK = 2 * 10**9
 WHOLE_HELP = 25
 """Fewer options than any nsys has are no list to refuse an option by."""
 _LOOKED = "PATH after the preamble, /usr/local/cuda*/bin, /opt/nvidia/nsight-systems*"
-_LAUNCHER_TOOLS = {"srun": ("srun", "squeue", "scancel"), "sbatch": ("sbatch", "squeue", "scancel")}
 
 
 @dataclass(frozen=True)
@@ -153,8 +152,9 @@ def _nsys(found: Preflight, target: Target) -> Check:
     if found.get("preamble") == "":
         return Check(ERROR, "preamble", "the preamble did not come to its end", found.get("stderr"))
     looked = _LOOKED if target.settings.nsys == "auto" else target.settings.nsys
-    severity = WARNING if target.slurm else ERROR
-    where = "on the login node" if target.slurm else "there"
+    elsewhere = bool(target.launcher.scheduler)
+    severity = WARNING if elsewhere else ERROR
+    where = "on the login node" if elsewhere else "there"
     return Check(
         severity, "nsys", f"no nsys {where}; looked in {looked}",
         f"set targets.{target.name}.nsys to its path, or load its module in the preamble",
@@ -206,15 +206,9 @@ def _tools(found: Preflight, target: Target) -> list[Check]:
         lines.append(Check(WARNING, "sha256sum", "only cksum is there to compare files"))
     if not found.get("head"):
         lines.append(Check(WARNING, "head -c", "missing: the log is followed byte by byte"))
-    missing = [
-        tool
-        for tool in _LAUNCHER_TOOLS.get(target.settings.launcher, ())
-        if tool not in found.tools
-    ]
+    missing = [tool for tool in target.launcher.tools if tool not in found.tools]
     if missing:
-        lines.append(
-            Check(ERROR, target.settings.launcher, f"not found there: {', '.join(missing)}")
-        )
+        lines.append(Check(ERROR, target.launcher.name, f"not found there: {', '.join(missing)}"))
     return lines
 
 

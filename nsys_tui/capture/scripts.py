@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
-from nsys_tui.capture import quoting, slurm
+from nsys_tui.capture import quoting
 from nsys_tui.capture.supervisor import shell_text
 
 if TYPE_CHECKING:
@@ -58,9 +59,7 @@ def run_script(plan: Plan, capture: str, job_dir: str, cwd: str, argv: Sequence[
         argv: the command of nsys.
     """
     env_file = quoting.word(f"{job_dir}/env")
-    args = plan.target.settings.slurm.args if plan.target.settings.launcher == "srun" else ()
-    launcher = ["srun", "--unbuffered", "--export=ALL", f"--job-name=nt-{capture}", *args]
-    command = [*launcher, *argv] if plan.target.slurm else list(argv)
+    command = plan.target.launcher.command(plan.target, capture, argv)
     return (
         "#!/bin/sh\n"
         f"if [ -f {env_file} ]; then . {env_file}; rm -f {env_file}; fi\n"
@@ -90,13 +89,15 @@ def export_script(plan: Plan, nsys: str, report: str, output: str) -> str:
 
 
 def batch_script(plan: Plan, job_dir: str, lock: str, log_limit: int) -> tuple[str, list[str]]:
-    """The job script for ``sbatch`` and the arguments that stand on its command line."""
+    """The script to submit and the arguments beside it; empty where the job starts directly."""
     shell = "bash -l" if plan.target.settings.preamble else "sh"
     words = quoting.words([f"{job_dir}/wrap.sh", job_dir, lock, str(log_limit), "batch"])
-    text, args = slurm.batch_script(plan.target.settings.slurm.args, f"exec sh {words} {shell}\n")
-    if plan.env_from or plan.replayed:
-        args = [*args, "--no-requeue"]  # the file of secrets is read once
-    return text, args
+    return _batch(plan, f"exec sh {words} {shell}\n")
+
+
+def _batch(plan: Plan, body: str) -> tuple[str, list[str]]:
+    once = bool(plan.env_from or plan.replayed)  # the file of secrets is read once
+    return plan.target.launcher.batch_script(plan.target, body, once=once) or ("", [])
 
 
 def secrets_script(values: Mapping[str, str]) -> str:
@@ -105,19 +106,22 @@ def secrets_script(values: Mapping[str, str]) -> str:
 
 
 def readable_batch_script(plan: Plan) -> tuple[str, list[str]]:
-    """The job script as a user would write it, and what stays on sbatch's command line."""
+    """The script to submit as a user would write it, and the arguments beside it; may be empty."""
     body = run_script(plan, "ID", ".", plan.cwd or "~", plan.argv(job_dir="."))
-    text, args = slurm.batch_script(plan.target.settings.slurm.args, body.partition("\n")[2])
-    return text, args
+    return _batch(plan, body.partition("\n")[2])
 
 
-def batch_faults(plan: Plan, grace_s: float) -> list[str]:
-    """What Slurm would pass over in silence in this plan, or find too late."""
-    if plan.target.settings.launcher != "sbatch":
-        return []
-    args = " ".join(plan.target.settings.slurm.args)
-    directives = slurm.lint(f"#SBATCH {args}\n", plan.needed_s(grace_s)) if args else []
-    preamble = slurm.lint(f":\n{plan.target.settings.preamble}\n")
-    return [f"slurm.args: {fault.partition(': ')[2]}" for fault in directives] + [
-        f"preamble: {fault.partition(': ')[2]}" for fault in preamble
-    ]
+def typed_command(plan: Plan) -> str:
+    """The command as one would type it by hand, with what the target puts in front of it.
+
+    It collects the same as a capture does, without being watched, stopped or fetched.
+    """
+    target = plan.target
+    argv = plan.argv() if plan.output else plan.argv(job_dir=".")
+    env = [f"{name}={value}" for name, value in plan.env.items()]
+    line = shlex.join(target.launcher.typed(target, argv, env, plan.cwd))
+    if target.way is None:
+        return line
+    folder = "" if target.launcher.shell_argv(target) else plan.cwd
+    steps = [f"cd {cwd_word(folder)}" if folder else "", target.settings.preamble, line]
+    return shlex.join(target.way.typed(target, " && ".join(filter(None, steps))))

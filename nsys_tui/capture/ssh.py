@@ -25,14 +25,15 @@ from nsys_tui.capture.failures import (
     HostKeyError,
     UnreachableError,
 )
-from nsys_tui.capture.launchers import container_argv
 from nsys_tui.capture.link import explain_container, through
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.supervisor import request
-from nsys_tui.capture.targets import Target, check_host
+from nsys_tui.capture.targets import check_host
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from nsys_tui.capture.launchers.base import Place
 
 COMMAND: Final = "exec sh -s"
 """The only string that a remote shell is ever given as a command."""
@@ -52,7 +53,7 @@ _ALIVE: Final = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
 class SshConnector:
     """Connects to a host, and from there on into a container if the target has one."""
 
-    def __init__(self, target: Target, ssh: Sequence[str], on_prompt: PromptHandler | None) -> None:
+    def __init__(self, target: Place, ssh: Sequence[str], on_prompt: PromptHandler | None) -> None:
         self._target = target
         self._ssh = list(ssh)
         self._host = check_host(target.settings.host)
@@ -66,7 +67,7 @@ class SshConnector:
         self._jump = ""
 
     async def connect(self) -> Channel:
-        """A channel over a shared connection; see :class:`~nsys_tui.capture.link.Connector`."""
+        """A channel over a shared connection; see :class:`~nsys_tui.capture.channel.Connector`."""
         if self._options is None:
             self._options = await self._prepare()
         argv = [*self._ssh, "-T", "-o", "RemoteCommand=none", *_ALIVE, *self._options]
@@ -174,7 +175,7 @@ class SshConnector:
 
     def explain(self, error: ConnectionLostError) -> CaptureError:
         """A lost connection in ssh's own last words, with the next step."""
-        ours = error.status == 255 or not container_argv(self._target)
+        ours = error.status == 255 or not self._target.launcher.shell_argv(self._target)
         return self._explain_ssh(error) if ours else explain_container(self._target, error)
 
     def _explain_ssh(self, error: ConnectionLostError) -> CaptureError:

@@ -16,6 +16,7 @@ from nsys_tui.capture.failures import (
     OutputTakenError,
     PreflightError,
 )
+from nsys_tui.capture.launchers import launchers
 from nsys_tui.capture.preflight import Preflight, checks, exit_code, read_probe
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import State, now
@@ -32,7 +33,8 @@ _seen: dict[tuple[str, ...], tuple[float, Preflight]] = {}
 async def probe(job: Job, *, thorough: bool = False) -> Preflight:
     """Asks the far side what is there; changes nothing but the folder of jobs."""
     script = scripts.find_script(job.plan, thorough=thorough)
-    answers = await job.ask("probe", timeout_s=90, FIND=script)
+    tools = " ".join(sorted({tool for kind in launchers() for tool in kind.tools}))
+    answers = await job.ask("probe", timeout_s=90, FIND=script, TOOLS=tools)
     found = read_probe(answers)
     _seen[_place(job)] = (time.monotonic(), found)
     return found
@@ -64,7 +66,7 @@ async def check(job: Job) -> None:
     job.found = found = probed(job) or await probe(job)
     lines = checks(found, job.plan.target, job.plan)
     job.emit(Checked(tuple(lines)))
-    for fault in scripts.batch_faults(job.plan, job.settings.grace / 1e9):
+    for fault in job.plan.launcher_faults(job.settings.grace / 1e9):
         job.remark("warning", fault)
     errors = [line for line in lines if line.severity == ERROR]
     if errors:
@@ -102,9 +104,7 @@ async def submit(job: Job, *, anyway: bool = False) -> None:
     job.reach(State.SUBMITTING)
     job.link.patient = True
     lock = f"{record.jobs_dir}/lock.{plan.target.name}"
-    batch, batch_args = "", [""]
-    if plan.target.settings.launcher == "sbatch":
-        batch, batch_args = scripts.batch_script(plan, record.job_dir, lock, job.settings.log_limit)
+    batch, batch_args = scripts.batch_script(plan, record.job_dir, lock, job.settings.log_limit)
     answers = await job.ask(
         "start",
         timeout_s=120,
@@ -114,7 +114,7 @@ async def submit(job: Job, *, anyway: bool = False) -> None:
         SECRETS=scripts.secrets_script(job.secrets),
         FUNCTIONS=plan.functions_json,
         BATCH=batch,
-        BATCH_ARGS=quoting.words(batch_args) if batch else "",
+        BATCH_ARGS=quoting.words(batch_args),
         TAKEN="" if "%" in plan.output else plan.output,
         FORCE="yes" if plan.options.get("force-overwrite") == "true" else "no",
         ANYWAY="yes" if anyway else "no",
@@ -141,7 +141,9 @@ def _understand(job: Job, answers: list[Answer]) -> None:
                 f"{text} exists already", "", "choose another --output, or --force-overwrite=true"
             )
         if answer.key == "rejected":
-            raise CaptureError("Slurm did not take the job", text, "correct slurm.args")
+            kind = job.plan.target.launcher
+            keys = ", ".join(field.key for field in kind.fields)
+            raise CaptureError(f"{kind.title} did not take the job", text, f"correct {keys}")
         if answer.key == "error":
             raise CaptureError(f"{job.plan.target.describe()}: {text}", "", "nothing was started")
         if answer.key == "note":

@@ -25,11 +25,12 @@ ID: Final = re.compile(r"\d{8}-\d{6}-[a-z0-9]{4,12}(-export)?")
 _LOCK_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")
 
 VALUES: Final[Mapping[str, str]] = {
-    "J": "", "B": "", "T": "local", "LAUNCHER": "none", "CWD": "", "LOGIN": "no", "TAKEN": "",
-    "FORCE": "no", "ANYWAY": "no", "RUN": "", "WRAP": "", "OWNER": "", "SECRETS": "",
+    "J": "", "B": "", "T": "local", "SCHEDULER": "", "SCHEDULERS": "",
+    "CWD": "", "LOGIN": "no", "TAKEN": "", "FORCE": "no", "ANYWAY": "no",
+    "RUN": "", "WRAP": "", "OWNER": "", "SECRETS": "",
     "FUNCTIONS": "", "BATCH": "", "BATCH_ARGS": "", "LOG_LIMIT": "64000000", "OFF": "0",
     "POLL": "25", "SIG": "", "PATHS": "", "FIND": "", "SUM": "no",
-    "OUT_DIR": "", "OUT_NAME": "",
+    "OUT_DIR": "", "OUT_NAME": "", "TOOLS": "",
 }  # fmt: skip
 """What a script may be told, with what it takes otherwise; over there each has ``NT_`` in front."""
 

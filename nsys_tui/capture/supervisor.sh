@@ -55,7 +55,7 @@ nt_state() { # job id; sets NT_STATE
   NT_D1=$NT_B/$1
   if [ ! -d "$NT_D1" ]; then NT_STATE=absent
   elif nt_exit_of "$NT_D1"; then :
-  elif [ -e "$NT_D1/submitted" ]; then nt_slurm_state "$1" "$NT_D1"
+  elif [ -e "$NT_D1/submitted" ]; then nt_submitted_state "$1" "$NT_D1"
   elif [ ! -e "$NT_D1/launched" ]; then NT_STATE=stillborn
   elif [ ! -s "$NT_D1/pid" ]; then
     NT_STATE=starting
@@ -72,39 +72,17 @@ nt_state() { # job id; sets NT_STATE
   fi
   return 0
 }
-nt_queue() { # job id, folder; sets NT_QUEUE to "id|STATE|reason|nodes", empty = unknown to Slurm
-  nt_id=$(cat "$2/slurm" 2> /dev/null)
-  if [ -n "$nt_id" ]; then
-    NT_QUEUE=$(nt_limit 20 squeue -h -t all -j "$nt_id" -o '%i|%T|%r|%N' 2>&1 < /dev/null) && [ -n "$NT_QUEUE" ] || {
-      case $NT_QUEUE in
-      *"nvalid job id"* | '') NT_QUEUE=$(nt_limit 20 scontrol show job -o "$nt_id" 2> /dev/null | sed -n \
-        's/^JobId=\([0-9]*\).* JobState=\([A-Z_]*\) Reason=\([^ ]*\).* NodeList=\([^ ]*\).*/\1|\2|\3|\4/p') ;;
-      *) return 1 ;;
-      esac
-    }
-  else
-    NT_QUEUE=$(nt_limit 20 squeue -h -t all -n "nt-$1" -o '%i|%T|%r|%N' 2> /dev/null < /dev/null) || return 1
-  fi
-  NT_QUEUE=$(printf '%s\n' "$NT_QUEUE" | head -n 1)
-}
-nt_slurm_state() { # job id, folder
-  NT_STATE=running
-  nt_queue "$1" "$2" || return 0
-  case $NT_QUEUE in
-  *'|PENDING|'* | *'|RUNNING|'* | *'|COMPLETING|'* | *'|CONFIGURING|'* | *'|SUSPENDED|'* | *'|REQUEUE'* | *'|RESIZING|'* | *'|STAGE_OUT|'* | *'|SIGNALING|'*) return 0 ;;
-  esac
-  for nt_try in 1 2 3 4 5; do # the exit file may arrive late on a shared file system
-    nt_exit_of "$2" && return 0
-    sleep 1
-  done
-  NT_STATE=lost
+nt_submitted_state() { # job id, folder: as the scheduler that took it knows it
+  NT_STATE=running nt_by=
+  read -r nt_by < "$2/submitted"
+  case $nt_by in '' | *[!a-z]*) ;; *) "nt_${nt_by}_state" "$1" "$2" ;; esac
 }
 nt_tell_state() {
   nt_state "$NT_J"
   nt_say "state $NT_STATE"
-  case $NT_LAUNCHER in srun | sbatch) nt_queue "$NT_J" "$NT_D" && [ -n "$NT_QUEUE" ] && nt_say "slurm $NT_QUEUE" ;; esac
+  [ -z "$NT_SCHEDULER" ] || { "nt_${NT_SCHEDULER}_queue" "$NT_J" "$NT_D" && [ -n "$NT_QUEUE" ] && nt_say "queue $NT_QUEUE"; }
   nt_pid=$(cat "$NT_D/pid" 2> /dev/null) && nt_say "pid ${nt_pid%% *}"
-  [ ! -e "$NT_D/slurm" ] || nt_say "job $(cat "$NT_D/slurm")"
+  [ ! -e "$NT_D/queued" ] || nt_say "job $(cat "$NT_D/queued")"
 }
 
 # --- one capture at a time on a target
@@ -152,7 +130,7 @@ nt_start() {
     return
   fi
   nt_git
-  case $NT_LAUNCHER in sbatch) nt_submit ;; *) nt_launch ;; esac
+  if [ -n "$NT_BATCH" ]; then nt_submit; else nt_launch; fi
 }
 nt_started_before() { # by an earlier request whose answer was lost; it may be at it this moment
   nt_n=0
@@ -184,18 +162,15 @@ nt_launch() {
   nt_tell_state
 }
 nt_submit() {
-  : > "$NT_D/submitted"
+  printf '%s\n' "$NT_SCHEDULER" > "$NT_D/submitted"
   eval "set -- $NT_BATCH_ARGS"
-  nt_out=$(sbatch --parsable "$@" "--job-name=nt-$NT_J" "--output=$NT_D/log" --open-mode=append "$NT_D/batch.sh" 2>&1 < /dev/null)
-  nt_rc=$?
-  nt_id=$(printf '%s\n' "$nt_out" | sed -n 's/^\([0-9][0-9]*\)\(;.*\)*$/\1/p' | tail -n 1)
-  if [ $nt_rc != 0 ] || [ -z "$nt_id" ]; then
-    nt_say "rejected $(printf '%s' "$nt_out" | nt_flat)"
+  if nt_id=$("nt_${NT_SCHEDULER}_submit" "$@"); then
+    printf '%s\n' "$nt_id" > "$NT_D/queued.tmp" && mv "$NT_D/queued.tmp" "$NT_D/queued"
+    nt_tell_state
+  else
+    nt_say "rejected $(printf '%s' "$nt_id" | nt_flat)"
     nt_drop
-    return
   fi
-  printf '%s\n' "$nt_id" > "$NT_D/slurm.tmp" && mv "$NT_D/slurm.tmp" "$NT_D/slurm"
-  nt_tell_state
 }
 nt_follow() {
   nt_off=$NT_OFF nt_beat=0 nt_ask=0 nt_asked=0 nt_told=
@@ -216,19 +191,19 @@ nt_follow() {
       nt_off=$((nt_off + nt_len)) nt_beat=0
       [ $nt_off = $nt_end ] || continue
     fi
-    case $NT_LAUNCHER in srun | sbatch)
+    if [ -n "$NT_SCHEDULER" ]; then
       if [ $nt_ask -le 0 ]; then
         nt_ask=$NT_POLL nt_asked=$((nt_asked + 1))
         [ $nt_asked -lt 120 ] || nt_ask=$((NT_POLL * 12)) # after ten minutes, once a minute
-        if nt_queue "$NT_J" "$NT_D" && [ "$NT_QUEUE" != "$nt_told" ]; then nt_told=$NT_QUEUE; nt_say "slurm $NT_QUEUE"; fi
+        if "nt_${NT_SCHEDULER}_queue" "$NT_J" "$NT_D" && [ "$NT_QUEUE" != "$nt_told" ]; then nt_told=$NT_QUEUE; nt_say "queue $NT_QUEUE"; fi
       fi
-      nt_ask=$((nt_ask - 1)) ;;
-    esac
+      nt_ask=$((nt_ask - 1))
+    fi
     case $NT_STATE in
     running | starting) ;;
     *)
       [ "$(nt_size "$NT_D/log")" = "${nt_have:-}" ] || continue
-      [ -z "$nt_told" ] || nt_last_word
+      [ -z "$nt_told" ] || "nt_${NT_SCHEDULER}_last_word"
       nt_say "state $NT_STATE"
       return ;;
     esac
@@ -237,30 +212,12 @@ nt_follow() {
     if [ $nt_beat -ge 15 ]; then nt_beat=0; nt_say hb || exit; fi
   done
 }
-nt_last_word() { # what the queue says once it has noticed the end
-  for nt_try in 1 2 3 4 5 6 7 8 9 10; do
-    nt_queue "$NT_J" "$NT_D" || return 0
-    case $NT_QUEUE in *'|RUNNING|'* | *'|COMPLETING|'*) nt_nap; nt_nap ;; *) break ;; esac
-  done
-  [ -z "$NT_QUEUE" ] || nt_say "slurm $NT_QUEUE"
-}
 nt_signal() {
   nt_state "$NT_J"
   case $NT_STATE in running | starting) ;; *) nt_say "state $NT_STATE"; return ;; esac
-  case $NT_LAUNCHER in srun | sbatch)
-    nt_queue "$NT_J" "$NT_D"
-    nt_id=${NT_QUEUE%%|*}
-    if [ -n "$nt_id" ]; then
-      case "$NT_QUEUE $NT_SIG" in
-      *'|PENDING|'*) scancel "$nt_id" ;;
-      *INT) scancel "--signal=INT" "$nt_id" ;;
-      *TERM) scancel "$nt_id" ;;
-      *) scancel --signal=KILL --full "$nt_id"; scancel "$nt_id" ;;
-      esac > /dev/null 2>&1 < /dev/null
-      nt_say "signalled $NT_SIG $nt_id"
-      [ "$NT_SIG" = KILL ] || return 0
-    fi ;;
-  esac
+  if [ -n "$NT_SCHEDULER" ] && "nt_${NT_SCHEDULER}_signal"; then
+    [ "$NT_SIG" = KILL ] || return 0
+  fi
   if read -r nt_pid nt_began nt_boot_id < "$NT_D/pid" 2> /dev/null && nt_alive "$nt_pid" "$nt_began" "$nt_boot_id"; then
     kill "-$NT_SIG" "-$nt_pid" && nt_say "signalled $NT_SIG $nt_pid"
   fi
@@ -372,7 +329,7 @@ nt_probe() {
   nt_say "paranoid $(cat /proc/sys/kernel/perf_event_paranoid 2> /dev/null)"
   nt_say "gpu_admin_only $(sed -n 's/^RmProfilingAdminOnly: //p' /proc/driver/nvidia/params 2> /dev/null)"
   nt_tools=
-  for nt_tool in setsid perl python3 sha256sum shasum openssl timeout stat bash git squeue srun sbatch scancel; do
+  for nt_tool in setsid perl python3 sha256sum shasum openssl timeout stat bash git $NT_TOOLS; do
     ! nt_has $nt_tool || nt_tools="$nt_tools $nt_tool"
   done
   nt_say "tools$nt_tools"
@@ -408,6 +365,7 @@ nt_probe_nsys() { # in the shell and with the preamble that the program will hav
   rm -f "$nt_script" "$nt_script.err"
 }
 
+eval "$NT_SCHEDULERS" # the functions nt_NAME_queue, _state, _submit, _signal and _last_word
 nt_say "hello 1 $NT_NONCE"
 case $NT_B in '~') NT_B=$HOME ;; '~/'*) NT_B=$HOME/${NT_B#'~/'} ;; esac
 case $NT_CWD in '~' | '') NT_CWD=$HOME ;; '~/'*) NT_CWD=$HOME/${NT_CWD#'~/'} ;; esac

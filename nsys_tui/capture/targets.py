@@ -9,22 +9,20 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.config import (
-    Config,
-    ContainerConfig,
-    KubernetesConfig,
-    SlurmConfig,
-    TargetConfig,
-)
+from nsys_tui.capture.launchers import all_fields, launcher_of, read_tables, way_to
+from nsys_tui.capture.launchers.base import HOST_NAME
+from nsys_tui.config import Config, TargetConfig
 from nsys_tui.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from nsys_tui.capture.launchers.base import Launcher, Way
 
 LOCAL: Final = "local"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
-_HOST: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:%@\[\]-]{0,254}")
-_OBJECT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]{0,254}")
 _ENV: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_NAME: Final = re.compile(r"TOKEN|SECRET|PASSW|KEY|CREDENTIAL", re.IGNORECASE)
 
@@ -36,15 +34,25 @@ class Target:
     name: str
     settings: TargetConfig = field(default_factory=TargetConfig)
 
+    @cached_property
+    def launcher(self) -> Launcher:
+        """What starts the program there."""
+        return launcher_of(self.settings)
+
+    @cached_property
+    def own(self) -> Mapping[str, Any]:
+        """Values of the launchers' fields by key, such as ``container.name``."""
+        return read_tables(self.settings.tables)
+
+    @cached_property
+    def way(self) -> Way | None:
+        """How its machine is reached; ``None`` = it is this one."""
+        return way_to(self)
+
     @property
     def remote(self) -> bool:
         """Whether reports have to be fetched: another machine, a container or a pod."""
-        return bool(self.settings.host) or self.settings.launcher in ("docker", "podman", "kubectl")
-
-    @property
-    def slurm(self) -> bool:
-        """Whether Slurm starts the program."""
-        return self.settings.launcher in ("srun", "sbatch")
+        return self.way is not None or bool(self.launcher.shell_argv(self))
 
     @property
     def jobs_dir(self) -> str:
@@ -58,51 +66,41 @@ class Target:
 
     def describe(self) -> str:
         """Where that is, in a few words: ``gpu-box, podman trainer``."""
-        settings = self.settings
-        place = settings.host or "this machine"
-        inside = {
-            "docker": settings.container.name,
-            "podman": settings.container.name,
-            "kubectl": settings.kubernetes.pod,
-        }.get(settings.launcher, "")
-        if settings.launcher == "none":
-            return place
-        return f"{place}, {settings.launcher} {inside}".rstrip()
+        machine = self.way.machine(self) if self.way else "this machine"
+        if self.settings.launcher == TargetConfig().launcher:
+            return machine
+        return f"{machine}, {self.launcher.name} {self.launcher.inside(self)}".rstrip()
 
     def snapshot(self) -> dict[str, Any]:
         """The target as plain data for the record; values of ``env`` stay out of it."""
-        plain = asdict_plain(self.settings)
+        plain = plain_settings(self.settings)
         plain["env"] = sorted(self.settings.env)
         return {"name": self.name, **plain}
 
 
-def asdict_plain(settings: TargetConfig) -> dict[str, Any]:
-    """A target's settings as JSON-ready data."""
-    plain: dict[str, Any] = {}
-    for key, value in vars(settings).items():
-        if isinstance(value, SlurmConfig | ContainerConfig | KubernetesConfig):
-            plain[key] = {
-                name: list(v) if isinstance(v, tuple) else v for name, v in asdict(value).items()
-            }
-        elif isinstance(value, Mapping):
-            plain[key] = {name: list(v) if isinstance(v, tuple) else v for name, v in value.items()}
-        else:
-            plain[key] = list(value) if isinstance(value, tuple) else value
-    return plain
+def plain_settings(settings: TargetConfig) -> dict[str, Any]:
+    """A target's settings as JSON-ready data, as the file has them."""
+    own = {key: _plain(value) for key, value in vars(settings).items() if key != "tables"}
+    return own | {name: _plain(table) for name, table in settings.tables.items()}
 
 
-def from_snapshot(snapshot: Mapping[str, Any], env: Mapping[str, str] | None = None) -> Target:
-    """A target as a record remembers it; values of ``env`` come from the present config."""
-    values = {key: value for key, value in snapshot.items() if key != "name"}
-    values["env"] = dict(env or {})
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    return list(value) if isinstance(value, list | tuple) else value
+
+
+def from_snapshot(snapshot: Mapping[str, Any]) -> Target:
+    """A target as a record remembers it; values of ``env`` are not in it."""
+    known = {item.name for item in fields(TargetConfig)}
+    values = {key: value for key, value in snapshot.items() if key in known}
     settings = TargetConfig(
         **{
             **values,
+            "env": {},
             "command": tuple(values.get("command", ())),
             "env_from": tuple(values.get("env_from", ())),
-            "slurm": SlurmConfig(tuple(values.get("slurm", {}).get("args", ()))),
-            "container": ContainerConfig(**values.get("container", {})),
-            "kubernetes": KubernetesConfig(**values.get("kubernetes", {})),
+            "tables": {k: v for k, v in snapshot.items() if k not in {"name", *known}},
         }
     )
     return checked(str(snapshot["name"]), settings, "record")
@@ -167,18 +165,19 @@ def checked(name: str, settings: TargetConfig, where: str) -> Target:
                 "it holds characters that could be taken for an option or a command",
             )
 
+    prefix = f"{where}: targets.{name}"
     check("name", name, _NAME)
-    check("host", settings.host, _HOST)
-    check("container.name", settings.container.name, _OBJECT)
-    check("container.user", settings.container.user, _OBJECT)
-    for key in ("context", "namespace", "pod", "container"):
-        check(f"kubernetes.{key}", getattr(settings.kubernetes, key), _OBJECT)
+    launcher = launcher_of(settings, prefix)
+    own = read_tables(settings.tables, prefix)
+    for item, _ in all_fields():
+        value = own[item.key] if item.table else getattr(settings, item.key)
+        if item.pattern is not None:
+            check(item.key, value, item.pattern)
     for key in (*settings.env, *settings.env_from):
-        check_env_name(key, f"{where}: targets.{name}")
-    if settings.launcher in ("docker", "podman") and not settings.container.name:
-        raise ConfigError(f"{where}: targets.{name}.container.name is missing")
-    if settings.launcher == "kubectl" and not settings.kubernetes.pod:
-        raise ConfigError(f"{where}: targets.{name}.kubernetes.pod is missing")
+        check_env_name(key, prefix)
+    for item in launcher.fields:
+        if item.required and not own[item.key]:
+            raise ConfigError(f"{prefix}.{item.key} is missing")
     return Target(name, settings)
 
 
@@ -188,7 +187,7 @@ def check_host(host: str) -> str:
     Raises:
         UsageError: the name holds what no host name needs.
     """
-    if not _HOST.fullmatch(host):
+    if not HOST_NAME.fullmatch(host):
         raise UsageError(
             f"{host!r} is no host name", "it could be taken for an option or a command",
             "give the name that `ssh NAME` understands",

@@ -218,17 +218,16 @@ def _print(plan: Plan, config: Config) -> int:
     from nsys_tui.capture import scripts
     from nsys_tui.capture.quoting import printable
 
-    if plan.target.settings.launcher != "sbatch":
-        print(
-            printable(plan.command_text(), 100_000) if sys.stdout.isatty() else plan.command_text()
-        )
-        return 0
     script, args = scripts.readable_batch_script(plan)
-    print(script, end="")
-    for fault in scripts.batch_faults(plan, config.capture.grace / 1e9):
+    text = script or plan.command_text() + "\n"
+    print(printable(text, 100_000) if sys.stdout.isatty() and not script else text, end="")
+    for fault in plan.launcher_faults(config.capture.grace / 1e9):
         print(f"warning: {printable(fault)}", file=sys.stderr)
     if args:
-        print(f"note: on sbatch's command line: {printable(' '.join(args))}", file=sys.stderr)
+        print(
+            f"note: on {plan.target.launcher.name}'s command line: {printable(' '.join(args))}",
+            file=sys.stderr,
+        )
     return 0
 
 

@@ -12,6 +12,7 @@ from nsys_tui.errors import OK, ConfigError, UsageError
 if TYPE_CHECKING:
     import argparse
 
+    from nsys_tui.capture.launchers.base import Launcher, Way
     from nsys_tui.capture.plan import Plan
     from nsys_tui.config import Config
 
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
 def add_parser(subparsers: Any) -> None:
     """Adds the verb."""
     from nsys_tui.commands.open import add_looks
+    from nsys_tui.commands.options import Prose
 
     parser = subparsers.add_parser(
         "targets",
         help="list, check and edit the places to capture on",
         description="Targets are the sections [targets.NAME] of the config file.",
+        epilog=_kinds(),
+        formatter_class=Prose,
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="all targets")
@@ -42,6 +46,18 @@ def add_parser(subparsers: Any) -> None:
     for action in (listing, check, edit):
         action.add_argument("--config", metavar="FILE", help="config file instead of the user's")
     parser.set_defaults(run=run)
+
+
+def _kinds() -> str:
+    """What each kind of place is called and which settings it has."""
+    from nsys_tui.capture.launchers import launchers, ways
+
+    kinds: list[Way | Launcher] = [*ways(), *launchers()]
+    lines = ["kinds of places, with their settings:"]
+    for kind in kinds:
+        lines.append(f"  {kind.name:<10}{kind.about}")
+        lines += [f"  {'':<12}{field.key:<22}{field.hint}" for field in kind.fields]
+    return "\n".join(lines)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -152,7 +168,7 @@ def _edit_file(path: Path) -> int:
 
 
 def _lint(arguments: argparse.Namespace) -> int:
-    from nsys_tui.capture.slurm import lint
+    from nsys_tui.capture.launchers.slurm import lint
     from nsys_tui.units import parse_duration
 
     if arguments.script.exists() and not arguments.script.is_file():

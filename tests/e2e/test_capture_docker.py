@@ -19,7 +19,6 @@ from e2e.capture_lab import need
 
 from nsys_tui.capture.failures import LostError
 from nsys_tui.capture.record import State
-from nsys_tui.config import ContainerConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,9 +99,12 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Place
         pytest.skip("NOT TESTED: dockerd needs root here")
     need("dockerd", package="docker.io")
     place = make_place(
-        tmp_path, launcher="docker", container=ContainerConfig("trainer", user="0"), cwd="/home",
+        tmp_path,
+        launcher="docker",
+        tables={"container": {"name": "trainer", "user": "0"}},
+        cwd="/home",
         jobs_dir="/tmp/jobs",
-    )  # fmt: skip
+    )
     docker = Docker(Path("/tmp") / f"nt-docker-{os.getpid()}")
     monkeypatch.setenv("DOCKER_HOST", docker.socket)
     try:

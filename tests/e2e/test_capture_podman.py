@@ -16,7 +16,6 @@ from e2e.capture_lab import make_lab, need
 
 from nsys_tui.capture.failures import LostError
 from nsys_tui.capture.record import State
-from nsys_tui.config import ContainerConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +65,7 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Place
     if os.geteuid() != 0:
         pytest.skip("NOT TESTED: podman needs root here")
     need("podman", package="podman runc")
-    place = make_place(tmp_path, launcher="podman", container=ContainerConfig(NAME))
+    place = make_place(tmp_path, launcher="podman", tables={"container": {"name": NAME}})
     podman = Podman(Path("/tmp") / f"nt-pod-{os.getpid()}")
     podman.wrapper(tmp_path / "bin")
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
@@ -97,7 +96,7 @@ async def test_from_here_and_through_ssh_and_then_it_is_gone(
         lab.box.start()
         far = make_place(
             tmp_path / "far", ssh=lab.ssh, host="gpu-box", launcher="podman",
-            container=ContainerConfig(NAME), cwd="/tmp", jobs_dir="/tmp/nt-jobs",
+            tables={"container": {"name": NAME}}, cwd="/tmp", jobs_dir="/tmp/nt-jobs",
             nsys=place.target.settings.nsys, env={"FAKE_NSYS_SECONDS": "0.05"},
         )  # fmt: skip
         again = await far.capture("true").run()

@@ -14,7 +14,6 @@ from e2e.slurm_lab import make_slurm
 
 from nsys_tui.capture.failures import CaptureError, NoReportError
 from nsys_tui.capture.record import State
-from nsys_tui.config import SlurmConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +38,7 @@ def conf(slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def at(folder: Path, launcher: str, *args: str) -> Place:
-    return make_place(folder, launcher=launcher, slurm=SlurmConfig(args))
+    return make_place(folder, launcher=launcher, tables={"slurm": {"args": args}})
 
 
 async def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:

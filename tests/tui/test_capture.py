@@ -249,8 +249,8 @@ async def test_targets_are_added_checked_copied_and_deleted(
         assert "saved box" in text(pilot)
         assert config.path.read_text() == '# mine\n\n[targets.box]\nhost = "no-such-host.invalid"\n'
         await press(pilot, "u", "s", "enter", "down", "down", "space", "s")
-        assert "srun" in text(pilot)
-        assert load_config(config.path).targets["box-2"].launcher == "srun"
+        assert "sbatch" in text(pilot)
+        assert load_config(config.path).targets["box-2"].launcher == "sbatch"
         await press(pilot, "d", "y", "asterisk")
         assert list(load_config(config.path).targets) == ["box"]
         await press(pilot, "escape")

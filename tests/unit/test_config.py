@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nsys_tui.capture.targets import Target
 from nsys_tui.config import ENVIRONMENT, Config, default_path, load_config
 from nsys_tui.errors import USAGE, ConfigError
 
@@ -80,9 +81,10 @@ def test_a_whole_target_is_read(tmp_path: Path) -> None:
         "stats": "false",
     }
     assert target.command == ("python", "train.py", "--steps", "20")
-    assert target.container.user == "1000"
-    assert target.kubernetes.pod == "p-0"
-    assert target.slurm.args == ("--partition=gpu",)
+    own = Target("gpu-box", target).own
+    assert own["container.user"] == "1000"
+    assert own["kubernetes.pod"] == "p-0"
+    assert own["slurm.args"] == ("--partition=gpu",)
     assert config.capture.grace == 90_000_000_000
     assert config.capture.presets["mine"] == {"trace": ("cuda",), "delay": "5"}
 
@@ -101,7 +103,6 @@ def test_a_config_cannot_be_changed(tmp_path: Path) -> None:
         ("[dispaly]\n", "unknown key dispaly", "did you mean display?"),
         ("[display]\nteme = 'dark'\n", "unknown key display.teme", "did you mean theme?"),
         ("[targets.a]\nhots = 'x'\n", "unknown key targets.a.hots", "did you mean host?"),
-        ("[targets.a.container]\nnam = 'x'\n", "unknown key targets.a.container.nam", "name?"),
         ("[display]\nzzzz = 1\n", "unknown key display.zzzz", "known here: ascii, "),
         ("[display]\nmouse = 'maybe'\n", "display.mouse must be true or false", ""),
         ("[display]\ntime = 'utc'\n", "display.time must be one of auto, ns", ""),

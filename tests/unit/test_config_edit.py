@@ -82,7 +82,7 @@ def test_a_target_is_replaced_as_a_whole(path: Path) -> None:
     assert box.host == "new-box"
     assert box.command == ("python", 'a "b" \\ $(c)', "é\n")
     assert box.options == {"trace": ("cuda", "nvtx"), "cuda-graph-trace": "node"}
-    assert box.container.name == "d"
+    assert box.tables == {"container": {"name": "d", "user": ""}}
     assert config.targets["other"].host == "other"
     assert "# mine" in path.read_text()
     assert "# keep this" in path.read_text()

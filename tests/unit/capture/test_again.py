@@ -75,7 +75,7 @@ def test_rows_become_a_command_and_options() -> None:
         "osrt-threshold": "0",
         "delay": "2.5",
     }
-    assert any("started by srun or sbatch" in remark for remark in again.remarks)
+    assert any("started by sbatch or srun" in remark for remark in again.remarks)
     assert any("FtraceEvents" in remark for remark in again.remarks)
 
 

@@ -12,7 +12,6 @@ from capture_support import Place, make_place
 
 from nsys_tui.capture.failures import LostError
 from nsys_tui.capture.record import State
-from nsys_tui.config import ContainerConfig, KubernetesConfig
 
 STAND_IN = """#!/bin/sh
 # takes the words of exec up to "sh -s" and runs that here
@@ -37,13 +36,28 @@ def place_with(
 @pytest.mark.parametrize(
     ("program", "settings", "words"),
     [
-        ("docker", {"container": ContainerConfig("trainer")}, "exec -i trainer sh -s"),
-        ("podman", {"container": ContainerConfig("trainer", "1000")},
-         "exec -i -u 1000 trainer sh -s"),
-        ("kubectl", {"kubernetes": KubernetesConfig("prod", "ml", "t-0", "main")},
-         "--context prod exec -i -n ml t-0 -c main -- sh -s"),
+        ("docker", {"tables": {"container": {"name": "trainer"}}}, "exec -i trainer sh -s"),
+        (
+            "podman",
+            {"tables": {"container": {"name": "trainer", "user": "1000"}}},
+            "exec -i -u 1000 trainer sh -s",
+        ),
+        (
+            "kubectl",
+            {
+                "tables": {
+                    "kubernetes": {
+                        "context": "prod",
+                        "namespace": "ml",
+                        "pod": "t-0",
+                        "container": "main",
+                    }
+                }
+            },
+            "--context prod exec -i -n ml t-0 -c main -- sh -s",
+        ),
     ],
-)  # fmt: skip
+)
 async def test_a_report_comes_out_of_a_container(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -66,7 +80,7 @@ async def test_a_report_comes_out_of_a_container(
 async def test_a_container_that_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = place_with(tmp_path, "docker", monkeypatch, container=ContainerConfig("trainer"))
+    place = place_with(tmp_path, "docker", monkeypatch, tables={"container": {"name": "trainer"}})
     (tmp_path / "gone").touch()
     capture = place.capture("true")
     with pytest.raises(LostError, match="is gone") as caught:
@@ -78,7 +92,7 @@ async def test_a_container_that_is_not_there(
 async def test_a_container_that_goes_away_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = place_with(tmp_path, "docker", monkeypatch, container=ContainerConfig("trainer"))
+    place = place_with(tmp_path, "docker", monkeypatch, tables={"container": {"name": "trainer"}})
     capture = place.capture("sleep", "0.8")
     running = asyncio.create_task(capture.run())
     async with asyncio.timeout(15):

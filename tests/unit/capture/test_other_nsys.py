@@ -13,7 +13,6 @@ from nsys_tui.capture.capture import preflight
 from nsys_tui.capture.collect import output_pattern
 from nsys_tui.capture.failures import NoReportError
 from nsys_tui.capture.record import State
-from nsys_tui.config import ContainerConfig
 
 HEAD = r"""#!/bin/sh
 verb=$1; shift
@@ -164,7 +163,9 @@ async def test_a_sqlite_that_nobody_asked_for_is_taken_and_doubted(
     synth.add("META_DATA_EXPORT", name="EXPORT_PARAM_INPUT_FILE", value=f"/there/{name}")
     synth.add("META_DATA_EXPORT", name="EXPORT_TIME_UTC", value="2099-01-01T00:00:00")
     env = {**place.target.settings.env, "MADE": str(synth.write())}
-    place = place.setting(export="auto", env=env, launcher="docker", container=ContainerConfig("c"))
+    place = place.setting(
+        export="auto", env=env, launcher="docker", tables={"container": {"name": "c"}}
+    )
     docker = tmp_path / "tools" / "docker"
     docker.parent.mkdir()
     docker.write_text('#!/bin/sh\nshift 3\nexec "$@"\n')

@@ -15,7 +15,7 @@ from nsys_tui.capture.plan import (
 )
 from nsys_tui.capture.presets import presets
 from nsys_tui.capture.targets import Target
-from nsys_tui.config import CaptureConfig, Config, SlurmConfig, TargetConfig
+from nsys_tui.config import CaptureConfig, Config, TargetConfig
 from nsys_tui.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def test_a_report_without_name_goes_into_the_job_folder() -> None:
 
 
 def test_several_ranks_get_a_name_each() -> None:
-    slurm = TargetConfig(host="h", launcher="srun", slurm=SlurmConfig(("-n", "4")))
+    slurm = TargetConfig(host="h", launcher="srun", tables={"slurm": {"args": ("-n", "4")}})
     plan = make_plan(Target("c", slurm), ["./a.out"])
     assert plan.processes == 4
     assert plan.argv(job_dir="/j")[-2] == "--output=/j/a.out.%q{SLURM_PROCID}"

@@ -9,7 +9,7 @@ from nsys_tui.capture.plan import make_plan
 from nsys_tui.capture.preflight import checks, exit_code, read_probe
 from nsys_tui.capture.supervisor import Answer
 from nsys_tui.capture.targets import Target
-from nsys_tui.config import SlurmConfig, TargetConfig
+from nsys_tui.config import TargetConfig
 
 GOOD = {
     "host": "box", "system": "Linux x86_64", "user": "me", "uid": "1000", "paranoid": "2",
@@ -64,7 +64,7 @@ def test_each_lack_is_told(
 
 
 def test_slurm_needs_its_tools_and_nsys_only_on_the_nodes() -> None:
-    target = TargetConfig(launcher="sbatch", slurm=SlurmConfig())
+    target = TargetConfig(launcher="sbatch", tables={"slurm": {}})
     found = lines(target, tools="setsid sha256sum squeue", nsys=None)
     assert found["sbatch"] == ("error", "not found there: sbatch, scancel; ")
     assert found["nsys"][0] == "warning"

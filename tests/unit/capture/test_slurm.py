@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nsys_tui.capture.slurm import (
+from nsys_tui.capture.launchers.slurm import (
     argument,
     batch_script,
     expected_processes,

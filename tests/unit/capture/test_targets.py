@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from nsys_tui.capture.launchers import container_argv, typed_command
 from nsys_tui.capture.plan import make_plan
+from nsys_tui.capture.scripts import typed_command
 from nsys_tui.capture.targets import (
     Target,
     all_targets,
@@ -15,13 +15,7 @@ from nsys_tui.capture.targets import (
     from_snapshot,
     looks_secret,
 )
-from nsys_tui.config import (
-    Config,
-    ContainerConfig,
-    KubernetesConfig,
-    SlurmConfig,
-    TargetConfig,
-)
+from nsys_tui.config import Config, TargetConfig
 from nsys_tui.errors import ConfigError, UsageError
 
 
@@ -45,16 +39,19 @@ def test_usual_hosts_are_accepted(host: str) -> None:
     ("settings", "key"),
     [
         ({"host": "-oProxyCommand=x"}, "host"),
-        ({"launcher": "docker", "container": ContainerConfig("-x")}, "container.name"),
-        ({"launcher": "docker", "container": ContainerConfig("c", "u v")}, "container.user"),
+        ({"launcher": "docker", "tables": {"container": {"name": "-x"}}}, "container.name"),
+        (
+            {"launcher": "docker", "tables": {"container": {"name": "c", "user": "u v"}}},
+            "container.user",
+        ),
         ({"launcher": "docker"}, "container.name is missing"),
         ({"launcher": "kubectl"}, "kubernetes.pod is missing"),
         (
-            {"launcher": "kubectl", "kubernetes": KubernetesConfig(pod="--as=root")},
+            {"launcher": "kubectl", "tables": {"kubernetes": {"pod": "--as=root"}}},
             "kubernetes.pod",
         ),
         (
-            {"launcher": "kubectl", "kubernetes": KubernetesConfig("-c", pod="p")},
+            {"launcher": "kubectl", "tables": {"kubernetes": {"context": "-c", "pod": "p"}}},
             "kubernetes.context",
         ),
         ({"env": {"A-B": "x"}}, "A-B"),
@@ -67,6 +64,25 @@ def test_bad_names_are_refused_with_file_and_key(settings: dict[str, Any], key: 
     assert "/etc/c.toml" in caught.value.title
     assert "targets.t" in caught.value.title
     assert key in caught.value.title
+
+
+@pytest.mark.parametrize(
+    ("settings", "title", "more"),
+    [
+        ({"launcher": "dokcer"}, "t.launcher must be one of none, sbatch, srun, docker,", "dokcer"),
+        ({"tables": {"container": {"nam": "x"}}}, "unknown key targets.t.container.nam", "name?"),
+        ({"tables": {"contaner": {"name": "x"}}}, "unknown key targets.t.contaner", "container?"),
+        ({"tables": {"slurm": {"args": "-n 2"}}}, "t.slurm.args must be a list", "-n 2"),
+    ],
+)
+def test_what_no_launcher_declares_is_refused(
+    settings: dict[str, Any], title: str, more: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        checked("t", TargetConfig(**settings), "/etc/c.toml")
+    assert caught.value.title.startswith("/etc/c.toml: ")
+    assert title in caught.value.title
+    assert more in caught.value.message + caught.value.hint
 
 
 def test_unknown_targets_get_a_near_match() -> None:
@@ -88,18 +104,46 @@ def test_this_machine_is_always_there() -> None:
     [
         (TargetConfig(), []),
         (TargetConfig(host="h", launcher="srun"), []),
-        (TargetConfig(launcher="docker", container=ContainerConfig("c")),
-         ["docker", "exec", "-i", "c", "sh", "-s"]),
-        (TargetConfig(launcher="podman", container=ContainerConfig("c", "1000")),
-         ["podman", "exec", "-i", "-u", "1000", "c", "sh", "-s"]),
-        (TargetConfig(launcher="kubectl", kubernetes=KubernetesConfig("x", "n", "p", "m")),
-         ["kubectl", "--context", "x", "exec", "-i", "-n", "n", "p", "-c", "m", "--", "sh", "-s"]),
-        (TargetConfig(launcher="kubectl", kubernetes=KubernetesConfig(pod="p")),
-         ["kubectl", "exec", "-i", "p", "--", "sh", "-s"]),
+        (
+            TargetConfig(launcher="docker", tables={"container": {"name": "c"}}),
+            ["docker", "exec", "-i", "c", "sh", "-s"],
+        ),
+        (
+            TargetConfig(launcher="podman", tables={"container": {"name": "c", "user": "1000"}}),
+            ["podman", "exec", "-i", "-u", "1000", "c", "sh", "-s"],
+        ),
+        (
+            TargetConfig(
+                launcher="kubectl",
+                tables={
+                    "kubernetes": {"context": "x", "namespace": "n", "pod": "p", "container": "m"}
+                },
+            ),
+            [
+                "kubectl",
+                "--context",
+                "x",
+                "exec",
+                "-i",
+                "-n",
+                "n",
+                "p",
+                "-c",
+                "m",
+                "--",
+                "sh",
+                "-s",
+            ],
+        ),
+        (
+            TargetConfig(launcher="kubectl", tables={"kubernetes": {"pod": "p"}}),
+            ["kubectl", "exec", "-i", "p", "--", "sh", "-s"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_container_commands(settings: TargetConfig, argv: list[str]) -> None:
-    assert container_argv(Target("t", settings)) == argv
+    target = Target("t", settings)
+    assert target.launcher.shell_argv(target) == argv
 
 
 def test_a_snapshot_keeps_no_values_of_the_environment() -> None:
@@ -126,17 +170,27 @@ def test_plain_names_are_no_secrets() -> None:
     [
         (TargetConfig(), "nsys profile --output=r ./a.out 'x y'"),
         (TargetConfig(env={"A": "1 2"}), "env 'A=1 2' nsys profile --output=r ./a.out 'x y'"),
-        (TargetConfig(launcher="docker", container=ContainerConfig("c", "7"), env={"A": "1"}),
-         "docker exec -i -u 7 -w /w -e A=1 c nsys profile --output=r ./a.out 'x y'"),
-        (TargetConfig(launcher="kubectl", kubernetes=KubernetesConfig(namespace="n", pod="p")),
-         "kubectl exec -i -n n p -- sh -c 'cd \"$1\" && shift && exec \"$@\"' sh /w "
-         "nsys profile --output=r ./a.out 'x y'"),
-        (TargetConfig(launcher="srun", slurm=SlurmConfig(("-n1", "--gres=gpu:1"))),
-         "srun -n1 --gres=gpu:1 nsys profile --output=r ./a.out 'x y'"),
-        (TargetConfig(host="h", preamble="module load cuda"),
-         "ssh h 'cd /w && module load cuda && nsys profile --output=r ./a.out '\"'\"'x y'\"'\"''"),
+        (
+            TargetConfig(
+                launcher="docker", tables={"container": {"name": "c", "user": "7"}}, env={"A": "1"}
+            ),
+            "docker exec -i -u 7 -w /w -e A=1 c nsys profile --output=r ./a.out 'x y'",
+        ),
+        (
+            TargetConfig(launcher="kubectl", tables={"kubernetes": {"namespace": "n", "pod": "p"}}),
+            'kubectl exec -i -n n p -- sh -c \'cd "$1" && shift && exec "$@"\' sh /w '
+            "nsys profile --output=r ./a.out 'x y'",
+        ),
+        (
+            TargetConfig(launcher="srun", tables={"slurm": {"args": ("-n1", "--gres=gpu:1")}}),
+            "srun -n1 --gres=gpu:1 nsys profile --output=r ./a.out 'x y'",
+        ),
+        (
+            TargetConfig(host="h", preamble="module load gcc"),
+            "ssh h 'cd /w && module load gcc && nsys profile --output=r ./a.out '\"'\"'x y'\"'\"''",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_command_as_one_would_type_it(settings: TargetConfig, line: str) -> None:
     plan = make_plan(Target("t", settings), ["./a.out", "x y"], cwd="/w", output="r")
     assert typed_command(plan) == line

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from nsys_tui.capture.again import plan_again, replayed_values
 from nsys_tui.capture.capture import preflight
-from nsys_tui.capture.launchers import typed_command
 from nsys_tui.capture.plan import Form, Plan, form_from_plan, plan_from_json
 from nsys_tui.capture.preflight import checks
 from nsys_tui.capture.record import Store
+from nsys_tui.capture.scripts import typed_command
 from nsys_tui.capture.targets import find_target
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui.dialogs.prompt import Confirm, Prompt

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from nsys_tui.capture.launchers import all_fields, launchers
 from nsys_tui.capture.plan import Plan, make_plan, split_words
-from nsys_tui.capture.scripts import batch_faults
-from nsys_tui.capture.targets import LOCAL, Target, asdict_plain, checked
-from nsys_tui.config import EXPORTS, LAUNCHERS, Config, TargetConfig, parse_config
+from nsys_tui.capture.targets import LOCAL, Target, checked, plain_settings
+from nsys_tui.config import EXPORTS, Config, TargetConfig, parse_config
 from nsys_tui.errors import NsysTuiError, UsageError
 
 if TYPE_CHECKING:
@@ -37,20 +38,23 @@ class TargetField:
     choices: tuple[str, ...] = ()
 
 
-_SLURM: Final = ("srun", "sbatch")
-_CONTAINER: Final = ("docker", "podman")
-_POD: Final = ("kubectl",)
-FIELDS: Final = (
-    TargetField("name", "name", "how you call it here"),
-    TargetField("host", "host", "whatever `ssh HOST` understands; empty = this machine"),
-    TargetField("launcher", "launcher", "what starts the program there", (), LAUNCHERS),
-    TargetField("slurm.args", "Slurm", "--partition=gpu --gres=gpu:4 --time=00:20:00", _SLURM),
-    TargetField("container.name", "container", "name of a running container", _CONTAINER),
-    TargetField("container.user", "user", "user in it; empty = its own", _CONTAINER),
-    TargetField("kubernetes.pod", "pod", "name of a running pod", _POD),
-    TargetField("kubernetes.namespace", "namespace", "empty = the context's", _POD),
-    TargetField("kubernetes.context", "context", "empty = the present one", _POD),
-    TargetField("kubernetes.container", "container", "empty = the pod's first", _POD),
+@cache
+def all_target_fields() -> tuple[TargetField, ...]:
+    """Every field, with those that launchers and ways declare."""
+    declared = [
+        TargetField(field.key, field.label, field.hint, users) for field, users in all_fields()
+    ]
+    kinds = tuple(kind.name for kind in launchers())
+    return (
+        TargetField("name", "name", "how you call it here"),
+        *(field for field in declared if not field.launchers),
+        TargetField("launcher", "launcher", "what starts the program there", (), kinds),
+        *(field for field in declared if field.launchers),
+        *_COMMON,
+    )
+
+
+_COMMON: Final = (
     TargetField("cwd", "directory", "working directory there, such as ~/project"),
     TargetField("preamble", "preamble", "shell text run first: module load cuda && . .venv/bin/…"),
     TargetField("nsys", "nsys", "a path, or auto: PATH after the preamble, then the usual folders"),
@@ -66,24 +70,23 @@ FIELDS: Final = (
 def shown_fields(texts: Texts) -> list[TargetField]:
     """The fields that matter for the launcher."""
     launcher = texts.get("launcher", "none")
-    return [field for field in FIELDS if not field.launchers or launcher in field.launchers]
+    return [
+        field for field in all_target_fields() if not field.launchers or launcher in field.launchers
+    ]
 
 
 def texts_of(name: str, settings: TargetConfig) -> dict[str, str]:
     """A target as the text of its fields."""
-    plain = asdict_plain(settings)
-    found = {"name": name}
-    for field in FIELDS[1:]:
-        table, _, key = field.key.rpartition(".")
-        found[field.key] = _text(plain[table][key] if table else plain[key])
-    return found
+    values = {**plain_settings(settings), **Target(name, settings).own}
+    texts = {field.key: _text(values[field.key]) for field in all_target_fields()[1:]}
+    return {"name": name, **texts}
 
 
 def _text(value: Any) -> str:
     if isinstance(value, Mapping):
         words = {k: v if isinstance(v, str) else ",".join(v) for k, v in value.items()}
         return shlex.join(f"{key}={word}" for key, word in words.items())
-    return shlex.join(value) if isinstance(value, list) else str(value)
+    return shlex.join(value) if isinstance(value, list | tuple) else str(value)
 
 
 def settings_of(texts: Texts) -> dict[str, Any]:
@@ -105,11 +108,15 @@ def settings_of(texts: Texts) -> dict[str, Any]:
 
 
 def _value(key: str, text: str) -> object:
-    if key in ("command", "env_from", "slurm.args"):
+    if isinstance(_default(key), list | tuple):
         return split_words(text, key)
     if key == "options":
         return {name: _option(value) for name, value in _pairs(key, text)}
     return dict(_pairs(key, text)) if key == "env" else text
+
+
+def _default(key: str) -> object:
+    return {**plain_settings(TargetConfig()), **Target("").own}[key]
 
 
 def _pairs(key: str, text: str) -> list[tuple[str, str]]:
@@ -167,4 +174,5 @@ def remarks(texts: Texts, config: Config, old_name: str) -> list[tuple[str, str]
         for item in advice
         if item.severity != "note"
     ]
-    return found + [("warning", fault) for fault in batch_faults(plan, config.capture.grace / 1e9)]
+    faults = plan.launcher_faults(config.capture.grace / 1e9)
+    return found + [("warning", fault) for fault in faults]

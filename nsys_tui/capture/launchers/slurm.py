@@ -1,6 +1,6 @@
-"""What Slurm's words mean: task counts, queue states and reasons, the faults of a job script.
+"""Slurm: ``srun`` and ``sbatch``, what its words mean, and the faults of a job script.
 
-Nothing here talks to Slurm; the supervisor does, over there.
+Nothing here talks to Slurm; the functions of ``slurm.sh`` do, over there.
 """
 
 from __future__ import annotations
@@ -11,8 +11,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.capture.launchers import register
+from nsys_tui.capture.launchers.base import Launcher, words_field
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from nsys_tui.capture.launchers.base import Place
 
 _LONG_SHORT: Final = {"ntasks": "n", "nodes": "N", "time": "t"}
 
@@ -95,6 +100,11 @@ class JobState:
     def over(self) -> bool:
         """Whether the job has left the queue."""
         return self.state not in QUEUED and self.state not in RUNNING
+
+    @property
+    def failed(self) -> bool:
+        """Whether the job has left the queue and Slurm ended it, or it failed."""
+        return self.over and self.state != "COMPLETED"
 
     def words(self) -> str:
         """The state and its reason for a reader."""
@@ -216,3 +226,71 @@ def _directive_faults(text: str, needed_s: float) -> Iterable[str]:
     limit = seconds(argument(words, "time"))
     if limit is not None and needed_s and limit < needed_s:
         yield f"a time limit of {limit} s, and the capture needs {needed_s:.0f} s"
+
+
+class Srun(Launcher):
+    """The supervisor on the login node runs ``srun``, which ends with its allocation."""
+
+    name = "srun"
+    about = "a Slurm step, run from the login node"
+    title = "Slurm"
+    fields = (words_field("slurm.args", "Slurm", "--partition=gpu --gres=gpu:4 --time=00:20:00"),)
+    tools = ("srun", "squeue", "scancel")
+    variable = "SLURM_JOB_ID"
+    scheduler = "slurm"
+    shell = "slurm.sh"
+    rank_mark = "%q{SLURM_PROCID}"
+
+    def read_queue(self, line: str) -> JobState:
+        """Reads ``id|state|reason|nodes``."""
+        return parse_job(line)
+
+    def processes(self, place: Place) -> int:
+        """Tasks that the arguments ask for."""
+        return expected_processes(place.own["slurm.args"])
+
+    def command(self, place: Place, capture: str, argv: Sequence[str]) -> list[str]:
+        """nsys in each task of a step that carries the capture's id."""
+        return [*_step(capture), *place.own["slurm.args"], *argv]
+
+    def typed(self, place: Place, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+        """``srun`` before the rest."""
+        return ["srun", *place.own["slurm.args"], *super().typed(place, argv, env, cwd)]
+
+
+class Sbatch(Srun):
+    """The supervisor submits a job script, and asks the queue about it."""
+
+    name = "sbatch"
+    about = "a Slurm job, submitted and waited for"
+    tools = ("sbatch", "squeue", "scancel")
+
+    def command(self, place: Place, capture: str, argv: Sequence[str]) -> list[str]:
+        """A step of the job, which has the arguments already."""
+        return [*_step(capture), *argv]
+
+    def typed(self, place: Place, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+        """The command inside the job script."""
+        return Launcher.typed(self, place, argv, env, cwd)
+
+    def batch_script(self, place: Place, body: str, *, once: bool) -> tuple[str, list[str]]:
+        """The job script; arguments that no ``#SBATCH`` line can carry stay beside it."""
+        text, args = batch_script(place.own["slurm.args"], body)
+        return text, [*args, *(["--no-requeue"] if once else [])]
+
+    def faults(self, place: Place, needed_s: float) -> list[str]:
+        """What Slurm passes over in silence in the arguments and the preamble."""
+        args = " ".join(place.own["slurm.args"])
+        directives = lint(f"#SBATCH {args}\n", needed_s) if args else []
+        preamble = lint(f":\n{place.settings.preamble}\n")
+        return [f"slurm.args: {fault.partition(': ')[2]}" for fault in directives] + [
+            f"preamble: {fault.partition(': ')[2]}" for fault in preamble
+        ]
+
+
+def _step(capture: str) -> list[str]:
+    return ["srun", "--unbuffered", "--export=ALL", f"--job-name=nt-{capture}"]
+
+
+register(Srun())
+register(Sbatch())

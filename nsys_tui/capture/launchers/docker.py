@@ -1,0 +1,47 @@
+"""A running container, entered with ``docker exec``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_tui.capture.launchers import register
+from nsys_tui.capture.launchers.base import SHELL, Launcher, name_field
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_tui.capture.launchers.base import Place
+
+
+class ContainerExec(Launcher):
+    """A container of an engine whose ``exec`` has docker's options."""
+
+    about = "inside a running container"
+    fields = (
+        name_field("container.name", "container", "name of a running container", required=True),
+        name_field("container.user", "user", "user in it; empty = its own"),
+    )
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def inside(self, place: Place) -> str:
+        """Name of the container."""
+        return str(place.own["container.name"])
+
+    def shell_argv(self, place: Place) -> list[str]:
+        """``docker exec -i CONTAINER sh -s``."""
+        return [*self._exec(place), self.inside(place), *SHELL]
+
+    def _exec(self, place: Place) -> list[str]:
+        user = place.own["container.user"]
+        return [self.name, "exec", "-i", *(["-u", user] if user else [])]
+
+    def typed(self, place: Place, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+        """``docker exec`` with working directory and environment as its own options."""
+        folder = ["-w", cwd] if cwd else []
+        variables = [word for pair in env for word in ("-e", pair)]
+        return [*self._exec(place), *folder, *variables, self.inside(place), *argv]
+
+
+register(ContainerExec("docker"))
