@@ -85,10 +85,14 @@ def test_a_signal_ends_a_verb_quietly_and_leaves_nothing(
 ) -> None:
     words = ["demo", "--kernels", "90000000", "-o", str(tmp_path / "big.sqlite")]
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    with subprocess.Popen([*VERB, *words], stderr=subprocess.PIPE, env=environment) as process:
+    as_usual = ["env", "--default-signal=INT,TERM,HUP"]  # a script's background job ignores INT
+    process = subprocess.Popen([*as_usual, *VERB, *words], stderr=subprocess.PIPE, env=environment)
+    try:
         while not (any(tmp_path.iterdir()) or process.poll() is not None):
             time.sleep(0.02)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert (process.returncode, errors.decode()) == (status, told)
     assert list(tmp_path.iterdir()) == []
