@@ -149,7 +149,7 @@ def test_only_what_changed_is_written_and_comments_stay(tmp_path: Path) -> None:
     text = path.read_text()
     changed = MINE.replace('host = "box" ', 'host = "bigger" ').replace("~/a#b", "~/c")
     changed = changed.replace('\n[targets.box.container]\nname = "c"\n', "\n")
-    added = 'container = { "name" = "d" }\nnsys = "/opt/nsys"\n'
+    added = 'container = {name = "d"}\nnsys = "/opt/nsys"\n'
     assert text == changed.replace('"~/c"\n', f'"~/c"\n{added}')
 
 
@@ -164,13 +164,30 @@ def test_a_preset_is_a_section_of_its_own(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['targets = { box = { host = "a" } }\n', '[targets]\nbox.host = "a"\n']
+    "text",
+    [
+        'targets = { box = { host = "a" } }\n',
+        '[targets]\nbox.host = "a"  # mine\n',
+        '[targets.box]\nhost = "a"\n\n[targets.box.env]\nA = "1"\n',
+        "[targets]\n# none yet\n",
+        'targets."box".host = "a"',
+    ],
 )
-def test_a_spelling_that_cannot_be_changed_is_left_alone(tmp_path: Path, text: str) -> None:
+def test_a_target_is_changed_however_it_is_spelled(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.toml"
     path.write_text(text)
+    save_target(path, "box", {"host": "b", "cwd": "/x", "command": ["a b"]})
+    box = load_config(path, environ={}).targets["box"]
+    assert (box.host, box.cwd, box.command, dict(box.env)) == ("b", "/x", ("a b",), {})
+    assert ("# mine" in text) == ("# mine" in path.read_text())
+
+
+def test_a_spelling_that_cannot_be_changed_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    text = 'targets = { box = { host = "a" } }\n'
+    path.write_text(text)
     with pytest.raises(ConfigError, match="by hand"):
-        save_target(path, "box", {"host": "b"})
+        save_target(path, "other", {"host": "b"})
     assert path.read_text() == text
 
 
