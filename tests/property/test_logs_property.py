@@ -13,12 +13,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loglines import body, info, nemo
+from nsys_tui.logs.payload import as_json
 
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.logs import LogResult, read_logs, statistics
 from nsys_tui.logs.calls import COLUMNS, Calls, empty
 from nsys_tui.logs.hangs import find_hangs
-from nsys_tui.logs.payload import as_json
 
 QUICK = settings(max_examples=60, deadline=None)
 OPS = ("AllReduce", "AllGather", "Broadcast", "Send")

@@ -9,10 +9,10 @@ from unittest import mock
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from loglines import body, info, nemo
+from nsys_tui.logs.payload import as_json, call_rows
 
 from nsys_tui.logs import LogResult, read_logs
 from nsys_tui.logs.hangs import find_hangs
-from nsys_tui.logs.payload import as_json, call_rows
 
 FSDP = "[INFO] __main__: Batch {n} Loss: 11.0, Speed: 1.17 samples/sec, lr: 0.000031"
 

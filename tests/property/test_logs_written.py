@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from nccl_writing import LAUNCHERS, TYPES, VERSIONS, Writer
+from nsys_tui.logs.payload import as_json
 
 from nsys_tui.logs import read_logs
 from nsys_tui.logs.hangs import find_hangs
-from nsys_tui.logs.payload import as_json
 
 if TYPE_CHECKING:
     from pathlib import Path
