@@ -10,11 +10,11 @@ from nsys_tui.ui.runtime.responsive_app import QUIET
 from nsys_tui.ui.runtime.threads import once
 
 if TYPE_CHECKING:
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
     from nsys_tui.ui.session import Session
 
 
-async def close_report(app: NsysTuiApp) -> None:
+async def close_report(app: Host) -> None:
     """Closes the report in front; the next one takes its place. The last one stays."""
     gone, place = app.session, app.sessions.index(app.session)
     left = [session for session in app.sessions if session is not gone]
@@ -34,13 +34,13 @@ async def close_report(app: NsysTuiApp) -> None:
     app.say(f"closed {gone.name}: {app.session.name} is in front")
 
 
-def let_go(app: NsysTuiApp, session: Session) -> None:
+def let_go(app: Host, session: Session) -> None:
     """Stops what reads a report that is not open any more, and closes its file after that."""
     session.cancel.set()
     _close_calmly(app, session)
 
 
-def _close_calmly(app: NsysTuiApp, session: Session) -> None:
+def _close_calmly(app: Host, session: Session) -> None:
     loading = session.started and not session.finished
     if loading or app.jobs:  # one of them may still read from the file
         app.set_timer(QUIET, lambda: _close_calmly(app, session))

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from nsys_tui.state import Place, ViewState
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 
-Command: TypeAlias = "Callable[[NsysTuiApp], Any]"
+Command: TypeAlias = "Callable[[Host], Any]"
 Travel: TypeAlias = "Callable[[ViewState, Place], tuple[ViewState, Place | None]]"
 
 COMMANDS: Final[dict[str, Command]] = {}
@@ -33,19 +33,19 @@ def command(action_id: str) -> Callable[[Command], Command]:
 
 
 @command("pane.next")
-def pane_next(app: NsysTuiApp) -> None:
+def pane_next(app: Host) -> None:
     """Focuses the next pane."""
     app.screen.focus_next()
 
 
 @command("pane.previous")
-def pane_previous(app: NsysTuiApp) -> None:
+def pane_previous(app: Host) -> None:
     """Focuses the previous pane."""
     app.screen.focus_previous()
 
 
 @command("pane.maximise")
-def pane_maximise(app: NsysTuiApp) -> None:
+def pane_maximise(app: Host) -> None:
     """Gives the focused pane the whole screen, or back."""
     if app.screen.maximized is not None:
         app.screen.minimize()
@@ -54,19 +54,19 @@ def pane_maximise(app: NsysTuiApp) -> None:
 
 
 @command("nav.back")
-def nav_back(app: NsysTuiApp) -> None:
+def nav_back(app: Host) -> None:
     """Back through the jumps."""
     _travel(app, gone_back)
 
 
 @command("nav.forward")
-def nav_forward(app: NsysTuiApp) -> None:
+def nav_forward(app: Host) -> None:
     """Forward again."""
     _travel(app, gone_forward)
 
 
 @command("nav.escape")
-def nav_escape(app: NsysTuiApp) -> None:
+def nav_escape(app: Host) -> None:
     """Dismisses an error, cancels loading, restores a pane, or goes back, in this order."""
     if app.error is not None:
         app.error = None
@@ -81,7 +81,7 @@ def nav_escape(app: NsysTuiApp) -> None:
 
 
 @command("display.names")
-def display_names(app: NsysTuiApp) -> None:
+def display_names(app: Host) -> None:
     """Next name style."""
     style = cycled(app.state.display.names)
     app.set_state(displayed(app.state, names=style))
@@ -89,7 +89,7 @@ def display_names(app: NsysTuiApp) -> None:
 
 
 @command("display.time")
-def display_time(app: NsysTuiApp) -> None:
+def display_time(app: Host) -> None:
     """Next time format."""
     style = cycled(app.state.display.time)
     app.set_state(displayed(app.state, time=style))
@@ -97,7 +97,7 @@ def display_time(app: NsysTuiApp) -> None:
 
 
 @command("report.reload")
-def report_reload(app: NsysTuiApp) -> None:
+def report_reload(app: Host) -> None:
     """Reads the report again; the view state stays."""
     from nsys_tui.ui.closing import let_go
 
@@ -113,7 +113,7 @@ def report_reload(app: NsysTuiApp) -> None:
 
 
 @command("report.close")
-def report_close(app: NsysTuiApp) -> Awaitable[None]:
+def report_close(app: Host) -> Awaitable[None]:
     """Closes the report in front."""
     from nsys_tui.ui.closing import close_report
 
@@ -121,7 +121,7 @@ def report_close(app: NsysTuiApp) -> Awaitable[None]:
 
 
 @command("app.help")
-def app_help(app: NsysTuiApp) -> None:
+def app_help(app: Host) -> None:
     """Shows the keys that work here."""
     from nsys_tui.ui.dialogs.help import open_help
 
@@ -129,7 +129,7 @@ def app_help(app: NsysTuiApp) -> None:
 
 
 @command("app.palette")
-def app_palette(app: NsysTuiApp) -> None:
+def app_palette(app: Host) -> None:
     """Shows the command palette."""
     from nsys_tui.ui.dialogs.palette import open_palette
 
@@ -137,7 +137,7 @@ def app_palette(app: NsysTuiApp) -> None:
 
 
 @command("app.jump")
-def app_jump(app: NsysTuiApp) -> None:
+def app_jump(app: Host) -> None:
     """Shows letters over the panes."""
     from nsys_tui.ui.dialogs.jump import open_jump
 
@@ -145,7 +145,7 @@ def app_jump(app: NsysTuiApp) -> None:
 
 
 @command("display.panel")
-def display_panel(app: NsysTuiApp) -> None:
+def display_panel(app: Host) -> None:
     """Shows the display panel."""
     from nsys_tui.ui.dialogs.panel import DisplayPanel
 
@@ -153,7 +153,7 @@ def display_panel(app: NsysTuiApp) -> None:
 
 
 @command("report.open")
-def report_open(app: NsysTuiApp) -> None:
+def report_open(app: Host) -> None:
     """Asks for another report: one that is open, recent, in this folder, or any path."""
     from nsys_tui.ui.dialogs.picker import Picker
     from nsys_tui.ui.matching import Entry
@@ -177,7 +177,7 @@ def report_open(app: NsysTuiApp) -> None:
 
 
 @command("mark.list")
-def mark_list(app: NsysTuiApp) -> None:
+def mark_list(app: Host) -> None:
     """Shows the bookmarks."""
     from nsys_tui.ui.dialogs.marks import open_marks
 
@@ -185,7 +185,7 @@ def mark_list(app: NsysTuiApp) -> None:
 
 
 @command("capture.again")
-def capture_again(app: NsysTuiApp) -> None:
+def capture_again(app: Host) -> None:
     """Profile again: the capture screen, filled in with how the report in front was made."""
     app.show("capture")
     if (screen := app.front) is not None and hasattr(screen, "fill_from_report"):
@@ -193,19 +193,19 @@ def capture_again(app: NsysTuiApp) -> None:
 
 
 @command("app.redraw")
-def app_redraw(app: NsysTuiApp) -> None:
+def app_redraw(app: Host) -> None:
     """Sends the whole screen again, after something else wrote to the terminal."""
     app.forget_screen()
     app.screen.refresh(layout=True)
 
 
 @command("app.quit")
-def app_quit(app: NsysTuiApp) -> None:
+def app_quit(app: Host) -> None:
     """Leaves."""
     app.leave()
 
 
-def _travel(app: NsysTuiApp, go: Travel) -> None:
+def _travel(app: Host, go: Travel) -> None:
     front = app.front
     if front is None:
         return
@@ -214,7 +214,7 @@ def _travel(app: NsysTuiApp, go: Travel) -> None:
     _arrive(app, state, place)
 
 
-def _arrive(app: NsysTuiApp, state: ViewState, place: Place | None) -> None:
+def _arrive(app: Host, state: ViewState, place: Place | None) -> None:
     if place is None:
         return
     app.session.state = state

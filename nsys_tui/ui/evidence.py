@@ -9,7 +9,7 @@ from nsys_tui.state import Cursor, Selection, Window
 
 if TYPE_CHECKING:
     from nsys_tui.model.events import EventSet
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 AROUND: Final = 5
 """The window is so many times as long as the event, so that its neighbours are seen."""
@@ -36,7 +36,7 @@ def window_around(span: Window, extent: tuple[int, int]) -> Window | None:
 
 
 def show_on_timeline(
-    app: NsysTuiApp, events: EventSet, row: int, extent: tuple[int, int] | None = None
+    app: Host, events: EventSet, row: int, extent: tuple[int, int] | None = None
 ) -> None:
     """Goes to the timeline, around one event, with it selected; Esc comes back.
 

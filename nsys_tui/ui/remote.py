@@ -19,10 +19,10 @@ from nsys_tui.units import format_bytes
 if TYPE_CHECKING:
     from nsys_tui.capture.events import Progress
     from nsys_tui.capture.remote import RemoteName
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 
-async def fetch_and_open(app: NsysTuiApp, name: str) -> None:
+async def fetch_and_open(app: Host, name: str) -> None:
     """Opens a report on another machine; of a folder, the one that the user chooses."""
     try:
         remote = parse_remote(name)
@@ -41,7 +41,7 @@ async def fetch_and_open(app: NsysTuiApp, name: str) -> None:
         app.post_message(WorkEnded())
 
 
-async def _chosen(app: NsysTuiApp, name: str, folder: RemoteName) -> str | None:
+async def _chosen(app: Host, name: str, folder: RemoteName) -> str | None:
     """The report or folder in a folder that the user chooses; None for neither."""
     listing = await list_reports(folder, app.config, partial(ask, app))
     entries = []
@@ -53,7 +53,7 @@ async def _chosen(app: NsysTuiApp, name: str, folder: RemoteName) -> str | None:
     return chosen
 
 
-async def _fetched(app: NsysTuiApp, name: str, remote: RemoteName) -> Path:
+async def _fetched(app: Host, name: str, remote: RemoteName) -> Path:
     def told(moved: Progress | Remark) -> None:
         if isinstance(moved, Remark):
             app.say(moved.text)

@@ -16,7 +16,7 @@ from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
     from nsys_tui.model.table import Table
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 Writer: TypeAlias = Callable[[BinaryIO, Progress], None]
 """Writes the bytes of a file; calls the progress often, so that it can be cancelled."""
@@ -70,7 +70,7 @@ def fresh_path(name: str) -> Path:
     return path
 
 
-def save(app: NsysTuiApp, saving: Saving) -> None:
+def save(app: Host, saving: Saving) -> None:
     """Asks for the name and writes the file; a toast says where it is and how large."""
     hint = f"a file that does not exist yet: {' '.join(saving.writers)}"
     prompt = Prompt(saving.title, hint, saving.name, check=saving.checked)

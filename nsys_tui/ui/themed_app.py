@@ -88,7 +88,7 @@ class ThemedApp(TolerantApp, inherit_bindings=False):
         return [*filters, *([self._ascii_filter] if self._ascii_filter.enabled else [])]
 
     def show_fault(self, error: Exception) -> None:
-        """Tells of a fault of the program itself; ``NsysTuiApp`` has a line for it."""
+        """Tells of a fault of the program itself; ``Host`` has a line for it."""
         self.say(str(unexpected(error)))
 
     def say(self, text: str) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from nsys_tui.text.definitions import Definition
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 Line = list[tuple[str, int]]
 BOLD = style(emphasis=Emphasis.BOLD)
@@ -60,7 +60,7 @@ class HelpScreen(Dialog[str]):
     HelpScreen Input { height: 1; }
     HelpScreen LinePane { height: 1fr; border: none; }
     """
-    app: NsysTuiApp
+    app: Host
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ class HelpScreen(Dialog[str]):
         return [[("", 0)], legend, *([(f"        {fact}", MUTED)] for fact in facts)]
 
 
-def open_help(app: NsysTuiApp) -> None:
+def open_help(app: Host) -> None:
     """Shows help for the screen in front and runs what is chosen."""
     front = app.front
     if front is None:
@@ -205,7 +205,7 @@ def open_help(app: NsysTuiApp) -> None:
     app.push_screen(help_screen, lambda found: _run(app, found))
 
 
-def _run(app: NsysTuiApp, action_id: str | None) -> None:
+def _run(app: Host, action_id: str | None) -> None:
     if action_id:
         app.call_later(app.action_do, action_id)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.geometry import Offset
 
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 
 class JumpOverlay(Dialog[None]):
@@ -53,7 +53,7 @@ class JumpOverlay(Dialog[None]):
             self.app.call_later(target[1])
 
 
-def open_jump(app: NsysTuiApp) -> None:
+def open_jump(app: Host) -> None:
     """Shows letters over the panes and tabs of the screen in front."""
     front = app.front
     if front is None:

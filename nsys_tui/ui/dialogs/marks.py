@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.report import Report
     from nsys_tui.state import Mark
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 KEY: Final = style(Ink.MARK, emphasis=Emphasis.BOLD)
 MUTED: Final = style(Ink.MUTED)
@@ -44,7 +44,7 @@ class MarkList(Dialog[tuple[str, bool]]):
     MarkList LinePane { width: 78; max-width: 100%; height: 70%; min-height: 8; }
     MarkList Static { width: 78; max-width: 100%; height: 1; padding: 0 2; background: $panel; }
     """
-    app: NsysTuiApp
+    app: Host
 
     def compose(self) -> ComposeResult:
         """The list, and what lies between the mark under the cursor and the one before."""
@@ -123,7 +123,7 @@ class MarkList(Dialog[tuple[str, bool]]):
         self._draw()
 
 
-def open_marks(app: NsysTuiApp) -> None:
+def open_marks(app: Host) -> None:
     """Shows the list and goes where the user says."""
 
     def go(chosen: tuple[str, bool] | None) -> None:

@@ -15,13 +15,13 @@ from nsys_tui.ui.matching import Entry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 MOST_NAMES = 20_000
 """Names of one kind offered: filtering more would stall the keyboard."""
 
 
-def open_palette(app: NsysTuiApp) -> None:
+def open_palette(app: Host) -> None:
     """Shows the palette; choosing an entry runs it."""
     entries = [
         *_actions(app),
@@ -33,12 +33,12 @@ def open_palette(app: NsysTuiApp) -> None:
     app.push_screen(Picker("Palette", entries), lambda chosen: _run(app, chosen))
 
 
-def _run(app: NsysTuiApp, chosen: Callable[[], object] | None) -> None:
+def _run(app: Host, chosen: Callable[[], object] | None) -> None:
     if chosen is not None:
         app.call_later(chosen)
 
 
-def _actions(app: NsysTuiApp) -> Iterator[Entry]:
+def _actions(app: Host) -> Iterator[Entry]:
     own = app.front.ACTIONS if app.front is not None else ()
     for action in (*own, *GLOBAL):
         if action.id != "app.palette" and app.handler(action.id) is not None:
@@ -48,25 +48,25 @@ def _actions(app: NsysTuiApp) -> Iterator[Entry]:
             yield Entry(text, shown_key(keys[0]) if keys else "", run)
 
 
-def _reports(app: NsysTuiApp) -> Iterator[Entry]:
+def _reports(app: Host) -> Iterator[Entry]:
     for session in app.sessions:
         if session is not app.session:
             yield Entry(str(session.path), "report", partial(app.bring_to_front, session))
 
 
-def _marks(app: NsysTuiApp) -> Iterator[Entry]:
+def _marks(app: Host) -> Iterator[Entry]:
     for mark in app.state.marks.values():
         changes = at_mark(app.state, mark)
         text = " ".join(part for part in (mark.letter, mark.label, mark.note) if part)
         yield Entry(visible(text), "mark", partial(app.show, mark.screen, **changes))
 
 
-def _themes(app: NsysTuiApp) -> Iterator[Entry]:
+def _themes(app: Host) -> Iterator[Entry]:
     for name in sorted(theme_files(app.theme_folder)):
         yield Entry(f"theme {name}", "theme", partial(app.use_theme, name))
 
 
-def _names(app: NsysTuiApp) -> Iterator[Entry]:
+def _names(app: Host) -> Iterator[Entry]:
     """Kernels and ranges by name, from the parts that are there."""
     report = app.session.report
     if report is None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
 
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 MUTED: Final = style(Ink.MUTED)
 KEY: Final = style(Ink.MARK, emphasis=Emphasis.BOLD)
@@ -44,14 +44,14 @@ class Setting:
     key: str
     """Dotted key of the config file."""
     label: str
-    options: Callable[[NsysTuiApp], Sequence[Any]]
-    get: Callable[[NsysTuiApp], Any]
-    put: Callable[[NsysTuiApp, Any], None]
+    options: Callable[[Host], Sequence[Any]]
+    get: Callable[[Host], Any]
+    put: Callable[[Host, Any], None]
     show: Callable[[Any], str] = str
 
 
 def _display(label: str, name: str, options: Sequence[Any], **extra: Any) -> Setting:
-    def put(app: NsysTuiApp, value: Any) -> None:
+    def put(app: Host, value: Any) -> None:
         app.set_state(displayed(app.state, **{name: value}))
 
     return Setting(
@@ -64,7 +64,7 @@ def _display(label: str, name: str, options: Sequence[Any], **extra: Any) -> Set
     )
 
 
-def _put_duration(app: NsysTuiApp, value: int) -> None:
+def _put_duration(app: Host, value: int) -> None:
     app.set_state(replace(app.state, filter=replace(app.state.filter, min_duration=value)))
 
 
@@ -118,7 +118,7 @@ class DisplayPanel(Dialog[None]):
     DisplayPanel { background: transparent; align: right top; }
     DisplayPanel LinePane { width: 42; height: 14; margin-top: 2; }
     """
-    app: NsysTuiApp
+    app: Host
 
     def compose(self) -> ComposeResult:
         """One pane."""

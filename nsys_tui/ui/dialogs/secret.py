@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from nsys_tui.capture.askpass import Prompt
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 
 class Secret(Dialog[str | None]):
@@ -60,7 +60,7 @@ class Secret(Dialog[str | None]):
         self.dismiss(event.value)
 
 
-async def ask(app: NsysTuiApp, question: Prompt) -> str | None:
+async def ask(app: Host, question: Prompt) -> str | None:
     """Puts one question of ssh's to the user; None means cancelled. "yes" is never the default."""
     if question.kind is PromptKind.NOTICE:
         app.say(question.text)

@@ -19,15 +19,15 @@ from textual.widgets import Static
 from nsys_tui.names import visible
 from nsys_tui.state import Window
 from nsys_tui.times import window_text
-from nsys_tui.ui.keymap import GLOBAL, SCREENS, Action, effective_keys, shown_key
+from nsys_tui.ui.front import FrontScreen
+from nsys_tui.ui.keymap import GLOBAL, SCREENS, effective_keys, shown_key
 from nsys_tui.ui.loader import telling
 from nsys_tui.ui.messages import WorkEnded
-from nsys_tui.ui.runtime.batched_screen import BatchedScreen
 from nsys_tui.ui.runtime.task import Task
 from nsys_tui.ui.widgets.chrome import KeyLine, StatusLine, TabLine, TitleLine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from textual import events
     from textual.app import ComposeResult
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.state import ViewState
-    from nsys_tui.ui.app import NsysTuiApp
-    from nsys_tui.ui.saving import Writer
+    from nsys_tui.ui.host import Host
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.icicle import IciclePane
     from nsys_tui.ui.widgets.table.grid import Grid
@@ -49,15 +48,9 @@ NOTHING = (0, 1)
 """Extent of a report without events."""
 
 
-class ReportScreen(BatchedScreen[None], inherit_bindings=False):
+class ReportScreen(FrontScreen, inherit_bindings=False):
     """Base of the screens behind the number keys."""
 
-    SCREEN: ClassVar[str] = ""
-    """Name in ``keymap.SCREENS``."""
-    ACTIONS: ClassVar[tuple[Action, ...]] = ()
-    """The screen's own actions; also set ``BINDINGS = bindings(ACTIONS)``."""
-    OF_ONE_REPORT: ClassVar[bool] = True
-    """Whether nothing on it outlives the report that it shows."""
     OF_WHOLE_TRACE: ClassVar[bool] = False
     """Whether its figures are of the whole trace, whatever the window."""
 
@@ -66,7 +59,7 @@ class ReportScreen(BatchedScreen[None], inherit_bindings=False):
     ]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide"), (160, "-xwide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-medium"), (40, "-tall")]  # noqa: RUF012
-    app: NsysTuiApp
+    app: Host
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
     """Panes show focus themselves: painting the whole screen for it took 25 ms at 160x45."""
 
@@ -128,20 +121,10 @@ class ReportScreen(BatchedScreen[None], inherit_bindings=False):
     def load_finished(self) -> None:
         """Nothing more will be loaded by itself."""
 
-    def theme_changed(self) -> None:
-        """The app has other colours."""
-
     def report_closed(self, session: Session) -> None:
         """A report is no longer open: what is kept of it is given up."""
         if self._seen_session is session:
             self._seen_session = self._seen_report = self._seen_state = None
-
-    def view(self) -> Any:
-        """Scroll position and sort order for the history; anything ``restore`` understands."""
-        return None
-
-    def restore(self, view: Any) -> None:
-        """Takes up what ``view`` gave, after going back."""
 
     @property
     def exported(self) -> Grid | IciclePane | None:
@@ -165,10 +148,6 @@ class ReportScreen(BatchedScreen[None], inherit_bindings=False):
         if action == "export_view":
             return self.can_export
         return super().check_action(action, parameters)
-
-    def writers(self) -> Mapping[str, Writer]:
-        """What a file of some suffix holds instead of the table in focus."""
-        return {}
 
     def compose(self) -> ComposeResult:
         """Builds the frame around the body."""

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.events import Int64
     from nsys_tui.model.tree import WeightedTree
-    from nsys_tui.ui.app import NsysTuiApp
-    from nsys_tui.ui.screens.base import ReportScreen
+    from nsys_tui.ui.front import FrontScreen
+    from nsys_tui.ui.host import Host
 
 
 class IciclePane(Framed, can_focus=True):
     """Draws a tree; the selected frame is always visible."""
 
-    app: NsysTuiApp
+    app: Host
 
     class Moved(Message):
         """Another frame was selected, or the zoom changed."""
@@ -177,7 +177,7 @@ class IciclePane(Framed, can_focus=True):
 
     def action_export_view(self) -> None:
         """Writes the picture, or its stacks as text."""
-        screen = cast("ReportScreen", self.screen)
+        screen = cast("FrontScreen", self.screen)
         name = f"{Path(screen.session.name).stem}.{screen.SCREEN}.svg"
         save(self.app, Saving("Write the flame graph", name, screen.writers()))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from textual import events
 
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 
 Line: TypeAlias = "Sequence[tuple[str, int]]"
@@ -49,7 +49,7 @@ class LinePane(ScrollView, Framed, can_focus=True):
         Binding("home", "move(-1000000)", show=False),
         Binding("end,G", "move(1000000)", show=False),
     ]
-    app: NsysTuiApp
+    app: Host
 
     class Chosen(Message):
         """A line was double-clicked or Enter was pressed on it."""

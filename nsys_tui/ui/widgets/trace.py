@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.timeline.summary import Summary
     from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 LABEL = 8
 """Cells at the left for the names of the rows."""
@@ -72,7 +72,7 @@ class TracePane(Framed, can_focus=True):
         Binding("home", "step(-100000)", show=False),
         Binding("end", "step(100000)", show=False),
     ]
-    app: NsysTuiApp
+    app: Host
 
     class Opened(Message):
         """Enter or a double click: the timeline is wanted around ``window``."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.capture.askpass import Prompt as Question
     from nsys_tui.config import Config
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
     from nsys_tui.ui.widgets.lines import Line
 
 MUTED: Final = style(Ink.MUTED)
@@ -47,7 +47,7 @@ class Checking(Dialog[Any]):
     Checking #said { height: 8; border-top: solid $frame; }
     """
     KEYS: ClassVar[str] = ""
-    app: NsysTuiApp
+    app: Host
 
     def __init__(self, heading: str) -> None:
         super().__init__()

@@ -8,8 +8,8 @@ from nsys_tui.analysis.compare.stats import Verdict
 from nsys_tui.names import cut, visible
 from nsys_tui.render.cells import Emphasis, Ink, style
 from nsys_tui.text.compare import amount, delta_text, ratio_text
+from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.compare.columns import VERDICT_INKS
-from nsys_tui.ui.screens.overview.panes import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

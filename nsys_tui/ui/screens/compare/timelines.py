@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from nsys_tui.analysis.compare.measure import Plan
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas as Canvas
 
@@ -107,7 +107,7 @@ class TwinTimelines(Vertical):
     DEFAULT_CSS: ClassVar[str] = """
     TwinTimelines { height: 1fr; }
     """
-    app: NsysTuiApp
+    app: Host
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(LockedCanvas(id="timeline-a"), LockedCanvas(id="timeline-b"), id=id)

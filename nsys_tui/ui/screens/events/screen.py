@@ -14,10 +14,10 @@ from nsys_tui.analysis.timeline.facts import Facts, facts_of
 from nsys_tui.times import moment_text, window_text
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import bindings
+from nsys_tui.ui.pane_text import MUTED, labelled
 from nsys_tui.ui.scoping import report_scope, same_scope
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.events.columns import event_columns
-from nsys_tui.ui.screens.kernels.panes import MUTED, labelled
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
 from nsys_tui.ui.widgets.table.table import TableView, VirtualTable

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from textual import events
 
     from nsys_tui.fleet.maps import HeatMap
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 LABEL: Final = 14
 """Most cells for the names of the rows."""
@@ -47,7 +47,7 @@ class HeatPane(Framed, can_focus=True):
         Binding("home", "step(0, -100000)", show=False),
         Binding("end", "step(0, 100000)", show=False),
     ]
-    app: NsysTuiApp
+    app: Host
 
     class Moved(Message):
         """The cursor is on another row of the map; only the last of several is delivered."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.names import cut, visible
 from nsys_tui.render.cells import Ink, style
 from nsys_tui.render.spark import MARGIN, draw_histogram
+from nsys_tui.ui.pane_text import labelled
 from nsys_tui.units import format_bytes, format_count, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from nsys_tui.analysis.kernel_facts import KernelFacts, Parts
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.render.spark import Histogram
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 Line = list[tuple[str, int]]
 
 MUTED: Final = style(Ink.MUTED)
-LABEL: Final = 9
 NAME_LIMIT: Final = 2_000
 """Characters of a full name that are wrapped into lines."""
 
@@ -79,16 +76,6 @@ def parts_text(parts: Parts) -> str:
         return visible(parts.listed[0].text)
     texts = [f"{visible(part.text)} {100 * part.share:.0f}%" for part in parts.listed]
     return ", ".join([*texts, *([f"{parts.more} more"] if parts.more else [])])
-
-
-def labelled(label: str, text: str, width: int) -> Iterable[Line]:
-    """A text behind its label, wrapped."""
-    room = max(8, width - LABEL - 1)
-    lines = textwrap.wrap(text, room, break_on_hyphens=False) or [""]
-    heads = [label, *[""] * (len(lines) - 1)]
-    return [
-        [(f"{head:<{LABEL}} ", MUTED), (line, 0)] for head, line in zip(heads, lines, strict=True)
-    ]
 
 
 def _span(pair: tuple[int, int]) -> str:

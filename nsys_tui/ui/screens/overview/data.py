@@ -59,7 +59,7 @@ def findings(
     from nsys_tui.analysis.rules.findings import find_in
     from nsys_tui.analysis.rules.register import Case
     from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS
-    from nsys_tui.ui.screens.stalls.found import idle_gaps
+    from nsys_tui.ui.idle_gaps import idle_gaps
 
     def idle() -> Stalls:
         return idle_gaps(session, report, Scope(), THRESHOLD_NS, progress)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -11,6 +10,7 @@ from nsys_tui.model.categories import Category
 from nsys_tui.names import cell_len, cut, pad, visible
 from nsys_tui.render.cells import Emphasis, Ink, category_ink, style
 from nsys_tui.render.glyphs import FILLS
+from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.units import format_count, format_duration, format_share
 
 if TYPE_CHECKING:
@@ -244,9 +244,3 @@ def _listed(bullet: str, text: str, width: int) -> list[Line]:
         [("  " * bool(number) + part, 0)]
         for number, part in enumerate(wrapped(bullet + text, width - 2))
     ]
-
-
-def wrapped(text: str, width: int) -> list[str]:
-    """An untrusted text as lines of at most ``width`` cells; its own line breaks are blanks."""
-    shown = visible(" ".join(text.split()))
-    return textwrap.wrap(shown, max(width, 10), break_on_hyphens=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from nsys_tui.render.cells import Ink, style
 from nsys_tui.render.icicle import lay_out
 from nsys_tui.text.documents import document_text
 from nsys_tui.ui.saving import text_writer
+from nsys_tui.ui.stack_options import Options, Order
 from nsys_tui.ui.widgets.table.columns import counts, numbers, texts
 from nsys_tui.units import format_count, format_duration, format_share
 
@@ -50,41 +50,12 @@ MANY_NAMES = 100
 """From so many different names on it is worth merging similar ones."""
 
 
-class Order(StrEnum):
-    """How siblings are laid out, or whether one frame is in the middle."""
-
-    HEAVY = "left-heavy"
-    TIME = "time"
-    SANDWICH = "sandwich"
-
-
 SOURCES = {
     StackSource.GPU: "GPU time by NVTX path",
     StackSource.CPU: "CPU samples",
     StackSource.CUDA: "CUDA API by backtrace",
     StackSource.OSRT: "OS runtime by backtrace",
 }
-
-
-@dataclass(frozen=True)
-class Options:
-    """Everything that decides what is folded and how it is shown."""
-
-    source: StackSource = StackSource.GPU
-    order: Order = Order.HEAVY
-    across: bool = False
-    similar: bool = False
-    """Frames that differ in numbers only are one."""
-    recursion: bool = False
-    small: bool = False
-    thread: int | None = None
-    frame: str = ""
-    """Frame in the middle of a sandwich."""
-
-    @property
-    def merges(self) -> bool:
-        """Whether similar frames are merged: only NVTX ranges carry numbers that tell nothing."""
-        return self.similar and self.source is StackSource.GPU
 
 
 @dataclass(frozen=True, eq=False)

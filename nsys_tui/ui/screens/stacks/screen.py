@@ -22,8 +22,6 @@ from nsys_tui.ui.screens.stacks.finding import Finding
 from nsys_tui.ui.screens.stacks.panes import (
     MUTED,
     SOURCES,
-    Options,
-    Order,
     Shown,
     arranged,
     event_set,
@@ -35,6 +33,7 @@ from nsys_tui.ui.screens.stacks.panes import (
     several,
     tree_columns,
 )
+from nsys_tui.ui.stack_options import Options, Order
 from nsys_tui.ui.widgets.icicle import IciclePane
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import WHOLE
@@ -336,13 +335,11 @@ class StacksScreen(Finding):
 
     def action_nav_escape(self) -> None:
         """Out of the search, then out of the zoom, then back."""
-        from nsys_tui.ui.commands import nav_escape
-
         if self.pattern:
             self.pattern = ""
             self.search_again()
         elif not self.icicle.zoom_out():
-            nav_escape(self.app)
+            self.app.GLOBAL_COMMANDS["nav.escape"](self.app)
         self._heading()
 
     def action_copy_cell(self) -> None:

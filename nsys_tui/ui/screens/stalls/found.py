@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.breakdown import device_splits
-from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS, stalls
-from nsys_tui.analysis.stalls.hostwork import HostWork
+from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS
 from nsys_tui.analysis.stalls.rows import group_codes, stall_groups
 from nsys_tui.analysis.stalls.table import StallTable, stall_table
 from nsys_tui.model.capabilities import Capability
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.stalls.rows import StallGroup
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Int64
-    from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.ui.session import Session
 
 WAYS: Final = ("", "cause", "thread", "range", "pair", "device")
 """What ``g`` goes through; empty for the gaps one by one."""
@@ -90,21 +87,6 @@ class Found:
             here = np.flatnonzero((self.rows.place == key[0]) & (self.rows.start == key[1]))
             return int(here[0]) if len(here) else None
         return None
-
-
-def idle_gaps(
-    session: Session, report: Report, scope: Scope, threshold_ns: int, progress: Progress
-) -> Stalls:
-    """Idle gaps with their causes, found once for screens and rules; for a worker."""
-
-    def find() -> Stalls:
-        work = session.memo("host_work", lambda: HostWork(report))
-        try:
-            return stalls(report, scope, threshold_ns=threshold_ns, work=work, progress=progress)
-        finally:
-            work.rest()
-
-    return session.memo(("stalls", scope, threshold_ns), find)
 
 
 def exposed_communication(report: Report, scope: Scope) -> int:

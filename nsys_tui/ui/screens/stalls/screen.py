@@ -14,6 +14,7 @@ from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import window_around
+from nsys_tui.ui.idle_gaps import idle_gaps
 from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
 from nsys_tui.ui.scoping import report_scope, same_scope
@@ -25,7 +26,6 @@ from nsys_tui.ui.screens.stalls.found import (
     Wish,
     exposed_communication,
     gather,
-    idle_gaps,
 )
 from nsys_tui.ui.screens.stalls.panes import cause_lines, sum_lines
 from nsys_tui.ui.screens.stalls.scene import Drawn, look, scene_lines

@@ -10,15 +10,15 @@ from nsys_tui.analysis.stacks.folding import StackSource
 from nsys_tui.analysis.window import touching
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.state import Window
-from nsys_tui.ui.screens.stacks.panes import Options
+from nsys_tui.ui.stack_options import Options
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.stalls.rows import StallRow
     from nsys_tui.model.report import Report
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 
-def show_stacks(app: NsysTuiApp, stall: StallRow | None) -> None:
+def show_stacks(app: Host, stall: StallRow | None) -> None:
     """Goes to the stacks of a gap; where nothing was sampled in it, of the window as it is."""
     report = app.session.report
     options = host_stacks(report, stall) if report is not None and stall is not None else None

@@ -11,7 +11,6 @@ from nsys_tui.analysis.iterations.finding import find_iterations
 from nsys_tui.analysis.timeline.search import search
 from nsys_tui.timeline import areas, arranging, marking, moving, pointing, searching, stepping
 from nsys_tui.times import window_text
-from nsys_tui.ui.commands import COMMANDS
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.keymap import bindings
@@ -410,7 +409,7 @@ class TimelineScreen(ModelScreen):
         elif model.view.selection is not None and not model.was_sent:
             self.take(model.unselected())
         else:
-            COMMANDS["nav.escape"](self.app)
+            self.app.GLOBAL_COMMANDS["nav.escape"](self.app)
 
     def minimize(self) -> None:
         """The strip that filled the screen gives the focus back to the lanes."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
 
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
     from nsys_tui.ui.widgets.table.columns import TableColumn, Tally
 
 BAR: Final = 16
@@ -45,7 +45,7 @@ class FrequencyList(Dialog["Tally | None"]):
     FrequencyList DialogBox { width: 76; max-width: 100%; height: 80%; min-height: 12; }
     FrequencyList LinePane { height: 1fr; border: none; }
     """
-    app: NsysTuiApp
+    app: Host
 
     def __init__(
         self, column: TableColumn, tallies: Sequence[Tally], distinct: int, rows: int

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.table import Table
     from nsys_tui.render.glyphs import Glyphs
-    from nsys_tui.ui.app import NsysTuiApp
-    from nsys_tui.ui.screens.base import ReportScreen
+    from nsys_tui.ui.front import FrontScreen
+    from nsys_tui.ui.host import Host
     from nsys_tui.ui.widgets.table.columns import TableColumn
 
 HEADER: Final = style(Ink.MUTED)
@@ -62,7 +62,7 @@ class Grid(ScrollView, Framed, can_focus=True):
     """
     PINNED: ClassVar[bool] = False
     """Whether the first column stays when the others scroll."""
-    app: NsysTuiApp
+    app: Host
 
     class Opened(Message):
         """Enter or a double click on a row."""
@@ -251,7 +251,7 @@ class Grid(ScrollView, Framed, can_focus=True):
     def action_export_view(self) -> None:
         """Asks for a file name and writes all rows in the order shown."""
         rows, table = self.file_rows()
-        screen = cast("ReportScreen", self.screen)
+        screen = cast("FrontScreen", self.screen)
         own = screen.writers()
         part = "" if screen.exported is self else f"-{self.id}"
         suffix = next(iter(own), ".csv")

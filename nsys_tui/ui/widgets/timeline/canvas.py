@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.render.viewport import Viewport
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 FRAME: Final = 2
 """Cells that the frame takes in each direction."""
@@ -49,7 +49,7 @@ class TimelineCanvas(Widget, can_focus=True):
     DEFAULT_CSS: ClassVar[str] = """
     TimelineCanvas { width: 1fr; height: 1fr; }
     """
-    app: NsysTuiApp
+    app: Host
 
     class Pointed(Message):
         """The pointer did something on the lanes.

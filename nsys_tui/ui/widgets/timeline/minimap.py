@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from textual import events
 
     from nsys_tui.analysis.timeline.lineup import Outline
-    from nsys_tui.ui.app import NsysTuiApp
+    from nsys_tui.ui.host import Host
 
 CAPTION: Final = "  whole trace, [==] = view "
 """Where there is room, beside the map in a screen without a frame around it."""
@@ -32,7 +32,7 @@ TALL: Final = 3
 class Minimap(Widget):
     """Draws the mean of how busy the GPUs are, or whatever there is without any."""
 
-    app: NsysTuiApp
+    app: Host
 
     class Dragged(Message):
         """The window is wanted around a moment."""

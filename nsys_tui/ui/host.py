@@ -1,0 +1,372 @@
+"""Host: what screens, dialogs and widgets know of the app.
+
+Open reports, the loader, the screens behind the number keys, and the one way that state and actions
+travel. It knows screens as ``FrontScreen`` alone; what the keys of every screen do is registered.
+"""
+
+from __future__ import annotations
+
+import time
+from asyncio import get_running_loop
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from inspect import isawaitable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import events
+from textual.binding import Binding
+
+from nsys_tui.config import Config
+from nsys_tui.names import visible
+from nsys_tui.state import ViewState, here, jumped
+from nsys_tui.ui import keymap, presets
+from nsys_tui.ui.front import FrontScreen
+from nsys_tui.ui.loader import load, unexpected
+from nsys_tui.ui.marks import save_marks
+from nsys_tui.ui.messages import Failed
+from nsys_tui.ui.progress import LONG, Work
+from nsys_tui.ui.recent import remember
+from nsys_tui.ui.runtime.key_queue import KeyQueue
+from nsys_tui.ui.runtime.responsive_app import ResponsiveApp
+from nsys_tui.ui.runtime.threads import background, counted
+from nsys_tui.ui.session import Session, initial_state
+from nsys_tui.ui.terminal import Terminal, probe
+from nsys_tui.ui.themed_app import ThemedApp
+
+if TYPE_CHECKING:
+    from nsys_tui.errors import NsysTuiError
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
+    from nsys_tui.ui.messages import LoadFinished, PartLoaded, ProgressMoved, ReportOpened
+    from nsys_tui.ui.runtime.key_queue import KeyPassed
+
+ReportOpener = Callable[[Path, "Progress"], "Report"]
+
+
+class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
+    """The app, apart from what the keys of every screen do.
+
+    Args:
+        paths: reports to open; the first is in front.
+        opener: opens one report; called in a worker thread.
+        config: the settings of this run.
+        terminal: what the terminal can show; probed when not given.
+        start: name of the first screen.
+        use_cache: whether what is computed may be kept in the cache folder.
+    """
+
+    TITLE = "nsys-tui"
+    LAZY_SCREENS = keymap.SCREENS
+    GLOBAL_COMMANDS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
+    """Action id to what it does, for the actions that every screen has."""
+    CSS_PATH = "styles/app.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[Any]] = [
+        *keymap.bindings(keymap.GLOBAL),
+        Binding("ctrl+c", "screen.copy_text", show=False, system=True),
+    ]
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        opener: ReportOpener,
+        *,
+        config: Config | None = None,
+        terminal: Terminal | None = None,
+        start: str = "overview",
+        use_cache: bool = True,
+    ) -> None:
+        super().__init__(config or Config(), terminal or probe())
+        self.opener = opener
+        self.use_cache = use_cache
+        self.first_state = initial_state(self.config.display)
+        self.sessions = [Session(path, state=self.first_state) for path in paths]
+        self.session = self.sessions[0]
+        self.keymap = presets.effective(self.config.keys)
+        self.chords = presets.chords(self.keymap)
+        self._chord_prefix = ""
+        self._key_queue = KeyQueue(self)
+        self.set_keymap(presets.textual_keymap(self.keymap))
+        self.error: NsysTuiError | None = None
+        self.fatal: NsysTuiError | None = None
+        self.progress: ProgressMoved | None = None
+        self.work = Work()
+        self._start = start
+
+    def on_mount(self) -> None:
+        """Shows the first screen and begins to load."""
+        get_running_loop().set_default_executor(background())
+        self.switch_mode(self._start)
+        self.begin_load(self.session)
+        self.run_worker(self._tell_unfinished, thread=True, group="captures", exit_on_error=False)
+
+    def leave(self, status: int = 0) -> None:
+        """Ends the app; whatever is still loading stops at its next step."""
+        for session in self.sessions:
+            session.cancel.set()
+        super().leave(status)
+
+    def _tell_unfinished(self) -> None:
+        """Captures that an earlier run left behind can be taken up again."""
+        from nsys_tui.capture.record import Store
+
+        left = Store().unfinished()
+        if left:
+            where = ", ".join(sorted({record.target_name for record in left}))
+            text = f"{len(left)} capture(s) not finished on {where}: 9, then A attaches"
+            self.call_from_thread(self.say, text)
+
+    def say(self, text: str) -> None:
+        """Tells something in passing: in the footer where it fits (cheap), else in a toast.
+
+        An empty text takes back what the footer says.
+        """
+        footer: Any = next(iter(self.screen.query("KeyLine")), None)
+        if footer is None or not footer.say(visible(text)):
+            super().say(text)
+
+    @property
+    def state(self) -> ViewState:
+        """View state of the report in front."""
+        return self.session.state
+
+    def set_state(self, state: ViewState) -> None:
+        """Replaces the view state; the screen in front hears of it at once, others when shown."""
+        changed = state.marks is not self.session.state.marks
+        self.session.state = state
+        if changed and self.session.report_id:
+            refused = save_marks(self.session.report_id, dict(state.marks))
+            if refused:
+                self.call_later(self.say, f"bookmarks are not saved: {refused}")
+        self.sync()
+
+    def sync(self) -> None:
+        """Lets the screen in front catch up."""
+        if (screen := self.front) is not None:
+            screen.sync()
+
+    @property
+    def report_screens(self) -> list[FrontScreen]:
+        """All screens visited so far."""
+        built = (self.built_screen(spec.name) for spec in keymap.SCREENS)
+        return [screen for screen in built if isinstance(screen, FrontScreen)]
+
+    def use_theme(self, name: str) -> None:
+        """Changes the theme; hidden screens hear of it too."""
+        super().use_theme(name)
+        for screen in self.report_screens:
+            screen.theme_changed()
+
+    @property
+    def front(self) -> FrontScreen | None:
+        """The report screen in front, also when a dialog covers it."""
+        stack = self.screen_stack if self._screen_stacks.get(self.current_mode) else []
+        return next((s for s in reversed(stack) if isinstance(s, FrontScreen)), None)
+
+    def show(self, name: str, **changes: Any) -> None:
+        """Goes to a screen as a jump that Backspace undoes.
+
+        Args:
+            name: screen name of ``keymap.SCREENS``.
+            changes: fields of ``ViewState`` to replace, such as ``window=`` or ``selection=``.
+        """
+        front = self.front
+        if front is not None and (changes or name != front.SCREEN):
+            origin = here(self.state, front.SCREEN, front.view())
+            self.session.state = jumped(self.state, origin, **changes)
+        self.switch_mode(name)
+        self.sync()
+
+    async def visit(self, name: str) -> None:
+        """Goes to a screen, which may have to be imported first."""
+        await self.fetch_screen(name)
+        self.show(name)
+
+    def handler(self, action_id: str) -> Callable[[], Any] | None:
+        """What an action does now: a method of the focused widget, its ancestors, screen or app."""
+        if action_id == "nav.escape" and self.wants_escape:
+            return partial(self.GLOBAL_COMMANDS[action_id], self)
+        name = action_id.replace(".", "_")
+        focused = self.screen.focused
+        nodes = focused.ancestors_with_self if focused is not None else [self.screen, self]
+        for node in nodes:
+            method: Callable[[], Any] | None = getattr(node, f"action_{name}", None)
+            if method is not None and node.check_action(name, ()):
+                return method
+        if action_id.startswith("view."):
+            mode = action_id.removeprefix("view.")
+            return partial(self.visit, mode) if mode in self._modes else None
+        command = self.GLOBAL_COMMANDS.get(action_id)
+        return partial(command, self) if command else None
+
+    @property
+    def wants_escape(self) -> bool:
+        """Whether an error, a maximised pane or work in progress comes before any pane's Esc."""
+        waiting = self.error is not None or self.progress is not None
+        return waiting or self.screen.maximized is not None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """An action of the table is enabled where something implements it."""
+        if action == "do":
+            return self.handler(str(parameters[0])) is not None
+        return super().check_action(action, parameters)
+
+    async def action_do(self, action_id: str) -> None:
+        """Runs an action of the table by its id."""
+        if (method := self.handler(action_id)) is not None:
+            result = method()
+            if isawaitable(result):
+                await result
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keys take turns; the two of a chord are caught before the bindings see them."""
+        if self._key_queue.holds(event):
+            return
+        chord = self.chords and isinstance(event, events.Key) and await self._chord(event)
+        if not chord:
+            await super().on_event(event)
+        self._key_queue.given(event)
+
+    def on_key_passed(self, message: KeyPassed) -> None:
+        """The next key has its turn."""
+        self._key_queue.passed(message)
+
+    async def _chord(self, event: events.Key) -> bool:
+        focused = self.screen.focused
+        if focused is not None and focused.check_consume_key(event.key, event.character):
+            return False
+        prefix, self._chord_prefix = self._chord_prefix, ""
+        action = self.chords.get((prefix, event.key))
+        if action is not None and self.handler(action) is not None:
+            await self.action_do(action)
+            return True
+        ways = [
+            (f"{keymap.shown_key(first)}{keymap.shown_key(second)}", a)
+            for (first, second), a in self.chords.items()
+            if first == event.key and self.handler(a) is not None
+        ]
+        if ways:
+            self._chord_prefix = event.key
+            self.say("   ".join(f"{keys} {self._label(a)}" for keys, a in ways))
+        return bool(ways)
+
+    def _label(self, action_id: str) -> str:
+        own = self.front.ACTIONS if self.front is not None else ()
+        return next((a.label for a in (*own, *keymap.GLOBAL) if a.id == action_id), action_id)
+
+    def begin_load(self, session: Session) -> None:
+        """Opens and loads a session's report in a worker thread, unless that was done."""
+        if session.started:
+            return
+        session.started = True
+        self.work = Work()
+
+        def job() -> None:
+            with counted(self.jobs):
+                load(session, lambda p: self.opener(session.path, p), self.post_message)
+
+        self.run_worker(job, thread=True, group="load", exit_on_error=False)
+
+    def open_path(self, path: Path) -> None:
+        """Opens a report, or brings it to the front where it is open already."""
+        for session in self.sessions:
+            if session.path.absolute() == path.absolute():
+                self.bring_to_front(session)
+                return
+        session = Session(path, state=self.first_state)
+        self.sessions.append(session)
+        self.bring_to_front(session)
+
+    def bring_to_front(self, session: Session) -> None:
+        """Shows another of the open reports; it is loaded when it comes to the front first."""
+        self.session = session
+        self.begin_load(session)
+        self.sync()
+
+    def put_beside(self, guest: Session) -> None:
+        """Has the lanes of another open report join the timeline of the one in front."""
+        if guest not in self.session.beside:
+            self.session.beside.append(guest)
+        self.begin_load(guest)
+
+    def on_report_opened(self, message: ReportOpened) -> None:
+        """The screen in front starts on the new report."""
+        session = message.session
+        marks = {**message.marks, **session.state.marks}
+        session.state = replace(session.state, marks=marks)
+        remember(session.path)
+        if message.session is self.session:
+            self.sync()
+
+    def on_part_loaded(self, message: PartLoaded) -> None:
+        """The screen in front may draw more."""
+        message.session.loaded.append(message.part)
+        if message.session is self.session:
+            self.sync()
+
+    def on_load_finished(self, message: LoadFinished) -> None:
+        """Progress gives way to nothing, or to the word that loading was cancelled."""
+        message.session.finished = True
+        self.work_done()
+        if message.session not in self.sessions:
+            return
+        if message.cancelled:
+            self.say("loading cancelled: R reads the report again")
+        self.sync()
+        self.fetch_screens()
+
+    def on_progress_moved(self, message: ProgressMoved) -> None:
+        """Shows progress once the work has lasted half a second."""
+        began = self.work.began is not None
+        self.work.moved(message, time.monotonic())
+        if not began:
+            self.set_timer(LONG, self._show_progress)
+        self._show_progress()
+
+    def _show_progress(self) -> None:
+        """Work may last without getting on, so a timer looks too."""
+        self.progress = self.work.last if self.work.is_long(time.monotonic()) else None
+        if (front := self.front) is not None:
+            front.refresh_status()
+
+    def on_work_ended(self) -> None:
+        """The work that the line told about is over."""
+        self.work_done()
+
+    def work_done(self) -> None:
+        """Nothing is being built any more: the line goes away."""
+        self.work, self.progress = Work(), None
+        if (front := self.front) is not None:
+            front.refresh_status()
+
+    def on_failed(self, message: Failed) -> None:
+        """The bar holds the error until it is seen; with no report at all, the app ends."""
+        self.error = message.error
+        if all(session.report is None for session in self.sessions) and len(self.sessions) == 1:
+            self.fatal = message.error
+            code = message.error.exit_code
+            self.exit(code, return_code=code)
+            return
+        if (front := self.front) is not None:
+            front.refresh_status()
+
+    def report_fault(self, error: Exception) -> None:
+        """Shows a fault of work in the background; called from any thread."""
+        self.post_message(Failed(unexpected(error)))
+
+    def show_fault(self, error: Exception) -> None:
+        """The bar holds a fault of the program itself until it is seen."""
+        self.error = unexpected(error)
+        if (front := self.front) is not None:
+            front.refresh_status()
+
+    def status_text(self) -> tuple[str, bool]:
+        """Text of the status line and whether it is an error."""
+        if self.error is not None:
+            lines = [visible(line) for line in str(self.error).splitlines()]
+            return "\n".join([f"! {lines[0]}", *lines[1:]]) + "  (esc: seen)", True
+        if self.progress is None:
+            return "", False
+        return self.work.text(self.progress, time.monotonic()), False

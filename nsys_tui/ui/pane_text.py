@@ -1,0 +1,34 @@
+"""Texts as lines of panes: wrapped, and behind a label."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.names import visible
+from nsys_tui.render.cells import Ink, style
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Line = list[tuple[str, int]]
+
+MUTED: Final = style(Ink.MUTED)
+LABEL: Final = 9
+"""Cells of a label."""
+
+
+def labelled(label: str, text: str, width: int) -> Iterable[Line]:
+    """A text behind its label, wrapped."""
+    room = max(8, width - LABEL - 1)
+    lines = textwrap.wrap(text, room, break_on_hyphens=False) or [""]
+    heads = [label, *[""] * (len(lines) - 1)]
+    return [
+        [(f"{head:<{LABEL}} ", MUTED), (line, 0)] for head, line in zip(heads, lines, strict=True)
+    ]
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """An untrusted text as lines of at most ``width`` cells; its own line breaks are blanks."""
+    shown = visible(" ".join(text.split()))
+    return textwrap.wrap(shown, max(width, 10), break_on_hyphens=False)
