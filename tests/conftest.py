@@ -14,6 +14,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-snapshots", action="store_true", help="write the frames of all screens again"
     )
+    parser.addoption(
+        "--all-columns",
+        action="store_true",
+        help="compare all verbs after every mutation of a column: half an hour",
+    )
 
 
 @pytest.fixture(scope="session")

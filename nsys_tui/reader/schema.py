@@ -280,6 +280,7 @@ _TABLES: Final = (
         kind=Kind.NVTX,
         lost={
             "category": "categories of NVTX ranges",
+            "color": "colours of NVTX ranges",
             ("jsonTextId", "jsonText", "binaryData", *_NUMBERS): "payloads of NVTX ranges",
         },
     ),

@@ -352,3 +352,17 @@ def test_every_call_has_the_process_and_correlation_of_its_operation(path: Path)
     assert (api.correlation[calls] == ops.correlation[rows]).all()
     process = api.thread_process[api.thread[calls]]
     assert (process == ops.processes[ops.process[rows]]).all()
+
+
+@pytest.mark.parametrize("value", ["'nought'", "x'00'", "1.5"])
+def test_rows_of_another_type_are_left_out_and_counted(synth: Synth, value: str) -> None:
+    kernels = "CUPTI_ACTIVITY_KIND_KERNEL"
+    synth.kernel("k", 5, 10).kernel("odd", 20, 30).kernel("k", 40, 50)
+    synth.sql(f"UPDATE {kernels} SET deviceId = {value} WHERE start = 20")
+    report = opened(synth)
+    assert report.operations.start.tolist() == [5, 40]
+    assert [device.id for device in report.devices] == [0]
+    assert len(report.launch_attributes.grid) == 2
+    (note,) = report.notes
+    assert (note.table, note.column) == (kernels, "deviceId")
+    assert note.text.endswith("left out")
