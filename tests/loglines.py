@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 from nsys_tui.logs import LogResult, read_logs
+from nsys_tui.logs.answer import DOCUMENT, LogAnswer
+from nsys_tui.logs.hangs import find_hangs
+from nsys_tui.text.documents import document_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,3 +73,10 @@ def read(folder: Path, *files: str | bytes | list[str], **options: object) -> Lo
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         paths.append(path)
     return read_logs(paths, **options)  # type: ignore[arg-type]
+
+
+def logs_json(result: LogResult, *lists: str) -> dict[str, Any]:
+    """What ``nsys-tui logs --format json`` prints, with the call lists that are named."""
+    answer = LogAnswer(result, find_hangs(result), lists=frozenset(lists))
+    found: dict[str, Any] = json.loads("".join(document_text(DOCUMENT, answer, result)))
+    return found

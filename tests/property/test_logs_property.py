@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from loglines import body, info, nemo
-from nsys_tui.logs.payload import as_json
+from loglines import body, info, logs_json, nemo
 
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.logs import LogResult, read_logs, statistics
@@ -121,7 +120,7 @@ def test_no_bytes_make_it_fail(noise: bytes, lines: list[str]) -> None:
         result = read(data)
     except NsysTuiError:
         return
-    as_json(result, find_hangs(result))
+    logs_json(result)
 
 
 @st.composite

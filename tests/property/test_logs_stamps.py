@@ -8,11 +8,9 @@ from unittest import mock
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from loglines import body, info, nemo
-from nsys_tui.logs.payload import as_json, call_rows
+from loglines import body, info, logs_json, nemo
 
 from nsys_tui.logs import LogResult, read_logs
-from nsys_tui.logs.hangs import find_hangs
 
 FSDP = "[INFO] __main__: Batch {n} Loss: 11.0, Speed: 1.17 samples/sec, lr: 0.000031"
 
@@ -54,9 +52,9 @@ def logs(draw: st.DrawFn) -> str:
 
 
 def everything(result: LogResult) -> object:
-    found = as_json(result, find_hangs(result))
+    found = logs_json(result, "calls")
     times = result.calls.time_ns[~result.calls.torn].tolist()
-    return found, list(call_rows(result)), times, result.step_lines, result.processes
+    return found, times, result.step_lines, result.processes
 
 
 FULL_AND_BROKEN_SECONDS = "\n".join(

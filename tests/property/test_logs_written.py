@@ -10,11 +10,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from loglines import logs_json
 from nccl_writing import LAUNCHERS, TYPES, VERSIONS, Writer
-from nsys_tui.logs.payload import as_json
 
 from nsys_tui.logs import read_logs
-from nsys_tui.logs.hangs import find_hangs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +32,7 @@ CASES = [
 
 def figures(*paths: Path, **options: Any) -> dict[str, Any]:
     result = read_logs(paths, **options)
-    return as_json(result, find_hangs(result))
+    return logs_json(result)
 
 
 def sizes(found: dict[str, Any]) -> dict[str, Any]:
