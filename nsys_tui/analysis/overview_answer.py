@@ -15,6 +15,8 @@ from nsys_tui.model.table import (
     Unit,
     column,
     columns,
+    data,
+    number,
     record,
     records,
     table_of,
@@ -50,7 +52,7 @@ class OverviewAnswer:
             self._facts(),
             table_of(
                 "devices", _device_title(result), _DEVICE, result.devices, self,
-                _device_notes(result),
+                _device_notes(result)
             ),
             _breakdown_table(result),
             *([memory] if self.memory else []),
@@ -58,9 +60,9 @@ class OverviewAnswer:
             _top("ranges", "Top NVTX ranges (host time)", "Range", result.ranges, opened),
             table_of(
                 "missing", "Not in this report", _MISSING, result.missing, None,
-                () if result.missing else ("nothing is missing",),
+                () if result.missing else ("nothing is missing",)
             ),
-            *each,
+            *each
         )  # fmt: skip
         return {table.name: table for table in found}
 
@@ -191,8 +193,8 @@ _BREAKDOWN: Final = (
     *columns("exposed_communication_ns"),
 )
 _DEVICE: Final = (
-    column("id", "", lambda split, _: split.device.id, Unit.COUNT),
-    column("gpu_id", "", lambda split, _: split.device.gpu_id, Unit.COUNT),
+    number("id", lambda split, _: split.device.id),
+    number("gpu_id", lambda split, _: split.device.gpu_id),
     records("members", columns("pid ordinal", Unit.COUNT), lambda split, _: split.device.members),
     Column("GPU", key="", read=lambda split, _: split.device.label),
     column("name", "Name", lambda split, _: split.device.name),
@@ -207,11 +209,11 @@ _DEVICE: Final = (
     ),
     *columns("operation_count straddling_count", Unit.COUNT),
     *columns("exposed_is_upper_bound", Unit.FLAG),
-    column("max_gap_start_ns", "", lambda split, _: split.max_gap[0] if split.max_gap else None),
+    data("max_gap_start_ns", lambda split, _: split.max_gap[0] if split.max_gap else None),
     record("breakdown", _BREAKDOWN, _alone),
 )
 _MEMORY: Final = (
-    column("device", "", lambda entry, _: entry.device.number, Unit.COUNT),
+    number("device", lambda entry, _: entry.device.number),
     Column("GPU", key="", read=lambda entry, _: entry.device.label),
     column("peak_bytes", "Peak", lambda entry, _: entry.peak[0]),
     column("peak_time_ns", "At", lambda entry, _: entry.peak[1]),
@@ -244,19 +246,16 @@ _PIECE_ROW: Final = (
     Column("Idle", Unit.NS, read=_piece_idle),
 )
 _PIECE: Final = (
-    column("label", "", lambda piece, a: a.pieces.labels[piece]),
-    column("start_ns", "", lambda piece, a: a.pieces.starts[piece]),
-    column("end_ns", "", lambda piece, a: a.pieces.ends[piece]),
+    data("label", lambda piece, a: a.pieces.labels[piece]),
+    data("start_ns", lambda piece, a: a.pieces.starts[piece]),
+    data("end_ns", lambda piece, a: a.pieces.ends[piece]),
     records(
         "devices",
         (
-            column(
-                "device",
-                "",
-                lambda at, a: a.report.devices[a.pieces.places[at[1]]].number,
-                Unit.COUNT,
+            data(
+                "device", lambda at, a: a.report.devices[a.pieces.places[at[1]]].number, Unit.COUNT
             ),
-            column("idle_ns", "", _piece_idle),
+            data("idle_ns", _piece_idle),
             *map(_figure, FIGURES),
         ),
         lambda piece, a: [(piece, device) for device in range(len(a.pieces.places))],
@@ -270,24 +269,21 @@ def _known(name: str, key: str | None = None) -> Column:
 
 
 _REPORT: Final = (
-    column("name", "", lambda a, _: a.report.name),
+    data("name", lambda a, _: a.report.name),
     _known("product_version", "nsys_version"),
     _known("schema_version"),
-    column("command", "", lambda a, _: a.result.metadata.command, form=Form.LIST),
+    data("command", lambda a, _: a.result.metadata.command, form=Form.LIST),
     *map(_known, ("host", "os", "cpu", "driver")),
-    column("session_start_utc_ns", "", lambda a, _: a.result.metadata.session_start_utc_ns),
-    column("session_ns", "", lambda a, _: a.result.metadata.session_duration_ns),
+    data("session_start_utc_ns", lambda a, _: a.result.metadata.session_start_utc_ns),
+    data("session_ns", lambda a, _: a.result.metadata.session_duration_ns),
     records(
         "gpus",
-        (column("gpu_id", "", lambda gpu, _: gpu.id, Unit.COUNT), column("name")),
+        (number("gpu_id", lambda gpu, _: gpu.id), column("name")),
         lambda a, _: a.result.metadata.gpus,
     ),
     records(
         "diagnostics",
-        (
-            column("time_ns", "", lambda message, _: message.time),
-            *columns("severity source text"),
-        ),
+        (data("time_ns", lambda message, _: message.time), *columns("severity source text")),
         lambda a, _: a.result.metadata.diagnostics,
     ),
 )
@@ -297,28 +293,28 @@ _HEADLINE: Final = (
         "base_ns session_ns busy_ns idle_ns compute_ns comm_ns memory_ns graph_ns exposed_comm_ns"
         " exposed_memory_ns max_gap_ns"
     ),
-    column("busy_share", "", lambda line, _: line.share(line.busy_ns)),
-    column("busy_session_share", "", lambda line, _: line.session_share(line.busy_ns)),
-    column("exposed_comm_share", "", lambda line, _: line.share(line.exposed_comm_ns)),
+    data("busy_share", lambda line, _: line.share(line.busy_ns)),
+    data("busy_session_share", lambda line, _: line.session_share(line.busy_ns)),
+    data("exposed_comm_share", lambda line, _: line.share(line.exposed_comm_ns)),
 )
 _EACH: Final = (
-    column("what", "", lambda a, _: a.pieces.what),
+    data("what", lambda a, _: a.pieces.what),
     records("rows", _PIECE, lambda a, _: range(len(a.pieces.labels))),
 )
 DOCUMENT: Final = Document(
     "overview",
     (
         record("report", _REPORT, lambda a, _: a),
-        column("window_ns", "", lambda a, _: a.result.scope.window, form=Form.LIST),
-        column("base_ns", "", lambda a, _: a.result.base, form=Form.LIST),
-        column("span_ns", "", lambda a, _: a.report.span, form=Form.LIST),
+        data("window_ns", lambda a, _: a.result.scope.window, form=Form.LIST),
+        data("base_ns", lambda a, _: a.result.base, form=Form.LIST),
+        data("span_ns", lambda a, _: a.report.span, form=Form.LIST),
         record("headline", _HEADLINE, lambda a, _: a.result.headline),
         records("devices", _DEVICE, lambda a, _: a.result.devices),
         record("breakdown", _BREAKDOWN, lambda a, _: a.result.breakdown),
         records("gpu_memory", _MEMORY, lambda a, _: a.memory),
         records("top_kernels", _TOP, lambda a, _: a.result.kernels),
         records("top_ranges", _TOP, lambda a, _: a.result.ranges),
-        column("open_ranges", "", lambda a, _: a.result.open_range_count, Unit.COUNT),
+        number("open_ranges", lambda a, _: a.result.open_range_count),
         records("missing", _MISSING, lambda a, _: a.result.missing),
         Column(
             key="each",

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Final
 from nsys_tui.commands.destinations import say, write
 from nsys_tui.commands.options import add_format, add_report, add_scope, open_from, scope_from
 from nsys_tui.errors import OK, UsageError
-from nsys_tui.model.table import Column, Unit, column, table_of
+from nsys_tui.model.table import (
+    Column,
+    Unit,
+    column,
+    number,
+    table_of,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -94,7 +100,7 @@ _COLUMNS: Final = (
     column("name", "Name"),
     column("saved", "Saved"),
     Column("Steps", key="", read=lambda baseline, _: str(_steps(baseline, _) or "-")),
-    column("steady_steps", "", _steps, Unit.COUNT),
+    number("steady_steps", _steps),
     column("report", "Report"),
     column("report_id"),
     column("there", unit=Unit.FLAG),

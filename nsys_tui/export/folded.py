@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.model.table import Document, Form, Unit, column, columns, records
+from nsys_tui.model.table import (
+    Document,
+    Form,
+    Unit,
+    column,
+    columns,
+    number,
+    records,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,8 +68,8 @@ DOCUMENT: Final = Document(
     "stacks",
     (
         column("unit"),
-        column("total", "", lambda tree, _: tree.self_weight.sum(), Unit.COUNT),
-        column("count", "", lambda tree, _: tree.self_count.sum(), Unit.COUNT),
+        number("total", lambda tree, _: tree.self_weight.sum()),
+        number("count", lambda tree, _: tree.self_count.sum()),
         records(
             "stacks",
             (column("frames", form=Form.LIST), *columns("weight count", Unit.COUNT)),

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.fleet.tables import SECTIONS
-from nsys_tui.model.table import OPEN, Document, Form, Unit, column, columns, records
+from nsys_tui.model.table import (
+    OPEN,
+    Document,
+    Form,
+    column,
+    columns,
+    data,
+    number,
+    records,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,19 +40,16 @@ class FleetAnswer:
         }
 
 
-_SECTION: Final = (
-    records("rows", OPEN, lambda table, _: table),
-    column("notes", form=Form.LIST),
-)
+_SECTION: Final = (records("rows", OPEN, lambda table, _: table), column("notes", form=Form.LIST))
 DOCUMENT: Final = Document(
     "fleet",
     (
-        column("ranks", "", lambda answer, _: len(answer.fleet.members), Unit.COUNT),
-        column("clock", "", lambda answer, _: answer.fleet.clock),
-        column("span_ns", "", lambda answer, _: answer.fleet.span, form=Form.LIST),
+        number("ranks", lambda answer, _: len(answer.fleet.members)),
+        data("clock", lambda answer, _: answer.fleet.clock),
+        data("span_ns", lambda answer, _: answer.fleet.span, form=Form.LIST),
         records(
             "skipped",
-            (column("report", "", lambda failure, _: failure.path), *columns("reason")),
+            (data("report", lambda failure, _: failure.path), *columns("reason")),
             lambda answer, _: answer.fleet.failures,
         ),
         records("sections", _SECTION, lambda answer, _: answer.sections(), Form.MAP),

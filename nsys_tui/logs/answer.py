@@ -33,6 +33,8 @@ from nsys_tui.model.table import (
     column,
     columns,
     columns_of,
+    data,
+    number,
     record,
     records,
 )
@@ -80,7 +82,7 @@ def _files(answer: LogAnswer, _: Any) -> Iterator[_File]:
 
 def _known(key: str, name: str = "") -> Column:
     """A whole number in which -1 means that it is not known."""
-    return column(key, "", lambda row, _: known(getattr(row, name or key)), Unit.COUNT)
+    return number(key, lambda row, _: known(getattr(row, name or key)))
 
 
 def _counts(keys: str) -> tuple[Column, ...]:
@@ -89,13 +91,13 @@ def _counts(keys: str) -> tuple[Column, ...]:
 
 def _text(key: str, name: str = "") -> Column:
     """A text that is null where it is empty."""
-    return column(key, "", lambda row, _: getattr(row, name or key) or None)
+    return data(key, lambda row, _: getattr(row, name or key) or None)
 
 
 def _pairs(*names: str) -> tuple[Column, ...]:
     """Columns of tuples: texts, and lines counted last."""
     return tuple(
-        column(name, "", _item(place), Unit.COUNT if name == "lines" else Unit.TEXT)
+        data(name, _item(place), Unit.COUNT if name == "lines" else Unit.TEXT)
         for place, name in enumerate(names)
     )
 
@@ -120,7 +122,7 @@ def _process(key: str, of: Any, unit: Unit) -> Column:
         place = of(row, result)
         return getattr(result.processes[place], key) if place >= 0 else None
 
-    return column(key, "", read, unit)
+    return data(key, read, unit)
 
 
 def _host_pid(of: Any) -> tuple[Column, Column]:
@@ -130,13 +132,11 @@ def _host_pid(of: Any) -> tuple[Column, Column]:
 _SIZE: Final = (
     *_counts("calls"),
     *columns("min_bytes max_bytes total_bytes"),
-    column("avg_bytes", "", lambda row, _: row.mean_bytes),
-    column(
-        "calls_of_unknown_size", "", lambda row, _: row.unsized or None, Unit.COUNT, optional=True
-    ),
+    data("avg_bytes", lambda row, _: row.mean_bytes),
+    data("calls_of_unknown_size", lambda row, _: row.unsized or None, Unit.COUNT, optional=True),
 )
 _SIZES: Final = (
-    column("collective_lines", "", lambda a, _: len(a.calls), Unit.COUNT),
+    number("collective_lines", lambda a, _: len(a.calls)),
     records("per_op", _SIZE, lambda a, _: {row.op: row for row in per_op(a.calls)}, Form.MAP),
     records("histogram", columns_of(BucketRow), lambda a, _: histogram(a.calls, a.bounds)),
     records(
@@ -158,33 +158,33 @@ _FILE: Final = (
 _AVERAGE: Final = (
     column("format"),
     *_counts("steps"),
-    column("iterations", "", lambda one, _: (one.first, one.last), Unit.COUNT, form=Form.LIST),
-    column("average_train_step_timing_s", "", lambda one, _: seconds(one.step_ns)),
-    column("average_tflops_per_gpu", "", lambda one, _: decimals(one.tflops)),
-    column("timed_lines", "", lambda one, _: one.timed, Unit.COUNT),
-    column("rated_lines", "", lambda one, _: one.rated, Unit.COUNT),
-    column("tflops_estimated", "", lambda one, _: one.estimated, Unit.FLAG),
+    data("iterations", lambda one, _: (one.first, one.last), Unit.COUNT, form=Form.LIST),
+    data("average_train_step_timing_s", lambda one, _: seconds(one.step_ns)),
+    data("average_tflops_per_gpu", lambda one, _: decimals(one.tflops)),
+    number("timed_lines", lambda one, _: one.timed),
+    number("rated_lines", lambda one, _: one.rated),
+    data("tflops_estimated", lambda one, _: one.estimated, Unit.FLAG),
 )
 _RUN_TOTAL: Final = (
     column("format"),
-    column("file", "", lambda total, result: result.files[total.file].path),
+    data("file", lambda total, result: result.files[total.file].path),
     *_counts("line"),
-    column("step_s", "", lambda total, _: seconds(total.step_ns)),
-    column("tflops_per_gpu", "", lambda total, _: decimals(total.tflops)),
-    column("values", "", lambda total, _: dict(total.values), form=Form.MAP),
+    data("step_s", lambda total, _: seconds(total.step_ns)),
+    data("tflops_per_gpu", lambda total, _: decimals(total.tflops)),
+    data("values", lambda total, _: dict(total.values), form=Form.MAP),
 )
 _COMMUNICATOR: Final = (
     _text("comm", "pointer"),
     *map(_known, ("rank", "nranks", "cuda_device")),
     *map(_text, ("bus_id", "comm_id")),
-    column("collective_lines", "", lambda one, _: one.calls, Unit.COUNT),
+    number("collective_lines", lambda one, _: one.calls),
     *_host_pid(lambda one, _: one.process),
     _known("gpu"),
     *_counts("group"),
     *map(_known, ("nodes", "local_ranks", "local_rank")),
     *map(_text, ("parent", "ended")),
-    column("file", "", lambda one, result: result.files[one.first[0]].path),
-    column("first_line", "", lambda one, _: one.first[1], Unit.COUNT),
+    data("file", lambda one, result: result.files[one.first[0]].path),
+    number("first_line", lambda one, _: one.first[1]),
 )
 
 
@@ -196,13 +196,10 @@ _WINDOW: Final = (
     *_counts("first last"),
     *columns("legacy", Unit.FLAG),
     *_counts("lines"),
-    column("steps", "", lambda window, _: len(window.steps), Unit.COUNT),
-    column(
-        "step_lines_inside", "", lambda window, _: window.step_lines, Unit.COUNT, form=Form.LIST
-    ),
-    column(
+    number("steps", lambda window, _: len(window.steps)),
+    data("step_lines_inside", lambda window, _: window.step_lines, Unit.COUNT, form=Form.LIST),
+    data(
         "steps_whose_collectives_it_really_holds",
-        "",
         lambda window, _: window.steps,
         Unit.COUNT,
         form=Form.LIST,
@@ -210,25 +207,22 @@ _WINDOW: Final = (
 )
 _GROUP_TOPOLOGY: Final = (
     _known("group"),
-    column("channels", "", lambda one, _: dict(one.channels), Unit.COUNT, form=Form.MAP),
+    data("channels", lambda one, _: dict(one.channels), Unit.COUNT, form=Form.MAP),
     records("rings", columns_of(Ring)),
     records("trees", columns_of(TreeNode)),
     records("edges", (*columns_of(Edge), column("kind"), column("gpu_direct", unit=Unit.FLAG))),
-    column("transports", "", lambda one, _: one.transports(), Unit.COUNT, form=Form.MAP),
+    data("transports", lambda one, _: one.transports(), Unit.COUNT, form=Form.MAP),
     *_counts("nvls_heads"),
     records(
         "nvls_head_ranks",
-        (
-            column("head", "", _item(0), Unit.COUNT),
-            column("ranks", "", _item(1), Unit.COUNT, form=Form.LIST),
-        ),
+        (number("head", _item(0)), data("ranks", _item(1), Unit.COUNT, form=Form.LIST)),
     ),
     records("facts", _pairs("text", "lines")),
 )
 _TOPOLOGY: Final = (
     records("groups", _GROUP_TOPOLOGY),
     records("network", _pairs("subject", "text", "lines")),
-    column("unattributed_lines", "", lambda topology, _: topology.unattributed, Unit.COUNT),
+    number("unattributed_lines", lambda topology, _: topology.unattributed),
 )
 _API: Final = (
     column("function"),
@@ -242,7 +236,7 @@ _API: Final = (
 
 def _known_item(key: str, name: str = "") -> Column:
     """The same of a row that is a mapping."""
-    return column(key, "", lambda row, _: known(row[name or key]), Unit.COUNT)
+    return number(key, lambda row, _: known(row[name or key]))
 
 
 def _called(row: Any, result: LogResult) -> Any:
@@ -256,26 +250,26 @@ def _place(member: Any, result: LogResult) -> Any:
 _MEMBER: Final = (
     *_counts("communicator"),
     *_host_pid(lambda member, result: _place(member, result).process),
-    column("rank", "", lambda member, result: known(_place(member, result).rank), Unit.COUNT),
+    number("rank", lambda member, result: known(_place(member, result).rank)),
     column("calls", form=Form.LIST),
-    column("file", "", lambda member, result: result.files[member.file].path),
+    data("file", lambda member, result: result.files[member.file].path),
     *_counts("line"),
 )
 
 
 _PROGRESS: Final = (
     *(_through("last", one) for one in _MEMBER),
-    column("call_count", "", lambda one, _: one.calls, Unit.COUNT),
-    column("last_opcount", "", lambda one, _: _opcount(one.last_op_count) if one.calls else None),
+    number("call_count", lambda one, _: one.calls),
+    data("last_opcount", lambda one, _: _opcount(one.last_op_count) if one.calls else None),
 )
 _CERTAIN: Final = (
     *_counts("group"),
-    column("certain", "", lambda one, result: result.groups[one.group].certain, Unit.FLAG),
+    data("certain", lambda one, result: result.groups[one.group].certain, Unit.FLAG),
     *columns("by_order", Unit.FLAG),
 )
 _MISMATCH: Final = (
     *_CERTAIN,
-    column("opcount", "", lambda one, _: None if one.by_order else _opcount(one.op_count)),
+    data("opcount", lambda one, _: None if one.by_order else _opcount(one.op_count)),
     column("what"),
     column("ops", form=Form.LIST),
     records("members", _MEMBER),
@@ -288,17 +282,17 @@ _DRIFT: Final = (
     column("next_calls", form=Form.LIST),
 )
 _CALL: Final = (
-    column("file", "", lambda row, result: result.files[row["file"]].path),
+    data("file", lambda row, result: result.files[row["file"]].path),
     *_counts("line"),
     column("op"),
     *_counts("count"),
     column("dtype"),
     _known_item("bytes"),
-    column("reduction", "", lambda row, _: row["reduction"] or None),
+    data("reduction", lambda row, _: row["reduction"] or None),
     *_counts("root"),
-    column("opcount", "", lambda row, _: _opcount(row["op_count"])),
-    column("comm", "", lambda row, result: _called(row, result).pointer),
-    column("comm_id", "", lambda row, result: _called(row, result).comm_id or None),
+    data("opcount", lambda row, _: _opcount(row["op_count"])),
+    data("comm", lambda row, result: _called(row, result).pointer),
+    data("comm_id", lambda row, result: _called(row, result).comm_id or None),
     *_counts("communicator"),
     *_host_pid(lambda row, _: row["process"]),
     _known_item("tid", "thread"),
@@ -324,9 +318,7 @@ _API_CALL: Final = (
 
 
 def _sum(name: str) -> Column:
-    return column(
-        name, "", lambda a, _: sum(getattr(file, name) for file in a.result.files), Unit.COUNT
-    )
+    return data(name, lambda a, _: sum(getattr(file, name) for file in a.result.files), Unit.COUNT)
 
 
 def _of_result(key: str, name: str = "") -> Any:
@@ -367,7 +359,7 @@ DOCUMENT: Final = Document(
     "logs",
     (
         *_SIZES,
-        column("lines", "", _line_count, Unit.COUNT),
+        number("lines", _line_count),
         *map(
             _sum,
             (
@@ -379,33 +371,27 @@ DOCUMENT: Final = Document(
                 "call_lines",
             ),
         ),
-        column(
+        data(
             "all_opcount_zero",
-            "",
             lambda a, _: bool(len(a.calls)) and not a.calls.op_count.any(),
             Unit.FLAG,
         ),
-        column("nccl_version", "", lambda a, _: next(iter(_versions(a)), None)),
-        column("nccl_versions", "", lambda a, _: _versions(a), form=Form.LIST),
+        data("nccl_version", lambda a, _: next(iter(_versions(a)), None)),
+        data("nccl_versions", lambda a, _: _versions(a), form=Form.LIST),
         record("window", _WINDOW, _of_result("window")),
-        column("trainer", "", lambda a, _: a.result.trainer or None),
-        column("step_lines", "", _step_lines, Unit.COUNT, form=Form.LIST),
+        data("trainer", lambda a, _: a.result.trainer or None),
+        data("step_lines", _step_lines, Unit.COUNT, form=Form.LIST),
         record("average", _AVERAGE, lambda a, _: average_of(a.result)),
         records("averages", _AVERAGE, lambda a, _: all_averages(a.result)),
         records("run_totals", _RUN_TOTAL, _of_result("run_totals")),
         records(
-            "processes",
-            (column("host"), *_counts("pid"), _known("rank")),
-            _of_result("processes"),
+            "processes", (column("host"), *_counts("pid"), _known("rank")), _of_result("processes")
         ),
         records("gpus", (*columns_of(Gpu), column("label")), _of_result("gpus")),
         records("communicators", _COMMUNICATOR, _of_result("communicators")),
         records(
             "groups",
-            (
-                *map(_group_column, columns_of(Group)),
-                column("purpose", "", lambda pair, _: pair[1]),
-            ),
+            (*map(_group_column, columns_of(Group)), data("purpose", lambda pair, _: pair[1])),
             _groups,
         ),
         records("per_rank", _owned("rank"), lambda a, r: per_owner(a.calls, job_ranks(r))),
@@ -437,7 +423,7 @@ DOCUMENT: Final = Document(
             "init_timings",
             (
                 *(one for one in columns_of(InitTiming) if one.name != "parts"),
-                column("parts", "", lambda one, _: dict(one.parts), form=Form.MAP),
+                data("parts", lambda one, _: dict(one.parts), form=Form.MAP),
             ),
             _of_result("timings"),
         ),
@@ -445,14 +431,14 @@ DOCUMENT: Final = Document(
         records("environment", _pairs("name", "value", "lines"), _of_result("environment")),
         records("nccl_warnings", _pairs("text", "lines"), _of_result("warnings")),
         records("mismatches", _MISMATCH, lambda a, _: a.hangs.mismatches),
-        column("more_mismatches", "", lambda a, _: a.hangs.more_mismatches, Unit.COUNT),
+        number("more_mismatches", lambda a, _: a.hangs.more_mismatches),
         records("drifts", _DRIFT, lambda a, _: a.hangs.drifts),
         records("progress", _PROGRESS, lambda a, _: a.hangs.progress),
-        column("unchecked_groups", "", lambda a, _: a.hangs.unchecked_groups, Unit.COUNT),
+        number("unchecked_groups", lambda a, _: a.hangs.unchecked_groups),
         record(
             "mpi",
             (
-                column("calls", "", lambda mpi, _: len(mpi.calls), Unit.COUNT),
+                number("calls", lambda mpi, _: len(mpi.calls)),
                 *_counts("torn_lines"),
                 column("world_ranks", unit=Unit.COUNT, form=Form.LIST),
                 records("per_call", columns_of(MpiRow), lambda mpi, _: mpi.per_call()),

@@ -155,6 +155,16 @@ def column(
     return Column(header, unit, decimals, key, read, **options)
 
 
+def data(key: str, read: Read, unit: Unit | None = None, **options: Any) -> Column:
+    """A column for programs alone; see ``column``."""
+    return column(key, "", read, unit, **options)
+
+
+def number(key: str, read: Read, **options: Any) -> Column:
+    """A column of whole numbers for programs alone."""
+    return data(key, read, Unit.COUNT, **options)
+
+
 def columns(keys: str, unit: Unit | None = None, **options: Any) -> tuple[Column, ...]:
     """Columns for programs by their keys, each read from the attribute of that name."""
     return tuple(column(key, unit=unit, **options) for key in keys.split())

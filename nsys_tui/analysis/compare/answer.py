@@ -13,6 +13,8 @@ from nsys_tui.model.table import (
     Unit,
     column,
     columns,
+    data,
+    number,
     record,
     records,
     table_of,
@@ -50,7 +52,7 @@ def _number(header: str, read: Callable[[Row], float | None], digits: int = 6) -
 _PLAIN: Final = (
     Column("Section", read=lambda pair, _: pair[0]),
     Column("Name", read=lambda pair, _: pair[1].name),
-    column("unit", "", lambda pair, _: "share" if pair[1].share else "ns"),
+    data("unit", lambda pair, _: "share" if pair[1].share else "ns"),
     _number("A", lambda row: row.a_total / _scale(row)),
     _number("B", lambda row: row.b_total / _scale(row)),
     _number("Delta", lambda row: row.delta / _scale(row)),
@@ -78,17 +80,13 @@ def _amounts(unit: str) -> list[Column]:
     def reader(figure: Callable[[Row], float]) -> Any:
         return lambda row, _: figure(row) / _scale(row) if row.share == (unit == "share") else None
 
-    return [
-        column(f"{key}_{unit}", "", reader(figure), optional=True)
-        for key, figure in figures.items()
-    ]
+    return [data(f"{key}_{unit}", reader(figure), optional=True) for key, figure in figures.items()]
 
 
 def _bytes(key: str) -> Column:
     """Bytes of copies; not there where neither side has any."""
-    return column(
+    return data(
         key,
-        "",
         lambda row, _: getattr(row, key) if row.a_bytes or row.b_bytes else None,
         Unit.NONE,
         optional=True,
@@ -100,23 +98,23 @@ _ROW: Final = (
     *_amounts("ns"),
     *_amounts("share"),
     *columns("a_count b_count", Unit.NONE),
-    column("change", "", lambda row, _: row.change.ratio, Unit.NONE),
-    column("interval", "", lambda row, _: row.change.interval, Unit.NONE, form=Form.LIST),
-    column("basis", "", lambda row, _: _basis(row)),
+    data("change", lambda row, _: row.change.ratio, Unit.NONE),
+    data("interval", lambda row, _: row.change.interval, Unit.NONE, form=Form.LIST),
+    data("basis", lambda row, _: _basis(row)),
     *columns("kind verdict"),
     _bytes("a_bytes"),
     _bytes("b_bytes"),
 )
 _STEPS: Final = (
-    column("rule", "", lambda side, _: side.steps.rule),
-    column("name", "", lambda side, _: side.steps.name or None),
-    column("steady", "", lambda side, _: side.steps_found, Unit.COUNT),
-    column("compared", "", lambda side, _: len(side.steps) if side.by_step else 0, Unit.COUNT),
+    data("rule", lambda side, _: side.steps.rule),
+    data("name", lambda side, _: side.steps.name or None),
+    number("steady", lambda side, _: side.steps_found),
+    number("compared", lambda side, _: len(side.steps) if side.by_step else 0),
 )
 _SIDE: Final = (
     column("label"),
     column("facts", form=Form.MAP),
-    column("gpus", "", lambda side, _: side.device_count, Unit.COUNT),
+    number("gpus", lambda side, _: side.device_count),
     column("base_ns"),
     record("steps", _STEPS, lambda side, _: side),
     column("notes", form=Form.LIST),
@@ -130,11 +128,11 @@ def _of(side: str, name: str) -> Any:
 
 _FINDING: Final = (
     *columns("status rule"),
-    column("severity", "", lambda change, _: change.known.severity),
-    column("a", "", _of("a", "title")),
-    column("b", "", _of("b", "title")),
-    column("a_saved_ns", "", _of("a", "saved_ns")),
-    column("b_saved_ns", "", _of("b", "saved_ns")),
+    data("severity", lambda change, _: change.known.severity),
+    data("a", _of("a", "title")),
+    data("b", _of("b", "title")),
+    data("a_saved_ns", _of("a", "saved_ns")),
+    data("b_saved_ns", _of("b", "saved_ns")),
 )
 
 
@@ -144,7 +142,7 @@ def _judged(key: str, name: str, **options: Any) -> Column:
     def read(found: Comparison, _: Any) -> Any:
         return found.judgement.change and getattr(found.judgement.change, name)
 
-    return column(key, "", read, Unit.NONE, **options)
+    return data(key, read, Unit.NONE, **options)
 
 
 def _group(key: str) -> Column:
@@ -155,8 +153,8 @@ DOCUMENT: Final = Document(
     "compare",
     (
         column("verdict"),
-        column("basis", "", lambda found, _: found.judgement.basis),
-        column("reason", "", lambda found, _: found.judgement.reason),
+        data("basis", lambda found, _: found.judgement.basis),
+        data("reason", lambda found, _: found.judgement.reason),
         _judged("change", "ratio"),
         _judged("interval", "interval", form=Form.LIST),
         column("threshold", unit=Unit.NONE),
@@ -164,7 +162,7 @@ DOCUMENT: Final = Document(
         record("a", _SIDE),
         record("b", _SIDE),
         records("differences", (*columns("what a b"), *columns("unfair", Unit.FLAG))),
-        column("totals_are", "", lambda found, _: "means per step" if found.by_step else "sums"),
+        data("totals_are", lambda found, _: "means per step" if found.by_step else "sums"),
         records(
             "summary", _ROW, lambda found, _: {row.key: row for row in found.summary}, Form.MAP
         ),

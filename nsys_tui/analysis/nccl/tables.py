@@ -8,7 +8,17 @@ import numpy as np
 
 from nsys_tui.analysis.nccl.match import How
 from nsys_tui.model.groups import rows_of_codes, sums
-from nsys_tui.model.table import Column, Document, Table, Unit, column, records, table_of
+from nsys_tui.model.table import (
+    Column,
+    Document,
+    Table,
+    Unit,
+    column,
+    data,
+    number,
+    records,
+    table_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,16 +152,16 @@ def _last(row: int, found: Collectives) -> str:
 
 
 _PART: Final = (
-    column("member", "", lambda part, c: c.parts.member[part], Unit.COUNT),
-    column("start_ns", "", lambda part, c: c.parts.start[part]),
-    column("end_ns", "", lambda part, c: c.parts.end[part]),
-    column("operation_row", "", lambda part, c: c.parts.row[part], Unit.COUNT),
-    column("joined", "", lambda part, c: HOW[How(int(c.parts.how[part]))]),
+    number("member", lambda part, c: c.parts.member[part]),
+    data("start_ns", lambda part, c: c.parts.start[part]),
+    data("end_ns", lambda part, c: c.parts.end[part]),
+    number("operation_row", lambda part, c: c.parts.row[part]),
+    data("joined", lambda part, c: HOW[How(int(c.parts.how[part]))]),
 )
 _MEMBER: Final = (
     column("report", unit=Unit.COUNT),
     column("pid", unit=Unit.COUNT),
-    column("rank", "", lambda member, _: _known(member.rank), Unit.COUNT),
+    number("rank", lambda member, _: _known(member.rank)),
     column("gpu"),
 )
 _PRINTED: Final = (
@@ -173,23 +183,23 @@ _PRINTED: Final = (
 )
 _EACH: Final = (
     *_PRINTED,
-    column("calls", "", lambda row, c: c.calls[row], Unit.COUNT),
-    column("wire_bytes", "", lambda row, c: c.wire[row], Unit.NONE),
-    column("communicator", "", lambda row, c: c.communicator[row] or None),
-    column("nranks", "", lambda row, c: _known(c.ranks[row]), Unit.COUNT),
-    column("ranks_seen", "", lambda row, c: c.seen[row], Unit.COUNT),
-    column("last_start_ns", "", lambda row, c: c.last_start[row]),
-    column("end_ns", "", lambda row, c: c.end[row]),
-    column("time_includes_waiting", "", lambda row, c: c.estimated[row], Unit.FLAG),
-    column("last_member", "", _together(lambda row, c: c.last[row]), Unit.COUNT),
-    column("algorithm_bytes_per_s", "", lambda row, c: c.algorithm_bandwidth[row]),
-    column("bus_bytes_per_s", "", lambda row, c: c.bus_bandwidth[row]),
+    number("calls", lambda row, c: c.calls[row]),
+    data("wire_bytes", lambda row, c: c.wire[row], Unit.NONE),
+    data("communicator", lambda row, c: c.communicator[row] or None),
+    number("nranks", lambda row, c: _known(c.ranks[row])),
+    number("ranks_seen", lambda row, c: c.seen[row]),
+    data("last_start_ns", lambda row, c: c.last_start[row]),
+    data("end_ns", lambda row, c: c.end[row]),
+    data("time_includes_waiting", lambda row, c: c.estimated[row], Unit.FLAG),
+    number("last_member", _together(lambda row, c: c.last[row])),
+    data("algorithm_bytes_per_s", lambda row, c: c.algorithm_bandwidth[row]),
+    data("bus_bytes_per_s", lambda row, c: c.bus_bandwidth[row]),
     records("parts", _PART, lambda row, c: c.parts_of[row]),
 )
 DOCUMENT: Final = Document(
     "collectives",
     (
-        column("sizes_from", "", lambda c, _: c.sized_by or None),
+        data("sizes_from", lambda c, _: c.sized_by or None),
         records("members", _MEMBER),
         records("collectives", _EACH, lambda c, _: range(len(c))),
     ),

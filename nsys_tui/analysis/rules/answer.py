@@ -13,6 +13,8 @@ from nsys_tui.model.table import (
     Table,
     Unit,
     column,
+    data,
+    number,
     records,
     table_of,
 )
@@ -62,26 +64,26 @@ _FINDING: Final = (
     Column("Could Save", Unit.NS, key="", read=lambda finding, _: finding.saved_ns or None),
     column("saved_ns"),
     Column("At", Unit.NS, key="", read=lambda f, _: f.window[0] if f.window else None),
-    column("window_ns", "", lambda finding, _: finding.window, form=Form.LIST),
+    data("window_ns", lambda finding, _: finding.window, form=Form.LIST),
     column("title", "Finding"),
     column("advice", "Advice"),
     column("rule", "Rule"),
-    column("device", "", _device, Unit.COUNT),
+    number("device", _device),
     column("screen"),
-    column("command", "", lambda finding, report: finding.command.replace("REPORT", report.name)),
+    data("command", lambda finding, report: finding.command.replace("REPORT", report.name)),
 )
 _OUTCOME: Final = (
-    column("title", "", lambda outcome, _: outcome.rule.title),
+    data("title", lambda outcome, _: outcome.rule.title),
     column("advice"),
     records("rows", OPEN, lambda outcome, _: outcome.table),
-    column("notes", "", lambda outcome, _: outcome.table.notes, form=Form.LIST),
+    data("notes", lambda outcome, _: outcome.table.notes, form=Form.LIST),
 )
 DOCUMENT: Final = Document(
     "analyze",
     (
-        column("report", "", lambda _, report: report.name),
-        column("window_ns", "", lambda answer, _: answer.case.scope.window, form=Form.LIST),
-        column("base_ns", "", lambda answer, _: answer.case.base_ns),
+        data("report", lambda _, report: report.name),
+        data("window_ns", lambda answer, _: answer.case.scope.window, form=Form.LIST),
+        data("base_ns", lambda answer, _: answer.case.base_ns),
         records("findings", _FINDING),
         Column(
             key="rules",

@@ -15,6 +15,8 @@ from nsys_tui.model.table import (
     Table,
     Unit,
     column,
+    data,
+    number,
     record,
     records,
     table_of,
@@ -89,22 +91,22 @@ def _or_none(name: str) -> Any:
 _GAP: Final = (
     Column("Sev", key="", read=lambda row, _: row.severity.letter if row.severity else "-"),
     Column("GPU", key="", read=lambda row, report: report.devices[row.place].label),
-    column("device", "", lambda row, report: report.devices[row.place].number, Unit.COUNT),
+    number("device", lambda row, report: report.devices[row.place].number),
     column("kind"),
     column("start_ns", "Start", lambda row, _: row.start),
-    column("end_ns", "", lambda row, _: row.end),
+    data("end_ns", lambda row, _: row.end),
     column("idle_ns", "Idle"),
     column("gaps", "Gaps", unit=Unit.COUNT),
     column("severity"),
     Column("Cause", key="", read=lambda row, _: row.label),
     column("cause"),
-    column("what", "", _or_none("what")),
-    column("shares_ns", "", lambda row, _: row.shares, form=Form.MAP),
-    column("previous", "", _or_none("previous")),
+    data("what", _or_none("what")),
+    data("shares_ns", lambda row, _: row.shares, form=Form.MAP),
+    data("previous", _or_none("previous")),
     column("next", "Next operation", _or_none("next")),
     column("range", "NVTX range", _or_none("range")),
     column("thread", "Thread", _thread),
-    column("call", "", _or_none("call")),
+    data("call", _or_none("call")),
 )
 
 
@@ -126,16 +128,16 @@ def _group_columns(by: str) -> tuple[Column, ...]:
 def _counted(key: str, count: str, idle: str, name: str = "count") -> Column:
     """A number of gaps and their idle time."""
     inner = (
-        column(name, "", lambda total, _: getattr(total, count), Unit.COUNT),
-        column("idle_ns", "", lambda total, _: getattr(total, idle)),
+        number(name, lambda total, _: getattr(total, count)),
+        data("idle_ns", lambda total, _: getattr(total, idle)),
     )
     return record(key, inner, lambda total, _: total)
 
 
 _TOTAL: Final = (
-    column("id", "", lambda total, report: report.devices[total.place].id, Unit.COUNT),
-    column("gpu_id", "", lambda total, report: report.devices[total.place].gpu_id, Unit.COUNT),
-    column("name", "", lambda total, report: report.devices[total.place].name),
+    number("id", lambda total, report: report.devices[total.place].id),
+    number("gpu_id", lambda total, report: report.devices[total.place].gpu_id),
+    data("name", lambda total, report: report.devices[total.place].name),
     *(column(key) for key in ("idle_ns", "head_ns", "tail_ns")),
     column("gap_count", unit=Unit.COUNT),
     _counted("listed", "listed_count", "listed_ns"),
@@ -158,15 +160,15 @@ def _groups(by: str) -> Column:
 DOCUMENT: Final = Document(
     "stalls",
     (
-        column("report", "", lambda _, report: report.name),
-        column("window_ns", "", lambda a, _: a.result.scope.window, form=Form.LIST),
-        column("bounds_ns", "", lambda a, _: a.result.bounds, form=Form.LIST),
-        column("threshold_ns", "", lambda a, _: a.result.threshold_ns),
-        column("idle_ns", "", lambda a, _: a.result.idle_ns),
+        data("report", lambda _, report: report.name),
+        data("window_ns", lambda a, _: a.result.scope.window, form=Form.LIST),
+        data("bounds_ns", lambda a, _: a.result.bounds, form=Form.LIST),
+        data("threshold_ns", lambda a, _: a.result.threshold_ns),
+        data("idle_ns", lambda a, _: a.result.idle_ns),
         records("devices", _TOTAL, lambda a, _: a.result.totals),
         *map(_groups, GROUPINGS),
         records("gaps", _GAP, lambda a, _: a.gaps()),
-        column("not_listed", "", lambda a, _: _hidden(a.result, a.limit), Unit.COUNT),
+        number("not_listed", lambda a, _: _hidden(a.result, a.limit)),
     ),
 )
 """Idle time as JSON."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SOURCES = sorted((ROOT / "nsys_tui").rglob("*.py"))
 MAKERS = {
-    *("Column", "column", "columns", "record", "records"),
+    *("Column", "column", "columns", "data", "number", "record", "records"),
     *("Numbers", "Texts", "Drawn", "Written"),
     *("numbers", "durations", "texts", "strings", "counts"),
 }
