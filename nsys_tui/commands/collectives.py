@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         logged = join_calls(read_logs(arguments.nccl_log))
     traced = open_traced(arguments.reports, arguments.nsys, use_cache=not arguments.no_cache)
     found = chosen(join(traced, logged), traced, _scopes(arguments, traced))
-    print_collectives(found, arguments.format, arguments.section, arguments.top)
+    print_collectives(found, traced, arguments.format, arguments.section, arguments.top)
     return 0
 
 
@@ -206,13 +206,17 @@ def join(traced: Sequence[Traced], logged: Calls | None) -> Collectives:
 
 
 def print_collectives(
-    found: Collectives, fmt: str, sections: Sequence[str] | None, top: int | None
+    found: Collectives,
+    traced: Sequence[Traced],
+    fmt: str,
+    sections: Sequence[str] | None,
+    top: int | None,
 ) -> None:
     """Prints tables, or everything as JSON."""
     from nsys_tui.analysis.nccl.tables import DOCUMENT, TABLES
 
     if fmt == "json":
-        print_document(DOCUMENT, found, found, found.notes)
+        print_document(DOCUMENT, found, found, found.notes, *(one.report.notes for one in traced))
         return
     if fmt in DATA_FORMATS:
         name = csv_section(sections, "collectives")

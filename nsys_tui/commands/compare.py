@@ -160,7 +160,7 @@ def run(arguments: argparse.Namespace) -> int:
     a, b = _sides(parts, baseline)
     seed = SEED if arguments.seed is None else arguments.seed
     found = compare(a, b, threshold=threshold, seed=seed)
-    _print(arguments, found)
+    _print(arguments, found, [part.plan.report for part in parts])
     return _status(found, gate)
 
 
@@ -301,7 +301,7 @@ def _sides(parts: list[_Part], kept: Baseline | None) -> tuple[Side, Side]:
     return side, measure(part.plan, part.label, part.identity)
 
 
-def _print(arguments: argparse.Namespace, found: Comparison) -> None:
+def _print(arguments: argparse.Namespace, found: Comparison, reports: list[Report]) -> None:
     from nsys_tui.analysis.compare.answer import DOCUMENT, rows_table
     from nsys_tui.text import compare as text
 
@@ -310,7 +310,8 @@ def _print(arguments: argparse.Namespace, found: Comparison) -> None:
     if arguments.format == "json":
         left_out = set(SECTIONS) - set(sections)
         only = [c.name for c in DOCUMENT.columns if c.name not in left_out]
-        print_document(DOCUMENT, found, None, found.notes, only=only)
+        notes = (found.notes, *(report.notes for report in reports))
+        print_document(DOCUMENT, found, None, *notes, only=only)
     elif arguments.format in DATA_FORMATS:
         print_tables([rows_table(found, sections)], arguments.format)
     elif arguments.format == "markdown":

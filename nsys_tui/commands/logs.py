@@ -282,7 +282,7 @@ def _print_joined(arguments: argparse.Namespace, result: LogResult) -> None:
     traced = collectives.open_traced(arguments.report)
     found = collectives.join(traced, join_calls(result))
     found = collectives.chosen(found, traced, [Scope()] * len(traced))
-    collectives.print_collectives(found, arguments.format, arguments.section, arguments.top)
+    collectives.print_collectives(found, traced, arguments.format, arguments.section, arguments.top)
 
 
 def _is_shown(name: str, result: LogResult, hangs: HangReport) -> bool:
