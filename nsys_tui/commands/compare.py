@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -310,8 +311,8 @@ def _print(arguments: argparse.Namespace, found: Comparison, reports: list[Repor
     if arguments.format == "json":
         left_out = set(SECTIONS) - set(sections)
         only = [c.name for c in DOCUMENT.columns if c.name not in left_out]
-        notes = (found.notes, *(report.notes for report in reports))
-        print_document(DOCUMENT, found, None, *notes, only=only)
+        read = chain.from_iterable(report.notes for report in reports)
+        print_document(DOCUMENT, found, None, found.notes, read, only=only)
     elif arguments.format in DATA_FORMATS:
         print_tables([rows_table(found, sections)], arguments.format)
     elif arguments.format == "markdown":
