@@ -287,8 +287,19 @@ class ChangedCells:
             self._at_once = data == AT_ONCE
             return
         data = self.shadow.difference(data)
-        if data:
+        if data and self._is_heard:
             super().write(f"{AT_ONCE}{data}{SHOWN}" if self._at_once else data)  # type: ignore[misc]
+
+    @property
+    def _is_heard(self) -> bool:
+        """Whether the writing thread lives: it dies with the terminal, and its queue fills up."""
+        writer = getattr(self, "_writer_thread", None)
+        return writer is None or writer.is_alive()
+
+    def close(self) -> None:
+        """Waits for the writing thread, where there is one to wait for."""
+        if self._is_heard:
+            super().close()  # type: ignore[misc]
 
     def start_application_mode(self) -> None:
         """The terminal starts from an unknown screen, also after a suspension."""

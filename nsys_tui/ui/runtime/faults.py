@@ -6,14 +6,18 @@ belongs to: what is left draws, but takes no key any more.
 
 from __future__ import annotations
 
+import signal
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.traceback import Traceback
 from textual.app import App
 from textual.message_pump import MessagePump
 from textual.strip import Strip
 from textual.widget import Widget
+
+from nsys_tui.ui.runtime.signals import SIGNALLED
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,6 +28,8 @@ MOST: Final = 20
 """Faults within ``SPAN`` after which the app gives up: showing one causes the next."""
 SPAN: Final = 5.0
 """Seconds."""
+HANGUP: Final = SIGNALLED + signal.SIGHUP
+"""Exit code when the terminal went away, with its signal or without."""
 
 
 class KeepsGoing(MessagePump):
@@ -94,8 +100,12 @@ class TolerantApp(KeepsGoing, App[Any], inherit_bindings=False):
         """Ends the app where even Textual cannot go on, such as without its input thread."""
         if self.is_headless:
             super().panic(*renderables)
+            return
+        traces = [each.trace for each in renderables if isinstance(each, Traceback)]
+        if any(stack.exc_type == EOFError.__name__ for trace in traces for stack in trace.stacks):
+            self.exit(return_code=HANGUP)
         else:
-            self._give_up(RuntimeError("the terminal can be read or written no longer"))
+            self._give_up(RuntimeError("keys can be read no longer"))
 
     def _give_up(self, error: Exception) -> None:
         self.crash = error

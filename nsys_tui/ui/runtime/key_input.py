@@ -3,8 +3,8 @@
 Escape and the first byte of an arrow key are the same. The rest of an arrow key comes in the same
 packet, also over SSH, so a short wait tells them apart (tmux waits 10 ms, Neovim 50). Textual 8.2.8
 looks every 100 ms only, so that it takes 100 to 200 ms, and its input thread dies of a byte that is
-not UTF-8, such as an e with an accent from a Latin-1 terminal. Both are said in the module of the
-driver and can be set by no option.
+not UTF-8, such as an e with an accent from a Latin-1 terminal, and spins when the terminal is gone.
+All three are said in the module of the driver and can be set by no option.
 """
 
 from __future__ import annotations
@@ -54,9 +54,31 @@ class KeySelector(Selector):
         return ready
 
 
-def replacing_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
-    """An incremental decoder that writes U+FFFD for what is not in the encoding."""
-    return partial(codecs.getincrementaldecoder(encoding), errors="replace")
+class TerminalDecoder:
+    """Decodes what a terminal sends, with U+FFFD for what is not in the encoding.
+
+    Args:
+        encoding: of the terminal.
+    """
+
+    def __init__(self, encoding: str) -> None:
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+
+    def decode(self, data: bytes, final: bool = False) -> str:
+        """Decodes some bytes.
+
+        Raises:
+            EOFError: there are none: the terminal is gone. Textual's thread would ask for more at
+                once and for ever; this ends it.
+        """
+        if not data and not final:
+            raise EOFError("the terminal is gone")
+        return self._decoder.decode(data, final)
+
+
+def terminal_decoder(encoding: str) -> Callable[[], TerminalDecoder]:
+    """Stands in for ``codecs.getincrementaldecoder``."""
+    return partial(TerminalDecoder, encoding)
 
 
 def prepare_input(driver: type[Driver]) -> None:
@@ -67,4 +89,4 @@ def prepare_input(driver: type[Driver]) -> None:
     module["selectors"] = SimpleNamespace(
         SelectSelector=KeySelector, EVENT_READ=selectors.EVENT_READ
     )
-    module["getincrementaldecoder"] = replacing_decoder
+    module["getincrementaldecoder"] = terminal_decoder

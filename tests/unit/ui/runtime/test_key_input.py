@@ -4,15 +4,12 @@ import inspect
 import os
 import selectors
 import time
-from typing import TYPE_CHECKING
 
+import pytest
 from textual import constants
 from textual.drivers import linux_driver
 
 from nsys_tui.ui.runtime.key_input import WAIT, KeySelector, prepare_input
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def test_after_input_the_selector_comes_back_for_a_lone_escape() -> None:
@@ -60,6 +57,9 @@ def test_bytes_that_are_not_utf8_are_replaced(monkeypatch: pytest.MonkeyPatch) -
     decode = vars(linux_driver)["getincrementaldecoder"]("utf-8")().decode
     assert decode(b"caf\xe9 \xc3") == "caf\ufffd "
     assert decode(b"\xa9") == "\u00e9"
+    with pytest.raises(EOFError):
+        decode(b"")
+    assert decode(b"", final=True) == ""
 
 
 def test_the_users_own_delay_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
