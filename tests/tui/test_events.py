@@ -37,7 +37,7 @@ async def test_events_at_80x24_stand_in_time_order(demo: Path) -> None:
         assert lines[3].split() == ["|", "start", "duration", "kind", "where", "name", "|"]
         starts = [line.split()[0].lstrip("|>") for line in lines[4:10]]
         assert starts == sorted(starts)
-        assert f"{len(screen.found):,} shown" in lines[2]
+        assert f"{len(screen.result):,} shown" in lines[2]
         assert "overhead" in lines[4]
         assert all(line.isascii() and len(line) == 80 for line in lines)
 
@@ -45,9 +45,9 @@ async def test_events_at_80x24_stand_in_time_order(demo: Path) -> None:
 async def test_wide_frame_tells_everything_about_the_event_under_the_cursor(demo: Path) -> None:
     async with running(demo, size=(160, 45)) as pilot:
         screen = await ready(pilot)
-        kinds = screen.found.kinds
+        kinds = screen.result.kinds
         kernel = next(
-            row for row in range(len(screen.found)) if kinds.labels[kinds.at(row)] == "kernel"
+            row for row in range(len(screen.result)) if kinds.labels[kinds.at(row)] == "kernel"
         )
         screen.table.put_cursor(screen.table.position_of(kernel))
         await settled(pilot)
@@ -76,7 +76,7 @@ async def test_sorting_by_duration_puts_the_longest_on_top(demo: Path) -> None:
         await settled(pilot)
         lengths = []
         for position in range(50):
-            member, place = screen.found.locate(screen.table.row_at(position))
+            member, place = screen.result.locate(screen.table.row_at(position))
             lengths.append(int(member.events.end[place] - member.events.start[place]))
         assert lengths == sorted(lengths, reverse=True)
 
@@ -86,7 +86,7 @@ async def test_enter_goes_to_the_event_and_back_with_everything_as_it_was(demo: 
         screen = await ready(pilot)
         await pilot.press(">", "s", "pagedown", "down")
         await settled(pilot)
-        member, place = screen.found.locate(screen.table.row)
+        member, place = screen.result.locate(screen.table.row)
         before = screen.table.view()
         await pilot.press("enter")
         await settled(pilot)
@@ -117,7 +117,7 @@ async def test_the_timeline_opens_the_table_on_its_selection(demo: Path) -> None
         await settled(pilot)
         screen = app.front
         assert screen.SCREEN == "events"
-        member, place = screen.found.locate(screen.table.row)
+        member, place = screen.result.locate(screen.table.row)
         assert (member.part, place) == ("operations", row)
         await pilot.press("escape")
         await settled(pilot)
@@ -137,11 +137,11 @@ async def test_an_area_is_listed_alone_and_left_with_0(demo: Path) -> None:
         screen = await ready(pilot, selection=area)
         ops = report.operations
         inside = (ops.stream == 0) & (ops.start < (lo + hi) // 2) & (ops.end > lo)
-        assert len(screen.found) == int(inside.sum())
+        assert len(screen.result) == int(inside.sum())
         assert "area" in rows(pilot)[2]
         await pilot.press("0")
         await settled(pilot)
-        assert len(screen.found) > int(inside.sum())
+        assert len(screen.result) > int(inside.sum())
 
 
 async def test_an_empty_window_says_how_to_leave_it(demo: Path) -> None:

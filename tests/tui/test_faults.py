@@ -66,7 +66,7 @@ async def test_a_report_cut_short_while_it_is_open_leaves_every_key_working(
 async def test_a_fault_in_a_result_is_shown_and_the_next_result_is_taken(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    show = KernelsScreen._show
+    show = KernelsScreen.show_result
     faults = [ValueError("argmax of an empty sequence")]
 
     def failing(screen: KernelsScreen, *arguments: Any) -> None:
@@ -74,7 +74,7 @@ async def test_a_fault_in_a_result_is_shown_and_the_next_result_is_taken(
             raise faults.pop()
         show(screen, *arguments)
 
-    monkeypatch.setattr(KernelsScreen, "_show", failing)
+    monkeypatch.setattr(KernelsScreen, "show_result", failing)
     async with running(small) as pilot:
         app: Any = pilot.app
         app.keeps_going = True

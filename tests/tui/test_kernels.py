@@ -94,10 +94,10 @@ async def test_figures_of_a_sample_are_marked_and_replaced_in_place(demo: Path) 
         assert not screen.table.check_action("export_view", ())
         await pilot.press("down")
         name = screen._labels[screen.table.row]
-        screen._show(screen.found)
+        screen.show_result(screen.report, screen.result)
         await settled(pilot)
         assert "≈" not in text(pilot)
-        assert screen.found.labels[screen.table.row] == name
+        assert screen.result.labels[screen.table.row] == name
         assert rows(pilot)[3] == exact[1]
 
 
@@ -105,16 +105,16 @@ async def test_sorting_keeps_the_cursor_on_its_row_and_turns_round(demo: Path) -
     async with running(demo, size=(80, 24)) as pilot:
         screen = await ready(pilot, "down", "down", "down")
         table = screen.table
-        label = screen.found.labels[table.row]
+        label = screen.result.labels[table.row]
         await pilot.press(">", "s")
         await settled(pilot)
-        assert screen.found.labels[table.row] == label
-        calls = [screen.found.count[table.row_at(i)] for i in range(table.shown)]
+        assert screen.result.labels[table.row] == label
+        calls = [screen.result.count[table.row_at(i)] for i in range(table.shown)]
         assert calls == sorted(calls, reverse=True)
         await pilot.press("s")
         await settled(pilot)
         assert "sort: calls asc" in text(pilot)
-        assert screen.found.labels[table.row] == label
+        assert screen.result.labels[table.row] == label
 
 
 async def test_search_counts_goes_round_and_becomes_a_filter(demo: Path) -> None:
@@ -166,10 +166,10 @@ async def test_frequency_counts_a_column_and_enter_filters_by_a_value(demo: Path
 async def test_groups_cycle_and_add_up_to_the_same_time(demo: Path) -> None:
     async with running(demo, size=(80, 24)) as pilot:
         screen = await ready(pilot)
-        total, seen = int(screen.found.total.sum()), []
+        total, seen = int(screen.result.total.sum()), []
         for _ in range(6):
-            seen.append(str(screen.found.by))
-            assert int(screen.found.total.sum()) == total
+            seen.append(str(screen.result.by))
+            assert int(screen.result.total.sum()) == total
             await pilot.press("g")
             await settled(pilot)
         assert seen == ["name", "name, grid, block", "stream", "GPU", "category", "NVTX range"]
@@ -197,7 +197,7 @@ async def test_enter_shows_the_longest_instance_and_escape_returns_as_it_was(dem
     async with running(demo, size=(80, 24)) as pilot:
         screen = await ready(pilot, ">", "s", "end", "up", "up")
         before = screen.table.view()
-        rows_ = screen.found.instances(screen.table.row)
+        rows_ = screen.result.instances(screen.table.row)
         ops = screen.report.operations
         longest = rows_[(ops.end[rows_] - ops.start[rows_]).argmax()]
         frame_before = rows(pilot)[2:16]
@@ -266,7 +266,7 @@ async def test_a_name_chosen_elsewhere_is_under_the_cursor(demo: Path) -> None:
         app.show("kernels", selection=Selection("kernel_name", (name,), label=name))
         await settled(pilot)
         screen = app.front
-        assert screen.found.labels[screen.table.row] == name
+        assert screen.result.labels[screen.table.row] == name
 
 
 async def test_columns_that_do_not_fit_are_reached_by_scrolling(demo: Path) -> None:
@@ -303,21 +303,21 @@ async def test_copying_gives_the_cell_and_the_row(
         monkeypatch.setattr(pilot.app, "copy", lambda value, _what: copied.append(value))
         await pilot.press("y", "Y")
         await settled(pilot)
-        total = format_duration(int(screen.found.total[screen.table.row]))
+        total = format_duration(int(screen.result.total[screen.table.row]))
         assert copied[0] == total
         cells = copied[1].split("\t")
         assert cells[1] == total
-        assert cells[-1] == screen.found.labels[screen.table.row]
+        assert cells[-1] == screen.result.labels[screen.table.row]
 
 
 async def test_resizing_live_keeps_cursors_focus_and_sort(demo: Path) -> None:
     async with running(demo, size=(160, 45)) as pilot:
         screen = await ready(pilot, "down", "down", "s", "space", "down", "down", "down")
-        label, instance = screen.found.labels[screen.table.row], screen.instances.row
+        label, instance = screen.result.labels[screen.table.row], screen.instances.row
         for size in ((80, 24), (120, 30)):
             await pilot.resize_terminal(*size)
             await settled(pilot)
-            assert screen.found.labels[screen.table.row] == label
+            assert screen.result.labels[screen.table.row] == label
             assert screen.instances.row == instance
             assert screen.instances.has_focus
             assert "sort: total asc" in text(pilot)
@@ -333,7 +333,7 @@ async def test_hostile_names_are_text(small: Path) -> None:
 async def test_names_follow_the_style(demo: Path) -> None:
     async with running(demo, size=(160, 45)) as pilot:
         screen = await ready(pilot, "D", "D")
-        assert any("(" in label for label in screen.found.labels)
+        assert any("(" in label for label in screen.result.labels)
 
 
 @pytest.mark.parametrize("size", [(120, 30), (240, 67)])

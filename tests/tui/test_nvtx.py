@@ -144,7 +144,7 @@ async def test_search_opens_what_it_finds(demo: Path) -> None:
         await pilot.press("slash", *"gelu", "enter")
         await settled(pilot)
         tree = screen.by_path
-        assert "gelu" in screen.found.labels[tree.node]
+        assert "gelu" in screen.result.labels[tree.node]
         first = tree.node
         await pilot.press("n")
         assert tree.node != first
@@ -159,14 +159,14 @@ async def test_a_filter_keeps_the_paths_to_what_it_shows(demo: Path) -> None:
         screen = await ready(pilot)
         await pilot.press("slash", *"gelu", "ctrl+f")
         await settled(pilot)
-        labels = [screen.found.labels[n] for n in map(screen.by_path.row_at, range(4))]
+        labels = [screen.result.labels[n] for n in map(screen.by_path.row_at, range(4))]
         assert labels[0].startswith("Train step")
         assert any("Layer" in label for label in labels)
         assert "read shard" not in text(pilot)
         await pilot.press("escape")
         await settled(pilot)
         labels = [
-            screen.found.labels[screen.by_path.row_at(i)] for i in range(screen.by_path.shown)
+            screen.result.labels[screen.by_path.row_at(i)] for i in range(screen.by_path.shown)
         ]
         assert "read shard" in labels
 
@@ -256,13 +256,13 @@ async def test_a_range_selected_elsewhere_is_revealed(demo: Path) -> None:
         app.show("nvtx", selection=Selection("range_name", ("gelu_forward",)))
         await settled(pilot)
         screen = app.front
-        assert screen.found.labels[screen.by_path.node] == "gelu_forward"
+        assert screen.result.labels[screen.by_path.node] == "gelu_forward"
         ranges = screen.report.ranges
         row = next(i for i in range(len(ranges)) if ranges.names[ranges.name[i]] == "Layer 3")
         picked = Selection("range", ("NVTX_EVENTS", int(ranges.rowid[row])))
         app.show("nvtx", selection=picked)
         await settled(pilot)
-        assert screen.found.labels[screen.by_path.node].startswith("Layer 0..11")
+        assert screen.result.labels[screen.by_path.node].startswith("Layer 0..11")
 
 
 async def test_sorting_orders_siblings(demo: Path) -> None:
@@ -270,7 +270,7 @@ async def test_sorting_orders_siblings(demo: Path) -> None:
         screen = await ready(pilot, "<", "s")
         tree = screen.by_path
         tops = [tree.row_at(i) for i in range(tree.shown) if tree.trie.depth[tree.row_at(i)] == 1]
-        counts = [int(screen.found.tree.count[node]) for node in tops]
+        counts = [int(screen.result.tree.count[node]) for node in tops]
         assert counts == sorted(counts, reverse=True)
         assert "sort: count desc" in text(pilot)
 

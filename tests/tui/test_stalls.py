@@ -264,7 +264,7 @@ async def test_planted_stalls_of_the_demo_come_out_with_the_planted_figures(
     path, truth = demo
     async with running(path, size=(160, 45)) as pilot:
         await press(pilot, "5")
-        found = screen(pilot).found
+        found = screen(pilot).result
         assert found is not None
         report: Any = screen(pilot).report
         by_device = {device.gpu_id: place for place, device in enumerate(report.devices)}

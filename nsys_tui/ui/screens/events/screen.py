@@ -15,17 +15,18 @@ from nsys_tui.times import moment_text, window_text
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import bindings
 from nsys_tui.ui.pane_text import MUTED, labelled
-from nsys_tui.ui.scoping import report_scope, same_scope
-from nsys_tui.ui.screens.base import ReportScreen
+from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.events.columns import event_columns
+from nsys_tui.ui.screens.result import CANCELLED, ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
 from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.widgets.table.grid import Grid
@@ -44,13 +45,14 @@ class EventsView:
     table: TableView
 
 
-class EventsScreen(ReportScreen):
+class EventsScreen(ResultScreen[EventsTable]):
     """All events of the window or of the selected area."""
 
     SCREEN = "events"
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar = bindings(ACTIONS)
+    BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
     AUTO_FOCUS = "#events"
+    GOES_BACK = True
     DEFAULT_CSS: ClassVar[str] = """
     EventsScreen #split { layout: vertical; height: 1fr; }
     EventsScreen #events { height: 1fr; width: 1fr; }
@@ -60,11 +62,6 @@ class EventsScreen(ReportScreen):
     EventsScreen.-wide #event, EventsScreen.-xwide #event { width: 42; height: 1fr; }
     EventsScreen.-xwide #event { width: 52; }
     """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: EventsTable | None = None
-        self._pending: EventsView | None = None
 
     def body(self) -> Iterable[Any]:
         """The table, and all that is known about the event under the cursor."""
@@ -79,37 +76,30 @@ class EventsScreen(ReportScreen):
         """The events."""
         return self.query_one("#events", VirtualTable)
 
-    def show_report(self) -> None:
-        """A new report: nothing is known yet."""
-        self.found = self._pending = None
+    def clear(self) -> None:
+        """Nothing is known of the report yet."""
         self.table.empty = READING
         self.table.show_rows((), 0)
         self.query_one("#event", LinePane).show([])
 
-    def load_finished(self) -> None:
-        """All kinds of events are there."""
-        self._compute()
-
-    def state_changed(self, old: ViewState, new: ViewState) -> None:
-        """Window, area, filters and names change the rows; a selection moves the cursor."""
-        if self.found is None:
-            return
+    def needs_new(self, old: ViewState, new: ViewState) -> bool:
+        """Window, area, filters and names change the rows."""
         shortest = old.filter.min_duration != new.filter.min_duration
-        fresh = not same_scope(old, new) or _area(old) != _area(new) or shortest
-        if fresh or old.display.names != new.display.names:
-            self._compute()
-            return
-        if old.display.time != new.display.time:
-            self._show(self.found)
-        if old.filter.pattern != new.filter.pattern:
-            self.table.filter_by(new.filter.pattern)
-        if old.selection != new.selection and new.selection is not None:
-            self._go_to(new.selection)
+        renamed = old.display.names != new.display.names
+        return super().needs_new(old, new) or _area(old) != _area(new) or shortest or renamed
 
-    def _compute(self) -> None:
-        report, state = self.report, self.state
-        if report is None or not self.session.finished:
-            return
+    def display_changed(self, old: ViewState, new: ViewState) -> None:
+        """Times are written anew."""
+        if old.display.time != new.display.time and self.report and self.result:
+            self.show_result(self.report, self.result)
+
+    def filter_by(self, pattern: str) -> None:
+        """Only events whose name fits."""
+        self.table.filter_by(pattern)
+
+    def work(self, report: Report) -> Callable[[Progress], EventsTable]:
+        """Lists what window, area and filters let through."""
+        state = self.state
         scope, area = report_scope(report, state), _area(state)
         if area is not None and area.span is not None:
             scope = replace(scope, window=area.span)
@@ -121,66 +111,53 @@ class EventsScreen(ReportScreen):
             lanes=area.lanes if area is not None else (),
             min_duration=state.filter.min_duration,
         )
+        return lambda progress: _ready(work(progress=progress))
+
+    def say_busy(self) -> None:
+        """The rows there are stay meanwhile."""
         self.table.busy = "listing events"
-        if self.found is None:
+        if self.result is None:
             self.table.empty = "putting events in order ..."
             self.table.refresh()
         self.table.redraw_heading()
-        self.compute_telling(
-            "table",
-            lambda progress: _ready(work(progress=progress)),
-            self._show_fresh,
-            self._stopped,
-        )
 
-    def _stopped(self) -> None:
-        """Cancelled: what is shown stays."""
-        self.table.busy, self.table.empty = "", "cancelled: R reads the report again"
+    def say_cancelled(self) -> None:
+        """What is shown stays."""
+        self.table.busy, self.table.empty = "", CANCELLED
         self.table.refresh()
         self.table.redraw_heading()
 
-    def _show_fresh(self, found: EventsTable) -> None:
-        self._show(found)
-        if self._pending is not None:
-            view, self._pending = self._pending, None
-            self.restore(view)
-        elif self.state.selection is not None:
-            self._go_to(self.state.selection)
-
-    def _show(self, found: EventsTable) -> None:
-        report = self.report
-        if report is None:
-            return
-        self.found = found
+    def show_result(self, report: Report, result: EventsTable) -> None:
+        """Fills the table."""
         self.table.busy = ""
-        self.table.note = self._note(report, found)
+        self.table.note = self._note(report, result)
         self.table.empty = "no events here: 0 shows the whole trace"
         if self.state.window is None and _area(self.state) is None:
             self.table.empty = "no events in this report"
         kept = self.table.arrangement
         self.table.arrangement = replace(kept, pattern=self.state.filter.pattern)
-        columns = event_columns(found, self.state.display)
-        self.table.show_rows(columns, len(found), natural=found.order)
-        if not len(found):
+        columns = event_columns(result, self.state.display)
+        self.table.show_rows(columns, len(result), natural=result.order)
+        if not len(result):
             self.query_one("#event", LinePane).show([])
 
-    def _note(self, report: Report, found: EventsTable) -> str:
+    def _note(self, report: Report, result: EventsTable) -> str:
         notes = []
         if (area := _area(self.state)) is not None and area.span is not None:
             text = window_text(area.span, self.state.display.time, report)
             lanes = f", {len(area.lanes)} lanes" if area.lanes else ""
             notes.append(f"area {text}{lanes}")
-        if found.hidden:
+        if result.hidden:
             shortest = format_duration(self.state.filter.min_duration)
-            notes.append(f"{found.hidden:,} shorter than {shortest} hidden")
+            notes.append(f"{result.hidden:,} shorter than {shortest} hidden")
         return "  ".join(notes)
 
-    def _go_to(self, selection: Selection) -> None:
+    def go_to(self, selection: Selection) -> None:
         """Puts the cursor on the selected event, if it is listed."""
-        if self.found is None or self.report is None:
+        if (listed := self.result) is None:
             return
-        hit = find(self.report, selection.kind, selection.key)
-        row = self.found.row_of(*hit) if hit is not None else None
+        hit = find(listed.report, selection.kind, selection.key)
+        row = listed.row_of(*hit) if hit is not None else None
         position = self.table.position_of(row) if row is not None else None
         if position is not None:
             self.table.put_cursor(position)
@@ -192,12 +169,12 @@ class EventsScreen(ReportScreen):
 
     def _look(self, row: int) -> None:
         """Looks at an event; while one look is under way, only the last wish is kept."""
-        if self.found is not None and row < len(self.found):
-            self.compute("event", partial(self._facts, self.found, row), self._show_facts)
+        if self.result is not None and row < len(self.result):
+            self.compute("event", partial(self._facts, self.result, row), self._show_facts)
 
-    def _facts(self, found: EventsTable, row: int) -> Facts:
-        report = found.report
-        member, place = found.locate(row)
+    def _facts(self, listed: EventsTable, row: int) -> Facts:
+        report = listed.report
+        member, place = listed.locate(row)
 
         def moment(ns: int) -> str:
             return moment_text(ns, 1, self.state.display.time, report, ns)
@@ -224,14 +201,9 @@ class EventsScreen(ReportScreen):
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """Shows the event on the timeline."""
-        if self.found is not None:
-            member, place = self.found.locate(message.row)
+        if self.result is not None:
+            member, place = self.result.locate(message.row)
             show_on_timeline(self.app, member.events, place)
-
-    def on_virtual_table_filtered(self, message: VirtualTable.Filtered) -> None:
-        """The filter is shared by all screens."""
-        shared = replace(self.state.filter, pattern=message.pattern)
-        self.app.set_state(replace(self.state, filter=shared))
 
     def view(self) -> EventsView:
         """Sort, scroll and cursor."""
@@ -241,7 +213,7 @@ class EventsScreen(ReportScreen):
         """Takes them up again, at once or when the rows are there."""
         if not isinstance(view, EventsView):
             return
-        if self.found is None or self.table.busy:
+        if self.result is None or self.table.busy:
             self._pending = view
         else:
             self.table.restore(view.table)
@@ -253,10 +225,10 @@ def _area(state: ViewState) -> Selection | None:
     return selection if selection is not None and selection.kind == "area" else None
 
 
-def _ready(found: EventsTable) -> EventsTable:
+def _ready(listed: EventsTable) -> EventsTable:
     """Builds what every column needs, while still in the worker."""
-    _ = found.kinds, found.names, found.places
-    return found
+    _ = listed.kinds, listed.names, listed.places
+    return listed
 
 
 def fact_lines(facts: Facts, width: int) -> list[list[tuple[str, int]]]:

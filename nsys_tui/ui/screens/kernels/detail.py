@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from nsys_tui.analysis.kernel_facts import KernelFacts, kernel_facts
+from nsys_tui.analysis.kernel_table import KernelTable
 from nsys_tui.analysis.nvtx.operation_paths import OperationPaths, operation_paths
 from nsys_tui.model.categories import Category
 from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.render.spark import Histogram, histogram
-from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.kernels import panes
 from nsys_tui.ui.screens.kernels.columns import instance_columns
+from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.table import VirtualTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.kernel_table import KernelTable
+    from nsys_tui.model.events import Operations
     from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
 
 SLOW_FROM = 1_000_000
 """Operations from which facts take so long that waiting for them is told."""
@@ -33,12 +35,11 @@ SLOW_FROM = 1_000_000
 class Detail:
     """What is seen at once about one row."""
 
-    found: KernelTable
+    report: Report
+    table: KernelTable
     group: int
     rows: NDArray[np.intp]
     """Its operations."""
-    longest: int
-    """The longest of them."""
     durations: Histogram
     bins: int
     """Bins that ``durations`` was made for."""
@@ -52,12 +53,11 @@ class Told(NamedTuple):
     paths: OperationPaths
 
 
-class KernelDetail(ReportScreen):
+class KernelDetail(ResultScreen[KernelTable]):
     """Durations, instances and facts of a group; the screen itself shows which groups there are."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: KernelTable | None = None
         self.detail: Detail | None = None
         self._known_paths: OperationPaths | None = None
         self._shown: tuple[KernelTable, int] | None = None
@@ -74,31 +74,23 @@ class KernelDetail(ReportScreen):
 
     def forget(self) -> None:
         """Another report: nothing is known of it."""
-        self.found = self.detail = self._known_paths = self._shown = None
+        self.detail = self._known_paths = self._shown = None
 
-    def _paths(self, progress: Progress) -> OperationPaths:
-        report = self.report
-        assert report is not None
+    def _paths(self, report: Report, progress: Progress) -> OperationPaths:
         return self.session.memo(
             "operation_paths", lambda: operation_paths(report, progress=progress)
         )
 
     def _look(self, group: int) -> None:
         """Looks at a group; while one look is under way, only the last wish is kept."""
-        if self.found is not None:
+        report, table = self.report, self.result
+        if report is not None and table is not None:
             width = self.query_one("#histogram", LinePane).size.width
-            work = partial(self._find_detail, self.found, group, panes.bins_for(width))
+            work = partial(find_detail, report, table, group, panes.bins_for(width))
             self.compute("detail", work, self._show_detail)
 
-    def _find_detail(self, found: KernelTable, group: int, bins: int) -> Detail:
-        assert self.report is not None
-        ops, rows = self.report.operations, found.instances(group)
-        durations = np.maximum(ops.end[rows] - ops.start[rows], 0)
-        longest = int(rows[np.argmax(durations)])
-        return Detail(found, group, rows, longest, histogram(durations, bins), bins)
-
     def _show_detail(self, detail: Detail) -> None:
-        if detail.found is not self.found:
+        if detail.table is not self.result:
             return
         self.detail = detail
         pane = self.query_one("#histogram", LinePane)
@@ -120,15 +112,14 @@ class KernelDetail(ReportScreen):
         if not self.session.finished:
             self._show_facts(detail, "reading API calls and ranges ...")
             return
-        if len(detail.found.codes) > SLOW_FROM:
+        if len(detail.table.codes) > SLOW_FROM:
             self._show_facts(detail, "computing ...")
         work = partial(self._find_facts, detail)
         self.compute_telling("facts", work, self._show_told, self._untold)
 
     def _find_facts(self, detail: Detail, progress: Progress) -> Told:
-        assert self.report is not None
-        paths = self._paths(progress)
-        return Told(detail, kernel_facts(self.report, detail.rows, paths), paths)
+        paths = self._paths(detail.report, progress)
+        return Told(detail, kernel_facts(detail.report, detail.rows, paths), paths)
 
     def _show_told(self, told: Told) -> None:
         if told.detail is not self.detail:
@@ -150,31 +141,40 @@ class KernelDetail(ReportScreen):
         self.instances.show_rows((), 0)
 
     def _show_facts(self, detail: Detail, facts: KernelFacts | str) -> None:
-        report, found, group = self.report, detail.found, detail.group
-        assert report is not None
+        report, table, group = detail.report, detail.table, detail.group
         pane = self.query_one("#facts", LinePane)
-        pane.heading(found.labels[group])
+        pane.heading(table.labels[group])
         if isinstance(facts, str):
             pane.show([[(facts, panes.MUTED)]])
             return
-        devices = ", ".join(report.devices[place].label for place in found.devices[group])
-        ids = sorted({report.streams[place].label for place in found.streams[group]})
+        devices = ", ".join(report.devices[place].label for place in table.devices[group])
+        ids = sorted({report.streams[place].label for place in table.streams[group]})
         where = f"{devices}  {', '.join(ids[:6])}" + (f" +{len(ids) - 6}" if len(ids) > 6 else "")
         note = ""
-        if found.straddling[group]:
-            note = f"+{found.straddling[group]:,} straddling: began before this window"
-        if found.category[group] == Category.GRAPH:
+        if table.straddling[group]:
+            note = f"+{table.straddling[group]:,} straddling: began before this window"
+        if table.category[group] == Category.GRAPH:
             note = "graphs traced as a whole: no figures of the kernels inside"
         pane.show_built(lambda width: panes.fact_lines(facts, where, width, note))
 
     def _show_instances(self, detail: Detail) -> None:
         """The instances; columns of what is not loaded yet come later."""
-        report = self.report
-        assert report is not None
         paths = self._known_paths
-        columns = instance_columns(report, detail.rows, self.state.display, paths)
+        columns = instance_columns(detail.report, detail.rows, self.state.display, paths)
         self.instances.title = "Instances"
-        same = self._shown == (detail.found, detail.group)
+        same = self._shown == (detail.table, detail.group)
         row = self.instances.row if same else None
-        self._shown = (detail.found, detail.group)
+        self._shown = (detail.table, detail.group)
         self.instances.show_rows(columns, len(detail.rows), row=row)
+
+
+def find_detail(report: Report, table: KernelTable, group: int, bins: int) -> Detail:
+    """Looks at one group of a table."""
+    ops, rows = report.operations, table.instances(group)
+    durations = np.maximum(ops.end[rows] - ops.start[rows], 0)
+    return Detail(report, table, group, rows, histogram(durations, bins), bins)
+
+
+def longest_of(ops: Operations, rows: NDArray[np.intp]) -> int | None:
+    """The longest of some operations; None where there are none."""
+    return int(rows[np.argmax(ops.end[rows] - ops.start[rows])]) if len(rows) else None

@@ -17,15 +17,16 @@ from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.state import cycled
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import bindings
-from nsys_tui.ui.scoping import report_scope, same_scope
+from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.kernels.columns import group_columns, sampled_columns
-from nsys_tui.ui.screens.kernels.detail import KernelDetail
+from nsys_tui.ui.screens.kernels.detail import KernelDetail, longest_of
+from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import GROUP, INSTANCES, TABLE, WHOLE
 from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from textual import events
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 ACTIONS = (*TABLE, GROUP, INSTANCES, WHOLE)
 
-CANCELLED = "cancelled: R reads the report again"
 WIDE = 120
 """Columns from which instances stand beside the histogram."""
 
@@ -80,7 +80,6 @@ class KernelsScreen(KernelDetail):
     def __init__(self) -> None:
         super().__init__()
         self.by = GroupBy.NAME
-        self._pending: KernelsView | None = None
         self._labels: tuple[str, ...] = ()
         """What the rows of the table are called."""
         self._wide = False
@@ -95,9 +94,9 @@ class KernelsScreen(KernelDetail):
             id="lower",
         )
 
-    def show_report(self) -> None:
-        """A new report: nothing is known yet."""
-        self._pending, self._labels = None, ()
+    def clear(self) -> None:
+        """Nothing is known of the report yet."""
+        self._labels = ()
         self.table.estimated = False
         self.forget()
         self.table.empty = "reading GPU work ..."
@@ -109,34 +108,44 @@ class KernelsScreen(KernelDetail):
         if part == "sample":
             self._estimate()
         elif part == "operations":
-            self._compute()
+            self.make()
 
     def load_finished(self) -> None:
         """Facts need API calls and ranges too."""
         if self.detail is not None:
             self._tell(self.detail)
 
+    @property
+    def can_begin(self) -> bool:
+        """The table needs the operations alone."""
+        return self.session.exact
+
     def state_changed(self, old: ViewState, new: ViewState) -> None:
-        """Window, scope and names change the rows; a selection moves the cursor."""
-        if self.found is None:
+        """Until there are figures, estimates follow the state."""
+        super().state_changed(old, new)
+        if self.result is None:
             self._estimate()
-            return
-        if not same_scope(old, new) or old.display.names != new.display.names:
-            self._compute()
-        elif old.display.time != new.display.time and self.detail is not None:
+
+    def needs_new(self, old: ViewState, new: ViewState) -> bool:
+        """Names decide what is one group."""
+        return super().needs_new(old, new) or old.display.names != new.display.names
+
+    def display_changed(self, old: ViewState, new: ViewState) -> None:
+        """Times are written anew."""
+        if old.display.time != new.display.time and self.detail is not None:
             self._show_instances(self.detail)
-        if old.filter.pattern != new.filter.pattern:
-            self.table.filter_by(new.filter.pattern)
-        if old.selection != new.selection and new.selection is not None:
-            self._go_to(new.selection)
+
+    def filter_by(self, pattern: str) -> None:
+        """Only groups whose name fits."""
+        self.table.filter_by(pattern)
 
     def on_resize(self, event: events.Resize) -> None:
         """The sparkline column has two widths."""
         wide = event.size.width >= WIDE
         if wide != self._wide:
             self._wide = wide
-            if self.found is not None:
-                self._show(self.found)
+            if self.report is not None and self.result is not None:
+                self.show_result(self.report, self.result)
         elif self.detail is not None and self.table.row is not None:
             self._look(self.table.row)
 
@@ -159,53 +168,41 @@ class KernelsScreen(KernelDetail):
         self.table.note, self.table.estimated = "group: name  ≈ from a sample", True
         self.table.redraw_heading()
 
-    def _compute(self) -> None:
-        report, state, by = self.report, self.state, self.by
-        if report is None or not self.session.exact:
-            return
-        scope, names = report_scope(report, state), state.display.names
+    def say_busy(self) -> None:
+        """The rows there are stay meanwhile."""
         self.table.busy = "grouping"
-        if self.found is None:
+        if self.result is None:
             self.table.empty = "grouping GPU work ..."
             self.table.refresh()
         self.table.redraw_heading()
 
+    def work(self, report: Report) -> Callable[[Progress], KernelTable]:
+        """Groups what window and scope let through."""
+        by, scope, names = self.by, report_scope(report, self.state), self.state.display.names
+
         def work(progress: Progress) -> KernelTable:
-            paths = self._paths(progress) if by is GroupBy.RANGE else None
+            paths = self._paths(report, progress) if by is GroupBy.RANGE else None
             return kernel_table(report, by, scope, style=names, paths=paths, progress=progress)
 
-        self.compute_telling("table", work, self._show_fresh, self._stopped)
+        return work
 
-    def _stopped(self) -> None:
-        """Cancelled: what is shown stays."""
+    def say_cancelled(self) -> None:
+        """What is shown stays."""
         self.table.busy, self.table.empty = "", CANCELLED
-        if self.found is not None:
-            self.by = self.found.by
+        if self.result is not None:
+            self.by = self.result.by
         self.table.refresh()
         self.table.redraw_heading()
 
-    def _show_fresh(self, found: KernelTable) -> None:
-        first = self.found is None
-        self._show(found)
-        if self._pending is not None:
-            view, self._pending = self._pending, None
-            self.restore(view)
-        elif first and self.state.selection is not None:
-            self._go_to(self.state.selection)
-
-    def _show(self, found: KernelTable) -> None:
+    def show_result(self, report: Report, result: KernelTable) -> None:
         """Fills the table; the cursor stays on the group of the same name."""
-        report = self.report
-        if report is None:
-            return
-        self.found = found
         glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
         self.table.busy = ""
-        self.table.note = f"group: {found.by}"
-        self.table.empty = self._why_empty()
-        self._arrange(found, group_columns(found, report, glyphs, self._wide))
+        self.table.note = f"group: {result.by}"
+        self.table.empty = why_empty(report)
+        self._arrange(result, group_columns(result, report, glyphs, self._wide))
         self.table.estimated = False
-        if not len(found):
+        if not len(result):
             self._clear_detail()
 
     def _arrange(self, found: KernelTable, columns: Sequence[TableColumn]) -> None:
@@ -223,38 +220,22 @@ class KernelsScreen(KernelDetail):
         row = found.labels.index(here) if here in found.labels else None
         self.table.show_rows(columns, len(found), row=row)
 
-    def _why_empty(self) -> str:
-        report = self.report
-        if report is None:
-            return ""
-        if len(report.operations):
-            return "no GPU work in this window: 0 shows the whole trace"
-        return report.lacks(Capability.KERNELS) or "no GPU work in this report"
-
-    def _go_to(self, selection: Selection) -> None:
+    def go_to(self, selection: Selection) -> None:
         """Puts the cursor on the group of a kernel name or of a selected operation."""
-        if self.found is None or self.report is None:
+        table, report = self.result, self.report
+        if table is None or report is None:
             return
         group: int | None = None
         if selection.kind == "kernel_name" and selection.key:
-            labels = self.found.labels
             name = str(selection.key[0])
-            group = labels.index(name) if name in labels else None
-        elif (hit := find(self.report, selection.kind, selection.key)) is not None:
+            group = table.labels.index(name) if name in table.labels else None
+        elif (hit := find(report, selection.kind, selection.key)) is not None:
             events, row = hit
-            group = self._group_of(row) if isinstance(events, Operations) else None
+            group = group_of(table, row) if isinstance(events, Operations) else None
         if group is not None:
             position = self.table.position_of(group)
             if position is not None:
                 self.table.put_cursor(position)
-
-    def _group_of(self, row: int) -> int | None:
-        assert self.found is not None
-        rows = self.found.rows
-        place = row if isinstance(rows, slice) else int(np.searchsorted(rows, row))
-        if not isinstance(rows, slice) and (place >= len(rows) or rows[place] != row):
-            return None
-        return int(self.found.codes[place])
 
     def on_grid_moved(self, message: Grid.Moved) -> None:
         """Another row: its instances and facts."""
@@ -266,13 +247,13 @@ class KernelsScreen(KernelDetail):
         self.by = cycled(self.by)
         if self.by is GroupBy.RANGE and not self.session.finished:
             self.by = cycled(self.by)
-        self._compute()
+        self.make()
 
     def action_table_instances(self) -> None:
         """Goes to the instances of the row, or back."""
         if self.instances.has_focus:
             self.action_nav_escape()
-        elif self.found is not None and len(self.found):
+        elif self.result is not None and len(self.result):
             self.add_class("-instances")
             self.call_after_refresh(self.instances.focus)
 
@@ -285,34 +266,20 @@ class KernelsScreen(KernelDetail):
         """Escape is the screen's only while the instances are open."""
         if action == "nav_escape":
             return self.instances.has_focus or self.has_class("-instances")
-        if action == "timeline_whole":
-            return self.state.window is not None
         return super().check_action(action, parameters)
-
-    def action_timeline_whole(self) -> None:
-        """The whole trace again."""
-        self.app.show(self.SCREEN, window=None)
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """Shows the longest instance of a row, or the chosen one, on the timeline."""
-        report, found = self.report, self.found
-        if report is None or found is None:
+        report, table, detail = self.report, self.result, self.detail
+        if report is None or table is None:
             return
-        detail = self.detail
-        if message.grid is self.instances and detail is not None:
-            row = int(detail.rows[message.row])
-        elif detail is not None and (detail.found, detail.group) == (found, message.row):
-            row = detail.longest
+        row: int | None
+        if message.grid is self.instances:
+            row = None if detail is None else int(detail.rows[message.row])
         else:
-            rows = found.instances(message.row)
-            length = report.operations.end[rows] - report.operations.start[rows]
-            row = int(rows[np.argmax(length)])
-        show_on_timeline(self.app, report.operations, row)
-
-    def on_virtual_table_filtered(self, message: VirtualTable.Filtered) -> None:
-        """The filter is shared by all screens."""
-        shared = replace(self.state.filter, pattern=message.pattern)
-        self.app.set_state(replace(self.state, filter=shared))
+            row = longest_of(report.operations, table.instances(message.row))
+        if row is not None:
+            show_on_timeline(self.app, report.operations, row)
 
     def view(self) -> KernelsView:
         """Grouping, sort, scroll and cursor."""
@@ -323,11 +290,27 @@ class KernelsScreen(KernelDetail):
         """Takes them up again, at once or when the rows are there."""
         if not isinstance(view, KernelsView):
             return
-        if self.found is None or self.by is not view.by:
-            self.by, self._pending = view.by, view
-            self._compute()
+        if self.result is None or self.by is not view.by:
+            self.by = view.by
+            self.make_for(view)
             return
         self.table.restore(view.table)
         if view.instances is not None:
             self.action_table_instances()
             self.instances.restore(view.instances)
+
+
+def why_empty(report: Report) -> str:
+    """Why there is no group."""
+    if len(report.operations):
+        return "no GPU work in this window: 0 shows the whole trace"
+    return report.lacks(Capability.KERNELS) or "no GPU work in this report"
+
+
+def group_of(table: KernelTable, row: int) -> int | None:
+    """The group of an operation; None where window or scope leave it out."""
+    rows = table.rows
+    place = row if isinstance(rows, slice) else int(np.searchsorted(rows, row))
+    if not isinstance(rows, slice) and (place >= len(rows) or rows[place] != row):
+        return None
+    return int(table.codes[place])

@@ -11,10 +11,11 @@ import numpy as np
 from nsys_tui.analysis.iterations.finding import Iterations, find_iterations
 from nsys_tui.analysis.kernel_table import KernelTable, kernel_table
 from nsys_tui.analysis.nvtx.steps import StepTimes, step_times
+from nsys_tui.analysis.nvtx.table import NvtxTable
 from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.ui.evidence import show_on_timeline
-from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.nvtx import columns, panes
+from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.ui.widgets.tree.tree import VirtualTree
@@ -22,7 +23,6 @@ from nsys_tui.ui.widgets.tree.tree import VirtualTree
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.nvtx.table import NvtxTable
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
     from nsys_tui.ui.widgets.table.grid import Grid
@@ -37,15 +37,14 @@ class Detail:
     instances: NDArray[np.intp]
     kernels: KernelTable
     steps: StepTimes
-    found: Iterations
+    iterations: Iterations
 
 
-class RangeDetail(ReportScreen):
+class RangeDetail(ResultScreen[NvtxTable]):
     """Kernels, iterations and instances of a range; the screen itself shows which ranges exist."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: NvtxTable | None = None
         self.detail: Detail | None = None
         self.step: int | None = None
         """The chosen iteration."""
@@ -82,38 +81,36 @@ class RangeDetail(ReportScreen):
 
     def _look(self, row: int) -> None:
         """Looks at a line; while one look is under way, only the last wish is kept."""
-        if self.found is not None:
-            work = partial(self._find_detail, self.found, row, self._nodes_of_row(row))
+        if (table := self.result) is not None:
+            work = partial(self._find_detail, table, row, self._nodes_of_row(table, row))
             self.compute("detail", work, self._show_detail)
 
-    def _nodes_of_row(self, row: int) -> tuple[Int64, Int64]:
+    def _nodes_of_row(self, table: NvtxTable, row: int) -> tuple[Int64, Int64]:
         """Nodes whose instances, and nodes whose operations, belong to a line."""
-        assert self.found is not None
         if not self.is_flat:
             node = np.array([row], np.int64)
             return node, node
-        flat = self.found.flat
-        every = np.flatnonzero(self.found.trie.label == flat.label[row])
+        flat = table.flat
+        every = np.flatnonzero(table.trie.label == flat.label[row])
         return every, flat.nodes[row]
 
-    def _find_detail(self, found: NvtxTable, row: int, nodes: tuple[Int64, Int64]) -> Detail:
-        report = found.report
+    def _find_detail(self, table: NvtxTable, row: int, nodes: tuple[Int64, Int64]) -> Detail:
+        report = table.report
         steps = self.session.memo("iterations", lambda: find_iterations(report))
-        rows = found.instances(nodes[0])
+        rows = table.instances(nodes[0])
         closed = rows[~report.ranges.open[rows]]
         kernels = kernel_table(
             report,
-            scope=found.scope,
+            scope=table.scope,
             style=self.state.display.names,
-            among=found.operations(nodes[1]),
+            among=table.operations(nodes[1]),
         )
-        return Detail(found, row, rows, kernels, step_times(report, steps, closed), steps)
+        return Detail(table, row, rows, kernels, step_times(report, steps, closed), steps)
 
     def _show_detail(self, detail: Detail) -> None:
-        report = self.report
-        if report is None or detail.table is not self.found:
+        if detail.table is not self.result:
             return
-        self.detail = detail
+        report, self.detail = detail.table.report, detail
         if self.step is not None and self.step >= len(detail.steps):
             self.step = None
         self._show_steps(detail)
@@ -129,22 +126,18 @@ class RangeDetail(ReportScreen):
 
     def _show_steps(self, detail: Detail) -> None:
         pane = self.query_one("#steps", LinePane)
-        left, right = panes.step_heading(detail.steps, detail.found)
-        pane.heading(f"{self._title_of(detail.row)}  {left}", right)
+        left, right = panes.step_heading(detail.steps, detail.iterations)
+        pane.heading(f"{self._title_of(detail.table, detail.row)}  {left}", right)
         glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
         pane.show_built(
             lambda width: panes.step_lines(detail.steps, self.step, width, pane.size.height, glyphs)
         )
 
-    def _title_of(self, row: int) -> str:
-        found = self.found
-        if found is None:
-            return ""
+    def _title_of(self, table: NvtxTable, row: int) -> str:
         if self.is_flat:
-            return found.names[int(found.flat.label[row])]
-        path = [found.labels[row]]
-        above = int(found.trie.parent[row])
-        return f"{found.labels[above]} / {path[0]}" if above > 0 else path[0]
+            return table.names[int(table.flat.label[row])]
+        above = int(table.trie.parent[row])
+        return f"{table.labels[above]} / {table.labels[row]}" if above > 0 else table.labels[row]
 
     def _clear_detail(self) -> None:
         self.detail = None
@@ -171,14 +164,14 @@ class RangeDetail(ReportScreen):
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """Shows a range or a kernel on the timeline."""
-        report, detail = self.report, self.detail
-        if report is None or detail is None:
+        if (detail := self.detail) is None:
             return
+        report = detail.table.report
         if message.grid is self.under:
-            rows = detail.kernels.instances(message.row)
-            ops = report.operations
-            row = int(rows[np.argmax(ops.end[rows] - ops.start[rows])])
-            show_on_timeline(self.app, ops, row)
+            rows, ops = detail.kernels.instances(message.row), report.operations
+            if len(rows):
+                longest = int(rows[np.argmax(ops.end[rows] - ops.start[rows])])
+                show_on_timeline(self.app, ops, longest)
         elif message.grid is self.instances:
             show_on_timeline(self.app, report.ranges, int(detail.instances[message.row]))
         elif message.row == detail.row:
@@ -186,13 +179,12 @@ class RangeDetail(ReportScreen):
 
     def _open_range(self, detail: Detail) -> None:
         """The instance in the chosen iteration, else the longest one."""
-        ranges = detail.instances
-        assert self.report is not None
+        instances, ranges = detail.instances, detail.table.report.ranges
         if self.step is not None and detail.steps.rows[self.step] >= 0:
-            show_on_timeline(self.app, self.report.ranges, int(detail.steps.rows[self.step]))
-        elif len(ranges):
-            length = self.report.ranges.durations(ranges)
-            show_on_timeline(self.app, self.report.ranges, int(ranges[np.argmax(length)]))
+            show_on_timeline(self.app, ranges, int(detail.steps.rows[self.step]))
+        elif len(instances):
+            longest = int(instances[np.argmax(ranges.durations(instances))])
+            show_on_timeline(self.app, ranges, longest)
         else:
             self.app.say("no range of its own: nothing to show on the timeline")
 

@@ -17,22 +17,24 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import Ranges
 from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.ui.keymap import Action, bindings
-from nsys_tui.ui.scoping import report_scope, same_scope
+from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.nvtx import columns
 from nsys_tui.ui.screens.nvtx.detail import RangeDetail
+from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, TREE, WHOLE
 from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
 from nsys_tui.ui.widgets.tree.tree import TreeView, VirtualTree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
     from textual import events
 
     from nsys_tui.analysis.nvtx.flat import NvtxFlat
     from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
     from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.widgets.table.grid import Grid
 
@@ -51,7 +53,6 @@ ACTIONS = (
 
 WIDE = 120
 """Columns from which kernels stand beside the tree."""
-CANCELLED = "cancelled: R reads the report again"
 READING = "reading NVTX ranges ..."
 
 
@@ -94,9 +95,9 @@ class NvtxScreen(RangeDetail):
     def __init__(self) -> None:
         super().__init__()
         self.merge = True
-        self._pending: NvtxView | None = None
         self._wide = False
         self._shown_merge: bool | None = None
+        self._shown_table: NvtxTable | None = None
 
     def body(self) -> Iterable[Any]:
         """Tree and kernels above, iterations or instances below."""
@@ -112,46 +113,36 @@ class NvtxScreen(RangeDetail):
             id="lower",
         )
 
-    def show_report(self) -> None:
-        """A new report: nothing is known yet."""
-        self.found = self.detail = self._pending = self.step = None
-        self._shown_merge = None
+    def clear(self) -> None:
+        """Nothing is known of the report yet."""
+        self.detail = self.step = None
+        self._shown_merge = self._shown_table = None
         self.by_path.empty = self.by_name.empty = READING
         self.by_name.show_rows((), 0)
         self._clear_detail()
 
-    def load_finished(self) -> None:
-        """Everything that the tree needs is there."""
-        self._compute()
-
-    def state_changed(self, old: ViewState, new: ViewState) -> None:
-        """Window and scope change the figures; a selection moves the cursor."""
-        if self.found is None:
-            return
-        if not same_scope(old, new):
-            self._compute()
-        elif old.display != new.display and self.detail is not None:
+    def display_changed(self, old: ViewState, new: ViewState) -> None:
+        """Names and times are written anew."""
+        if old.display != new.display and self.detail is not None:
             self._look(self.detail.row)
-        if old.filter.pattern != new.filter.pattern:
-            self.by_path.filter_by(new.filter.pattern)
-            self.by_name.filter_by(new.filter.pattern)
-        if old.selection != new.selection and new.selection is not None:
-            self._go_to(new.selection)
+
+    def filter_by(self, pattern: str) -> None:
+        """Only ranges whose name fits."""
+        self.by_path.filter_by(pattern)
+        self.by_name.filter_by(pattern)
 
     def on_resize(self, event: events.Resize) -> None:
         """The sparkline column has two widths."""
         wide = event.size.width >= WIDE
         if wide != self._wide:
             self._wide = wide
-            if self.found is not None:
-                self._show(self.found)
+            if self.report is not None and self.result is not None:
+                self.show_result(self.report, self.result)
 
-    def _compute(self) -> None:
-        report, merge, flat = self.report, self.merge, self.is_flat
-        if report is None or not self.session.finished:
-            return
+    def work(self, report: Report) -> Callable[[Progress], NvtxTable]:
+        """Projects GPU work on the ranges that window and scope let through."""
+        merge, flat, memo = self.merge, self.is_flat, self.session.memo
         scope = report_scope(report, self.state)
-        memo = self.session.memo
 
         def make(progress: Progress) -> NvtxTable:
             raw = memo("operation_paths", lambda: operation_paths(report, progress=progress))
@@ -167,35 +158,27 @@ class NvtxScreen(RangeDetail):
             _ = table.flat if flat else (table.dull, table.present, table.trie.children)
             return table
 
-        if self.found is None:
+        return work
+
+    def say_busy(self) -> None:
+        """The lines there are stay meanwhile."""
+        if self.result is None:
             self.by_path.empty = self.by_name.empty = "projecting GPU work on the ranges ..."
             self.main.refresh()
         self.main.note = "computing ..."
         self.main.redraw_heading()
-        self.compute_telling("table", work, self._show_fresh, self._stopped)
 
-    def _stopped(self) -> None:
-        """Cancelled: what is shown stays."""
+    def say_cancelled(self) -> None:
+        """What is shown stays."""
         self.by_path.empty = self.by_name.empty = CANCELLED
-        self.main.note = "" if self.found is None else "cancelled"
+        self.main.note = "" if self.result is None else "cancelled"
         self.merge = self.merge if self._shown_merge is None else self._shown_merge
         self.main.refresh()
         self.main.redraw_heading()
 
-    def _show_fresh(self, found: NvtxTable) -> None:
-        first = self.found is None
-        self._show(found)
-        if self._pending is not None:
-            view, self._pending = self._pending, None
-            self.restore(view)
-        elif first and self.state.selection is not None:
-            self._go_to(self.state.selection)
-
-    def _show(self, found: NvtxTable) -> None:
+    def show_result(self, report: Report, result: NvtxTable) -> None:
         """Fills tree or list; folds and cursor stay where the nodes are the same."""
-        name = self._flat_name()
-        self.found = found
-        report = found.report
+        name, self._shown_table = self._flat_name(), result
         glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
         pattern = self.state.filter.pattern
         why = "no NVTX range in this window: 0 shows the whole trace"
@@ -203,7 +186,7 @@ class NvtxScreen(RangeDetail):
         self.by_path.empty = self.by_name.empty = why
         self.by_path.note = self.by_name.note = ""
         if self.is_flat:
-            self._show_flat(found, name)
+            self._show_flat(result, name)
         else:
             same = self._shown_merge == self.merge
             self._shown_merge = self.merge
@@ -212,12 +195,12 @@ class NvtxScreen(RangeDetail):
                 self.by_path.sort, self.by_path.descending = "total", True
             self.by_path.filter = pattern
             self.by_path.show_tree(
-                found.trie,
-                found.labels,
-                columns.tree_columns(found, glyphs, self._wide),
-                dull=found.dull,
-                weight=found.tree.host,
-                present=found.present if len(report.ranges) else np.zeros(len(found.trie), bool),
+                result.trie,
+                result.labels,
+                columns.tree_columns(result, glyphs, self._wide),
+                dull=result.dull,
+                weight=result.tree.host,
+                present=result.present if len(report.ranges) else np.zeros(len(result.trie), bool),
                 keep_folds=same,
             )
         if not self.main.shown:
@@ -225,11 +208,11 @@ class NvtxScreen(RangeDetail):
 
     def _flat_name(self) -> str:
         """The name under the cursor of the list, if it was shown: making it takes a worker."""
-        found, row = self.found, self.by_name.row
-        flat: NvtxFlat | None = None if found is None else vars(found).get("flat")
-        if found is None or flat is None or row is None or row >= len(flat):
+        table, row = self._shown_table, self.by_name.row
+        flat: NvtxFlat | None = None if table is None else vars(table).get("flat")
+        if table is None or flat is None or row is None or row >= len(flat):
             return ""
-        return found.names[int(flat.label[row])]
+        return table.names[int(flat.label[row])]
 
     def _show_flat(self, found: NvtxTable, name: str) -> None:
         glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
@@ -245,19 +228,19 @@ class NvtxScreen(RangeDetail):
         else:
             self.by_name.show_rows((), 0)
 
-    def _go_to(self, selection: Selection) -> None:
+    def go_to(self, selection: Selection) -> None:
         """Puts the cursor on a range name or on the path of a selected range."""
-        found = self.found
-        if found is None or self.is_flat:
+        table = self.result
+        if table is None or self.is_flat:
             return
         if selection.kind == "range_name" and selection.key:
-            nodes = nodes_of(found, str(selection.key[0]))
+            nodes = nodes_of(table, str(selection.key[0]))
             if len(nodes):
-                self.by_path.reveal(int(nodes[np.argmax(found.tree.host[nodes])]))
-        elif (hit := find(found.report, selection.kind, selection.key)) is not None:
+                self.by_path.reveal(int(nodes[np.argmax(table.tree.host[nodes])]))
+        elif (hit := find(table.report, selection.kind, selection.key)) is not None:
             events, row = hit
-            if isinstance(events, Ranges) and found.tree.range_node[row] > 0:
-                self.by_path.reveal(int(found.tree.range_node[row]))
+            if isinstance(events, Ranges) and table.tree.range_node[row] > 0:
+                self.by_path.reveal(int(table.tree.range_node[row]))
 
     def on_grid_moved(self, message: Grid.Moved) -> None:
         """Another line: its kernels, instances and iterations."""
@@ -267,13 +250,13 @@ class NvtxScreen(RangeDetail):
     def action_tree_flat(self) -> None:
         """Ranges by name, or the tree again."""
         self.toggle_class("-flat")
-        self._compute()
+        self.make()
         self.main.focus()
 
     def action_tree_similar(self) -> None:
         """One line for similar names, or one each."""
         self.merge = not self.merge
-        self._compute()
+        self.make()
 
     def action_table_instances(self) -> None:
         """Goes to the instances of the range, or back."""
@@ -282,10 +265,6 @@ class NvtxScreen(RangeDetail):
         elif self.detail is not None:
             self.add_class("-instances")
             self.call_after_refresh(self.instances.focus)
-
-    def action_timeline_whole(self) -> None:
-        """The whole trace again."""
-        self.app.show(self.SCREEN, window=None)
 
     def action_nav_escape(self) -> None:
         """Leaves the instances, the chosen iteration, or the list by name."""
@@ -303,21 +282,7 @@ class NvtxScreen(RangeDetail):
         """Escape is the screen's only while there is a mode to leave."""
         if action == "nav_escape":
             return self.has_class("-instances") or self.step is not None or self.is_flat
-        if action == "timeline_whole":
-            return self.state.window is not None
         return super().check_action(action, parameters)
-
-    def on_virtual_tree_filtered(self, message: VirtualTree.Filtered) -> None:
-        """The filter is shared by all screens."""
-        self._share_filter(message.pattern)
-
-    def on_virtual_table_filtered(self, message: VirtualTable.Filtered) -> None:
-        """The filter is shared by all screens."""
-        self._share_filter(message.pattern)
-
-    def _share_filter(self, pattern: str) -> None:
-        shared = replace(self.state.filter, pattern=pattern)
-        self.app.set_state(replace(self.state, filter=shared))
 
     def view(self) -> NvtxView:
         """Folds, sort, scroll and cursor."""
@@ -329,10 +294,10 @@ class NvtxScreen(RangeDetail):
         if not isinstance(view, NvtxView):
             return
         flat = view.flat is not None
-        if self.found is None or view.merge != self.merge or flat != self.is_flat:
-            self.merge, self._pending = view.merge, view
+        if self.result is None or view.merge != self.merge or flat != self.is_flat:
+            self.merge = view.merge
             self.set_class(flat, "-flat")
-            self._compute()
+            self.make_for(view)
             return
         self.step = view.step
         if view.flat is not None:

@@ -17,8 +17,8 @@ from nsys_tui.ui.evidence import window_around
 from nsys_tui.ui.idle_gaps import idle_gaps
 from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
-from nsys_tui.ui.scoping import report_scope, same_scope
-from nsys_tui.ui.screens.base import ReportScreen
+from nsys_tui.ui.scoping import report_scope
+from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.screens.stalls.columns import gap_columns, group_columns, plain_duration
 from nsys_tui.ui.screens.stalls.found import (
     WAYS,
@@ -36,7 +36,7 @@ from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
 from nsys_tui.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from textual import events
 
@@ -72,12 +72,13 @@ class StallsView:
     table: TableView
 
 
-class StallsScreen(ReportScreen):
+class StallsScreen(ResultScreen[Found]):
     """Screen 5."""
 
     SCREEN = "stalls"
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar = bindings(ACTIONS)
+    BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
+    KIND = "stalls"
     AUTO_FOCUS = "#stalls"
     DEFAULT_CSS: ClassVar[str] = """
     StallsScreen #upper { height: 1fr; }
@@ -95,9 +96,7 @@ class StallsScreen(ReportScreen):
     def __init__(self) -> None:
         super().__init__()
         self.wish = Wish()
-        self.found: Found | None = None
         self.drawn: Drawn | None = None
-        self._pending: StallsView | None = None
         self._key: Key | None = None
         self._exposed: tuple[Scope, int] | None = None
         self._width = 0
@@ -123,87 +122,84 @@ class StallsScreen(ReportScreen):
         """What happened around the gap."""
         return self.query_one("#scene", LinePane)
 
-    def show_report(self) -> None:
-        """A new report: nothing is known yet."""
-        self.found = self.drawn = self._pending = self._exposed = self._key = None
+    def clear(self) -> None:
+        """Nothing is known of the report yet."""
+        self.drawn = self._exposed = self._key = None
         self.table.empty = "reading ..."
         self.table.show_rows((), 0)
         for pane in self.query(LinePane):
             pane.show([])
 
-    def load_finished(self) -> None:
-        """Causes need everything that the host did."""
-        self._find()
-
     def state_changed(self, old: ViewState, new: ViewState) -> None:
-        """Window, scope and names change the rows, the time format their text."""
-        renamed = old.display.names != new.display.names
-        if renamed and self.wish.by == "pair":
-            # The group is known by names that are no longer written so.
+        """A group of operations is known by names, which may be written otherwise now."""
+        if old.display.names != new.display.names and self.wish.by == "pair":
             self.wish = replace(self.wish, inside="")
-        if renamed or not same_scope(old, new):
-            self._find()
-        elif old.display.time != new.display.time and self.found is not None:
-            self._fill(self.found)
+        super().state_changed(old, new)
+
+    def needs_new(self, old: ViewState, new: ViewState) -> bool:
+        """Window, scope and names change the rows."""
+        return super().needs_new(old, new) or old.display.names != new.display.names
+
+    def display_changed(self, old: ViewState, new: ViewState) -> None:
+        """Times are written anew."""
+        if old.display.time != new.display.time:
+            self._fill()
             self._draw_scene()
 
     def on_resize(self, event: events.Resize) -> None:
         """Columns follow the width."""
         super().on_resize(event)
-        if self.found is not None:
+        if self.result is not None:
             self.call_after_refresh(self._refill)
 
     def _refill(self) -> None:
         """Columns for the present width; a first layout may come after the rows."""
-        if self.found is not None and self.table.size.width != self._width:
-            self._fill(self.found)
+        if self.table.size.width != self._width:
+            self._fill()
 
-    def _find(self) -> None:
-        report = self.report
-        if report is None or not self.session.finished:
-            return
-        scope = report_scope(report, self.state)
-        self.table.busy = "finding gaps" if self.found is not None else ""
+    def say_busy(self) -> None:
+        """The rows there are stay meanwhile."""
+        self.table.busy = "finding gaps" if self.result is not None else ""
         self.table.empty = "finding gaps ..."
         self.table.redraw_heading()
-        names = self.state.display.names
-        work = partial(self._work, report, scope, self.wish, names)
-        self.compute_telling("stalls", work, self._show, self._stopped)
 
-    def _work(
+    def work(self, report: Report) -> Callable[[Progress], Found]:
+        """Finds the gaps that are wished for."""
+        scope, names = report_scope(report, self.state), self.state.display.names
+        return partial(self._find, report, scope, self.wish, names)
+
+    def _find(
         self, report: Report, scope: Scope, wish: Wish, names: str, progress: Progress
     ) -> Found:
         if self._exposed is None or self._exposed[0] != scope:
             self._exposed = (scope, exposed_communication(report, scope))
             give_back_freed_memory()  # 100 MB at 5 M kernels, before as much again is taken
-        found = idle_gaps(self.session, report, scope, wish.threshold, progress)
-        return gather(report, found, wish, self._exposed[1], names)
+        gaps = idle_gaps(self.session, report, scope, wish.threshold, progress)
+        return gather(report, gaps, wish, self._exposed[1], names)
 
-    def _stopped(self) -> None:
-        """Cancelled: what is shown stays."""
+    def say_cancelled(self) -> None:
+        """What is shown stays."""
         self.table.busy, self.table.empty = "", "cancelled: + or - finds gaps again"
-        if self.found is not None:
-            self.wish = self.found.wish
+        if self.result is not None:
+            self.wish = self.result.wish
         self.table.refresh()
         self.table.redraw_heading()
 
-    def _show(self, found: Found) -> None:
-        self.found = found
-        self._fill(found)
+    def show_result(self, report: Report, result: Found) -> None:  # noqa: ARG002
+        """Fills the table and says what it sums up to."""
+        self._fill()
         self.call_after_refresh(self._refill)
-        self._show_sums(found)
-        if self._pending is not None:
-            view, self._pending = self._pending, None
-            self.table.restore(view.table)
+        self._show_sums(result)
         if not self.table.shown:
             self.drawn = None
             self._draw_scene()
 
-    def _fill(self, found: Found) -> None:
+    def _fill(self) -> None:
         """Fills the table; the cursor stays on the same gap or group."""
-        report, table, sums = self.report, self.table, found.sums
-        if report is None:
+        report, table, found = self.report, self.table, self.result
+        if report is None or found is None:
             return
+        sums = found.sums
         width = self._width = table.size.width
         table.busy, table.empty = "", self._why_empty(report)
         threshold = plain_duration(found.wish.threshold)
@@ -225,7 +221,7 @@ class StallsScreen(ReportScreen):
     def _why_empty(self, report: Report) -> str:
         if not len(report.operations):
             return report.lacks(Capability.KERNELS) or "no GPU work in this report"
-        if self.found is not None and not self.found.result.totals:
+        if self.result is not None and not self.result.result.totals:
             return "no GPU work in this selection of GPUs, streams and processes"
         return "no idle gap from the threshold on: - lowers it, 0 shows the whole trace"
 
@@ -245,7 +241,7 @@ class StallsScreen(ReportScreen):
     @property
     def stall(self) -> StallRow | None:
         """The gap under the cursor, or the longest one of the group under it."""
-        found, report = self.found, self.report
+        found, report = self.result, self.report
         place = found.gap_at(self.table.row) if found is not None else None
         if place is None or found is None or report is None:
             return None
@@ -253,9 +249,9 @@ class StallsScreen(ReportScreen):
 
     def on_grid_moved(self, message: Grid.Moved) -> None:
         """Another row: its scene."""
-        if message.row is None or self.found is None or self.report is None:
+        if message.row is None or self.result is None or self.report is None:
             return
-        self._key = self.found.key_of(message.row)
+        self._key = self.result.key_of(message.row)
         stall = self.stall
         if stall is None:
             self.drawn = None
@@ -288,7 +284,7 @@ class StallsScreen(ReportScreen):
     def change(self, **changes: Any) -> None:
         """Shows something else of the same stalls."""
         self.wish = replace(self.wish, **changes)
-        self._find()
+        self.make()
 
     def action_stalls_threshold(self) -> None:
         """Asks for the shortest gap to list."""
@@ -317,21 +313,16 @@ class StallsScreen(ReportScreen):
 
     def action_table_instances(self) -> None:
         """The gaps of the group under the cursor, or back to the groups."""
-        found = self.found
+        found, row = self.result, self.table.row
         if self.wish.inside:
             self.action_nav_escape()
-        elif found is not None and found.gap_at(row := self.table.row) is not None:
-            assert row is not None
+        elif found is not None and row is not None and found.gap_at(row) is not None:
             self.change(inside=found.groups[row].key)
 
     def action_nav_escape(self) -> None:
         """Back from the gaps of a group to the groups."""
         self._key = self.wish.inside
         self.change(inside="")
-
-    def action_timeline_whole(self) -> None:
-        """The whole trace again."""
-        self.app.show(self.SCREEN, window=None)
 
     def action_view_stacks(self) -> None:
         """Stacks of what the host ran in the gap."""
@@ -341,8 +332,6 @@ class StallsScreen(ReportScreen):
         """Escape is the screen's only inside a group; keys that would do nothing are off."""
         if action == "nav_escape":
             return bool(self.wish.inside)
-        if action == "timeline_whole":
-            return self.state.window is not None
         if action == "table_instances":
             return bool(self.wish.by)
         return super().check_action(action, parameters)
@@ -372,9 +361,9 @@ class StallsScreen(ReportScreen):
         """Takes them up again, at once or when the rows are there."""
         if not isinstance(view, StallsView):
             return
-        if self.found is None or self.task_of("stalls").busy or self.wish != view.wish:
-            self.wish, self._pending = view.wish, view
-            self._find()
+        if self.result is None or self.is_making or self.wish != view.wish:
+            self.wish = view.wish
+            self.make_for(view)
         else:
             self.table.restore(view.table)
 
