@@ -11,7 +11,8 @@ from paths import ROOT
 
 from nsys_tui.analysis.rules.findings import RULES
 from nsys_tui.analysis.stalls.causes import Cause
-from nsys_tui.analysis.stats.reports import REPORTS
+from nsys_tui.analysis.stats.registry import REPORTS
+from nsys_tui.analysis.stats.reports import FAMILIES
 from nsys_tui.cli import main
 from nsys_tui.commands.explain import exit_codes, explanations
 from nsys_tui.model.capabilities import Capability
@@ -20,6 +21,7 @@ from nsys_tui.text.definitions import CAUSE, define, definitions, on_screen
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+assert FAMILIES, "whose import registers the reports"
 SOURCES = sorted((ROOT / "nsys_tui").rglob("*.py"))
 MAKERS = {
     *("Column", "column", "columns", "data", "number", "record", "records"),
