@@ -6,11 +6,6 @@ from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
 
 
-def number(value: Fraction) -> int | float:
-    """An int if the value is whole, else the nearest float."""
-    return int(value) if value.denominator == 1 else value.numerator / value.denominator
-
-
 def decimals(value: Fraction | None, digits: int = 6) -> str | None:
     """A value with fixed decimals, rounded half to even from the exact value."""
     if value is None:

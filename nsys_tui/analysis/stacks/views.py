@@ -34,11 +34,6 @@ class View:
         return np.flatnonzero(self.of_node == node)
 
 
-def as_it_is(tree: WeightedTree) -> View:
-    """The tree itself as a view."""
-    return View(tree, np.arange(len(tree.trie)))
-
-
 def _moved(tree: WeightedTree, builder: TrieBuilder, of_node: Int64) -> View:
     size = len(builder)
     weight, count = np.zeros(size, np.int64), np.zeros(size, np.int64)
