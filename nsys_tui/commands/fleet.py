@@ -13,13 +13,13 @@ from nsys_tui.commands.options import (
     add_format,
     add_overwriting,
     add_reading,
+    check_patterns,
     choice_from,
     count,
     csv_section,
     log_to,
     positive,
     rows_shown,
-    settle,
 )
 from nsys_tui.errors import UNREADABLE, EmptyAnswerError, UsageError
 
@@ -244,10 +244,11 @@ def _fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
     from nsys_tui.fleet.fleet import Clock
     from nsys_tui.fleet.mapping import Opening
     from nsys_tui.fleet.run import run_fleet
+    from nsys_tui.reader.cache import cache_at
     from nsys_tui.units import parse_window
 
     config = load_config()
-    settle(config)
+    check_patterns(config)
     nsys = arguments.nsys or (None if config.nsys.path == "auto" else config.nsys.path)
     done = 0
 
@@ -262,7 +263,9 @@ def _fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
             _options(arguments, config.analysis.communication),
             engine=_engine(arguments),
             workers=arguments.workers or default_workers(),
-            opening=Opening(nsys, not arguments.no_cache),
+            opening=Opening(
+                nsys, not arguments.no_cache, cache_at(config.cache.dir, config.cache.limit)
+            ),
             clock=Clock(arguments.clock),
             window=None if arguments.window is None else parse_window(arguments.window),
             told=told,

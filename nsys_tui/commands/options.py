@@ -217,8 +217,9 @@ def open_configured(
         ConfigError: a pattern of the configuration is no regular expression.
     """
     from nsys_tui.reader import open_report
+    from nsys_tui.reader.cache import cache_at
 
-    settle(config)
+    check_patterns(config)
     return open_report(
         path,
         nsys=nsys or (None if config.nsys.path == "auto" else config.nsys.path),
@@ -226,16 +227,16 @@ def open_configured(
         progress=progress,
         patterns=config.analysis.communication,
         launch_bound=config.analysis.launch_bound,
+        cache=cache_at(config.cache.dir, config.cache.limit),
     )
 
 
-def settle(config: Config) -> None:
-    """Checks the settings about reports, and tells the reader, here and in child processes.
+def check_patterns(config: Config) -> None:
+    """Checks the patterns of communication kernels.
 
     Raises:
         ConfigError: a pattern of the configuration is no regular expression.
     """
-    import os
     import re
 
     from nsys_tui.errors import ConfigError
@@ -248,9 +249,6 @@ def settle(config: Config) -> None:
             raise ConfigError(
                 f"{place}: not a regular expression: {pattern}", str(error)
             ) from error
-    if config.cache.dir:
-        os.environ["NSYS_TUI_CACHE"] = str(Path(config.cache.dir).expanduser())
-    os.environ["NSYS_TUI_CACHE_LIMIT"] = str(config.cache.limit)
 
 
 def scope_from(arguments: argparse.Namespace, report: Report) -> Scope:

@@ -29,7 +29,7 @@ from nsys_tui.model.categories import OpKind
 from nsys_tui.model.target import pid_of
 from nsys_tui.reader import open_report
 from nsys_tui.reader.ahead import read_ahead
-from nsys_tui.reader.cache import report_id
+from nsys_tui.reader.cache import Cache, report_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +56,7 @@ class Opening:
 
     nsys: str | None = None
     use_cache: bool = True
+    cache: Cache | None = None
 
 
 def map_report(
@@ -85,7 +86,11 @@ def summarise(path: Path, options: Options, opening: Opening) -> ReportSummary:
         UsageError: the options hold a pattern that is no regular expression.
     """
     report = open_report(
-        path, nsys=opening.nsys, use_cache=opening.use_cache, patterns=options.patterns
+        path,
+        nsys=opening.nsys,
+        use_cache=opening.use_cache,
+        patterns=options.patterns,
+        cache=opening.cache,
     )
     try:
         return _summary(report, path, options)

@@ -115,7 +115,8 @@ class _Run:
             if done is not None:
                 path, result = done
                 if self.opening.use_cache and isinstance(result, ReportSummary):
-                    store.keep(Path(path), result, missing[path].options)
+                    options = missing[path].options
+                    store.keep(Path(path), result, options, self.opening.cache)
                 take(path, result)
             elif self.alive is not None:
                 self.alive(len(results), len(tasks))
@@ -144,7 +145,9 @@ def _check_any(results: Collection[Result]) -> None:
 def _known(task: Task, opening: Opening) -> Result | None:
     """A kept summary, or a failure that needs no worker to be found."""
     try:
-        return store.kept(Path(task.path), task.options) if opening.use_cache else None
+        if not opening.use_cache:
+            return None
+        return store.kept(Path(task.path), task.options, opening.cache)
     except NsysTuiError as error:
         return Failure(task.path, str(error))
 

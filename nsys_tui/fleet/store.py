@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from nsys_tui.fleet.summary import ReportSummary
-from nsys_tui.reader.cache import CacheFolder, Sidecar, cache_root, report_id
+from nsys_tui.reader.cache import Cache, CacheFolder, Sidecar, cache_at, report_id
 from nsys_tui.reader.recovery import has_log
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nsys_tui.fleet.summary import Options
 
 
-def kept(path: Path, options: Options) -> ReportSummary | None:
+def kept(path: Path, options: Options, cache: Cache | None = None) -> ReportSummary | None:
     """The summary of a report of the same content and name, with the same options; None if absent.
 
     Raises:
@@ -27,7 +27,7 @@ def kept(path: Path, options: Options) -> ReportSummary | None:
     """
     if has_log(path):
         return None
-    sidecar = _sidecar(report_id(path))
+    sidecar = _sidecar(report_id(path), cache)
     try:
         stored = sidecar.load(_part(path, options))
         return None if stored is None else ReportSummary.unpack(*stored)
@@ -37,19 +37,20 @@ def kept(path: Path, options: Options) -> ReportSummary | None:
         sidecar.close()
 
 
-def keep(path: Path, summary: ReportSummary, options: Options) -> None:
+def keep(path: Path, summary: ReportSummary, options: Options, cache: Cache | None = None) -> None:
     """Stores a summary; a full or read-only disk costs only time later."""
     if has_log(path):
         return
-    sidecar = _sidecar(summary.report_id)
+    sidecar = _sidecar(summary.report_id, cache)
     try:
         sidecar.store(_part(path, options), *summary.pack())
     finally:
         sidecar.close()
 
 
-def _sidecar(key: str) -> Sidecar:
-    return Sidecar(CacheFolder(cache_root(), "reports", f"fleet-{key}"))
+def _sidecar(key: str, cache: Cache | None) -> Sidecar:
+    root, limit = cache or cache_at()
+    return Sidecar(CacheFolder(root, "reports", f"fleet-{key}", limit))
 
 
 def _part(path: Path, options: Options) -> str:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from nsys_tui.config import LaunchBoundConfig
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
+    from nsys_tui.reader.cache import Cache
 
 
 def open_report(
@@ -19,6 +20,7 @@ def open_report(
     progress: Progress | None = None,
     patterns: tuple[str, ...] = (),
     launch_bound: LaunchBoundConfig | None = None,
+    cache: Cache | None = None,
 ) -> Report:
     """Opens an nsys report; nothing is ever written to it or beside it.
 
@@ -31,6 +33,7 @@ def open_report(
         progress: told about an export.
         patterns: the user's own regular expressions for communication kernels.
         launch_bound: what the user calls a launch-bound phase.
+        cache: where exports and columns are kept; by default the user's cache folder.
 
     Raises:
         UnreadableReportError: the file is no usable report.
@@ -40,18 +43,20 @@ def open_report(
     from dataclasses import replace
 
     from nsys_tui.model.report import Report
-    from nsys_tui.reader.cache import Sidecar
+    from nsys_tui.reader.cache import Sidecar, cache_at
     from nsys_tui.reader.filecheck import reading
     from nsys_tui.reader.nsys import ensure_sqlite
     from nsys_tui.reader.source import FileSource
     from nsys_tui.reader.sqlite import Database
 
-    exported = ensure_sqlite(Path(path), nsys, progress)
+    root, limit = cache or cache_at()
+    exported = ensure_sqlite(Path(path), nsys, progress, cache)
     with reading(exported.path):
-        db = Database.open(exported.path)
+        db = Database.open(exported.path, root / "copies")
     try:
         with reading(exported.path):
-            sidecar = Sidecar.for_report(db.descriptor) if use_cache and not db.recovered else None
+            kept = use_cache and not db.recovered
+            sidecar = Sidecar.for_report(db.descriptor, root, limit) if kept else None
         source = FileSource(db, sidecar, patterns)
     except BaseException:
         db.close()

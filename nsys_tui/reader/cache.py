@@ -20,7 +20,7 @@ import weakref
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 import platformdirs
@@ -64,6 +64,19 @@ def size_limit() -> int:
     return int(given) if given.isdigit() else SIZE_LIMIT
 
 
+class Cache(NamedTuple):
+    """Where everything that can be made again is kept, and how many bytes it may take."""
+
+    root: Path
+    limit: int
+
+
+def cache_at(folder: str = "", limit: int | None = None) -> Cache:
+    """The cache in a folder of the user's choice; what is not chosen is as usual."""
+    root = Path(folder).expanduser() if folder else cache_root()
+    return Cache(root, size_limit() if limit is None else limit)
+
+
 def report_id(path: Path) -> str:
     """Identifies a report by content: blake2b of its size, first MiB and last MiB, in hex.
 
@@ -81,15 +94,17 @@ def report_id(path: Path) -> str:
 class CacheFolder:
     """A folder of the cache that is in use, and so not evicted, as long as this object lives."""
 
-    def __init__(self, root: Path, kind: str, key: str) -> None:
+    def __init__(self, root: Path, kind: str, key: str, limit: int | None = None) -> None:
         """Claims the folder, creating it if that is possible.
 
         Args:
             root: the cache folder.
             kind: ``reports`` or ``exports``.
             key: the folder's name.
+            limit: bytes that the cache may take, by default the user's setting.
         """
         self.root = root
+        self._limit = limit
         self.path = root / kind / key
         self._grown: int | None = None
         with contextlib.suppress(OSError):
@@ -105,7 +120,7 @@ class CacheFolder:
         All its folders are looked through the first time, later only after many bytes: at a
         thousand reports that takes 70 ms, and a report has a dozen parts.
         """
-        limit = size_limit()
+        limit = size_limit() if self._limit is None else self._limit
         self._grown = None if self._grown is None else self._grown + size
         if self._grown is None or self._grown > limit // SLACK:
             evict(self.root, limit)
@@ -125,7 +140,9 @@ class Sidecar:
     folder: CacheFolder
 
     @classmethod
-    def for_report(cls, descriptor: int, root: Path | None = None) -> Sidecar:
+    def for_report(
+        cls, descriptor: int, root: Path | None = None, limit: int | None = None
+    ) -> Sidecar:
         """Finds the folder of a report, present or not.
 
         A report that was changed, replaced or copied has another key, and so has another
@@ -134,11 +151,12 @@ class Sidecar:
         Args:
             descriptor: the open ``.sqlite`` file; its name may mean another file by now.
             root: cache folder instead of the user's.
+            limit: bytes that it may take, by default the user's setting.
         """
         status = os.fstat(descriptor)
         marks = (status.st_size, status.st_mtime_ns, status.st_ino, READER_VERSION)
         key = _hash_of_ends(descriptor, status.st_size, _ENDS, repr(marks).encode())
-        return cls(CacheFolder(root or cache_root(), "reports", key))
+        return cls(CacheFolder(root or cache_root(), "reports", key, limit))
 
     def load(self, part: str) -> tuple[Arrays, dict[str, Any]] | None:
         """Maps a stored part.

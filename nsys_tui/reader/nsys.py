@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.errors import NsysMissingError, UnreadableReportError
 from nsys_tui.model.progress import Progress, silent
-from nsys_tui.reader.cache import CacheFolder, cache_root, evict, report_id
+from nsys_tui.reader.cache import Cache, CacheFolder, cache_at, evict, report_id
 from nsys_tui.reader.filecheck import (
     SQLITE_MAGIC,
     is_nsys_report,
@@ -85,7 +85,10 @@ def find_nsys(explicit: str | None = None) -> Path | None:
 
 
 def ensure_sqlite(
-    path: Path, nsys: str | None = None, progress: Progress | None = None
+    path: Path,
+    nsys: str | None = None,
+    progress: Progress | None = None,
+    cache: Cache | None = None,
 ) -> Exported:
     """Finds or makes the SQLite export of what the user named.
 
@@ -97,6 +100,7 @@ def ensure_sqlite(
         path: a ``.sqlite``, ``.nsys-rep`` or ``.qdrep`` file.
         nsys: the user's nsys, see ``find_nsys``.
         progress: told percents; ``CancelledError`` raised in it ends nsys and leaves nothing.
+        cache: where exports are kept; by default the user's cache folder.
 
     Raises:
         UnreadableReportError: the file is none of these, or nsys cannot export it.
@@ -113,14 +117,15 @@ def ensure_sqlite(
     doubt = doubt_about(beside, path) if beside.is_file() else "there is no .sqlite beside it"
     if doubt is None:
         return Exported(beside)
-    folder = CacheFolder(cache_root(), "exports", report_id(path))
+    root, limit = cache or cache_at()
+    folder = CacheFolder(root, "exports", report_id(path), limit)
     cached = folder.path / f"{path.stem}.sqlite"
     if cached.is_file():
         return Exported(cached, folder=folder)
     executable = find_nsys(nsys)
     if executable is not None:
         export(executable, path, cached, progress or silent)
-        evict(folder.root)
+        evict(root, limit)
         return Exported(cached, folder=folder)
     if _opens(beside):
         return Exported(beside, doubt)

@@ -89,6 +89,7 @@ def test_the_cache_folder_of_the_configuration_is_used(
     config = load_config(configured(tmp_path, f'[cache]\ndir = "{folder}"\n'), environ={})
     assert len(open_configured(report, config).operations) == 1
     assert any(folder.rglob("operations.columns"))
+    assert os.environ["NSYS_TUI_CACHE"] == os.environ["NSYS_TUI_CACHE_LIMIT"] == ""
 
 
 def test_a_log_tells_the_run_and_where_each_part_came_from(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from nsys_tui.fleet.maps import heat_map, map_names
 from nsys_tui.fleet.run import run_fleet
 from nsys_tui.fleet.summary import Options
 from nsys_tui.names import visible
+from nsys_tui.reader.cache import cache_at
 from nsys_tui.state import Window
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.keymap import Action, bindings
@@ -121,7 +122,8 @@ class FleetScreen(ReportScreen):
         config = self.app.config
         nsys = None if config.nsys.path == "auto" else config.nsys.path
         options = self._cut.of(Options(patterns=config.analysis.communication))
-        opening, window = Opening(nsys, self.app.use_cache), self._cut.window
+        cache = cache_at(config.cache.dir, config.cache.limit)
+        opening, window = Opening(nsys, self.app.use_cache, cache), self._cut.window
         in_one_go = window is None and options == options.unrestricted
         reading = self._reading = object()
 
