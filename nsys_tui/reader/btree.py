@@ -22,6 +22,7 @@ from nsys_tui.reader.cells import (
 )
 from nsys_tui.reader.filecheck import read_into
 from nsys_tui.reader.records import Records
+from nsys_tui.reader.resolved import affinity
 from nsys_tui.reader.sqlite import quoted
 from nsys_tui.reader.texts import TextSpans
 
@@ -41,6 +42,8 @@ _CHILD: Final = 4
 _LOCKED_BYTE: Final = 1 << 30
 """SQLite locks bytes from here on; their page holds nothing."""
 _LARGEST: Final = 2**63 - 1
+_EXACT: Final = 2**53
+"""SQLite gives whole numbers of a REAL column as fractions, which are exact up to this."""
 
 
 @dataclass
@@ -67,6 +70,8 @@ class TablePages:
     """The INTEGER PRIMARY KEY, whose value is the rowid and not in the record."""
     with_default: frozenset[str]
     """Columns with a default, which records written before the column was added take."""
+    reals: frozenset[str]
+    """Columns of REAL affinity."""
 
     @classmethod
     def open(cls, db: Database, table: str) -> TablePages:
@@ -90,6 +95,7 @@ class TablePages:
             {name: place for place, name, *_ in info},
             _rowid_alias(db, table, info),
             frozenset(name for _, name, _, _, default, _ in info if default is not None),
+            frozenset(name for _, name, kind, *_ in info if affinity(kind) == "REAL"),
         )
 
     def chunks(self) -> Iterator[Longs]:
@@ -122,7 +128,10 @@ class TablePages:
             if name == self.rowid_alias:
                 piece.values[name] = records.rowid
                 continue
-            piece.values[name], null = records.integers(self._place(records, name))
+            values, null = records.integers(self._place(records, name))
+            if name in self.reals and ((values > _EXACT) | (values < -_EXACT)).any():
+                raise PagesRefusedError("a value that is no integer")
+            piece.values[name] = values
             if null is not None:
                 piece.nulls[name] = null
         return piece

@@ -19,12 +19,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from paths import REPORTS
 
 from nsys_tui.errors import UnreadableReportError
+from nsys_tui.reader import btree
 from nsys_tui.reader.columns import read_columns, read_text_column
 from nsys_tui.reader.sqlite import Database, quoted
 
@@ -262,6 +264,9 @@ CHANGES: tuple[Callable[[Base, random.Random], Change], ...] = (
     start_of_cell, start_of_cell, moved_type, other_child, other_key, copied_page, copied_cell,
 )  # fmt: skip
 
+CHUNKS = (4096, btree.CHUNK_BYTES, btree.CHUNK_BYTES)
+"""Damage is met at once, or when some rows are given already."""
+
 Rows = list[tuple[object, ...]]
 
 
@@ -344,7 +349,8 @@ def run(count: int, seed: int, folder: Path) -> tuple[Counter[str], list[str]]:
         try:
             for at, data in made:
                 os.pwrite(descriptor, data, at)
-            result = outcome(base)
+            with mock.patch.object(btree, "CHUNK_BYTES", rng.choice(CHUNKS)):
+                result = outcome(base)
             os.pwrite(descriptor, base.content, 0)
             os.ftruncate(descriptor, len(base.content))
         finally:

@@ -190,6 +190,13 @@ class TestRefusals:
                     continue
                 assert len(piece.values["v"]) == len(piece.rowid)
 
+    def test_whole_numbers_that_sqlite_rounds(self, tmp_path: Path) -> None:
+        path = make(tmp_path / "r", "v INTEGER", [(2**53 + 1,), (3,)])
+        path.write_bytes(path.read_bytes().replace(b"(v INTEGER)", b"(v    REAL)"))
+        with closing(sqlite3.connect(path)) as db:
+            assert db.execute(f"SELECT v FROM {TABLE}").fetchall() == [(2.0**53,), (3.0,)]
+        assert "no integer" in refused(path, "v")
+
     def test_a_tree_that_leads_back_to_itself(self, tmp_path: Path) -> None:
         path = make(tmp_path / "r", "v", [(v,) for v in range(3000)])
         with Database.open(path) as db:
