@@ -8,6 +8,7 @@ taken apart once, and all rows that have it share the result.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -104,7 +105,6 @@ class Records:
         self._headers, self._layouts = self._read_headers(columns)
         if (self._layouts.lengths.take(self._headers) != length).any():
             raise PagesDamagedError("a record's values are not as long as the record")
-        self._copies = windows(buffer, self._start, min(_COPIED, int(self._local.max()) + 8))
 
     def _read_headers(self, columns: int) -> tuple[Longs, Layouts]:
         """Which layout each record has, and the layouts."""
@@ -128,6 +128,11 @@ class Records:
         codes, rows = distinct_rows(headers)
         heads = headers[rows].view(np.uint8)
         return codes, _layouts(heads, sizes[rows], widths[rows], columns)
+
+    @cached_property
+    def _copies(self) -> Bytes:
+        """The beginnings of the records, a row for each."""
+        return windows(self.buffer, self._start, min(_COPIED, int(self._local.max()) + 8))
 
     def lacks(self, place: int) -> bool:
         """Whether some records end before a column: they were written before it was added."""
