@@ -14,8 +14,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from nsys_tui.capture import bring, stop, submit
-from nsys_tui.capture.collect import collect
+from nsys_tui.capture import bring_home, stop, submit
 from nsys_tui.capture.connect import connector_for
 from nsys_tui.capture.events import Finished, Listener
 from nsys_tui.capture.failures import (
@@ -28,6 +27,7 @@ from nsys_tui.capture.failures import (
     UnreachableError,
 )
 from nsys_tui.capture.fetch import RemoteFile, read_file_answer
+from nsys_tui.capture.find_reports import collect
 from nsys_tui.capture.follow import Follower
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.plan import Plan, plan_from_json
@@ -193,8 +193,8 @@ class Capture:
         self._ended.set()
         if self.record.state.over:
             return
-        await bring.export_there(self.job)
-        await bring.fetch_all(self.job)
+        await bring_home.export_there(self.job)
+        await bring_home.fetch_all(self.job)
         if self.record.stop:
             self.job.update(kept="kept")
         self.job.reach(State.CANCELLED if self.record.stop else State.DONE)

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from nsys_tui.capture.launchers import way_to
-from nsys_tui.capture.link import LocalConnector
+from nsys_tui.capture.reconnecting import LocalConnector
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.capture.facts import Facts
 from nsys_tui.capture.options import OPTIONS
+from nsys_tui.capture.target_facts import Facts
 
 if TYPE_CHECKING:
     from nsys_tui.config_values import OptionValue

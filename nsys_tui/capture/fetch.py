@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from nsys_tui.capture.link import Link
+    from nsys_tui.capture.reconnecting import Link
 
 MARGIN: Final = 64 << 20
 _TICK_S: Final = 0.25

@@ -1,7 +1,7 @@
 """One capture in the making: its record, its line to the target, and whoever watches.
 
 Every change of the record goes to disk before the next outward act; the steps themselves stand in
-``submit``, ``follow``, ``collect`` and ``fetch``.
+``submit``, ``follow``, ``find_reports`` and ``fetch``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_tui.capture.events import Event, Listener, Reconnecting, Remark, StateChanged
 from nsys_tui.capture.launchers import scheduler_functions
-from nsys_tui.capture.link import Link
+from nsys_tui.capture.reconnecting import Link
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

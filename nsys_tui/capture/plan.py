@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_tui.capture import functions_trace
 from nsys_tui.capture.advice import advise
 from nsys_tui.capture.draft import Advice, Draft
-from nsys_tui.capture.facts import Facts
 from nsys_tui.capture.options import OPTIONS, read_words
 from nsys_tui.capture.presets import presets
+from nsys_tui.capture.target_facts import Facts
 from nsys_tui.capture.targets import (
     Target,
     check_env_name,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
-from nsys_tui.capture import bring, submit
+from nsys_tui.capture import bring_home, submit
 from nsys_tui.capture.connect import connector_for
 from nsys_tui.capture.events import Progress, Remark
 from nsys_tui.capture.failures import CaptureError
@@ -184,7 +184,7 @@ class RemoteSource:
         return local
 
     async def _fetch(self, file: RemoteFile) -> Path:
-        name = bring.safe_name(file.path)
+        name = bring_home.safe_name(file.path)
         folder = self._cache / ("new-" + hashlib.sha256(file.path.encode()).hexdigest()[:16])
         target = folder / name
         digest = await Fetch(self._job.link, self._job.values(), file, target, self._tell).run()
@@ -211,7 +211,7 @@ class RemoteSource:
         )
         report = ReportFile(file.path, file.size, file.mtime)
         with contextlib.suppress(CaptureError):
-            made = await bring.export_one(self._job, report, 0)
+            made = await bring_home.export_one(self._job, report, 0)
             answers = await self._job.ask("files", PATHS=made)
             there = next((f for f in map(read_file_answer, answers) if f is not None), None)
             if there is not None:

@@ -25,8 +25,8 @@ from nsys_tui.capture.failures import (
     HostKeyError,
     UnreachableError,
 )
-from nsys_tui.capture.link import explain_container, through
 from nsys_tui.capture.quoting import printable
+from nsys_tui.capture.reconnecting import explain_container, through
 from nsys_tui.capture.supervisor import request
 from nsys_tui.capture.targets import check_host
 

@@ -154,7 +154,7 @@ def _base(
     arguments: argparse.Namespace, config: Config, target: str
 ) -> tuple[Plan | None, dict[str, str]]:
     """The plan that ``--again`` or ``--repeat`` starts from, and replayed values."""
-    from nsys_tui.capture.again import plan_again, plan_from_record, replayed_values
+    from nsys_tui.capture.profile_again import plan_again, plan_from_record, replayed_values
     from nsys_tui.capture.quoting import printable
     from nsys_tui.capture.record import Store
 

@@ -289,7 +289,7 @@ async def test_a_cut_in_mid_fetch_is_resumed_at_its_byte(
     proxied: tuple[Place, Proxy], heard: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, proxy = proxied
-    monkeypatch.setattr("nsys_tui.capture.link.BACKOFF_S", (0.2,))
+    monkeypatch.setattr("nsys_tui.capture.reconnecting.BACKOFF_S", (0.2,))
     size = 40_000_000
     capture = place.fake(SIZE=str(size)).capture("true", recorder=heard)
     running = asyncio.create_task(capture.run())
@@ -312,7 +312,7 @@ async def test_silence_is_noticed_and_the_log_goes_on_where_it_was(
 ) -> None:
     place, proxy = proxied
     monkeypatch.setattr("nsys_tui.capture.follow.SILENCE_S", 4.0)
-    monkeypatch.setattr("nsys_tui.capture.link.BACKOFF_S", (0.3,))
+    monkeypatch.setattr("nsys_tui.capture.reconnecting.BACKOFF_S", (0.3,))
     program = "for i in $(seq 30); do echo l $i; sleep 0.2; done; exit 9"
     capture = place.capture("sh", "-c", program, recorder=heard)
     running = asyncio.create_task(capture.run())
@@ -385,7 +385,7 @@ async def test_a_fetch_goes_on_when_the_users_connection_falls_silent(
 ) -> None:
     monkeypatch.setattr("nsys_tui.capture.ssh._SHARED_S", 2.0)
     monkeypatch.setattr("nsys_tui.capture.fetch._SILENCE_S", 1.5)
-    monkeypatch.setattr("nsys_tui.capture.link.BACKOFF_S", (0.2,))
+    monkeypatch.setattr("nsys_tui.capture.reconnecting.BACKOFF_S", (0.2,))
     with behind_a_dying_connection(lab, tmp_path) as (place, proxy):
         capture = place.fake(SIZE="20000000").capture("true", recorder=heard)
         running = asyncio.create_task(capture.run())

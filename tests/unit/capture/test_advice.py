@@ -6,8 +6,8 @@ import pytest
 
 from nsys_tui.capture.advice import advise
 from nsys_tui.capture.draft import Advice, Draft
-from nsys_tui.capture.facts import Facts, parse_version, refused_scopes
 from nsys_tui.capture.functions_trace import make
+from nsys_tui.capture.target_facts import Facts, parse_version, refused_scopes
 
 
 def given(options: dict[str, Any], **rest: Any) -> list[Advice]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from paths import REPORTS, needs_reports
 
-from nsys_tui.capture.again import (
+from nsys_tui.capture.plan import make_plan
+from nsys_tui.capture.profile_again import (
     plan_again,
     plan_from_metadata,
     plan_from_record,
@@ -17,7 +18,6 @@ from nsys_tui.capture.again import (
     replayed_values,
     suggested_target,
 )
-from nsys_tui.capture.plan import make_plan
 from nsys_tui.capture.record import Record, ReportFile, Store, new_id
 from nsys_tui.capture.targets import Target
 from nsys_tui.config import Config, TargetConfig

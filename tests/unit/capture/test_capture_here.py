@@ -309,7 +309,7 @@ async def test_discarding_on_the_way_home_keeps_nothing(
         (job.store.path(job.record.id) / "x.nsys-rep.part").write_bytes(b"some")
         await asyncio.sleep(600)
 
-    monkeypatch.setattr("nsys_tui.capture.bring.fetch_all", slow)
+    monkeypatch.setattr("nsys_tui.capture.bring_home.fetch_all", slow)
     capture = place.capture("true", recorder=heard)
     running = asyncio.create_task(capture.run())
     await wait_for(lambda: capture.record.state is State.FETCHING)

@@ -21,7 +21,7 @@ from nsys_tui.capture.failures import (
     UnreachableError,
 )
 from nsys_tui.capture.fetch import Fetch, RemoteFile
-from nsys_tui.capture.link import Link
+from nsys_tui.capture.reconnecting import Link
 from nsys_tui.capture.supervisor import shell_text
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def fetching(
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nsys_tui.capture.link.BACKOFF_S", (0.01,))
+    monkeypatch.setattr("nsys_tui.capture.reconnecting.BACKOFF_S", (0.01,))
 
 
 async def test_a_file_arrives_whole_with_its_hash(source: Path, tmp_path: Path) -> None:

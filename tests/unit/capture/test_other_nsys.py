@@ -10,8 +10,8 @@ from capture_support import Place, Recorder, make_place
 from synth import Synth
 
 from nsys_tui.capture.capture import preflight
-from nsys_tui.capture.collect import output_pattern
 from nsys_tui.capture.failures import NoReportError
+from nsys_tui.capture.find_reports import output_pattern
 from nsys_tui.capture.record import State
 
 HEAD = r"""#!/bin/sh
@@ -66,8 +66,8 @@ def at(folder: Path, way: str) -> Place:
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nsys_tui.capture.collect.LATE_S", 0.1)
-    monkeypatch.setattr("nsys_tui.capture.collect.LATE_TRIES", 3)
+    monkeypatch.setattr("nsys_tui.capture.find_reports.LATE_S", 0.1)
+    monkeypatch.setattr("nsys_tui.capture.find_reports.LATE_TRIES", 3)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -76,7 +76,7 @@ async def test_the_report_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, output: str
 ) -> None:
     if "after" in way:
-        monkeypatch.setattr("nsys_tui.capture.collect.LATE_TRIES", 35)
+        monkeypatch.setattr("nsys_tui.capture.find_reports.LATE_TRIES", 35)
     record = await at(tmp_path, WAYS[way]).capture("true", output=output).run()
     assert record.state is State.DONE
     [report] = record.reports

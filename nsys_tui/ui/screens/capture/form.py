@@ -16,8 +16,8 @@ from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.render.cells import Emphasis, Ink, style
 
 if TYPE_CHECKING:
-    from nsys_tui.capture.again import Again
-    from nsys_tui.capture.facts import Facts
+    from nsys_tui.capture.profile_again import Again
+    from nsys_tui.capture.target_facts import Facts
     from nsys_tui.config import Config
     from nsys_tui.config_values import OptionValue
     from nsys_tui.ui.widgets.lines import Line

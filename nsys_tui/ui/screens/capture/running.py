@@ -7,8 +7,8 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from nsys_tui.capture import events
-from nsys_tui.capture.again import replayed_values
 from nsys_tui.capture.capture import Capture
+from nsys_tui.capture.profile_again import replayed_values
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.model.kinds import Kind
 from nsys_tui.state import Selection

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from nsys_tui.capture.again import plan_again, replayed_values
 from nsys_tui.capture.capture import preflight
 from nsys_tui.capture.plan import Form, Plan, form_from_plan, plan_from_json
 from nsys_tui.capture.preflight import checks
+from nsys_tui.capture.profile_again import plan_again, replayed_values
 from nsys_tui.capture.record import Store
 from nsys_tui.capture.scripts import typed_command
 from nsys_tui.capture.targets import find_target
@@ -23,9 +23,9 @@ from nsys_tui.ui.widgets.lines import LinePane
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nsys_tui.capture.again import Again
-    from nsys_tui.capture.facts import Facts
+    from nsys_tui.capture.profile_again import Again
     from nsys_tui.capture.record import Record
+    from nsys_tui.capture.target_facts import Facts
 
 ACTIONS: tuple[Action, ...] = (
     Action("capture.run", ("enter",), "run", "start the capture", 5),
