@@ -82,6 +82,8 @@ class Coverage:
     starts: Int64
     """Of these operations, cut to the window."""
     ends: Int64
+    active: tuple[int, int]
+    """From the device's first operation at any time to its last, cut to the window."""
 
     def totals(self) -> dict[str, int]:
         """Every figure in ns."""
@@ -153,10 +155,14 @@ class DeviceSplit:
 def coverages(report: Report, scope: Scope | None = None) -> Iterator[Coverage]:
     """When each device in scope did what; one at a time, since the sets may be large."""
     scope = scope or Scope()
-    ops = report.operations
-    chosen = scope.operations(ops)
-    for place in scope.device_rows(report):
-        yield _coverage(ops, _of_device(ops, chosen, place), place, scope.window)
+    ops, window = report.operations, scope.window
+    parts = scope.by_device(report)
+    if window is None:
+        for place, rows in parts:
+            yield _coverage(ops, rows, place, None, _active(ops, rows, None))
+        return
+    for (place, rows), (_, every) in zip(parts, scope.at_any_time().by_device(report), strict=True):
+        yield _coverage(ops, rows, place, window, _active(ops, every, window))
 
 
 def device_splits(report: Report, scope: Scope | None = None) -> list[DeviceSplit]:
@@ -166,14 +172,13 @@ def device_splits(report: Report, scope: Scope | None = None) -> list[DeviceSpli
     return [*map(partial(split_of, report, scope=scope), coverages(report, scope))]
 
 
-def _of_device(ops: Operations, chosen: Rows, place: int) -> Rows:
-    if len(ops.devices) == 1:
-        return chosen
-    mask = ops.device[chosen] == place
-    return np.flatnonzero(mask) if isinstance(chosen, slice) else chosen[mask]
-
-
-def _coverage(ops: Operations, rows: Rows, place: int, window: tuple[int, int] | None) -> Coverage:
+def _coverage(
+    ops: Operations,
+    rows: Rows,
+    place: int,
+    window: tuple[int, int] | None,
+    active: tuple[int, int],
+) -> Coverage:
     starts, ends = clipped(ops, rows, window)
     category = ops.category[rows]
 
@@ -200,7 +205,7 @@ def _coverage(ops: Operations, rows: Rows, place: int, window: tuple[int, int] |
         "all_three": intervals.meet(memory, compute_comm),
     }
     covered = {name: Covered(*pair) for name, pair in sets.items()}
-    return Coverage(place, covered, rows, starts, ends)
+    return Coverage(place, covered, rows, starts, ends, active)
 
 
 def split_of(report: Report, coverage: Coverage, scope: Scope) -> DeviceSplit:
@@ -219,7 +224,7 @@ def split_of(report: Report, coverage: Coverage, scope: Scope) -> DeviceSplit:
         kernel_count=int(np.count_nonzero(begun & (category <= Category.COMM))),
         operation_count=int(np.count_nonzero(begun)),
         straddling_count=int(np.count_nonzero(counted & ~begun)),
-        max_gap=_longest_gap(coverage.sets["busy"], _active(ops, coverage, scope)),
+        max_gap=_longest_gap(coverage.sets["busy"], coverage.active),
         longest_exposed_comm=_longest_exposed(coverage),
         exposed_is_upper_bound=bool((category == Category.GRAPH).any()),
         **figures,
@@ -247,32 +252,36 @@ def _longest_gap(busy: Covered, active: tuple[int, int]) -> tuple[int, int] | No
     return gap if gap[1] > gap[0] else None
 
 
-def _active(ops: Operations, coverage: Coverage, scope: Scope) -> tuple[int, int]:
-    """From a device's first operation to its last, cut to the window."""
-    if scope.window is None:
-        starts, ends = coverage.starts, coverage.ends
-        return (int(starts[0]), int(ends.max())) if len(starts) else (0, 0)
-    rows = scope.of_device(ops, coverage.place)
-    if not len(rows):
+def _active(ops: Operations, rows: Rows, window: tuple[int, int] | None) -> tuple[int, int]:
+    """From the first of some operations to the end of the last, cut to the window."""
+    start, end = ops.start[rows], ops.end[rows]
+    if not len(start):
         return 0, 0
-    lo, hi = scope.window
-    return max(lo, int(ops.start[rows[0]])), min(hi, int(ops.end[rows].max()))
+    lo, hi = window or (int(start[0]), int(end.max()))
+    return max(lo, int(start[0])), min(hi, int(end.max()))
 
 
 _NOT_COMPUTE: Final = ("nccl", "memcpy", "memset", "mem_copy")
 
 
-def ten_figures(report: Report, scope: Scope | None = None) -> dict[str, int | float | None]:
+def ten_figures(
+    report: Report, scope: Scope | None = None, rows: Rows | None = None
+) -> dict[str, int | float | None]:
     """The ten figures of the old breakdown, and exposed communication beside them.
 
     Communication is every kernel with ``nccl`` in its demangled name, compute every kernel whose
     name holds none of nccl, memcpy, memset, mem_copy, memory every copy and memset; graph launches
     are left out. All devices in scope share one union. The session is the recorded duration, or the
     window; without either, idle time and utilisation are None.
+
+    Args:
+        report: the report.
+        scope: window, devices, processes and streams.
+        rows: the operations of the scope, where they are known.
     """
     scope = scope or Scope()
     ops = report.operations
-    rows = scope.operations(ops)
+    rows = scope.operations(ops) if rows is None else rows
     starts, ends = clipped(ops, rows, scope.window)
     kind, name = ops.kind[rows], ops.name[rows]
     kernel = kind == OpKind.KERNEL

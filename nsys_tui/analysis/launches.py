@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.window import Scope
+from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model.groups import rows_of_codes
 
 if TYPE_CHECKING:
@@ -89,11 +89,10 @@ def launch_bound_runs(
         rule: what counts as such a run; the user's settings by default.
     """
     scope, rule = scope or Scope(), rule or report.launch_bound
-    ops = report.operations
     runs = [
         run
-        for place in scope.device_rows(report)
-        for run in runs_of(report, place, scope.of_device(ops, place), rule)
+        for place, rows in scope.at_any_time().by_device(report)
+        for run in runs_of(report, place, row_numbers(report.operations, rows), rule)
     ]
     if scope.window is None:
         return runs

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import units
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.iterations.pieces import Pieces
     from nsys_tui.analysis.memory import DeviceMemory
     from nsys_tui.analysis.overview import Overview
+    from nsys_tui.analysis.window import Rows
     from nsys_tui.model.report import Report
 
 
@@ -89,6 +91,11 @@ class OverviewAnswer:
         ]
         known = [(name, value) for name, value in facts.items() if value]
         return table_of("report", "Report", _FACT, known, None, [*result.notes, *warnings])
+
+    @cached_property
+    def rows_by_device(self) -> dict[int, Rows]:
+        """Operations in scope of each device, by its place."""
+        return dict(self.result.scope.by_device(self.report))
 
 
 def _counted(names: Sequence[str]) -> list[str]:
@@ -163,8 +170,7 @@ def _titled(name: str) -> str:
 
 
 def _alone(split: DeviceSplit, answer: Any) -> dict[str, Any]:
-    scope = replace(answer.result.scope, devices=frozenset((split.place,)))
-    return ten_figures(answer.report, scope)
+    return ten_figures(answer.report, answer.result.scope, answer.rows_by_device[split.place])
 
 
 def _part(name: str) -> Column:

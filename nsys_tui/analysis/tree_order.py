@@ -62,7 +62,6 @@ def tree_order(trie: Trie, ranked: NDArray[np.integer] | None = None) -> TreeOrd
     before[1:] -= np.repeat(before[np.minimum(edges[:-1], count - 1)], families)
     offset = np.empty(count, np.int64)
     offset[order] = before
-    position = np.zeros(count, np.int64)
-    for nodes in trie.levels[1:]:
-        position[nodes] = position[trie.parent[nodes]] + 1 + offset[nodes]
-    return TreeOrder(position, size)
+    offset += 1
+    offset[0] = 0
+    return TreeOrder(trie.path_sums(offset), size)

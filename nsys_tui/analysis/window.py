@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.target import pid_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nsys_tui.model.events import Bool, EventSet, Int64, Operations, ThreadEvents
     from nsys_tui.model.report import Report
 
@@ -69,12 +72,21 @@ class Scope:
             kept = _keep(kept, ops.stream, np.array(chosen, bool))
         return kept
 
-    def of_device(self, ops: Operations, place: int) -> NDArray[np.intp]:
-        """Operations of one device, at any time, of the chosen processes and streams.
+    def by_device(self, report: Report) -> Iterator[tuple[int, Rows]]:
+        """Place in ``Report.devices`` and the operations of each device that is looked at."""
+        ops = report.operations
+        chosen = self.operations(ops)
+        if len(ops.devices) == 1:
+            parts: list[Rows] = [chosen]
+        else:
+            numbers = row_numbers(ops, chosen)
+            parts = [numbers[own] for own in rows_of_codes(ops.device[chosen], len(ops.devices))]
+        for place in self.device_rows(report):
+            yield place, parts[place]
 
-        Idle time needs its neighbours outside the window too, so the window does not cut here.
-        """
-        return row_numbers(ops, replace(self.only(place), window=None).operations(ops))
+    def at_any_time(self) -> Scope:
+        """The same without a window: idle time needs its neighbours outside too."""
+        return replace(self, window=None)
 
     def threads(self, events: ThreadEvents) -> Rows:
         """Host events of the chosen processes that touch the window."""

@@ -176,18 +176,25 @@ def _rendered(arguments: argparse.Namespace, stacks: Stacks, report: Report) -> 
 
 def _tree_lines(stacks: Stacks) -> Iterator[str]:
     """An indented tree, heaviest child first."""
+    import numpy as np
+
+    from nsys_tui.model.tree import MOST_FRAMES
     from nsys_tui.names import visible
 
     tree = stacks.tree
-    total, weight = int(tree.weight[0]), tree.weight
+    total, weight, depth = int(tree.weight[0]), tree.weight, tree.trie.depth
+    size = tree.trie.summed(np.ones(len(tree.trie), np.int64))
     pending = [0]
     while pending:
         node = pending.pop()
+        indent = "  " * int(depth[node])
+        if depth[node] > MOST_FRAMES:
+            yield f"{'':>27}  {indent}[... {int(size[node])} frames]\n"
+            continue
         name = tree.trie.labels[tree.trie.label[node]] if node else "all"
         value = int(weight[node])
         amount = format_duration(value) if tree.unit == "ns" else format_count(value)
         share = format_share(value, total)
-        indent = "  " * int(tree.trie.depth[node])
         yield f"{share:>6} {amount:>10} {int(tree.count[node]):>9}  {indent}{visible(name)}\n"
         children = tree.trie.children_of(node)
         pending += sorted(children.tolist(), key=lambda child: int(weight[child]))

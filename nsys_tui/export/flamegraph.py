@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from nsys_tui.model.tree import MOST_FRAMES
 from nsys_tui.units import format_count, format_duration
 
 if TYPE_CHECKING:
@@ -112,8 +113,14 @@ def flame_graph(
         order: key by which siblings stand side by side; by default the widest comes first.
     """
     layout = _Layout(tree, paint, order)
-    height = _TOP + ROW * (layout.depth + 1) + 2 * _MARGIN + ROW * (len(notes) + 1)
-    hidden = (f"{layout.hidden} frames narrower than {_SMALLEST} px are not drawn",)
+    rows = layout.depth + len(notes) + 2 + bool(layout.deeper)
+    height = _TOP + ROW * rows + 2 * _MARGIN
+    left_out = []
+    if layout.hidden:
+        left_out.append(f"{layout.hidden} frames narrower than {_SMALLEST} px are not drawn")
+    if layout.deeper:
+        left_out.append(f"[... {layout.deeper} frames] deeper than {MOST_FRAMES} are not drawn")
+    notes = (*left_out, *notes)
     below = _TOP + ROW * (layout.depth + 1) + ROW
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
@@ -129,7 +136,7 @@ def flame_graph(
         *layout.frames,
         *(
             f'<text x="{_MARGIN}" y="{below + ROW * place}">{_xml(note)}</text>'
-            for place, note in enumerate((*(hidden if layout.hidden else ()), *notes))
+            for place, note in enumerate(notes)
         ),
         f"<script><![CDATA[{_SCRIPT}]]></script>",
         "</svg>",
@@ -144,6 +151,7 @@ class _Layout:
         self._paint = paint
         self.frames: list[str] = []
         self.hidden = 0
+        self.deeper = int(np.count_nonzero(tree.trie.depth > MOST_FRAMES))
         self.depth = 0
         self._tree = tree
         self._weight = tree.weight
@@ -162,6 +170,8 @@ class _Layout:
             children = self._tree.trie.children_of(node)
             children = children[np.argsort(self._key[children], kind="stable")]
             for child in children.tolist():
+                if depth >= MOST_FRAMES:
+                    break
                 if self._weight[child] < smallest:
                     self.hidden += 1
                 else:

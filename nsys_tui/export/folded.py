@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nsys_tui.model.groups import sums
 from nsys_tui.model.table import (
     Document,
     Form,
@@ -16,12 +17,16 @@ from nsys_tui.model.table import (
     number,
     records,
 )
+from nsys_tui.model.tree import ROOT, TrieBuilder, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nsys_tui.model.tree import WeightedTree
+    from numpy.typing import NDArray
 
+    from nsys_tui.model.tree import Trie, WeightedTree
+
+UNNAMED: Final = "[unnamed]"
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -31,7 +36,7 @@ def folded_frame(text: str) -> str:
     The separator ``;`` becomes ``_``, control characters and line breaks become a space. A frame
     never is empty.
     """
-    return _CONTROL.sub(" ", text).replace(";", "_").strip() or "[unnamed]"
+    return _CONTROL.sub(" ", text).replace(";", "_").strip() or UNNAMED
 
 
 def folded_lines(tree: WeightedTree) -> Iterator[str]:
@@ -40,25 +45,44 @@ def folded_lines(tree: WeightedTree) -> Iterator[str]:
     Stacks that become equal by ``folded_frame`` are summed; a stack of zero weight is kept, since
     zero-length events exist.
     """
-    trie = tree.trie
-    frames = [folded_frame(text) for text in trie.labels]
-    # Parents come before children, so each path is written once and its children lengthen it.
-    paths = frames[:1]
-    for parent, label in zip(trie.parent[1:].tolist(), trie.label[1:].tolist(), strict=True):
-        paths.append(f"{paths[parent]};{frames[label]}" if parent else frames[label])
-    sums: dict[str, int] = {}
-    for node in np.flatnonzero((tree.self_weight != 0) | (tree.self_count != 0)).tolist():
-        path = paths[node]
-        sums[path] = sums.get(path, 0) + int(tree.self_weight[node])
-    for path in sorted(sums):
-        yield f"{path} {sums[path]}"
+    builder = TrieBuilder()
+    codes = np.array([builder.label(folded_frame(text)) for text in tree.trie.labels], np.int64)
+    nodes = builder.graft(tree.trie.parent, codes[tree.trie.label])
+    weight = sums(nodes, tree.self_weight, len(builder))
+    ends = np.bincount(nodes, (tree.self_weight != 0) | (tree.self_count != 0), len(builder)) > 0
+    for path, node in _sorted_paths(builder.trie(), ends):
+        yield f"{';'.join(shortened(path)) or UNNAMED} {weight[node]}"
+
+
+def _sorted_paths(trie: Trie, ends: NDArray[np.bool_]) -> Iterator[tuple[list[str], int]]:
+    """The paths to some nodes in the order of their texts; each list is that of the one before.
+
+    Frames hold no ``;``, so siblings are in the order of what their lines go on with.
+    """
+    path: list[str] = []
+    pending = [("", ROOT, 0, True), *([("", ROOT, 0, False)] if ends[ROOT] else [])]
+    while pending:
+        _, node, depth, goes_on = pending.pop()
+        del path[max(depth - 1, 0) :]
+        if node != ROOT:
+            path.append(trie.labels[trie.label[node]])
+        if not goes_on:
+            yield path, node
+            continue
+        following = []
+        for child in trie.children_of(node).tolist():
+            frame = trie.labels[trie.label[child]]
+            following.append((f"{frame};", child, depth + 1, True))
+            if ends[child]:
+                following.append((frame, child, depth + 1, False))
+        pending += sorted(following, reverse=True)
 
 
 def _stacks(tree: WeightedTree, _: Any) -> Iterator[dict[str, Any]]:
     trie = tree.trie
     for node in np.flatnonzero(tree.self_count).tolist():
         yield {
-            "frames": trie.path(node),
+            "frames": trie.shown_path(node),
             "weight": tree.self_weight[node],
             "count": tree.self_count[node],
         }

@@ -60,11 +60,16 @@ class Icicle:
         self, nodes: npt.NDArray[np.intp], root: int, width: int
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """First cell of each node and the one after its last, edges rounded to the nearest."""
-        whole = max(int(self.weight[root]), 1)
-        origin = self.left[root]
-        first = (2 * width * (self.left[nodes] - origin) + whole) // (2 * whole)
-        last = (2 * width * (self.right[nodes] - origin) + whole) // (2 * whole)
+        edges = np.stack((self.left[nodes], self.right[nodes])) - self.left[root]
+        whole, edges = _fitting(max(int(self.weight[root]), 1), edges, 2 * width)
+        first, last = np.clip((2 * width * edges + whole) // (2 * whole), 0, width)
         return first, last
+
+
+def _fitting(whole: int, values: Int64, factor: int) -> tuple[int, Int64]:
+    """A whole and parts of it, halved until ``factor`` times each of them is an int64."""
+    spare = max(0, (whole * factor).bit_length() - 62)
+    return max(whole >> spare, 1), values >> spare
 
 
 def lay_out(trie: Trie, weight: Int64, order: Int64 | None = None) -> Icicle:
@@ -151,12 +156,14 @@ class _Line:
         self, icicle: Icicle, nodes: npt.NDArray[np.intp], root: int, width: int, glyphs: Glyphs
     ) -> None:
         self.icicle, self.glyphs, self.row = icicle, glyphs, Row.blank(width)
-        whole = max(int(icicle.weight[root]), 1)
         first, last = icicle.cells(nodes, root, width)
-        wide = (last > first) & (icicle.weight[nodes] * width >= whole)
+        whole, weight = _fitting(max(int(icicle.weight[root]), 1), icicle.weight[nodes], 2 * width)
+        wide = (last > first) & (weight * width >= whole)
         self.nodes, self.first, self.last = nodes[wide], first[wide], last[wide]
         self.narrow = nodes[~wide]
-        self.narrow_cells = (icicle.left[self.narrow] - icicle.left[root]) * width // whole
+        begin = icicle.left[self.narrow] - icicle.left[root]
+        whole, begin = _fitting(max(int(icicle.weight[root]), 1), begin, 2 * width)
+        self.narrow_cells = np.clip(begin * width // whole, 0, width - 1)
         self.taken = np.zeros(width, bool)
 
     def paint(self, inks: npt.NDArray[np.integer] | None) -> None:

@@ -123,3 +123,33 @@ def test_self_time_is_what_no_child_covers(rows: list[Row]) -> None:
             if parent == i:
                 inside -= set(range(int(ranges.start[child]), int(ranges.end[child])))
         assert paths.self_time[i] == len(inside)
+
+
+@settings(max_examples=150, deadline=None)
+@given(ROWS)
+def test_of_many_crossing_ranges_the_outer_and_innermost_are_told(rows: list[Row]) -> None:
+    with mock.patch.object(paths_module, "CROSSED", 2), mock.patch.object(paths_module, "KEPT", 1):
+        ranges, paths = built(rows)
+    trie = paths.builder.trie()
+    times = np.arange(-1, 24)
+    for code, thread in enumerate((101, 102)):
+        nodes = paths.node_at(thread, times).tolist()
+        inner = (
+            paths.threads[thread].innermost_at(times)
+            if thread in paths.threads
+            else [-1] * len(times)
+        )
+        for time, node, row in zip(times.tolist(), nodes, inner, strict=True):
+            rows_open = open_at(ranges, code, time)
+            assert row == (rows_open[-1] if rows_open else -1)
+            expected = tuple("abc"[ranges.name[i]] for i in rows_open)
+            found = trie.path(node)
+            cut = [place for place, frame in enumerate(found) if frame.startswith("[over ")]
+            if not cut:
+                assert found == expected
+                continue
+            (place,) = cut
+            told = int(found[place].split()[1])
+            assert found[:place] == expected[:place]
+            assert found[place + 1 :] == expected[place - len(found) + 1 :]
+            assert told <= len(expected) - place < 2 * told

@@ -11,6 +11,7 @@ import numpy as np
 from nsys_tui.analysis.compare.comparison import aligned
 from nsys_tui.analysis.stacks.folding import gpu_stacks
 from nsys_tui.analysis.stacks.frames import FrameRules, rewrite
+from nsys_tui.model.groups import sums
 from nsys_tui.model.tree import Trie, TrieBuilder, WeightedTree
 from nsys_tui.names import normalise_nvtx
 
@@ -43,7 +44,7 @@ class DifferentialStacks:
         """(frames, A, B) of every stack that has weight of its own on either side."""
         a, b = self.a.self_weight, self.b.self_weight
         for node in np.flatnonzero((a != 0) | (b != 0)).tolist():
-            yield self.trie.path(node), int(a[node]), int(b[node])
+            yield self.trie.shown_path(node), int(a[node]), int(b[node])
 
     @cached_property
     def change(self) -> NDArray[np.float64]:
@@ -90,9 +91,8 @@ def _moved(trie: Trie, builder: TrieBuilder) -> Int64:
 
 def _placed(builder: TrieBuilder, tree: WeightedTree, nodes: Int64, steps: int) -> WeightedTree:
     """A side's weights on the common trie, divided by its steps."""
-    own, count = np.zeros((2, len(builder)), np.int64)
-    np.add.at(own, nodes, tree.self_weight)
-    np.add.at(count, nodes, tree.self_count)
+    own = sums(nodes, tree.self_weight, len(builder))
+    count = sums(nodes, tree.self_count, len(builder))
     if steps > 1:
         own, count = np.rint(own / steps).astype(np.int64), -(-count // steps)
     return WeightedTree(builder.trie(), own, count, tree.unit)

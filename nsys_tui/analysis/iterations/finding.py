@@ -16,9 +16,8 @@ import numpy as np
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.errors import UsageError
-from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.groups import factorise, sums
+from nsys_tui.model.groups import factorise, regroup, sums
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import normalise_nvtx
 
@@ -353,19 +352,23 @@ def phases(report: Report, found: Iterations, parent: Int64) -> Phases:
     of_row[found.rows] = np.arange(count)
     inside = np.flatnonzero((parent >= 0) & (of_row[np.maximum(parent, 0)] >= 0))
     step = of_row[parent[inside]]
-    texts = [normalise_nvtx(ranges.names[code]) for code in ranges.name[inside]]
-    names = tuple(dict.fromkeys(texts))
-    place = {name: number for number, name in enumerate(names)}
+    phase, names = _phase_codes(ranges, inside)
+    lo, hi = found.start[step], found.end[step]
+    start, end = np.clip(ranges.start[inside], lo, hi), np.clip(ranges.end[inside], lo, hi)
+    cells = phase.astype(np.int64) * count + step
     time = np.zeros((len(names) + 1, count), np.int64)
-    covered = np.zeros(count, np.int64)
-    code = np.array([place[text] for text in texts], np.int64)
-    for number in range(count):
-        lo, hi = int(found.start[number]), int(found.end[number])
-        own = inside[step == number] if len(inside) else inside
-        kinds = code[step == number]
-        start, end = np.clip(ranges.start[own], lo, hi), np.clip(ranges.end[own], lo, hi)
-        covered[number] = intervals.total(start, end)
-        for kind in np.unique(kinds):
-            time[kind, number] = intervals.total(start[kinds == kind], end[kinds == kind])
-    time[-1] = found.duration - covered
+    time[:-1] = grouped_union(cells, start, end, len(names) * count).reshape(-1, count)
+    time[-1] = found.duration - grouped_union(step, start, end, count)
     return Phases((*names, REMAINDER), time)
+
+
+def _phase_codes(ranges: Ranges, rows: NDArray[np.intp]) -> tuple[NDArray[np.integer], list[str]]:
+    """Normalised name of some ranges as codes, in the order in which the names first appear."""
+    codes, distinct = factorise(ranges.name[rows])
+    first = np.zeros(len(distinct), np.int64)
+    first[codes[::-1]] = np.arange(len(rows))[::-1]
+    order = np.argsort(first)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    texts = [normalise_nvtx(ranges.names[code]) for code in distinct[order].tolist()]
+    return regroup(place[codes], texts)

@@ -54,12 +54,14 @@ class NvtxFlat:
 
 def outermost(trie: Trie) -> Bool:
     """Nodes without another of the same label above them."""
+    layout = tree_order(trie)
+    # Labels one after the other on one axis of positions: a node lies inside another of its label
+    # where a subtree before it reaches beyond it.
+    begin = trie.label.astype(np.int64) * (len(trie) + 1) + layout.position
+    order = np.argsort(begin)
+    reach = np.maximum.accumulate((begin + layout.size)[order])
     inside = np.zeros(len(trie), bool)
-    above = trie.parent.copy()
-    while bool((above > ROOT).any()):
-        known = above > ROOT
-        inside |= known & (trie.label[np.maximum(above, 0)] == trie.label)
-        above = np.where(known, trie.parent[np.maximum(above, 0)], -1)
+    inside[order[1:]] = reach[:-1] > begin[order[1:]]
     return ~inside
 
 

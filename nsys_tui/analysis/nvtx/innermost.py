@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.model import lanes
+from nsys_tui.analysis.nvtx.nesting import depths, parents
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from nsys_tui.model.events import Int64
 
 
@@ -49,11 +47,12 @@ def segments(starts: Int64, ends: Int64) -> Segments:
     order = np.lexsort((-ends, starts))
     order = order[ends[order] > starts[order]]
     first, last = starts[order], ends[order]
-    parents = _parents(first, last)
-    if parents is None:
+    depth = depths(first, last)
+    parent = parents(depth)
+    if (last > last[parent])[parent >= 0].any():
         times, owner = _sweep(first, last)
     else:
-        times, owner = _boundaries(first, last, *parents)
+        times, owner = _boundaries(first, last, parent, depth)
     if not len(times):
         nothing = np.empty(0, np.int64)
         return Segments(nothing, nothing, nothing)
@@ -63,25 +62,7 @@ def segments(starts: Int64, ends: Int64) -> Segments:
     return Segments(times[kept], times[kept + 1], order[owner[kept]].astype(np.int64))
 
 
-def _parents(first: Int64, last: Int64) -> tuple[Int64, NDArray[np.int32]] | None:
-    """Parent (-1 for none) and depth of each range, or None where ranges cross."""
-    depth = lanes.pack(first, last)
-    parent = np.full(len(first), -1, np.int64)
-    above = np.flatnonzero(depth == 0)
-    for level in range(1, int(depth.max(initial=0)) + 1):
-        here = np.flatnonzero(depth == level)
-        place = np.searchsorted(above, here) - 1
-        found = above[np.maximum(place, 0)]
-        if (place < 0).any() or (last[found] < last[here]).any():
-            return None
-        parent[here] = found
-        above = here
-    return parent, depth
-
-
-def _boundaries(
-    first: Int64, last: Int64, parent: Int64, depth: NDArray[np.int32]
-) -> tuple[Int64, Int64]:
+def _boundaries(first: Int64, last: Int64, parent: Int64, depth: Int64) -> tuple[Int64, Int64]:
     """Times at which the innermost range changes, and to which; at one time the last holds."""
     ending = np.lexsort((-depth, last))
     times = np.concatenate((last[ending], first))

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import grouped_union
-from nsys_tui.model.groups import factorise
+from nsys_tui.analysis.nvtx.nesting import depths, parents
+from nsys_tui.model.groups import by_code, factorise
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.tree import ROOT, TrieBuilder
 
@@ -151,8 +152,8 @@ def _thread_steps(
     start, end = ranges.start[rows], np.maximum(ranges.end[rows], ranges.start[rows])
     if len(rows) <= FEW:
         return _few_steps(rows, start, end, labels[rows], paths)
-    depth = _depth(start, end)
-    parent = _parent(depth)
+    depth = depths(start, end)
+    parent = parents(depth)
     crossing = (parent >= 0) & (end > end[np.maximum(parent, 0)])
     component = _components(start, end)
     crossed = np.isin(component, np.unique(component[crossing]))
@@ -194,28 +195,6 @@ def _few_steps(
     return times, nodes.astype(np.int32), row_of[places].astype(np.int32)
 
 
-def _depth(start: Int64, end: Int64) -> Int64:
-    """Ranges before each one (in path order) that are still open at its start."""
-    real = end > start
-    before: Int64 = np.cumsum(real) - real
-    closed = np.searchsorted(np.sort(end[real]), start, side="right")
-    depth: Int64 = before - closed
-    return depth
-
-
-def _parent(depth: Int64) -> Int64:
-    """The last range before each one that is one level less deep; -1 at depth 0."""
-    parent = np.full(len(depth), -1, np.int64)
-    order = np.argsort(depth, kind="stable")
-    edges = np.searchsorted(depth[order], np.arange(int(depth.max(initial=0)) + 2))
-    above = order[edges[0] : edges[1]]
-    for lo, hi in itertools.pairwise(edges[1:]):
-        level = order[lo:hi]
-        parent[level] = above[np.searchsorted(above, level) - 1]
-        above = level
-    return parent
-
-
 def _components(start: Int64, end: Int64) -> Int64:
     """Number of the stretch of touching ranges that each range belongs to."""
     reach = np.maximum.accumulate(end)
@@ -237,15 +216,33 @@ def _intern_by_depth(
     node: Int64,
     builder: TrieBuilder,
 ) -> None:
-    """Fills ``node`` level by level: the path of a range is its parent's path plus its name."""
-    order = places[np.argsort(depth[places], kind="stable")]
-    edges = np.searchsorted(depth[order], np.arange(int(depth[order].max(initial=0)) + 2))
-    for lo, hi in itertools.pairwise(edges):
-        level = order[lo:hi]
+    """Fills ``node``: the path of a range is its parent's path plus its name."""
+    deepest = int(depth[places].max(initial=0))
+    if 8 * deepest > len(places):
+        # Few ranges a level, such as of a recursion: one by one is quicker than level by level.
+        _intern_one_by_one(places, parent, labels, node, builder)
+        return
+    order, edges = by_code(depth[places], deepest + 1)
+    for lo, hi in itertools.pairwise(edges.tolist()):
+        level = places[order[lo:hi]]
         above = np.where(parent[level] >= 0, node[np.maximum(parent[level], 0)], ROOT)
         if len(level):
             node[level] = builder.children(above, labels[level])
 
+
+def _intern_one_by_one(
+    places: Rows, parent: Int64, labels: Int64, node: Int64, builder: TrieBuilder
+) -> None:
+    nodes = {-1: ROOT}
+    columns = (values[places].tolist() for values in (parent, labels))
+    for place, above, label in zip(places.tolist(), *columns, strict=True):
+        nodes[place] = builder.child(nodes[above], label)
+    node[places] = [nodes[place] for place in places.tolist()]
+
+
+CROSSED: Final = 64
+"""Open ranges inside one that closes up to which their paths are written out."""
+KEPT: Final = 2
 
 Steps = tuple[NDArray[np.int64], ...]
 """Time, place of the range that opens or closes, place of the innermost range from then on (-1 for
@@ -277,28 +274,23 @@ def _walk(
 ) -> Steps:
     """Walks a stretch in which ranges cross: one that closes leaves the middle of the path."""
     begins, stops = dict(_pairs(places, start)), dict(_pairs(places, end))
-    codes = dict(_pairs(places, labels))
     events = [(stops[p], 0, -p) for p in begins if stops[p] > begins[p]]
     events += [(begins[p], 1, p) for p in begins]
-    active, path = [-1], [ROOT]  # the open ranges, and the node of the path to each
+    active = _OpenRanges(dict(_pairs(places, labels)), builder)
     steps: list[tuple[int, int, int, int]] = []
     children: dict[int, list[int]] = {}
     for time, opens, key in sorted(events):
         place = abs(key)
         if opens:
-            parent[place] = active[-1]
-            children.setdefault(active[-1], []).append(place)
-            node[place] = builder.child(path[-1], codes[place])
+            parent[place] = active.innermost
+            children.setdefault(active.innermost, []).append(place)
+            node[place] = active.open(place)
             if stops[place] == time:
+                active.close(place)
                 continue
-            active.append(place)
-            path.append(int(node[place]))
         else:
-            at = active.index(place)
-            del active[at], path[at:]
-            for inner in active[at:]:
-                path.append(builder.child(path[-1], codes[inner]))
-        steps.append((time, place, active[-1], path[-1]))
+            active.close(place)
+        steps.append((time, place, active.innermost, active.path()))
     for place, lo in begins.items():
         reached, hi = lo, stops[place]
         own[place] = hi - lo
@@ -309,6 +301,97 @@ def _walk(
                 reached = until
     columns = np.array(steps, np.int64).reshape(-1, 4)
     return tuple(columns.T)
+
+
+class _OpenRanges:
+    """The open ranges of a thread, and the node of the path they make, while ranges cross.
+
+    A range that closes leaves the middle of the path, and the paths of those inside it change. Of
+    more than ``CROSSED`` of them only the innermost ``KEPT`` are written out, below a frame that
+    says how many there are, as a power of two: n ranges of which each crosses all others would
+    have n * n nodes.
+    """
+
+    def __init__(self, labels: dict[int, int], builder: TrieBuilder) -> None:
+        self._labels, self._builder = labels, builder
+        self._outer: dict[int, int] = {}
+        """The open range around each open one, -1 for none."""
+        self._inner: dict[int, int] = {}
+        self._node: dict[int, int] = {-1: ROOT}
+        """Node of the path to each open range, of those before ``_changed``."""
+        self.innermost = -1
+        self._changed: int | None = None
+        """The first open range whose path was left as it was before one around it closed."""
+        self._count = 0
+        """Open ranges from there on."""
+
+    def open(self, place: int) -> int:
+        """Adds a range inside all others.
+
+        Returns:
+            The node of its path.
+        """
+        around = self.path()
+        self._outer[place], self._inner[self.innermost] = self.innermost, place
+        self.innermost = place
+        self._node[place] = self._builder.child(around, self._labels[place])
+        self._count += self._changed is not None
+        return self._node[place]
+
+    def close(self, place: int) -> None:
+        """Takes a range away, wherever it is."""
+        outer, inner = self._outer.pop(place), self._inner.pop(place, None)
+        if inner is None:
+            self.innermost = outer
+            self._inner.pop(outer, None)
+        else:
+            self._outer[inner], self._inner[outer] = outer, inner
+        changed = self._changed
+        if changed is not None and place >= changed:
+            # Later places are further inside: path order is that of the places.
+            self._count -= 1
+            self._changed = inner if place == changed else changed
+        elif inner is not None:
+            self._changed = inner
+            self._count += self._between(inner, changed)
+        if self._count <= CROSSED:
+            self._write_out()
+
+    def _between(self, first: int, last: int | None) -> int:
+        """Number of open ranges from one to before another, to the innermost without one."""
+        count, place = 0, first
+        while place != last:
+            count += 1
+            following = self._inner.get(place)
+            if following is None:
+                break
+            place = following
+        return count
+
+    def _write_out(self) -> None:
+        """Makes the paths right again from the first that changed."""
+        place = self._changed
+        while place is not None:
+            around = self._node[self._outer[place]]
+            self._node[place] = self._builder.child(around, self._labels[place])
+            place = self._inner.get(place)
+        self._changed, self._count = None, 0
+
+    def path(self) -> int:
+        """Node of the path of all open ranges."""
+        if self._changed is None:
+            return self._node[self.innermost]
+        kept, place = [], self.innermost
+        for _ in range(KEPT):
+            kept.append(self._labels[place])
+            place = self._outer[place]
+        told = f"[over {1 << self._count.bit_length() - 1} crossing ranges]"
+        node = self._builder.child(
+            self._node[self._outer[self._changed]], self._builder.label(told)
+        )
+        for label in reversed(kept):
+            node = self._builder.child(node, label)
+        return node
 
 
 def _pairs(places: Rows, values: Int64) -> Iterator[tuple[int, int]]:

@@ -54,11 +54,7 @@ def similar_paths(paths: Paths, *, merge: bool = True) -> SimilarPaths:
     builder = TrieBuilder()
     keys = [normalise_nvtx(strip_op_id(text)) if merge else text for text in trie.labels]
     code = np.array([builder.label(key) for key in keys], np.int64)
-    merged_node = np.zeros(len(trie), np.int64)
-    for nodes in trie.levels[1:]:
-        above = merged_node[trie.parent[nodes]]
-        merged_node[nodes] = builder.children(above, code[trie.label[nodes]])
-    node = merged_node.astype(np.int32)
+    node = builder.graft(trie.parent, code[trie.label]).astype(np.int32)
     # Operations without a path have roots of their own; made here, because later on the trie is
     # shared by threads and must not grow.
     for root in (NO_CALL, NO_RANGE):

@@ -68,9 +68,7 @@ class NvtxTable:
         small = (self.tree.host < UNINTERESTING * host) | (host == 0)
         found: Bool = small & ((self.tree.gpu < UNINTERESTING * gpu) | (gpu == 0))
         found[0] = False
-        for nodes in self.trie.levels[2:]:
-            found[nodes] |= found[self.trie.parent[nodes]]
-        return found
+        return self.trie.below(found)
 
     @cached_property
     def present(self) -> Bool:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.launches import LaunchBoundRun
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.stalls.gaps import Gaps
+    from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 
 _IDLE_ADVICE: Final = {
@@ -246,14 +247,10 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
     splits = [split for split in case.splits if split.compute_ns]
     if len(splits) < 2:
         splits = []
-    others = [
-        float(np.median([s.compute_ns for s in splits if s is not split])) for split in splits
-    ]
-    more = [
-        100 * (split.compute_ns - median) / median
-        for split, median in zip(splits, others, strict=True)
-    ]
-    rows = np.array([p for p, over in enumerate(more) if over >= arguments.number("threshold")])
+    compute = np.array([split.compute_ns for split in splits], np.int64)
+    others = _medians_of_others(compute)
+    more = 100 * (compute - others) / others
+    rows = np.flatnonzero(more >= arguments.number("threshold"))
     found: list[Finding] = []
     if len(rows):
         slow = int(rows[np.argmax([more[place] for place in rows])])
@@ -281,6 +278,15 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
         ),
         tuple(found),
     )
+
+
+def _medians_of_others(values: Int64) -> NDArray[np.float64]:
+    """For each value the median of all others, from one sort."""
+    ordered = np.sort(values)
+    rank = np.searchsorted(ordered, values)
+    middle = [(len(values) - 2) // 2, (len(values) - 1) // 2]
+    pairs = [ordered[place + (place >= rank)] for place in middle] if len(values) > 1 else [values]
+    return np.asarray(np.mean(pairs, axis=0), np.float64)
 
 
 @rule(

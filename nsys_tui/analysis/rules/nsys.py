@@ -162,7 +162,7 @@ def _copy_table(
         *kinds,
         (Column("Bytes", Unit.BYTES), ops.bytes[rows]),
         (Column("PID", Unit.NONE), _pids(ops.processes[ops.process[rows]])),
-        (Column("Device ID", Unit.NONE), ordinals(ops)[ops.device[rows], ops.process[rows]]),
+        (Column("Device ID", Unit.NONE), ordinals(ops, rows)),
         (Column("Context ID", Unit.NONE), [stream.context for stream in streams]),
         (
             Column("Green Context ID", Unit.NONE),

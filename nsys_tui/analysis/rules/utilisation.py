@@ -10,8 +10,10 @@ import numpy as np
 
 from nsys_tui.analysis.rules.nsys import COMPAT
 from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, rule
+from nsys_tui.analysis.stats.kern_exec import member_ordinals
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import factorise_rows, rows_of_codes
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
 
@@ -47,16 +49,15 @@ def _parts(case: Case, compat: bool) -> Iterator[_Part]:
     rows = case.operations()
     if compat:
         rows = rows[(ops.kind[rows] != OpKind.GRAPH) & (ops.start[rows] > 0)]
-    pairs = ops.process[rows].astype(np.int64) * max(len(ops.devices), 1) + ops.device[rows]
-    for pair in np.flatnonzero(np.bincount(pairs)).tolist():
-        process, place = divmod(pair, max(len(ops.devices), 1))
-        mine = rows[pairs == pair]
+    codes, pairs = factorise_rows((ops.process[rows], ops.device[rows]))
+    ordinal = member_ordinals(ops)
+    for (process, place), own in zip(pairs.tolist(), rows_of_codes(codes, len(pairs)), strict=True):
+        mine = rows[own]
         global_pid = int(ops.processes[process])
-        members = {member.pid: member.ordinal for member in ops.devices[place].members}
         yield _Part(
             pid_of(global_pid),
             global_pid,
-            members.get(pid_of(global_pid), -1),
+            ordinal.get((place, pid_of(global_pid)), -1),
             ops.streams[ops.stream[mine[0]]].context,
             ops.start[mine],
             np.maximum(ops.end[mine], ops.start[mine]),

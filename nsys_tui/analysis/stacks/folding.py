@@ -56,11 +56,7 @@ class Stacks:
 
     def longest(self, events: EventSet, nodes: int | NDArray[np.intp]) -> int | None:
         """Row of the longest event at or below some nodes; of equals the first."""
-        inside = np.zeros(len(self.tree.trie), bool)
-        inside[nodes] = True
-        for level in self.tree.trie.levels[1:]:
-            inside[level] |= inside[self.tree.trie.parent[level]]
-        found = self.rows[inside[self.node]]
+        found = self.rows[self.tree.trie.below(nodes)[self.node]]
         return int(found[np.argmax(events.durations(found))]) if len(found) else None
 
 
@@ -229,8 +225,9 @@ def _chain_nodes(
     last = np.searchsorted(chains.id, ids, side="right")
     codes = rules.codes(chains.symbols, builder)
     nodes = np.full(len(ids), ROOT, np.int64)
+    going = np.arange(len(ids))
     for level in range(int((last - first).max(initial=0))):
-        going = np.flatnonzero((last - first > level) & (nodes != DROPPED))
+        going = going[(last[going] - first[going] > level) & (nodes[going] != DROPPED)]
         code = codes[chains.symbol[last[going] - 1 - level]]
         nodes[going[code == DROPPED]] = DROPPED
         kept = code > 0

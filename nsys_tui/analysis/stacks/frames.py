@@ -146,18 +146,9 @@ def rewrite(
         where it leads to no wanted node.
     """
     codes = rules.codes(trie.labels, builder)
-    nodes = np.zeros(len(trie), np.int64)
-    used = np.zeros(len(trie), bool)
-    used[wanted] = True
-    for level in reversed(trie.levels[1:]):
-        used[trie.parent[level[used[level]]]] = True
-    for every in trie.levels[1:]:
-        level = every[used[every]]
-        above, code = nodes[trie.parent[level]], codes[trie.label[level]]
-        dropped = (above == DROPPED) | (code == DROPPED)
-        kept = ~dropped & (code > 0)
-        nodes[level] = np.where(dropped, DROPPED, above)
-        if kept.any():
-            nodes[level[kept]] = builder.children(above[kept], code[kept])
-    nodes[ROOT] = ROOT
+    marks = np.zeros(len(trie), np.int64)
+    marks[wanted] = 1
+    used = trie.summed(marks) > 0
+    nodes = builder.graft(trie.parent, np.where(used, codes[trie.label], 0))
+    nodes[~used] = ROOT
     return nodes

@@ -6,12 +6,17 @@ Each view is a tree of its own; weights of the whole never change.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.model.groups import sums
 from nsys_tui.model.tree import ROOT, Trie, TrieBuilder, WeightedTree
 from nsys_tui.names import normalise_nvtx
+
+MOST_CALLERS: Final = 1 << 20
+"""Nodes of a view of callers from which on what is farther away is counted: the callers of a frame
+on every level of a path of n frames are n * n / 2."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,10 +40,8 @@ class View:
 
 
 def _moved(tree: WeightedTree, builder: TrieBuilder, of_node: Int64) -> View:
-    size = len(builder)
-    weight, count = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    np.add.at(weight, of_node, tree.self_weight)
-    np.add.at(count, of_node, tree.self_count)
+    weight = sums(of_node, tree.self_weight, len(builder))
+    count = sums(of_node, tree.self_count, len(builder))
     return View(WeightedTree(builder.trie(), weight, count, tree.unit), of_node)
 
 
@@ -51,25 +54,16 @@ def merge_similar(tree: WeightedTree) -> View:
     labels = _labels(trie, builder)
     alike = np.array([builder.label(normalise_nvtx(text)) for text in trie.labels], np.int64)
     wanted = np.where(tree.self_count > 0, labels[trie.label], alike[trie.label])
-    of_node = np.zeros(len(trie), np.int64)
-    for level in trie.levels[1:]:
-        of_node[level] = builder.children(of_node[trie.parent[level]], wanted[level])
-    return _moved(tree, builder, of_node)
+    return _moved(tree, builder, builder.graft(trie.parent, wanted))
 
 
 def collapse_recursion(tree: WeightedTree) -> View:
     """Makes one frame of a frame that calls itself, however often."""
     trie, builder = tree.trie, TrieBuilder()
     labels = _labels(trie, builder)
-    of_node = np.zeros(len(trie), np.int64)
-    for level in trie.levels[1:]:
-        above = of_node[trie.parent[level]]
-        again = trie.label[level] == trie.label[trie.parent[level]]
-        of_node[level] = above
-        fresh = level[~again]
-        if len(fresh):
-            of_node[fresh] = builder.children(above[~again], labels[trie.label[fresh]])
-    return _moved(tree, builder, of_node)
+    again = trie.label == trie.label[np.maximum(trie.parent, ROOT)]
+    wanted = np.where(again, 0, labels[trie.label])
+    return _moved(tree, builder, builder.graft(trie.parent, wanted))
 
 
 def hide_small(tree: WeightedTree, share: float = 0.005) -> View:
@@ -80,28 +74,12 @@ def hide_small(tree: WeightedTree, share: float = 0.005) -> View:
     trie, builder = tree.trie, TrieBuilder()
     labels = _labels(trie, builder)
     small = tree.weight < share * max(int(tree.weight[ROOT]), 1)
-    of_node = np.zeros(len(trie), np.int64)
-    hidden = np.zeros(len(trie), bool)
-    for level in trie.levels[1:]:
-        parent = trie.parent[level]
-        inside, new = hidden[parent], small[level] & ~hidden[parent]
-        hidden[level] = inside | new
-        of_node[level] = of_node[parent]
-        kept = level[~hidden[level]]
-        if len(kept):
-            parents = of_node[trie.parent[kept]]
-            of_node[kept] = builder.children(parents, labels[trie.label[kept]])
-        first = level[new]
-        if len(first):
-            above, number, sizes = np.unique(
-                of_node[parent[new]], return_inverse=True, return_counts=True
-            )
-            elided = [
-                builder.child(int(node), builder.label(f"[{size} smaller]"))
-                for node, size in zip(above, sizes, strict=True)
-            ]
-            of_node[first] = np.array(elided, np.int64)[number]
-    return _moved(tree, builder, of_node)
+    small[ROOT] = False
+    tops = np.flatnonzero(small & (trie.path_sums(small) == 1))
+    count = np.bincount(trie.parent[tops], minlength=len(trie))[trie.parent[tops]]
+    wanted = np.where(small, 0, labels[trie.label])
+    wanted[tops] = [builder.label(f"[{number} smaller]") for number in count.tolist()]
+    return _moved(tree, builder, builder.graft(trie.parent, wanted))
 
 
 def _labels(trie: Trie, builder: TrieBuilder) -> Int64:
@@ -126,38 +104,28 @@ def located(trie: Trie, frames: Iterable[str]) -> int:
 
 def outermost(trie: Trie, label: int) -> NDArray[np.intp]:
     """Occurrences of a frame that do not lie below another one: recursion counts once."""
-    below = np.zeros(len(trie), bool)
-    found = []
-    for level in trie.levels[1:]:
-        mine = trie.label[level] == label
-        inside = below[trie.parent[level]]
-        found.append(level[mine & ~inside])
-        below[level] = inside | mine
-    return np.concatenate(found) if found else np.empty(0, np.intp)
+    mine = trie.label == label
+    mine[ROOT] = False
+    return np.flatnonzero(mine & (trie.path_sums(mine) == 1))
 
 
 def callees(tree: WeightedTree, label: int) -> View:
     """What one frame calls, wherever it occurs: its subtrees laid on top of each other."""
     trie, builder = tree.trie, TrieBuilder()
-    labels = _labels(trie, builder)
-    of_node = np.full(len(trie), -1, np.int64)
-    of_node[outermost(trie, label)] = builder.child(ROOT, int(labels[label]))
-    for level in trie.levels[1:]:
-        above = of_node[trie.parent[level]]
-        inside = (above >= 0) & (of_node[level] < 0)
-        if inside.any():
-            of_node[level[inside]] = builder.children(
-                above[inside], labels[trie.label[level[inside]]]
-            )
+    top = outermost(trie, label)
+    wanted = np.where(trie.below(top), _labels(trie, builder)[trie.label], -1)
+    parent = trie.parent.copy()
+    parent[top] = ROOT
+    of_node = builder.graft(parent, wanted)
+    of_node[ROOT] = -1
     return _part(tree, builder, of_node)
 
 
 def _part(tree: WeightedTree, builder: TrieBuilder, of_node: Int64) -> View:
     """A view of the nodes that have a place in it."""
     size, inside = len(builder), of_node >= 0
-    weight, count = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    np.add.at(weight, of_node[inside], tree.self_weight[inside])
-    np.add.at(count, of_node[inside], tree.self_count[inside])
+    weight = sums(of_node[inside], tree.self_weight[inside], size)
+    count = sums(of_node[inside], tree.self_count[inside], size)
     return View(WeightedTree(builder.trie(), weight, count, tree.unit), of_node)
 
 
@@ -168,13 +136,14 @@ def callers(tree: WeightedTree, label: int) -> View:
     top = outermost(trie, label)
     above = trie.parent[top].astype(np.int64)
     node = np.full(len(top), builder.child(ROOT, int(labels[label])), np.int64)
-    while (going := np.flatnonzero(above > ROOT)).size:
+    while (going := np.flatnonzero(above > ROOT)).size and len(builder) < MOST_CALLERS:
         node[going] = builder.children(node[going], labels[trie.label[above[going]]])
         above[going] = trie.parent[above[going]]
+    for place in going.tolist():
+        rest = builder.label(f"[... {trie.depth[above[place]]} frames]")
+        node[place] = builder.child(int(node[place]), rest)
     size = len(builder)
-    weight, count = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    np.add.at(weight, node, tree.weight[top])
-    np.add.at(count, node, tree.count[top])
+    weight, count = sums(node, tree.weight[top], size), sums(node, tree.count[top], size)
     of_node = np.full(len(trie), -1, np.int64)
     of_node[top] = node
     return View(WeightedTree(builder.trie(), weight, count, tree.unit), of_node)
@@ -183,10 +152,7 @@ def callers(tree: WeightedTree, label: int) -> View:
 def matched_weight(tree: WeightedTree, matches: NDArray[np.bool_]) -> int:
     """Weight of the stacks with at least one matching frame; nested matches count once."""
     trie = tree.trie
-    inside = matches.copy()
-    for level in trie.levels[1:]:
-        inside[level] |= inside[trie.parent[level]]
-    return int(tree.self_weight[inside].sum())
+    return int(tree.self_weight[trie.below(matches)].sum())
 
 
 def first_seen(tree: WeightedTree, node: Int64, times: Int64) -> Int64:
@@ -199,9 +165,7 @@ def first_seen(tree: WeightedTree, node: Int64, times: Int64) -> Int64:
     """
     first = np.full(len(tree.trie), np.iinfo(np.int64).max)
     np.minimum.at(first, node, times)
-    for level in reversed(tree.trie.levels[1:]):
-        np.minimum.at(first, tree.trie.parent[level], first[level])
-    return first
+    return tree.trie.least(first)
 
 
 def under(tree: WeightedTree, node: int) -> tuple[WeightedTree, NDArray[np.intp]]:
@@ -211,10 +175,7 @@ def under(tree: WeightedTree, node: int) -> tuple[WeightedTree, NDArray[np.intp]
         the tree, and the node of ``tree`` that each of its nodes was.
     """
     trie = tree.trie
-    inside = np.zeros(len(trie), bool)
-    inside[node] = True
-    for level in trie.levels[int(trie.depth[node]) + 1 :]:
-        inside[level] = inside[trie.parent[level]]
+    inside = trie.below(node)
     above = node
     while above > ROOT:
         above = int(trie.parent[above])

@@ -16,7 +16,7 @@ from nsys_tui.analysis.launches import LaunchBoundRun, runs_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.hostwork import HostWork
 from nsys_tui.analysis.stalls.waits import wait_causes
-from nsys_tui.analysis.window import Scope
+from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.names import api_name
@@ -157,24 +157,24 @@ def stalls(
     work = work or HostWork(report)
     totals, found, runs, run_idle = [], [_no_gaps()], [], []
     looked, total = 0, len(report.operations)
-    for place in scope.device_rows(report):
-        rows = scope.of_device(report.operations, place)
+    for place, of_place in scope.at_any_time().by_device(report):
+        rows = row_numbers(report.operations, of_place)
         if not len(rows):
             continue
         progress("finding idle gaps", looked, total)
         looked += len(rows)
         of_device = runs_of(report, place, rows, rule or report.launch_bound) if merge_runs else []
-        summed, gaps, idle = _device_stalls(report, place, scope, threshold_ns, of_device)
+        summed, gaps, idle = _device_stalls(report, place, rows, scope, threshold_ns, of_device)
         totals.append(summed)
-        progress("finding causes of gaps", looked, total)
-        found.append(_explained(report, work, gaps))
+        found.append(gaps)
         runs += [run for run, ns in zip(of_device, idle, strict=True) if ns]
         run_idle += [int(ns) for ns in idle if ns]
+    progress("finding causes of gaps", looked, total)
     return Stalls(
         scope=scope,
         threshold_ns=threshold_ns,
         bounds=scope.bounds(report),
-        gaps=_together(found),
+        gaps=_explained(report, work, _together(found)),
         runs=tuple(runs),
         run_idle=tuple(run_idle),
         run_range=_run_ranges(report, work, runs),
@@ -198,11 +198,15 @@ def _run_ranges(report: Report, work: HostWork, runs: list[LaunchBoundRun]) -> t
 
 
 def _device_stalls(
-    report: Report, place: int, scope: Scope, threshold_ns: int, runs: list[LaunchBoundRun]
+    report: Report,
+    place: int,
+    rows: NDArray[np.intp],
+    scope: Scope,
+    threshold_ns: int,
+    runs: list[LaunchBoundRun],
 ) -> tuple[IdleTotals, Gaps, Int64]:
     """Totals, the listed gaps with their causes still open, and the idle ns of each run."""
     ops = report.operations
-    rows = scope.of_device(ops, place)
     starts, ends = ops.start[rows], np.maximum(ops.end[rows], ops.start[rows])
     begin, finish = intervals.gaps(starts, ends, *report.extent)
     lo, hi = scope.bounds(report)

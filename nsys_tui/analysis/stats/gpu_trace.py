@@ -14,6 +14,7 @@ from nsys_tui.analysis.window import row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.kinds import OPERATIONS
 from nsys_tui.model.table import Column, Unit
 
@@ -107,12 +108,9 @@ def _memory(kinds: NDArray[np.integer], shown: NDArray[np.bool_]) -> NDArray[Any
 def _devices(query: Query, rows: NDArray[np.intp]) -> NDArray[Any]:
     """``name (ordinal)`` of each operation's device."""
     ops = query.report.operations
-    ordinal = ordinals(ops)
-    text = np.empty(ordinal.shape, object)
-    for place, device in enumerate(ops.devices):
-        for process in range(ordinal.shape[1]):
-            text[place, process] = f"{device.name} ({ordinal[place, process]})"
-    return np.asarray(text[ops.device[rows], ops.process[rows]])
+    codes, pairs = factorise_rows((ops.device[rows], ordinals(ops, rows)))
+    texts = [f"{ops.devices[place].name} ({number})" for place, number in pairs.tolist()]
+    return np.asarray(np.array(texts, object)[codes])
 
 
 def _green_contexts(query: Query, rows: NDArray[np.intp]) -> NDArray[Any]:

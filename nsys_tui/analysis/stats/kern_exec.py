@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.stats.query import Query
+    from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import Int32, Operations
 
 
@@ -80,22 +81,30 @@ def launched(query: Query) -> Launched:
         ops.start[kernels],
         ops.end[kernels],
         api.threads[api.thread[calls]],
-        ordinals(ops)[ops.device[kernels], ops.process[kernels]],
+        ordinals(ops, kernels),
         codes,
         names,
     )
 
 
-def ordinals(ops: Operations) -> Int64:
-    """CUDA ordinal of each (device, process) code pair; -1 where the process does not use it."""
-    table = np.full((max(len(ops.devices), 1), max(len(ops.processes), 1)), -1, np.int64)
-    process_ids = [pid_of(int(pid)) for pid in ops.processes]
-    for place, device in enumerate(ops.devices):
-        for member in device.members:
-            for code, pid in enumerate(process_ids):
-                if pid == member.pid:
-                    table[place, code] = member.ordinal
-    return table
+def member_ordinals(ops: Operations) -> dict[tuple[int, int], int]:
+    """CUDA ordinal by place of the device and process id."""
+    return {
+        (place, member.pid): member.ordinal
+        for place, device in enumerate(ops.devices)
+        for member in device.members
+    }
+
+
+def ordinals(ops: Operations, rows: Rows) -> Int64:
+    """CUDA ordinal that the device of each operation has in its process; -1 for none."""
+    codes, pairs = factorise_rows((ops.device[rows], ops.process[rows]))
+    known = member_ordinals(ops)
+    found = [
+        known.get((place, pid_of(int(ops.processes[process]))), -1)
+        for place, process in pairs.tolist()
+    ]
+    return np.asarray(np.array(found, np.int64)[codes])
 
 
 def _names(query: Query) -> NDArray[Any]:

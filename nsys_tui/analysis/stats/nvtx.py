@@ -15,6 +15,7 @@ from nsys_tui.analysis.window import row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.groups import pair_codes, sums
 from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.tree import MOST_FRAMES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,30 +100,39 @@ class Nesting:
     level: Int64
     children: Int64
     stack: list[str]
-    """Row ids from the outermost range to this one: ``:1:5:9``."""
+    """Row ids from the outermost range to this one: ``:1:5:9``; of a range deeper than
+    ``MOST_FRAMES`` those in the middle are counted: ``:1:5:[... 12 ranges]:9``."""
 
 
 def nesting(ranges: Ranges) -> Nesting:
     """Finds the parent of every range; crossing ranges are not inside each other."""
     n = len(ranges)
     parent, level = np.full(n, -1, np.int64), np.zeros(n, np.int64)
-    stack = [""] * n
     active: dict[int, list[int]] = {}
-    starts, ends = ranges.start.tolist(), ranges.end.tolist()
-    for place, (thread, rowid) in enumerate(
-        zip(ranges.thread.tolist(), ranges.rowid.tolist(), strict=True)
-    ):
+    ends = ranges.end.tolist()
+    for place, thread in enumerate(ranges.thread.tolist()):
         enclosing = active.setdefault(thread, [])
-        while enclosing and ends[enclosing[-1]] < starts[place]:
+        # One that ends before this one encloses nothing more that this one does not enclose too.
+        while enclosing and ends[enclosing[-1]] < ends[place]:
             enclosing.pop()
-        # Scans past ranges that cross this one; they may still enclose a later range.
-        outer = next((p for p in reversed(enclosing) if ends[p] >= ends[place]), -1)
-        parent[place] = outer
-        level[place] = level[outer] + 1 if outer >= 0 else 0
-        stack[place] = f"{stack[outer] if outer >= 0 else ''}:{rowid}"
+        if enclosing:
+            parent[place] = enclosing[-1]
+            level[place] = level[enclosing[-1]] + 1
         enclosing.append(place)
     children = np.bincount(parent[parent >= 0], minlength=n).astype(np.int64)
-    return Nesting(parent, level, children, stack)
+    return Nesting(parent, level, children, _stacks(ranges.rowid, parent, level))
+
+
+def _stacks(rowid: Int64, parent: Int64, level: Int64) -> list[str]:
+    stacks: list[str] = []
+    trunks: list[str] = []
+    for row, outer, depth in zip(rowid.tolist(), parent.tolist(), level.tolist(), strict=True):
+        above = stacks[outer] if depth else ""
+        trunk = above if depth <= MOST_FRAMES else trunks[outer]
+        left_out = f":[... {depth - MOST_FRAMES} ranges]" if depth > MOST_FRAMES else ""
+        stacks.append(f"{trunk}{left_out}:{row}")
+        trunks.append(trunk)
+    return stacks
 
 
 def parent_ids(ranges: Ranges, nested: Nesting) -> NDArray[Any]:
@@ -167,6 +177,9 @@ def nvtx_pushpop_trace(query: Query) -> Columns:
         (Column("RangeStack"), nested.stack),
         (
             Column("NameTree"),
-            ["  " * int(depth) + name for depth, name in zip(nested.level, names, strict=True)],
+            [
+                "  " * min(int(depth), MOST_FRAMES) + name
+                for depth, name in zip(nested.level, names, strict=True)
+            ],
         ),
     ]

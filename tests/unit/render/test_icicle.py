@@ -115,3 +115,19 @@ def test_what_lies_below_the_last_row_is_said() -> None:
     scrolled = draw_icicle(icicle, 36, 2, ASCII, label, skip=2)
     assert scrolled.rows[0].text().startswith("forward")
     assert not scrolled.deeper
+
+
+def test_weights_at_the_far_end_of_int64_are_drawn() -> None:
+    far = 2**62
+    stacks = [(["a"], far // 2), (["b"], far // 4), *([[f"c{n}"], 1] for n in range(20))]
+    tree = from_stacks(stacks)  # type: ignore[arg-type]
+    names = tree.trie.labels
+
+    def text(node: int) -> str:
+        return names[tree.trie.label[node]] or "all"
+
+    icicle = lay_out(tree.trie, tree.weight)
+    rows = draw_icicle(icicle, 60, 3, ASCII, text).rows
+    assert as_text(rows).splitlines()[1].startswith("a ----------------------")
+    assert icicle.node_at(0, 60, 0, 1) == next(n for n in range(len(tree.trie)) if text(n) == "a")
+    assert icicle.node_at(0, 60, 50, 1) == next(n for n in range(len(tree.trie)) if text(n) == "b")
