@@ -7,6 +7,7 @@ from demo_making import make
 from paths import REPORTS, needs_reports
 from tui.frames import rows, running, settled, text
 
+from nsys_tui.analysis.timeline.events import key_of
 from nsys_tui.state import Selection, Window
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ async def test_the_timeline_opens_the_table_on_its_selection(demo: Path) -> None
         app: Any = pilot.app
         ops = app.session.report.operations
         row = 25
-        key = ("CUPTI_ACTIVITY_KIND_KERNEL", int(ops.rowid[row]))
+        key = tuple(key_of(ops, row))
         start, end = int(ops.start[row]), int(ops.end[row])
         app.show(
             "timeline",
