@@ -1,4 +1,8 @@
-"""Which entries of a list fit what was typed, best first."""
+"""Which entries of a list fit what was typed, best first.
+
+Textual's own search (8.2.8) tries every way to find the letters of the text in this order: with ten
+letters that a C++ name of 200 characters holds often, it does not end.
+"""
 
 from __future__ import annotations
 
