@@ -3,8 +3,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -176,3 +178,22 @@ def test_help_lists_reports_and_formats(capsys: Out) -> None:
 def test_time_unit_scales_headers_and_values(capture: str, capsys: Out) -> None:
     _, out, _ = run(capsys, capture, "-r", "nvtx_sum", "-f", "json", "--timeunit", "usec")
     assert json.loads(out)[0]["Total Time (us)"] == 0.1
+
+
+def test_text_in_columns_without_a_type_is_left_out_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = Synth(tmp_path / "r.sqlite").process(1).kernel("k", 0, 10).write()
+    with closing(sqlite3.connect(report)) as connection, connection:
+        connection.execute(
+            "CREATE TABLE MPI_OTHER_EVENTS (start, end, globalTid, textId, rank, size, tag)"
+        )
+        connection.executemany(
+            "INSERT INTO MPI_OTHER_EVENTS VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [(0, 5, "thread", 1, "zero", "big", b"t"), ("soon", 9, 1, 1, 0, 8, 1)],
+        )
+    words = ["stats", str(report), "-r", "mpi_event_sum,mpi_event_trace", "--format", "csv"]
+    assert cli.main(words) == 0
+    printed = capsys.readouterr()
+    assert "hold no number in start" in printed.err
+    assert "unexpected" not in printed.err
