@@ -8,6 +8,7 @@ stands in ``Profile.notes`` and in ``attrs["notes"]`` of each DataFrame.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias, TypedDict, Unpack
 
 from nsys_tui.analysis.choosing import Choice
@@ -15,8 +16,6 @@ from nsys_tui.errors import UsageError
 from nsys_tui.units import parse_duration
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
 
     from nsys_tui.analysis.window import Scope
@@ -41,17 +40,9 @@ class Part(TypedDict, total=False):
 def open_profile(path: str | Path, *, nsys: str | None = None, use_cache: bool = True) -> Profile:
     """Opens a report with the user's settings; see ``nsys_tui.open``."""
     from nsys_tui.config import load_config
-    from nsys_tui.reader import open_report
+    from nsys_tui.reader.settings import open_configured
 
-    config = load_config()
-    report = open_report(
-        path,
-        nsys=nsys or (None if config.nsys.path == "auto" else config.nsys.path),
-        use_cache=use_cache,
-        patterns=config.analysis.communication,
-        launch_bound=config.analysis.launch_bound,
-    )
-    return Profile(report)
+    return Profile(open_configured(Path(path), load_config(), nsys, use_cache=use_cache))
 
 
 class Profile:

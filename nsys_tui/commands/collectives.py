@@ -152,9 +152,10 @@ def open_traced(
         UnreadableReportError: a file is no usable report.
     """
     from nsys_tui.analysis.nccl.ranks import Traced
-    from nsys_tui.commands.options import open_configured, tell_notes
+    from nsys_tui.commands.options import tell_notes
     from nsys_tui.config import load_config
     from nsys_tui.fleet.mapping import told_rank
+    from nsys_tui.reader.settings import open_configured
 
     config = load_config()
     found = []

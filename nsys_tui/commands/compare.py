@@ -203,8 +203,9 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _parts(arguments: argparse.Namespace) -> list[_Part]:
     """Both sides, or the one that is compared with a baseline."""
-    from nsys_tui.commands.options import log_to, open_configured, tell_notes
+    from nsys_tui.commands.options import log_to, tell_notes
     from nsys_tui.config import load_config
+    from nsys_tui.reader.settings import open_configured
 
     if arguments.log:
         log_to(arguments.log)

@@ -13,7 +13,6 @@ from nsys_tui.commands.options import (
     add_format,
     add_overwriting,
     add_reading,
-    check_patterns,
     choice_from,
     count,
     csv_section,
@@ -245,6 +244,7 @@ def _fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
     from nsys_tui.fleet.mapping import Opening
     from nsys_tui.fleet.run import run_fleet
     from nsys_tui.reader.cache import cache_at
+    from nsys_tui.reader.settings import check_patterns
     from nsys_tui.units import parse_window
 
     config = load_config()

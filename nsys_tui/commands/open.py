@@ -121,7 +121,7 @@ def run_app(
     from nsys_tui.ui.app import NsysTuiApp
 
     def opener(path: Path, progress: Progress) -> Report:
-        from nsys_tui.commands.options import open_configured
+        from nsys_tui.reader.settings import open_configured
 
         cached = not arguments.no_cache
         return open_configured(path, config, arguments.nsys, use_cache=cached, progress=progress)

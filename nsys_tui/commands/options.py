@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.choosing import Choice
     from nsys_tui.analysis.window import Scope
-    from nsys_tui.config import Config
-    from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
 
 TABLE_FORMATS = ("table", "json", "csv", "tsv", "markdown", "html")
@@ -180,6 +178,7 @@ def open_from(arguments: argparse.Namespace) -> Report:
     if arguments.log:
         log_to(arguments.log)
     from nsys_tui.commands.remote import local_path
+    from nsys_tui.reader.settings import open_configured
 
     config = load_config()
     path = local_path(arguments.report, config)
@@ -199,56 +198,6 @@ def tell_notes(report: Report, name: str = "") -> None:
 
     head = f"note: {name}: " if name else "note: "
     report.notes.listen(lambda note: say(head + note.text))
-
-
-def open_configured(
-    path: Path,
-    config: Config,
-    nsys: str | None = None,
-    *,
-    use_cache: bool = True,
-    progress: Progress | None = None,
-) -> Report:
-    """Opens a report as the user's settings say; ``nsys`` is the flag and wins.
-
-    Raises:
-        UnreadableReportError: the file is no usable report.
-        NsysMissingError: it must be exported first and no nsys was found.
-        ConfigError: a pattern of the configuration is no regular expression.
-    """
-    from nsys_tui.reader import open_report
-    from nsys_tui.reader.cache import cache_at
-
-    check_patterns(config)
-    return open_report(
-        path,
-        nsys=nsys or (None if config.nsys.path == "auto" else config.nsys.path),
-        use_cache=use_cache,
-        progress=progress,
-        patterns=config.analysis.communication,
-        launch_bound=config.analysis.launch_bound,
-        cache=cache_at(config.cache.dir, config.cache.limit),
-    )
-
-
-def check_patterns(config: Config) -> None:
-    """Checks the patterns of communication kernels.
-
-    Raises:
-        ConfigError: a pattern of the configuration is no regular expression.
-    """
-    import re
-
-    from nsys_tui.errors import ConfigError
-
-    for pattern in config.analysis.communication:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            place = f"{config.path}: analysis.communication"
-            raise ConfigError(
-                f"{place}: not a regular expression: {pattern}", str(error)
-            ) from error
 
 
 def scope_from(arguments: argparse.Namespace, report: Report) -> Scope:

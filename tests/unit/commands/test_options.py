@@ -12,10 +12,10 @@ from nsys_tui import __version__, cli
 from nsys_tui.analysis.rules.findings import RULES
 from nsys_tui.analysis.rules.register import Case
 from nsys_tui.analysis.stalls.gaps import stalls
-from nsys_tui.commands.options import open_configured
 from nsys_tui.config import load_config
 from nsys_tui.errors import USAGE, ConfigError
 from nsys_tui.model.categories import Category
+from nsys_tui.reader.settings import open_configured
 from nsys_tui.ui.loader import unexpected
 
 if TYPE_CHECKING:
