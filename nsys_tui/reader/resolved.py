@@ -39,6 +39,12 @@ _BELIEVED: Final[Mapping[str, frozenset[str]]] = {
     "b": _WHOLE | {"REAL", "TEXT"},
 }
 """Affinities of declared types whose values SQLite keeps as they were."""
+_NOT_COUNTED: Final = "; GPU time is told without them, and idle time is too long by theirs"
+_WITHOUT: Final[Mapping[Capability | str, str]] = {
+    Capability.KERNELS: ", and so no GPU work is shown",
+    **dict.fromkeys((Capability.COPIES, Capability.MEMSETS, Capability.GRAPHS), _NOT_COUNTED),
+}
+"""What else is wrong where a table of GPU work is not believed."""
 _TYPES: Final = {"i": "whole numbers", "s": "whole numbers", "p": "whole numbers", "t": "text",
                  "r": "numbers"}  # fmt: skip
 
@@ -142,6 +148,7 @@ class _Resolving:
 
     def run(self) -> Resolved:
         columns = {name: self._columns(name, table) for name, table in self._known.items()}
+        self._without_kernels()
         if STRINGS in self._off or STRINGS not in self._known:
             self._without_strings()
         self._newer()
@@ -191,15 +198,15 @@ class _Resolving:
             self._say(name, column, "its rows are taken for those of the only process")
         elif column.required:
             self._off.add(name)
-            self._lose(name, column, table.gives)
+            self._lose(name, column, table.gives, _WITHOUT.get(table.gives, ""))
         elif column.name in table.lost:
             what = table.lost[column.name]
             self._lose(name, column, what)
             if isinstance(what, Capability):
                 self._lost.add(what)
 
-    def _lose(self, name: str, column: Column, what: Capability | str) -> None:
-        text = self._say(name, column, f"{what} cannot be known")
+    def _lose(self, name: str, column: Column, what: Capability | str, then: str = "") -> None:
+        text = self._say(name, column, f"{what} cannot be known{then}")
         if isinstance(what, Capability):
             self._doubts.setdefault(what, text)
 
@@ -207,13 +214,24 @@ class _Resolving:
         kind = self._found[name].get(column.name)
         if kind is None:
             strange = ", ".join(self._unknown_columns(name))
-            also = f" but {strange}" if strange else ""
+            also = f", but unknown ones ({strange})" if strange else ""
             what = f"{name} has no column {column.name}{also}"
         else:
             what = f"{name}.{column.name} is declared {kind}, not as {_TYPES[column.type]}"
         text = f"{what} ({self._export.label}): {then}"
         self._notes.append(Note(text, name, column.name))
         return text
+
+    def _without_kernels(self) -> None:
+        """Switches off all GPU work where kernels are not believed: it would be called idle."""
+        why = self._doubts.get(Capability.KERNELS)
+        if why is None:
+            return
+        for name, table in self._known.items():
+            for what in (Capability.COPIES, Capability.MEMSETS, Capability.GRAPHS):
+                if table.gives is what:
+                    self._off.add(name)
+                    self._doubts[what] = why
 
     def _without_strings(self) -> None:
         """Switches off what cannot be named: sums by name would be sums of everything."""

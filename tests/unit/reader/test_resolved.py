@@ -137,3 +137,16 @@ def test_a_newer_schema_says_what_was_checked_and_what_is_not_understood() -> No
 )  # fmt: skip
 def test_affinity_is_that_of_sqlite(declared: str, expected: str) -> None:
     assert affinity(declared) == expected
+
+
+def test_without_kernels_no_gpu_work_is_believed() -> None:
+    copies = "CUPTI_ACTIVITY_KIND_MEMCPY"
+    tables = complete(KERNEL, copies)
+    del tables[KERNEL]["deviceId"]
+    found = resolved(tables)
+    assert found.off == {KERNEL, copies}
+    assert "no GPU work is shown" in found.doubts[Capability.COPIES]
+    tables = complete(KERNEL, copies)
+    del tables[copies]["deviceId"]
+    assert resolved(tables).off == {copies}
+    assert "idle time is too long" in resolved(tables).doubts[Capability.COPIES]
