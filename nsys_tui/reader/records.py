@@ -46,6 +46,8 @@ _WIDEST: Final = 5
 _COPIED: Final = 128
 """Bytes of each record that are copied next to each other; from there numbers load in a quarter of
 the time (1 in place of 5 ns)."""
+_FEW: Final = 3
+"""Different places of a column in the records up to which loading from all of them is quicker."""
 _MOST_HEADER_BYTES: Final = 64 << 20
 
 
@@ -204,12 +206,16 @@ class Records:
     def _load(self, place: int, dtype: str) -> Longs:
         """Loads numbers of one type from where the column's values begin."""
         offsets, kind = self._layouts.offsets[:, place], np.dtype(dtype)
-        low, width = int(offsets.min()), self._copies.shape[1]
-        if low == offsets.max() and low + kind.itemsize <= width:
-            loads = np.ndarray(len(self._copies), kind, self._copies, low, width)
-        else:
-            loads = unaligned(self.buffer, dtype)[self._start + offsets.take(self._headers)]
-        values: Longs = loads.astype(np.int64)
+        distinct = np.unique(offsets).tolist()
+        count, width = self._copies.shape
+        if len(distinct) > _FEW or distinct[-1] + kind.itemsize > width:
+            at = self._start + offsets.take(self._headers)
+            loads: Longs = unaligned(self.buffer, dtype)[at].astype(np.int64)
+            return loads
+        values = np.empty(count, np.int64)
+        for offset in distinct:
+            here = True if len(distinct) == 1 else (offsets == offset).take(self._headers)
+            np.copyto(values, np.ndarray(count, kind, self._copies, offset, width), where=here)
         return values
 
 
