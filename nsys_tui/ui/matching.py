@@ -1,7 +1,7 @@
 """Which entries of a list fit what was typed, best first.
 
-Textual's own search (8.2.8) tries every way to find the letters of the text in this order: with ten
-letters that a C++ name of 200 characters holds often, it does not end.
+Textual's own search (8.2.8) tries every way to find the letters in their order: ten letters in one
+C++ name of 217 characters took 0.1 to 1 s, and a report has thousands of names.
 """
 
 from __future__ import annotations

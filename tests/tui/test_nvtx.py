@@ -9,6 +9,7 @@ from demo_making import make
 from paths import REPORTS, needs_reports
 from tui.frames import frame, rows, running, settled, text
 
+from nsys_tui.analysis.timeline.events import key_of
 from nsys_tui.state import Selection
 from nsys_tui.units import format_duration
 
@@ -232,7 +233,7 @@ async def test_enter_shows_the_longest_range_and_escape_returns_as_it_was(demo: 
         await settled(pilot)
         app: Any = pilot.app
         assert app.front.SCREEN == "timeline"
-        assert app.state.selection.key == ("NVTX_EVENTS", int(ranges.rowid[longest]))
+        assert app.state.selection.key == key_of(ranges, longest)
         await pilot.press("escape")
         await settled(pilot)
         assert app.front is screen
@@ -259,7 +260,7 @@ async def test_a_range_selected_elsewhere_is_revealed(demo: Path) -> None:
         assert screen.result.labels[screen.by_path.node] == "gelu_forward"
         ranges = screen.report.ranges
         row = next(i for i in range(len(ranges)) if ranges.names[ranges.name[i]] == "Layer 3")
-        picked = Selection("range", ("NVTX_EVENTS", int(ranges.rowid[row])))
+        picked = Selection("range", key_of(ranges, row))
         app.show("nvtx", selection=picked)
         await settled(pilot)
         assert screen.result.labels[screen.by_path.node].startswith("Layer 0..11")
