@@ -188,7 +188,7 @@ class Profile:
     def findings(self, **part: Unpack[Part]) -> pd.DataFrame:
         """What the expert rules find, the gravest first."""
         from nsys_tui.analysis.rules.answer import RuleAnswer
-        from nsys_tui.analysis.rules.findings import RULES, ranked
+        from nsys_tui.analysis.rules.ranking import RULES, ranked
         from nsys_tui.analysis.rules.register import Case
 
         case = Case(self.report, self._scope(part))
@@ -222,7 +222,7 @@ class Profile:
         return frame
 
     def _frame(self, table: Table) -> pd.DataFrame:
-        from nsys_tui.export.frames import frame_of
+        from nsys_tui.export.dataframes import frame_of
 
         frame = frame_of(table)
         frame.attrs["notes"] += self.notes

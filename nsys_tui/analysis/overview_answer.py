@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_tui.analysis.breakdown import DeviceSplit
-    from nsys_tui.analysis.iterations.pieces import Pieces
+    from nsys_tui.analysis.iterations.breakdown import Pieces
     from nsys_tui.analysis.memory import DeviceMemory
     from nsys_tui.analysis.overview import Overview
     from nsys_tui.analysis.window import Rows

@@ -58,7 +58,7 @@ def _severity(text: str) -> str:
 def run(arguments: argparse.Namespace) -> int:
     """Prints findings, or the tables of rules."""
     from nsys_tui.analysis.rules.answer import DOCUMENT, RuleAnswer
-    from nsys_tui.analysis.rules.findings import RULES, gravest, ranked
+    from nsys_tui.analysis.rules.ranking import RULES, gravest, ranked
     from nsys_tui.analysis.rules.register import Case, parse_rule
     from nsys_tui.analysis.rules.severity import Severity
     from nsys_tui.commands.destinations import room
@@ -107,7 +107,7 @@ def rule_help(rule: Rule) -> list[str]:
 
 def rules_help() -> str:
     """Every rule with what it looks for and its parameters."""
-    from nsys_tui.analysis.rules.findings import RULES
+    from nsys_tui.analysis.rules.ranking import RULES
     from nsys_tui.analysis.rules.register import COMMON
 
     lines = [line for rule in RULES.values() for line in rule_help(rule)]

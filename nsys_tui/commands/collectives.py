@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.choosing import Lacking
     from nsys_tui.analysis.nccl.calls import Calls
-    from nsys_tui.analysis.nccl.ranks import Traced
+    from nsys_tui.analysis.nccl.rank_matching import Traced
     from nsys_tui.analysis.nccl.result import Collectives
     from nsys_tui.analysis.window import Scope
 
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     logged = None
     if arguments.nccl_log:
         from nsys_tui.logs import read_logs
-        from nsys_tui.logs.joining import join_calls
+        from nsys_tui.logs.report_join import join_calls
 
         logged = join_calls(read_logs(arguments.nccl_log))
     traced = open_traced(arguments.reports, arguments.nsys, use_cache=not arguments.no_cache)
@@ -151,7 +151,7 @@ def open_traced(
     Raises:
         UnreadableReportError: a file is no usable report.
     """
-    from nsys_tui.analysis.nccl.ranks import Traced
+    from nsys_tui.analysis.nccl.rank_matching import Traced
     from nsys_tui.commands.options import tell_notes
     from nsys_tui.config import load_config
     from nsys_tui.fleet.mapping import told_rank
@@ -182,7 +182,7 @@ def join(traced: Sequence[Traced], logged: Calls | None) -> Collectives:
         UsageError: a rank was given for a report of several.
     """
     from nsys_tui.analysis.nccl.collectives import collectives
-    from nsys_tui.analysis.nccl.match import nccl_kernels
+    from nsys_tui.analysis.nccl.kernel_matching import nccl_kernels
     from nsys_tui.model.capabilities import Capability
 
     for one in traced:

@@ -255,7 +255,7 @@ def _part(arguments: argparse.Namespace, report: Report, letter: str) -> _Part:
 def _iteration(report: Report, scope: Scope, chosen: str, pattern: str | None) -> tuple[Scope, str]:
     """The scope cut to one iteration, and what it is called."""
     from nsys_tui.analysis.compare.measure import iteration_scope
-    from nsys_tui.analysis.iterations.finding import find_iterations
+    from nsys_tui.analysis.iterations.detection import find_iterations
 
     found = find_iterations(report, pattern, scope)
     number = int(chosen) if chosen.isdecimal() else -1

@@ -96,7 +96,7 @@ def exit_codes() -> dict[int, str]:
 
 
 def _rule(word: str) -> str:
-    from nsys_tui.analysis.rules.findings import RULES
+    from nsys_tui.analysis.rules.ranking import RULES
     from nsys_tui.commands.analyze import rule_help
 
     return "\n".join([*rule_help(RULES[word]), ""]) if word in RULES else ""
@@ -132,7 +132,7 @@ def _unknown(word: str) -> UsageError:
 
 
 def _all_words() -> Iterator[str]:
-    from nsys_tui.analysis.rules.findings import RULES
+    from nsys_tui.analysis.rules.ranking import RULES
     from nsys_tui.analysis.stats.registry import REPORTS
     from nsys_tui.model.capabilities import Capability
     from nsys_tui.text.definitions import definitions

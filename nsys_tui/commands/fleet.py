@@ -241,8 +241,8 @@ def _fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
     from nsys_tui.config import load_config
     from nsys_tui.fleet.engine import default_workers
     from nsys_tui.fleet.fleet import Clock
+    from nsys_tui.fleet.loading import run_fleet
     from nsys_tui.fleet.mapping import Opening
-    from nsys_tui.fleet.run import run_fleet
     from nsys_tui.reader.cache import cache_at
     from nsys_tui.reader.settings import check_patterns
     from nsys_tui.units import parse_window

@@ -277,7 +277,7 @@ def _print_tables(
 def _print_joined(arguments: argparse.Namespace, result: LogResult) -> None:
     from nsys_tui.analysis.window import Scope
     from nsys_tui.commands import collectives
-    from nsys_tui.logs.joining import join_calls
+    from nsys_tui.logs.report_join import join_calls
 
     traced = collectives.open_traced(arguments.report)
     found = collectives.join(traced, join_calls(result))

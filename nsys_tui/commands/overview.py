@@ -18,7 +18,7 @@ from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_table
 if TYPE_CHECKING:
     import argparse
 
-    from nsys_tui.analysis.iterations.pieces import Pieces
+    from nsys_tui.analysis.iterations.breakdown import Pieces
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
 
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _pieces(arguments: argparse.Namespace, report: Report, scope: Scope) -> Pieces | None:
-    from nsys_tui.analysis.iterations.pieces import iteration_pieces, range_pieces
+    from nsys_tui.analysis.iterations.breakdown import iteration_pieces, range_pieces
 
     wanted = arguments.each or ("iteration" if "each" in (arguments.section or ()) else None)
     if arguments.iteration is not None or wanted == "iteration":

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.fleet.collectives import Matched, end_offsets, match
-from nsys_tui.fleet.grid import Grid, grid_over, rebinned
-from nsys_tui.fleet.parts import METRIC_SHIFT, metric_grid
 from nsys_tui.fleet.ranks import BY_ORDER, decide, without_numbers
 from nsys_tui.fleet.summary import MAPPED, Failure, Options, ProcessSummary, ReportSummary
+from nsys_tui.fleet.summary_parts import METRIC_SHIFT, metric_grid
+from nsys_tui.fleet.time_grid import Grid, grid_over, rebinned
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:

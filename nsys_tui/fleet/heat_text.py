@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.errors import UsageError
-from nsys_tui.fleet.maps import heat_map, map_names
+from nsys_tui.fleet.heat_maps import heat_map, map_names
 from nsys_tui.fleet.table_parts import Columns, made
 from nsys_tui.model.table import Column
 from nsys_tui.names import cell_len
@@ -18,7 +18,7 @@ from nsys_tui.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
     from nsys_tui.fleet.fleet import Fleet
-    from nsys_tui.fleet.maps import HeatMap
+    from nsys_tui.fleet.heat_maps import HeatMap
     from nsys_tui.model.table import Table
 
 WIDTH: Final = 64

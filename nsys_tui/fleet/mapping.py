@@ -12,10 +12,9 @@ import numpy as np
 from nsys_tui.analysis.breakdown import coverages, split_of
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import CancelledError, NoDataError, NsysTuiError
-from nsys_tui.fleet import parts
-from nsys_tui.fleet.cuts import own_window
-from nsys_tui.fleet.grid import grid_over
+from nsys_tui.fleet import summary_parts
 from nsys_tui.fleet.identity import environment_of, from_name, merged
+from nsys_tui.fleet.part_window import own_window
 from nsys_tui.fleet.ranks import evidence
 from nsys_tui.fleet.summary import (
     MAPPED,
@@ -25,6 +24,7 @@ from nsys_tui.fleet.summary import (
     ProcessSummary,
     ReportSummary,
 )
+from nsys_tui.fleet.time_grid import grid_over
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.target import pid_of
 from nsys_tui.reader import open_report
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nsys_tui.analysis.breakdown import Coverage
-    from nsys_tui.fleet.grid import Grid
+    from nsys_tui.fleet.time_grid import Grid
     from nsys_tui.model.events import Int64, Operations
     from nsys_tui.model.report import Report
 
@@ -110,7 +110,7 @@ def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
     scope, processes = _asked(report, processes, options)
     scopes = [_own(report, process, scope, alone, options) for process in processes]
     windows = [scope.window for scope in scopes if scope.window is not None]
-    lo, hi = _hull(windows) or report.span or parts.host_bounds(report)
+    lo, hi = _hull(windows) or report.span or summary_parts.host_bounds(report)
     grid = grid_over(lo + anchor, hi + anchor, MOST_BINS)
     ops = report.operations
     return ReportSummary(
@@ -128,7 +128,7 @@ def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
             _process(report, process, own, ranks[process], grid, options)
             for process, own in zip(processes, scopes, strict=True)
         ),
-        **parts.metric_maps(report, scope, grid, anchor, _hull(windows)),
+        **summary_parts.metric_maps(report, scope, grid, anchor, _hull(windows)),
         notes=(*data.notes, *report.notes.texts),  # at last: they grow while parts are read
     )
 
@@ -207,7 +207,9 @@ def _process(
 ) -> ProcessSummary:
     pid = pid_of(process) if process >= 0 else -1
     covered = [coverage for coverage in coverages(report, scope) if _has_work(coverage)]
-    memory_peak, memory = parts.memory_maps(report, [c.place for c in covered], grid, scope.window)
+    memory_peak, memory = summary_parts.memory_maps(
+        report, [c.place for c in covered], grid, scope.window
+    )
     return ProcessSummary(
         process=process,
         pid=pid,
@@ -218,10 +220,10 @@ def _process(
         heat=_heat(covered, grid, report.metadata.session_start_utc_ns or 0),
         memory_peak=memory_peak,
         memory=memory,
-        steps=parts.steps(report, scope, covered, options.iteration),
-        collectives=parts.collectives(report, process, scope),
-        pace=parts.pace(report, process, scope, options.pace),
-        stats=tuple(parts.statistics(report, family, scope) for family in options.families),
+        steps=summary_parts.steps(report, scope, covered, options.iteration),
+        collectives=summary_parts.collectives(report, process, scope),
+        pace=summary_parts.pace(report, process, scope, options.pace),
+        stats=tuple(summary_parts.statistics(report, family, scope) for family in options.families),
         window=scope.window,
     )
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.fleet.namestats import merge
+from nsys_tui.fleet.name_stats import merge
 from nsys_tui.model.table import Column, Table, Unit
 
 if TYPE_CHECKING:
     from nsys_tui.fleet.fleet import Fleet
-    from nsys_tui.fleet.namestats import NameStats
+    from nsys_tui.fleet.name_stats import NameStats
     from nsys_tui.model.table import Values
 
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 import numpy as np
 
 from nsys_tui.analysis.choosing import Choice
-from nsys_tui.analysis.iterations.finding import counted
+from nsys_tui.analysis.iterations.detection import counted
 from nsys_tui.errors import UNREADABLE
-from nsys_tui.fleet.grid import Grid
-from nsys_tui.fleet.namestats import NameStats
-from nsys_tui.fleet.stored import Stored
+from nsys_tui.fleet.name_stats import NameStats
+from nsys_tui.fleet.stored_columns import Stored
+from nsys_tui.fleet.time_grid import Grid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.logs.advice import Advice, advise
 from nsys_tui.logs.api_tables import api_rows
-from nsys_tui.logs.averages import all_averages, average_of
-from nsys_tui.logs.exact import decimals, known, seconds
+from nsys_tui.logs.communicator_purpose import purposes
+from nsys_tui.logs.decimals import decimals, known, seconds
 from nsys_tui.logs.mpi import MpiRow
 from nsys_tui.logs.participants import Gpu, Group
-from nsys_tui.logs.purpose import purposes
 from nsys_tui.logs.result import InitTiming, KernelRow, LogFile, TuningRow
 from nsys_tui.logs.select import job_ranks
 from nsys_tui.logs.statistics import (
@@ -24,6 +23,7 @@ from nsys_tui.logs.statistics import (
     rate,
     traffic,
 )
+from nsys_tui.logs.step_averages import all_averages, average_of
 from nsys_tui.logs.topology import Edge, Ring, TreeNode
 from nsys_tui.model.table import (
     Column,

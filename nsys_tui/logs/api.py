@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.logs.bodies import Codes
+from nsys_tui.logs.coll_bodies import Codes
 from nsys_tui.logs.grammar import OPERATIONS, datatype_name, element_bytes, reduction_name
 
 if TYPE_CHECKING:

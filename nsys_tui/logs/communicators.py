@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.logs.heads import Process
+    from nsys_tui.logs.line_prefixes import Process
     from nsys_tui.logs.messages import CommEvent, Timing
 
 Key = tuple[int, str]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from nsys_tui.logs.heads import Head
+    from nsys_tui.logs.line_prefixes import Head
 
 
 class Place(NamedTuple):

@@ -17,11 +17,11 @@ import numpy as np
 
 from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.logs.api import join_api
-from nsys_tui.logs.bodies import CallTexts
 from nsys_tui.logs.calls import NO_STEP, Calls, empty
+from nsys_tui.logs.coll_bodies import CallTexts
 from nsys_tui.logs.communicators import CommunicatorTable
 from nsys_tui.logs.grammar import algorithm_name, protocol_name
-from nsys_tui.logs.heads import Processes
+from nsys_tui.logs.line_prefixes import Processes
 from nsys_tui.logs.messages import CommEvent, GraphLine, KernelEvent, Timing
 from nsys_tui.logs.mpi import MpiLog
 from nsys_tui.logs.participants import Communicator, Group, LogProcess

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.logs.api import ApiLines
-from nsys_tui.logs.bodies import CallTexts, find_bodies
+from nsys_tui.logs.coll_bodies import CallTexts, find_bodies
 from nsys_tui.logs.grammar import LONGEST_HEAD, MAX_MESSAGE
-from nsys_tui.logs.heads import NO_TIME, Head, Heads, Processes
+from nsys_tui.logs.line_prefixes import NO_TIME, Head, Heads, Processes
 from nsys_tui.logs.messages import Messages, Place, wanted
 from nsys_tui.logs.mpi import MpiCall, parse_mpi
-from nsys_tui.logs.stamps import lift
 from nsys_tui.logs.textfile import blocks
+from nsys_tui.logs.timestamps import lift
 from nsys_tui.logs.trainers import TrainerLines
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.logs.stamps import Lines
+    from nsys_tui.logs.timestamps import Lines
 
 _LEVELS: Final = (b"INFO ", b"WARN ", b"CALL ", b"TRACE ", b"ABORT ")
 

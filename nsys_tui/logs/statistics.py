@@ -17,8 +17,8 @@ import numpy as np
 from nsys_tui.errors import UsageError
 from nsys_tui.logs.calls import UNKNOWN_BYTES
 from nsys_tui.logs.grammar import datatype_name
-from nsys_tui.logs.heads import NO_TIME
-from nsys_tui.model.wire import buffer_bytes, wire_bytes
+from nsys_tui.logs.line_prefixes import NO_TIME
+from nsys_tui.model.collective_bytes import buffer_bytes, wire_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from nsys_tui.logs.purpose import purposes
+from nsys_tui.logs.communicator_purpose import purposes
 from nsys_tui.logs.table_parts import count, known, make, text
 from nsys_tui.model.table import Unit
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.logs import api_tables, hang_tables, size_tables, structure_tables
-from nsys_tui.logs.averages import all_averages, average_range
-from nsys_tui.logs.exact import decimals, seconds
+from nsys_tui.logs.decimals import decimals, seconds
 from nsys_tui.logs.statistics import DEFAULT_BOUNDS
+from nsys_tui.logs.step_averages import all_averages, average_range
 from nsys_tui.logs.table_parts import count, make, text
 from nsys_tui.model.table import Table, Unit
 

@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.logs.heads import NO_TIME, parse_stamp
+from nsys_tui.logs.line_prefixes import NO_TIME, parse_stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

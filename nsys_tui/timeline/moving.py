@@ -13,7 +13,7 @@ from nsys_tui.state import Cursor, Window, bounded, panned, zoomed
 from nsys_tui.units import parse_duration
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.iterations.finding import Iterations
+    from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.timeline.model import TimelineModel
 
 MARGIN: Final = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_tui.analysis.stalls.gaps import stalls
-from nsys_tui.analysis.stalls.hostwork import HostWork
+from nsys_tui.analysis.stalls.host_activity import HostWork
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.stalls.gaps import Stalls

@@ -23,9 +23,9 @@ import numpy as np
 
 from nsys_tui.demo.report import make_report
 from nsys_tui.fleet.fleet import Fleet, reduce
+from nsys_tui.fleet.heat_maps import heat_map
+from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening, map_report
-from nsys_tui.fleet.maps import heat_map
-from nsys_tui.fleet.run import run_fleet
 from nsys_tui.fleet.summary import Options, ReportSummary
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS, summary_sections

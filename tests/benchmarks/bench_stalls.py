@@ -20,7 +20,7 @@ import numpy as np
 from nsys_tui.analysis.breakdown import device_splits, ten_figures
 from nsys_tui.analysis.overview import overview
 from nsys_tui.analysis.stalls.gaps import stalls
-from nsys_tui.analysis.stalls.hostwork import HostWork
+from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.stalls.rows import stall_groups, stall_rows
 from nsys_tui.demo.report import make_report
 from nsys_tui.model import intervals

@@ -19,7 +19,7 @@ from nsys_tui.analysis.timeline.area import area
 from nsys_tui.analysis.timeline.gpu import stream_tracks
 from nsys_tui.analysis.timeline.host import api_tracks, range_tracks
 from nsys_tui.analysis.window import Scope
-from nsys_tui.fleet.parts import statistics as rank_statistics
+from nsys_tui.fleet.summary_parts import statistics as rank_statistics
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:

@@ -139,7 +139,7 @@ async def test_findings_lead_to_their_evidence_and_are_told_in_full(
         "gpu_idle", Severity.HIGH, "GPU 0 idle 200 us [not markup], " + "x" * 60, "drop the sync",
         200_000, (400_000, 500_000), 0, "1", "nsys-tui stalls REPORT",
     )  # fmt: skip
-    monkeypatch.setattr("nsys_tui.analysis.rules.findings.find_in", lambda *_: [found])
+    monkeypatch.setattr("nsys_tui.analysis.rules.ranking.find_in", lambda *_: [found])
     async with running(small, size=(80, 24)) as pilot:
         app: Any = pilot.app
         assert "Findings (1)" in text(pilot)
@@ -162,7 +162,7 @@ async def test_findings_lead_to_their_evidence_and_are_told_in_full(
 async def test_without_findings_there_is_no_box(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nsys_tui.analysis.rules.findings.find_in", lambda *_: [])
+    monkeypatch.setattr("nsys_tui.analysis.rules.ranking.find_in", lambda *_: [])
     body = "\n".join(await frame(small, (80, 24)))
     assert "Findings" not in body
     assert "command" in body

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.compare.fair import Difference, differences
+from nsys_tui.analysis.compare.comparability import Difference, differences
 from nsys_tui.analysis.compare.findings import FindingChange, paired
 from nsys_tui.analysis.compare.measure import Plan, measure
 from nsys_tui.analysis.compare.rows import Row, RowJudge
@@ -26,7 +26,7 @@ from nsys_tui.analysis.compare.stats import (
     Verdict,
     judge_together,
 )
-from nsys_tui.analysis.iterations.finding import Rule
+from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.model.categories import is_communication
 from nsys_tui.units import format_duration
 

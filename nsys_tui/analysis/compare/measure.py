@@ -9,11 +9,11 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import Aggregate, aggregate
 from nsys_tui.analysis.breakdown import coverages, split_of
-from nsys_tui.analysis.compare.fair import facts, options
+from nsys_tui.analysis.compare.comparability import facts, options
 from nsys_tui.analysis.compare.samples import by_name, in_steps
 from nsys_tui.analysis.compare.side import WHOLE, Found, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import Spread
-from nsys_tui.analysis.iterations.finding import find_iterations
+from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.rules.register import Case
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gaps import Edge, stalls
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.breakdown import Coverage
     from nsys_tui.analysis.compare.side import Bounds
-    from nsys_tui.analysis.iterations.finding import Iterations
+    from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import Bool, Int64, ThreadEvents
     from nsys_tui.model.report import Report
@@ -331,6 +331,6 @@ def _stalls(plan: Plan, case: Case) -> dict[str, Named]:
 
 
 def _findings(case: Case) -> tuple[Found, ...]:
-    from nsys_tui.analysis.rules.findings import find_in
+    from nsys_tui.analysis.rules.ranking import find_in
 
     return tuple(map(Found.of, find_in(case)))

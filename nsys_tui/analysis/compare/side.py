@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from nsys_tui.analysis.compare.stats import FEWEST, Spread
-from nsys_tui.analysis.iterations.finding import Rule
+from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.model.intervals import is_sorted
 from nsys_tui.names import NameStyle
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.iterations.finding import Iterations
+    from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import Int64
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui.analysis.compare.side import Found, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import Spread
-from nsys_tui.analysis.iterations.finding import Rule
+from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.names import NameStyle
 
 if TYPE_CHECKING:

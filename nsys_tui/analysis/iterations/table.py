@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.breakdown import coverages
-from nsys_tui.analysis.iterations.finding import Iterations, Phases, Rule, find_iterations, phases
+from nsys_tui.analysis.iterations.detection import Iterations, Phases, Rule, find_iterations, phases
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import NoDataError

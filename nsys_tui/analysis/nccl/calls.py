@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from nsys_tui.model.collective_bytes import buffer_bytes, wire_bytes
 from nsys_tui.model.groups import factorise_rows
-from nsys_tui.model.wire import buffer_bytes, wire_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.nccl.calls import UNKNOWN, launches_of
-from nsys_tui.analysis.nccl.match import match_by_call, match_by_order, nccl_kernels
-from nsys_tui.analysis.nccl.nvtx import MISSING, nvtx_calls
-from nsys_tui.analysis.nccl.ranks import Side, Traced, join_ranks
-from nsys_tui.analysis.nccl.slots import with_slots
+from nsys_tui.analysis.nccl.group_devices import with_slots
+from nsys_tui.analysis.nccl.kernel_matching import match_by_call, match_by_order, nccl_kernels
+from nsys_tui.analysis.nccl.nvtx_calls import MISSING, nvtx_calls
+from nsys_tui.analysis.nccl.rank_matching import Side, Traced, join_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_tui.analysis.nccl.calls import CallProcess, Calls, Launches
-    from nsys_tui.analysis.nccl.match import Match, NcclKernels
+    from nsys_tui.analysis.nccl.kernel_matching import Match, NcclKernels
     from nsys_tui.analysis.nccl.result import Collectives
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report

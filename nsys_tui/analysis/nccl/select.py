@@ -16,7 +16,7 @@ from nsys_tui.analysis.nccl.result import Collectives, Parts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.analysis.nccl.ranks import Traced
+    from nsys_tui.analysis.nccl.rank_matching import Traced
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Bool
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.nccl.match import How
+from nsys_tui.analysis.nccl.kernel_matching import How
 from nsys_tui.model.groups import rows_of_codes, sums
 from nsys_tui.model.table import (
     Column,

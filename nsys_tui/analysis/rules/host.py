@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.iterations.finding import Rule as StepRule
+from nsys_tui.analysis.iterations.detection import Rule as StepRule
 from nsys_tui.analysis.rules.gpu import idle_findings
 from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, plural, rule
 from nsys_tui.analysis.stalls.causes import Cause, api_classes, host_event_classes

@@ -13,12 +13,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from nsys_tui.analysis.breakdown import DeviceSplit, device_splits
-from nsys_tui.analysis.iterations.finding import Iterations, find_iterations
-from nsys_tui.analysis.iterations.finding import Rule as StepRule
+from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
+from nsys_tui.analysis.iterations.detection import Rule as StepRule
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.severity import Severity, severity
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
-from nsys_tui.analysis.stalls.hostwork import HostWork
+from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.errors import UsageError
 from nsys_tui.model.table import Column, Table

@@ -14,8 +14,8 @@ import numpy as np
 
 from nsys_tui.analysis.launches import LaunchBoundRun, runs_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
-from nsys_tui.analysis.stalls.hostwork import HostWork
-from nsys_tui.analysis.stalls.waits import wait_causes
+from nsys_tui.analysis.stalls.host_activity import HostWork
+from nsys_tui.analysis.stalls.queue_waits import wait_causes
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.progress import Progress, silent

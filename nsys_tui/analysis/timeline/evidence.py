@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.analysis.stalls.hostwork import HostWork
+    from nsys_tui.analysis.stalls.host_activity import HostWork
     from nsys_tui.analysis.stalls.rows import StallRow
     from nsys_tui.model.report import Report
 

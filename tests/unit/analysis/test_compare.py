@@ -14,7 +14,7 @@ from nsys_tui.analysis.compare.findings import paired
 from nsys_tui.analysis.compare.measure import iteration_scope, measure, plan
 from nsys_tui.analysis.compare.side import Found
 from nsys_tui.analysis.compare.stats import FEWEST, Verdict
-from nsys_tui.analysis.iterations.finding import Rule, find_iterations
+from nsys_tui.analysis.iterations.detection import Rule, find_iterations
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
 

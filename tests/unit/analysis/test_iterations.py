@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synth import Synth
 
-from nsys_tui.analysis.iterations.finding import (
+from nsys_tui.analysis.iterations.detection import (
     REMAINDER,
     Rule,
     find_iterations,

@@ -12,12 +12,12 @@ from synth import Synth
 
 from nsys_tui import cli
 from nsys_tui.analysis.nccl.collectives import collectives
-from nsys_tui.analysis.nccl.match import How, kernel_kind
-from nsys_tui.analysis.nccl.ranks import Traced
+from nsys_tui.analysis.nccl.kernel_matching import How, kernel_kind
+from nsys_tui.analysis.nccl.rank_matching import Traced
 from nsys_tui.analysis.nccl.tables import each_table, members_table, operations_table
 from nsys_tui.fleet.mapping import told_rank
 from nsys_tui.logs import read_logs
-from nsys_tui.logs.joining import join_calls
+from nsys_tui.logs.report_join import join_calls
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from synth import Synth
 
-from nsys_tui.analysis.iterations.finding import find_iterations
+from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.nvtx.operation_paths import operation_paths
 from nsys_tui.analysis.nvtx.similar import similar_label, similar_paths
 from nsys_tui.analysis.nvtx.steps import step_times

@@ -9,7 +9,7 @@ from paths import REPORTS, goldens, needs_reports, report_paths
 from synth import Synth
 
 from nsys_tui.analysis.breakdown import coverages, device_splits, ten_figures
-from nsys_tui.analysis.iterations.pieces import iteration_pieces, range_pieces
+from nsys_tui.analysis.iterations.breakdown import iteration_pieces, range_pieces
 from nsys_tui.analysis.overview import missing, overview, top_kernels, top_ranges
 from nsys_tui.analysis.window import Scope
 from nsys_tui.cli import main

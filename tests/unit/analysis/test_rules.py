@@ -6,7 +6,7 @@ import pytest
 from paths import REPORTS, needs_reports
 from synth import Synth
 
-from nsys_tui.analysis.rules.findings import RULES
+from nsys_tui.analysis.rules.ranking import RULES
 from nsys_tui.analysis.rules.register import Case, parse_rule
 from nsys_tui.errors import UsageError
 from nsys_tui.reader import open_report

@@ -10,7 +10,7 @@ from paths import REPORTS, needs_reports, report_paths
 from synth import Synth
 
 from nsys_tui.analysis.rules.severity import Severity
-from nsys_tui.analysis.stalls import hostwork
+from nsys_tui.analysis.stalls import host_activity
 from nsys_tui.analysis.stalls.causes import Cause, api_name_class
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.stalls.rows import HEAD, LAUNCH_BOUND, TAIL, stall_groups, stall_rows
@@ -255,7 +255,7 @@ def test_threads_that_are_not_kept_are_looked_at_again(
 ) -> None:
     report = open_report(demo[0])
     kept = stalls(report)
-    monkeypatch.setattr(hostwork, "HELD", 0)
+    monkeypatch.setattr(host_activity, "HELD", 0)
     again = stalls(report)
     for field in fields(kept.gaps):
         assert getattr(kept.gaps, field.name).tolist() == getattr(again.gaps, field.name).tolist()

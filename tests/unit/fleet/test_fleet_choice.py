@@ -14,8 +14,8 @@ from nsys_tui import cli
 from nsys_tui.analysis.choosing import Choice
 from nsys_tui.errors import NoDataError
 from nsys_tui.fleet.fleet import Clock
+from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening
-from nsys_tui.fleet.run import run_fleet
 from nsys_tui.fleet.summary import SPLIT, Options
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import pytest
 from unit.fleet.fleet_reports import US, Run
 
 from nsys_tui.errors import CancelledError, UsageError
-from nsys_tui.fleet import engine, mapping, store
+from nsys_tui.fleet import engine, mapping, summary_cache
+from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening, Task, map_report
-from nsys_tui.fleet.run import run_fleet
 from nsys_tui.fleet.summary import Failure, Options, ReportSummary
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS
@@ -114,17 +114,17 @@ def test_without_dask_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch)
 def test_a_summary_survives_the_cache_bit_by_bit(paths: list[Path]) -> None:
     fresh = map_report(str(paths[0]), EVERYTHING, UNCACHED)
     assert isinstance(fresh, ReportSummary)
-    store.keep(paths[0], fresh, EVERYTHING)
-    kept = store.kept(paths[0], EVERYTHING)
+    summary_cache.keep(paths[0], fresh, EVERYTHING)
+    kept = summary_cache.kept(paths[0], EVERYTHING)
     assert kept is not None
     same(fresh, kept)
     assert kept.processes[0].steps.labels == tuple(f"train step {n}" for n in range(5))
-    assert store.kept(paths[0], Options()) is None, "other options, another summary"
-    assert store.kept(paths[1], EVERYTHING) is None
+    assert summary_cache.kept(paths[0], Options()) is None, "other options, another summary"
+    assert summary_cache.kept(paths[1], EVERYTHING) is None
     log = paths[0].with_name(paths[0].name + "-wal")
     log.write_bytes(b"what a writer has not put into the file yet")
     try:
-        assert store.kept(paths[0], EVERYTHING) is None
+        assert summary_cache.kept(paths[0], EVERYTHING) is None
     finally:
         log.unlink()
 
@@ -165,7 +165,7 @@ def test_a_run_that_was_killed_goes_on_where_it_stopped(paths: list[Path]) -> No
     code = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from nsys_tui.fleet.run import run_fleet\n"
+        "from nsys_tui.fleet.loading import run_fleet\n"
         "def told(path, result, done, total):\n"
         "    if done == 2:\n"
         "        os.kill(os.getpid(), 9)\n"
@@ -174,7 +174,7 @@ def test_a_run_that_was_killed_goes_on_where_it_stopped(paths: list[Path]) -> No
     names = [str(path) for path in paths]
     ended = subprocess.run([sys.executable, "-c", code, *names], check=False)
     assert ended.returncode == -9
-    assert sum(store.kept(path, Options()) is not None for path in paths) == 2
+    assert sum(summary_cache.kept(path, Options()) is not None for path in paths) == 2
     resumed = run_fleet(paths)
     assert figures(resumed) == figures(run_fleet(paths, opening=UNCACHED))
 
@@ -213,7 +213,7 @@ def test_an_unexpected_fault_is_a_failure_of_that_report(
     def fault(report: object, *_: object) -> None:
         raise ZeroDivisionError("planted")
 
-    monkeypatch.setattr(mapping.parts, "collectives", fault)
+    monkeypatch.setattr(mapping.summary_parts, "collectives", fault)
     found = map_report(str(paths[0]), Options(), UNCACHED)
     assert isinstance(found, Failure)
     assert "ZeroDivisionError: planted" in found.reason

@@ -7,9 +7,9 @@ import numpy as np
 from synth import Synth
 from unit.fleet.fleet_reports import ALL_REDUCE, REDUCED, US, UTC
 
+from nsys_tui.fleet.heat_maps import HELD, heat_map, map_names
+from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening, map_report
-from nsys_tui.fleet.maps import HELD, heat_map, map_names
-from nsys_tui.fleet.run import run_fleet
 from nsys_tui.fleet.summary import Options, ReportSummary
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS, summary_sections

@@ -14,9 +14,9 @@ from nsys_tui import cli
 from nsys_tui.errors import NoDataError
 from nsys_tui.fleet.collectives import Group
 from nsys_tui.fleet.fleet import Clock
+from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening, map_report
-from nsys_tui.fleet.namestats import merge
-from nsys_tui.fleet.run import run_fleet
+from nsys_tui.fleet.name_stats import merge
 from nsys_tui.fleet.summary import SPLIT, Options, ReportSummary
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from paths import LOGS, needs_logs
 from nsys_tui.errors import UsageError
 from nsys_tui.logs import read_logs
 from nsys_tui.logs.advice import advise
-from nsys_tui.logs.averages import average_of, average_range
-from nsys_tui.logs.exact import decimals, seconds
+from nsys_tui.logs.decimals import decimals, seconds
+from nsys_tui.logs.step_averages import average_of, average_range
 
 if TYPE_CHECKING:
     from pathlib import Path

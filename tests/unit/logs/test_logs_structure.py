@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from loglines import body, info, init, read
 
-from nsys_tui.logs.purpose import purposes
+from nsys_tui.logs.communicator_purpose import purposes
 from nsys_tui.logs.topology import Edge, Ring
 
 if TYPE_CHECKING:

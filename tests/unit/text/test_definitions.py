@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from paths import ROOT
 
-from nsys_tui.analysis.rules.findings import RULES
+from nsys_tui.analysis.rules.ranking import RULES
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stats.registry import REPORTS
 from nsys_tui.analysis.stats.reports import FAMILIES

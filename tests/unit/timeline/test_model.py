@@ -10,7 +10,7 @@ from brute import query
 from synth import Synth
 from timeline_making import COLUMNS, at_lane, model_of
 
-from nsys_tui.analysis.iterations.finding import find_iterations
+from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.timeline.events import key_of
 from nsys_tui.analysis.timeline.search import search
 from nsys_tui.demo.report import make_report

@@ -17,7 +17,6 @@ from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare
 from nsys_tui.analysis.compare.measure import Plan, identity_of, measure, plan
 from nsys_tui.analysis.compare.side import Found
 from nsys_tui.analysis.window import Scope
-from nsys_tui.errors import UsageError
 from nsys_tui.export.baselines import Baseline
 from nsys_tui.ui.scoping import report_scope, scope_text
 
@@ -52,13 +51,8 @@ class Part:
 
     @property
     def report(self) -> Report:
-        """The loaded report.
-
-        Raises:
-            UsageError: it was closed meanwhile.
-        """
-        if self.session.report is None:
-            raise UsageError(f"{self.session.name} is closed", hint="B: choose another report")
+        """The loaded report."""
+        assert self.session.report is not None
         return self.session.report
 
 
@@ -182,7 +176,7 @@ def with_findings(result: Result) -> Result:
 
 
 def _findings(part: Part) -> tuple[Found, ...]:
-    from nsys_tui.analysis.rules.findings import find
+    from nsys_tui.analysis.rules.ranking import find
 
     if part.scope == Scope():
         found = part.session.memo("findings", lambda: find(part.report))

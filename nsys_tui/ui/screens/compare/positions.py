@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.compare.places import event_of
+from nsys_tui.analysis.compare.example_events import event_of
 from nsys_tui.timeline.painter import Picked
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.compare.pair import Pair, Part, Result

@@ -213,9 +213,7 @@ class CompareScreen(CompareCore):
 
     def action_compare_parts(self) -> None:
         """Asks for two parts of the report in front."""
-        session, report = self.session, self.report
-        if report is None:
-            return
+        session = self.session
 
         def ask(found: list[Part]) -> None:
             entries = [
@@ -227,15 +225,14 @@ class CompareScreen(CompareCore):
             rest = [entry for entry in entries if entry.value != a]
             self._ask_part("B (after)", rest, lambda b: self.choose_parts(a, b))
 
-        self.compute("parts", lambda: parts(session, report), ask)
+        self.compute("parts", lambda: parts(session), ask)
 
     def _ask_part(self, which: str, entries: list[Entry], then: Callable[[Part], None]) -> None:
         def chosen(value: Part | str | None) -> None:
-            report = self.report
-            if not value or report is None:
+            if not value:
                 return
             try:
-                then(value if isinstance(value, Part) else typed_part(self.session, report, value))
+                then(value if isinstance(value, Part) else typed_part(self.session, value))
             except UsageError as error:
                 self.app.post_message(Failed(error))
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from nsys_tui.fleet.engine import default_workers
+from nsys_tui.fleet.heat_maps import heat_map, map_names
+from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening
-from nsys_tui.fleet.maps import heat_map, map_names
-from nsys_tui.fleet.run import run_fleet
 from nsys_tui.fleet.summary import Options
 from nsys_tui.names import visible
 from nsys_tui.reader.cache import cache_at
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.fleet.engine import Result
     from nsys_tui.fleet.fleet import Fleet
-    from nsys_tui.fleet.maps import HeatMap
+    from nsys_tui.fleet.heat_maps import HeatMap
     from nsys_tui.model.progress import Progress
     from nsys_tui.state import ViewState
     from nsys_tui.ui.screens.fleet.columns import RankRow
@@ -265,8 +265,7 @@ class FleetScreen(ReportScreen):
 
     def _open(self, place: int, window: tuple[int, int] | None) -> None:
         """Brings a rank's report to the front, on the timeline, restricted to its process."""
-        if self.fleet is None:
-            return
+        assert self.fleet is not None
         member = self.fleet.members[place]
         self.app.open_path(Path(member.path))
         changes: dict[str, Any] = {}

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from nsys_tui.analysis.nccl.collectives import collectives
-from nsys_tui.analysis.nccl.ranks import Traced
+from nsys_tui.analysis.nccl.rank_matching import Traced
 from nsys_tui.analysis.nccl.tables import TABLES
 from nsys_tui.fleet.mapping import told_rank
 from nsys_tui.logs import read_logs
 from nsys_tui.logs.advice import advise
 from nsys_tui.logs.hangs import find_hangs
-from nsys_tui.logs.joining import join_calls
+from nsys_tui.logs.report_join import join_calls
 from nsys_tui.logs.tables import SECTIONS, has_rows, make_table
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.iterations.finding import Rule
+from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.names import visible
 from nsys_tui.render.cells import Emphasis, Ink, style
 from nsys_tui.render.spark import MARGIN, draw_bars
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.iterations.finding import Iterations
+    from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.analysis.nvtx.steps import StepTimes
     from nsys_tui.render.glyphs import Glyphs
 

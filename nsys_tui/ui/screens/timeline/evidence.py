@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.rules.findings import find
-from nsys_tui.analysis.stalls.hostwork import HostWork
+from nsys_tui.analysis.rules.ranking import find
+from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.timeline.evidence import finding_facts, gap_facts
 from nsys_tui.analysis.timeline.facts import Facts
 from nsys_tui.units import format_duration

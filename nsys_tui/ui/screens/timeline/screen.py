@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.containers import Horizontal, Vertical
 
-from nsys_tui.analysis.iterations.finding import find_iterations
+from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.timeline.search import search
 from nsys_tui.timeline import areas, arranging, marking, moving, pointing, searching, stepping
 from nsys_tui.times import window_text

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from nsys_tui.errors import NO_DATA, NoDataError, NsysTuiError, UnreadableReportError
-from nsys_tui.fleet import store
+from nsys_tui.fleet import summary_cache
 from nsys_tui.fleet.engine import here, local_pool
 from nsys_tui.fleet.fleet import Clock, Fleet, reduce
 from nsys_tui.fleet.mapping import Opening, Task
@@ -116,7 +116,7 @@ class _Run:
                 path, result = done
                 if self.opening.use_cache and isinstance(result, ReportSummary):
                     options = missing[path].options
-                    store.keep(Path(path), result, options, self.opening.cache)
+                    summary_cache.keep(Path(path), result, options, self.opening.cache)
                 take(path, result)
             elif self.alive is not None:
                 self.alive(len(results), len(tasks))
@@ -147,7 +147,7 @@ def _known(task: Task, opening: Opening) -> Result | None:
     try:
         if not opening.use_cache:
             return None
-        return store.kept(Path(task.path), task.options, opening.cache)
+        return summary_cache.kept(Path(task.path), task.options, opening.cache)
     except NsysTuiError as error:
         return Failure(task.path, str(error))
 

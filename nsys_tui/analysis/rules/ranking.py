@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.rules import gpu, host, nsys, quality, register, utilisation
+from nsys_tui.analysis.rules import gpu, host, nsys, register, report_quality, utilisation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
 
-FAMILIES: Final = (nsys, utilisation, quality, gpu, host)
+FAMILIES: Final = (nsys, utilisation, report_quality, gpu, host)
 """Importing a family registers its rules."""
 
 RULES: Final = dict(sorted(register.RULES.items(), key=lambda item: not item[1].of_nsys))

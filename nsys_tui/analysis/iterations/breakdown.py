@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.breakdown import coverages
-from nsys_tui.analysis.iterations.finding import Rule, find_iterations
+from nsys_tui.analysis.iterations.detection import Rule, find_iterations
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.names import normalise_nvtx

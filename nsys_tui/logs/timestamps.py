@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.logs.grammar import HEADER, STAMP, UNDATED
-from nsys_tui.logs.heads import LATEST_MICROS, NO_TIME
+from nsys_tui.logs.line_prefixes import LATEST_MICROS, NO_TIME
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

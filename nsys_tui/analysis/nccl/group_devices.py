@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.analysis.nccl.match import kernels_inside
+from nsys_tui.analysis.nccl.kernel_matching import kernels_inside
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.nccl.calls import Calls
-    from nsys_tui.analysis.nccl.match import NcclKernels
+    from nsys_tui.analysis.nccl.kernel_matching import NcclKernels
     from nsys_tui.model.events import Int32, Int64
 
 

@@ -12,7 +12,7 @@ from nsys_tui.model.categories import Category
 if TYPE_CHECKING:
     from nsys_tui.analysis.aggregate import Float64
     from nsys_tui.fleet.fleet import Fleet
-    from nsys_tui.fleet.grid import Grid
+    from nsys_tui.fleet.time_grid import Grid
     from nsys_tui.model.events import Int64
 
 SHARES: Final = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.fleet.stored import Stored
+from nsys_tui.fleet.stored_columns import Stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

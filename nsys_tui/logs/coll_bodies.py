@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.logs.heads import Head, Heads
+    from nsys_tui.logs.line_prefixes import Head, Heads
 
 UNKNOWN: Final = -1
 _NO_TAIL: Final = (b"0", b"0", b"0", b"0", b"(nil)", None, b"(nil)")

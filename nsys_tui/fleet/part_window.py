@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.analysis.iterations.finding import find_iterations
+from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.names import normalise_nvtx

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.nccl.calls import UNKNOWN
-from nsys_tui.analysis.nccl.match import How
+from nsys_tui.analysis.nccl.kernel_matching import How
 from nsys_tui.analysis.nccl.result import Collectives, Member, Parts
 from nsys_tui.model.groups import factorise, factorise_rows
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.nccl.calls import Calls, Launches
-    from nsys_tui.analysis.nccl.match import Match, NcclKernels
+    from nsys_tui.analysis.nccl.kernel_matching import Match, NcclKernels
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 
