@@ -59,7 +59,7 @@ class FrontScreen(BatchedScreen[None], inherit_bindings=False):
         work: Callable[[Progress], T],
         done: Callable[[T], None],
         stopped: Callable[[], None] | None = None,
-        failed: Callable[[], None] | None = None,
+        failed: Callable[[Exception], None] | None = None,
     ) -> None:
         """Works in the background, tells how far it is, and can be cancelled."""
 

@@ -81,10 +81,41 @@ async def test_a_fault_in_a_result_is_shown_and_the_next_result_is_taken(
         seen = await press(pilot, "3")
         assert "! internal error: ValueError: argmax of an empty sequence" in seen
         assert "gemm_kernel" not in seen
+        assert "R reads the report again" in seen
         seen = await press(pilot, "escape", "g")
         assert "internal error" not in seen
         assert "group: " in seen
         await assert_every_screen_comes(pilot)
+
+
+@pytest.mark.parametrize(
+    ("work", "keys", "waiting"),
+    [
+        ("overview.screen.overview", "1", "reading"),
+        ("kernels.screen.kernel_table", "3", "grouping"),
+        ("nvtx.screen.nvtx_table", "4", "projecting"),
+        ("stalls.screen.idle_gaps", "5", "finding gaps"),
+        ("stacks.screen.fold", "6", "folding"),
+        ("events.screen.events_table", "2 i", "putting events"),
+        ("logs.screen.find_collectives", "f8", "joining"),
+        ("fleet.screen.run_fleet", "f7", "reading"),
+    ],
+)
+async def test_a_pane_that_cannot_be_filled_says_why_and_does_not_wait(
+    small: Path, monkeypatch: pytest.MonkeyPatch, work: str, keys: str, waiting: str
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(f"nsys_tui.ui.screens.{work}", failing)
+    async with running(small, size=(160, 45)) as pilot:
+        app: Any = pilot.app
+        app.keeps_going = True
+        seen = await press(pilot, "escape", *keys.split())
+        body = "\n".join(line for line in seen.splitlines() if "!" not in line)
+        assert "internal error: ValueError" in body
+        assert "R reads the report again" in body
+        assert waiting not in body
 
 
 async def test_a_fault_in_a_key_is_shown_and_the_next_key_works(

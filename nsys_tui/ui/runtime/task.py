@@ -55,7 +55,12 @@ class Job(Generic[T]):
     work: Callable[[Callable[[], None]], T]
     done: Callable[[T], None]
     stopped: Callable[[], None] | None
-    failed: Callable[[], None] | None
+    failed: Callable[[Exception], None] | None
+
+    def failure(self, error: Exception) -> Callable[[], None] | None:
+        """What tells of the first fault."""
+        tell, self.failed = self.failed, None
+        return None if tell is None else partial(tell, error)
 
 
 class Task:
@@ -89,7 +94,7 @@ class Task:
         work: Callable[[], T],
         done: Callable[[T], None],
         stopped: Callable[[], None] | None = None,
-        failed: Callable[[], None] | None = None,
+        failed: Callable[[Exception], None] | None = None,
     ) -> None:
         """Does some work in a thread, now or when the job under way is over.
 
@@ -97,7 +102,7 @@ class Task:
             work: is done in the thread.
             done: takes its result.
             stopped: is called instead when it was cancelled.
-            failed: is called instead after a fault, which is shown.
+            failed: is called with a fault instead, which is shown already.
         """
         self.run_checked(lambda _: work(), done, stopped, failed)
 
@@ -106,7 +111,7 @@ class Task:
         work: Callable[[Callable[[], None]], T],
         done: Callable[[T], None],
         stopped: Callable[[], None] | None = None,
-        failed: Callable[[], None] | None = None,
+        failed: Callable[[Exception], None] | None = None,
     ) -> None:
         """The same for work that calls its argument now and then: that ends it once it is void."""
         job = Job(work, done, stopped, failed)
@@ -130,7 +135,7 @@ class Task:
             take = job.stopped
         except Exception as error:
             app.report_fault(error)
-            take = job.failed
+            take = job.failure(error)
         self._owner.call_later(self._end, job, take)
         del take
         give_back_freed_memory()
@@ -153,5 +158,6 @@ class Task:
             take()
         except Exception as error:
             self._owner.app.report_fault(error)
-            if job.failed is not None and take is not job.failed:
-                job.failed()
+            tell = job.failure(error)
+            if tell is not None:
+                tell()

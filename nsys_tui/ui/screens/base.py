@@ -275,7 +275,7 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
         work: Callable[[], T],
         done: Callable[[T], None],
         stopped: Callable[[], None] | None = None,
-        failed: Callable[[], None] | None = None,
+        failed: Callable[[Exception], None] | None = None,
     ) -> None:
         """Runs ``work`` in a thread and ``done`` with its result on the screen's own thread.
 
@@ -290,7 +290,7 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
         work: Callable[[Progress], T],
         done: Callable[[T], None],
         stopped: Callable[[], None] | None = None,
-        failed: Callable[[], None] | None = None,
+        failed: Callable[[Exception], None] | None = None,
     ) -> None:
         """``compute`` for work that lasts: it gets a progress callback, and Esc cancels it."""
         app, session = self.app, self.session

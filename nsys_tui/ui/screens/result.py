@@ -1,7 +1,7 @@
 """ResultScreen: a screen over one result of the report in front, made anew when that needs it.
 
 A subclass says what is made (``work``), how it is shown (``show_result``), and what is shown
-without one (``clear``, ``say_busy``, ``say_cancelled``).
+without one (``clear``, ``say_busy``, ``say_stopped``).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
+from nsys_tui.ui.loader import unexpected
 from nsys_tui.ui.scoping import same_scope
 from nsys_tui.ui.screens.base import ReportScreen
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-CANCELLED: Final = "cancelled: R reads the report again"
+AGAIN: Final = "R reads the report again"
+CANCELLED: Final = f"cancelled: {AGAIN}"
 
 
 class ResultScreen(ReportScreen, Generic[T]):
@@ -56,8 +58,8 @@ class ResultScreen(ReportScreen, Generic[T]):
     def say_busy(self) -> None:
         """Shows that a result is being made."""
 
-    def say_cancelled(self) -> None:
-        """Shows that it was cancelled; an earlier result stays."""
+    def say_stopped(self, why: str) -> None:
+        """Shows why there is no new result; an earlier one stays."""
 
     def go_to(self, selection: Selection) -> None:
         """Puts the cursor on what is selected, if it is shown."""
@@ -111,7 +113,11 @@ class ResultScreen(ReportScreen, Generic[T]):
             return
         self.say_busy()
         take = partial(self._take, report)
-        self.compute_telling(self.KIND, self.work(report), take, self.say_cancelled)
+        cancelled = partial(self.say_stopped, CANCELLED)
+        self.compute_telling(self.KIND, self.work(report), take, cancelled, self._failed)
+
+    def _failed(self, error: Exception) -> None:
+        self.say_stopped(failure_text(error))
 
     def _take(self, report: Report, result: T) -> None:
         first, self.result = self.result is None, result
@@ -148,3 +154,8 @@ class ResultScreen(ReportScreen, Generic[T]):
         if action == "timeline_whole":
             return self.state.window is not None
         return super().check_action(action, parameters)
+
+
+def failure_text(error: Exception) -> str:
+    """What a pane says that could not be filled; the error bar has the details."""
+    return f"{unexpected(error).title}\n{AGAIN}"

@@ -25,6 +25,7 @@ from nsys_tui.ui.screens.compare.pair import (
 from nsys_tui.ui.screens.compare.panes import summary_lines
 from nsys_tui.ui.screens.compare.positions import GROUPS, ComparePositions
 from nsys_tui.ui.screens.compare.timelines import TwinTimelines
+from nsys_tui.ui.screens.result import failure_text
 from nsys_tui.ui.session import Session
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.table import VirtualTable
@@ -226,7 +227,11 @@ class CompareCore(ComparePositions):
         self._asked = asked
         self.table.empty = "comparing ..."
         self.table.refresh()
-        self.compute("compare", lambda: gather(*asked), self._show)
+        self.compute("compare", lambda: gather(*asked), self._show, failed=self._failed)
+
+    def _failed(self, error: Exception) -> None:
+        self.table.empty = failure_text(error)
+        self.table.refresh()
 
     def _show(self, result: Result) -> None:
         self._show_result(result)

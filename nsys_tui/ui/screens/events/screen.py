@@ -17,7 +17,7 @@ from nsys_tui.ui.keymap import bindings
 from nsys_tui.ui.pane_text import MUTED, labelled
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.events.columns import event_columns
-from nsys_tui.ui.screens.result import CANCELLED, ResultScreen
+from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
 from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
@@ -121,9 +121,9 @@ class EventsScreen(ResultScreen[EventsTable]):
             self.table.refresh()
         self.table.redraw_heading()
 
-    def say_cancelled(self) -> None:
+    def say_stopped(self, why: str) -> None:
         """What is shown stays."""
-        self.table.busy, self.table.empty = "", CANCELLED
+        self.table.busy, self.table.empty = "", why
         self.table.refresh()
         self.table.redraw_heading()
 

@@ -19,6 +19,7 @@ from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.fleet.heat import HeatPane
 from nsys_tui.ui.screens.fleet.reading import EXAMPLES, Cut, Partial, Shown, parse_cut, shown
+from nsys_tui.ui.screens.result import failure_text
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE
 from nsys_tui.ui.widgets.table.table import VirtualTable
@@ -163,8 +164,8 @@ class FleetScreen(ReportScreen):
         self._take(found, f"{done} of {len(self._paths)} reports read, Esc stops")
         self._show_map()
 
-    def _say_failed(self) -> None:
-        self.table.note, self.table.empty = "", "could not be read: see the error below"
+    def _say_failed(self, error: Exception) -> None:
+        self.table.note, self.table.empty = "", failure_text(error)
         self.table.show_rows((), 0)
 
     def _stopped(self) -> None:

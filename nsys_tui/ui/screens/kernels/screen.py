@@ -20,7 +20,6 @@ from nsys_tui.ui.keymap import bindings
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.kernels.columns import group_columns, sampled_columns
 from nsys_tui.ui.screens.kernels.detail import KernelDetail, longest_of
-from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import GROUP, INSTANCES, TABLE, WHOLE
 from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
@@ -186,9 +185,9 @@ class KernelsScreen(KernelDetail):
 
         return work
 
-    def say_cancelled(self) -> None:
+    def say_stopped(self, why: str) -> None:
         """What is shown stays."""
-        self.table.busy, self.table.empty = "", CANCELLED
+        self.table.busy, self.table.empty = "", why
         if self.result is not None:
             self.by = self.result.by
         self.table.refresh()

@@ -28,6 +28,7 @@ from nsys_tui.ui.screens.logs.found import (
     section_table,
     sections,
 )
+from nsys_tui.ui.screens.result import failure_text
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE
 from nsys_tui.ui.widgets.table.table import VirtualTable
@@ -129,7 +130,7 @@ class LogsScreen(ReportScreen):
             places, notes = self._read_others(others, progress)
             return find_collectives(front, places, notes, opened)
 
-        self.compute_telling("join", work, self._take_joined)
+        self.compute_telling("join", work, self._take_joined, self._not_busy, self._failed)
 
     def _read_others(
         self, sessions: list[Session], progress: Progress
@@ -154,6 +155,14 @@ class LogsScreen(ReportScreen):
     def _take_joined(self, joined: Joined) -> None:
         self.joined = joined
         self._refill()
+
+    def _not_busy(self) -> None:
+        self._busy("")
+
+    def _failed(self, error: Exception) -> None:
+        self.table.empty = failure_text(error)
+        self._not_busy()
+        self.table.refresh()
 
     def _busy(self, what: str) -> None:
         self.table.busy = what
@@ -236,7 +245,7 @@ class LogsScreen(ReportScreen):
         def work(progress: Progress) -> Opened:
             return open_logs(paths, progress)
 
-        self.compute_telling("read", work, self._take_logs)
+        self.compute_telling("read", work, self._take_logs, self._not_busy, self._failed)
 
     def _take_logs(self, opened: Opened) -> None:
         self.opened, self.section = opened, "files"

@@ -20,7 +20,6 @@ from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.nvtx import columns
 from nsys_tui.ui.screens.nvtx.detail import RangeDetail
-from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, TREE, WHOLE
 from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
@@ -168,10 +167,10 @@ class NvtxScreen(RangeDetail):
         self.main.note = "computing ..."
         self.main.redraw_heading()
 
-    def say_cancelled(self) -> None:
+    def say_stopped(self, why: str) -> None:
         """What is shown stays."""
-        self.by_path.empty = self.by_name.empty = CANCELLED
-        self.main.note = "" if self.result is None else "cancelled"
+        self.by_path.empty = self.by_name.empty = why
+        self.main.note = "" if self.result is None else why.partition(":")[0]
         self.merge = self.merge if self._shown_merge is None else self._shown_merge
         self.main.refresh()
         self.main.redraw_heading()

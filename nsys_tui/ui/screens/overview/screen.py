@@ -16,6 +16,7 @@ from nsys_tui.times import moment_text
 from nsys_tui.ui.keymap import SCREENS, Action, bindings
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.overview import data, panes
+from nsys_tui.ui.screens.result import failure_text
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.trace import HINT, TracePane
 
@@ -150,7 +151,15 @@ class OverviewScreen(ReportScreen):
                     ("overview", names), lambda: overview(report, style=names, top=data.MOST)
                 ),
                 self._show_overview,
+                failed=self._failed,
             )
+
+    def _failed(self, error: Exception) -> None:
+        """Panes that would wait for ever say why; earlier figures stay."""
+        if self.found is None:
+            lines = [[(line, panes.MUTED)] for line in failure_text(error).splitlines()]
+            for pane in self.query(LinePane):
+                pane.show_built(lambda _: lines)
 
     def _show_trace(self, rows: Sequence[AnyRow]) -> None:
         self._gpu_rows = rows

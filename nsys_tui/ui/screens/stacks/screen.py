@@ -18,6 +18,7 @@ from nsys_tui.state import cycled
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.scoping import report_scope, same_scope
+from nsys_tui.ui.screens.result import CANCELLED, failure_text
 from nsys_tui.ui.screens.stacks.finding import Finding
 from nsys_tui.ui.screens.stacks.panes import (
     MUTED,
@@ -158,13 +159,19 @@ class StacksScreen(Finding):
             except NoDataError as error:
                 return error
 
-        self.compute_telling("stacks", work, self._show, self._stopped)
+        self.compute_telling("stacks", work, self._show, self._cancelled, self._failed)
 
-    def _stopped(self) -> None:
-        """Cancelled: what is shown stays."""
+    def _cancelled(self) -> None:
+        """What is shown stays."""
         self._heading("cancelled")
         if self.shown is None:
-            self._say("cancelled: R reads the report again")
+            self._say(CANCELLED)
+
+    def _failed(self, error: Exception) -> None:
+        """What is shown stays."""
+        self._heading("failed")
+        if self.shown is None:
+            self._say(*failure_text(error).splitlines())
 
     def _show(self, found: Shown | NoDataError) -> None:
         pane = self.icicle

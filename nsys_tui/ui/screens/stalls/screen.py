@@ -177,9 +177,9 @@ class StallsScreen(ResultScreen[Found]):
         gaps = idle_gaps(self.session, report, scope, wish.threshold, progress)
         return gather(report, gaps, wish, self._exposed[1], names)
 
-    def say_cancelled(self) -> None:
+    def say_stopped(self, why: str) -> None:
         """What is shown stays."""
-        self.table.busy, self.table.empty = "", "cancelled: + or - finds gaps again"
+        self.table.busy, self.table.empty = "", why
         if self.result is not None:
             self.wish = self.result.wish
         self.table.refresh()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from rich.segment import Segment
@@ -352,10 +353,16 @@ class Grid(ScrollView, Framed, can_focus=True):
             x = slot.x + slot.width
         return runs
 
+    def _empty_line(self, position: int) -> list[tuple[str, int]]:
+        texts = [visible(text, self.app.ascii) for text in self.empty_text().splitlines()]
+        lines = [line for text in texts for line in wrap(text, max(self._room - 2, 1))]
+        return [(f" {lines[position]}", HEADER)] if position < len(lines) else []
+
     def _line(self, position: int) -> list[tuple[str, int]]:
+        if not self.shown:
+            return self._empty_line(position)
         if position >= self.shown:
-            text = self.empty_text() if position == 0 else ""
-            return [(f" {visible(text, self.app.ascii)}", HEADER)] if text else []
+            return []
         row = self.row_at(position)
         here = position == self.cursor
         focused = here and self.has_focus

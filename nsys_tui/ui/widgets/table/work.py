@@ -62,7 +62,7 @@ class Working(Widget):
 
         self.busy = f"{what} {self.size_all:,} rows, esc cancels" if what else self.busy
         self.redraw_heading()
-        task.run(work, take, ended, ended)
+        task.run(work, take, ended, lambda _: ended())
 
     def stop_work(self) -> None:
         """What threads are still doing for the widget becomes void."""
