@@ -41,7 +41,6 @@ def api_summary(query: Query) -> tuple[Aggregate, list[str]]:
 
 
 @report(
-    "cuda_api_sum",
     "CUDA API Summary",
     data="CUDA trace",
     option="--trace=cuda",
@@ -56,13 +55,7 @@ def cuda_api_sum(query: Query) -> Columns:
     return time_columns(summary, "Num Calls", [(NAME, names)])
 
 
-@report(
-    "cuda_api_trace",
-    "CUDA API Trace",
-    data="CUDA trace",
-    option="--trace=cuda",
-    old=("cudaapitrace",),
-)
+@report("CUDA API Trace", data="CUDA trace", option="--trace=cuda", old=("cudaapitrace",))
 def cuda_api_trace(query: Query) -> Columns:
     """Every CUDA call by its start; Result is the returned error code, 0 for success."""
     api = query.report.api

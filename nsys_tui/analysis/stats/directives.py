@@ -16,25 +16,13 @@ _MARKERS: Final = (79, 80)
 """Event class of OpenMP rows that mark the start and the end of the trace."""
 
 
-@report(
-    "openacc_sum",
-    "OpenACC Summary",
-    data="OpenACC event",
-    option="--trace=openacc",
-    old=("openaccsum",),
-)
+@report("OpenACC Summary", data="OpenACC event", option="--trace=openacc", old=("openaccsum",))
 def openacc_sum(query: Query) -> Columns:
     """OpenACC events by name and their durations."""
     return host_summary(query, OPENACC, "Count", NAME)
 
 
-@report(
-    "openmp_sum",
-    "OpenMP Summary",
-    data="OpenMP event",
-    option="--trace=openmp",
-    old=("openmpevtsum",),
-)
+@report("OpenMP Summary", data="OpenMP event", option="--trace=openmp", old=("openmpevtsum",))
 def openmp_sum(query: Query) -> Columns:
     """OpenMP events by name and their durations."""
     rows = query.raw(Kind.OPENMP, "name", "event_class")

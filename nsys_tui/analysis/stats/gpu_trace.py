@@ -38,7 +38,6 @@ _GREEN: Final = "green_context_id"
 
 
 @report(
-    "cuda_gpu_trace",
     "CUDA GPU Trace",
     data="CUDA kernel or GPU memory",
     option="--trace=cuda",

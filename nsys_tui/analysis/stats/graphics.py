@@ -41,13 +41,7 @@ def _range_summary(query: Query, rows: list[dict[str, Any]]) -> Columns:
     return rows_summary(query, texted, names, "Instances", (RANGE,))
 
 
-@report(
-    "vulkan_api_sum",
-    "Vulkan API Summary",
-    data="Vulkan API",
-    option="--trace=vulkan",
-    old=("vulkanapisum",),
-)
+@report("Vulkan API Summary", data="Vulkan API", option="--trace=vulkan", old=("vulkanapisum",))
 def vulkan_api_sum(query: Query) -> Columns:
     """Vulkan calls by function and their durations."""
     rows = _calls(query, Kind.VULKAN_CALL)
@@ -55,13 +49,7 @@ def vulkan_api_sum(query: Query) -> Columns:
     return rows_summary(query, rows, names, "Num Calls", (NAME,))
 
 
-@report(
-    "vulkan_api_trace",
-    "Vulkan API Trace",
-    data="Vulkan API",
-    option="--trace=vulkan",
-    old=("vulkanapitrace",),
-)
+@report("Vulkan API Trace", data="Vulkan API", option="--trace=vulkan", old=("vulkanapitrace",))
 def vulkan_api_trace(query: Query) -> Columns:
     """Every Vulkan call by its start."""
     rows = _calls(query, Kind.VULKAN_CALL, "context_id", "correlation_id")
@@ -89,7 +77,6 @@ def vulkan_api_trace(query: Query) -> Columns:
 
 
 @report(
-    "vulkan_marker_sum",
     "Vulkan Range Summary",
     data="Vulkan Debug Extension (Vulkan Debug Util)",
     option="--trace=vulkan-annotations",
@@ -101,7 +88,6 @@ def vulkan_marker_sum(query: Query) -> Columns:
 
 
 @report(
-    "vulkan_gpu_marker_sum",
     "Vulkan GPU Range Summary",
     data="GPU Vulkan Debug Extension (GPU Vulkan Debug markers)",
     option="--trace=vulkan-annotations",
@@ -113,7 +99,6 @@ def vulkan_gpu_marker_sum(query: Query) -> Columns:
 
 
 @report(
-    "opengl_khr_range_sum",
     "OpenGL KHR_debug Range Summary",
     data="KHR Extension (KHR_DEBUG)",
     option="--trace=opengl-annotations",
@@ -126,7 +111,6 @@ def opengl_khr_range_sum(query: Query) -> Columns:
 
 
 @report(
-    "opengl_khr_gpu_range_sum",
     "OpenGL KHR_debug GPU Range Summary",
     data="GPU KHR Extension (KHR_DEBUG)",
     option="--trace=opengl-annotations",
@@ -139,7 +123,6 @@ def opengl_khr_gpu_range_sum(query: Query) -> Columns:
 
 
 @report(
-    "dx11_pix_sum",
     "DX11 PIX Range Summary",
     data="DX11 CPU debug marker",
     option="--trace=dx11-annotations",
@@ -151,7 +134,6 @@ def dx11_pix_sum(query: Query) -> Columns:
 
 
 @report(
-    "dx12_pix_sum",
     "DX12 PIX Range Summary",
     data="DX12 CPU debug marker",
     option="--trace=dx12-annotations",
@@ -163,7 +145,6 @@ def dx12_pix_sum(query: Query) -> Columns:
 
 
 @report(
-    "dx12_gpu_marker_sum",
     "DX12 GPU Command List PIX Ranges Summary",
     data="DX12 GPU debug marker",
     option="--trace=dx12-annotations",
@@ -174,13 +155,7 @@ def dx12_gpu_marker_sum(query: Query) -> Columns:
     return _range_summary(query, query.raw(Kind.DX12_GPU_RANGE, "text"))
 
 
-@report(
-    "nvvideo_api_sum",
-    "NvVideo API Summary",
-    data="NvVideo API",
-    option="--trace=nvvideo",
-    old=("nvvideoapisum",),
-)
+@report("NvVideo API Summary", data="NvVideo API", option="--trace=nvvideo", old=("nvvideoapisum",))
 def nvvideo_api_sum(query: Query) -> Columns:
     """Video encoder, decoder and JPEG calls by function and their durations."""
     rows, names = [], []

@@ -113,7 +113,6 @@ def _names(query: Query) -> NDArray[Any]:
 
 
 @report(
-    "cuda_kern_exec_sum",
     "CUDA Kernel Launch & Exec Time Summary",
     data="CUDA kernel",
     option="--trace=cuda",
@@ -157,7 +156,6 @@ def cuda_kern_exec_sum(query: Query) -> Columns:
 
 
 @report(
-    "cuda_kern_exec_trace",
     "CUDA Kernel Launch & Exec Time Trace",
     data="CUDA kernel",
     option="--trace=cuda",

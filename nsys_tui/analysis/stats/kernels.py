@@ -97,7 +97,6 @@ def kernel_rows(query: Query) -> Rows:
 
 
 @report(
-    "cuda_gpu_kern_sum",
     "CUDA GPU Kernel Summary",
     data="CUDA kernel",
     option="--trace=cuda",
@@ -116,7 +115,6 @@ def cuda_gpu_kern_sum(query: Query) -> Columns:
 
 
 @report(
-    "cuda_gpu_kern_gb_sum",
     "CUDA GPU Kernel/Grid/Block Summary",
     data="CUDA kernel",
     option="--trace=cuda",

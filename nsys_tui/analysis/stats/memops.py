@@ -60,7 +60,6 @@ def _names(query: Query, rows: Rows) -> tuple[NDArray[np.integer], list[str]]:
 
 
 @report(
-    "cuda_gpu_mem_time_sum",
     "CUDA GPU MemOps Summary (by Time)",
     data="GPU memory",
     option="--trace=cuda",
@@ -78,7 +77,6 @@ def cuda_gpu_mem_time_sum(query: Query) -> Columns:
 
 
 @report(
-    "cuda_gpu_mem_size_sum",
     "CUDA GPU MemOps Summary (by Size)",
     data="GPU memory",
     option="--trace=cuda",
@@ -118,7 +116,6 @@ def _gpu_summary(query: Query, rows: Rows) -> tuple[Aggregate, Columns, Columns]
 
 
 @report(
-    "cuda_gpu_sum",
     "CUDA GPU Summary (Kernels/MemOps)",
     data="CUDA kernel or GPU memory",
     option="--trace=cuda",
@@ -135,7 +132,6 @@ def cuda_gpu_sum(query: Query) -> Columns:
 
 
 @report(
-    "gpu_work_sum",
     "GPU Work Summary (Kernels/MemOps/Graphs)",
     data="GPU",
     option="--trace=cuda",
@@ -158,7 +154,6 @@ def gpu_work_sum(query: Query) -> Columns:
 
 
 @report(
-    "cuda_api_gpu_sum",
     "CUDA Summary (API/Kernels/MemOps)",
     data="CUDA trace",
     option="--trace=cuda",

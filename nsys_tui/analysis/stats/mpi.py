@@ -31,13 +31,13 @@ OPTION: Final = "--trace=mpi"
 SOURCE: Final = Column("Source")
 
 
-@report("mpi_event_sum", "MPI Event Summary", data="MPI", option=OPTION, old=("mpieventsum",))
+@report("MPI Event Summary", data="MPI", option=OPTION, old=("mpieventsum",))
 def mpi_event_sum(query: Query) -> Columns:
     """MPI calls by function and their durations."""
     return host_summary(query, SOURCES, "Instances", NAME, (SOURCE, SOURCES))
 
 
-@report("mpi_event_trace", "MPI Event Trace", data="MPI", option=OPTION, old=("mpieventtrace",))
+@report("MPI Event Trace", data="MPI", option=OPTION, old=("mpieventtrace",))
 def mpi_event_trace(query: Query) -> Columns:
     """Every MPI call by its start, with its rank, peer, tag and sizes."""
     ranks = query.report.ranks
@@ -77,13 +77,7 @@ def _duration(row: dict[str, Any]) -> int | None:
     return None if row["end"] is None else row["end"] - row["start"]
 
 
-@report(
-    "mpi_msg_size_sum",
-    "MPI Message Size Summary",
-    data="MPI",
-    option=OPTION,
-    old=("mpimsgsizesum",),
-)
+@report("MPI Message Size Summary", data="MPI", option=OPTION, old=("mpimsgsizesum",))
 def mpi_msg_size_sum(query: Query) -> Columns:
     """Message sizes by function: point to point, sent and received by collectives."""
     p2p = query.raw_counted(Kind.MPI_P2P, "text", "size")

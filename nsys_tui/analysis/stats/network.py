@@ -22,7 +22,6 @@ _NS_PER_MS: Final = 1_000_000
 
 
 @report(
-    "network_congestion",
     "Network Devices Congestion",
     data="network metrics",
     option="--nic-metrics=true",

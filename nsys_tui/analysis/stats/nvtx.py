@@ -53,7 +53,6 @@ def open_ranges(query: Query) -> tuple[str, ...]:
 
 
 @report(
-    "nvtx_sum",
     "NVTX Range Summary",
     data="NV Tools Extension (NVTX)",
     option="--trace=nvtx",
@@ -66,7 +65,6 @@ def nvtx_sum(query: Query) -> Columns:
 
 
 @report(
-    "nvtx_pushpop_sum",
     "NVTX Push/Pop Range Summary",
     data="NV Tools Extension (NVTX) push/pop range",
     option="--trace=nvtx",
@@ -79,7 +77,6 @@ def nvtx_pushpop_sum(query: Query) -> Columns:
 
 
 @report(
-    "nvtx_startend_sum",
     "NVTX Start/End Range Summary",
     data="NV Tools Extension (NVTX) start/end range",
     option="--trace=nvtx",
@@ -141,7 +138,6 @@ def parent_ids(ranges: Ranges, nested: Nesting) -> NDArray[Any]:
 
 
 @report(
-    "nvtx_pushpop_trace",
     "NVTX Push/Pop Range Trace",
     data="NV Tools Extension (NVTX) push/pop range",
     option="--trace=nvtx",

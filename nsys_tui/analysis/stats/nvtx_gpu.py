@@ -104,7 +104,6 @@ def project(query: Query) -> Projection:
 
 
 @report(
-    "nvtx_gpu_proj_trace",
     "NVTX GPU Projection Trace",
     data=NEEDS,
     option=TRACE,
@@ -146,13 +145,7 @@ def nvtx_gpu_proj_trace(query: Query) -> Columns:
     ]
 
 
-@report(
-    "nvtx_gpu_proj_sum",
-    "NVTX GPU Projection Summary",
-    data=NEEDS,
-    option=TRACE,
-    arguments=WORK,
-)
+@report("NVTX GPU Projection Summary", data=NEEDS, option=TRACE, arguments=WORK)
 def nvtx_gpu_proj_sum(query: Query) -> Columns:
     """Ranges with GPU work by name and style: projected time, host time, operations, nesting."""
     found = project(query)
@@ -191,7 +184,6 @@ def nvtx_gpu_proj_sum(query: Query) -> Columns:
 
 
 @report(
-    "nvtx_kern_sum",
     "NVTX Range Kernel Summary",
     data=NEEDS,
     option=TRACE,

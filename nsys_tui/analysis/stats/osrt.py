@@ -18,13 +18,7 @@ _CALL: Final = 27
 """Event class of calls; the others mark the start and the end of the tracing."""
 
 
-@report(
-    "osrt_sum",
-    "OS Runtime Summary",
-    data="OS Runtime trace",
-    option="--trace=osrt",
-    old=("osrtsum",),
-)
+@report("OS Runtime Summary", data="OS Runtime trace", option="--trace=osrt", old=("osrtsum",))
 def osrt_sum(query: Query) -> Columns:
     """OS runtime library calls by function, nested calls included, and their durations."""
     osrt = query.report.osrt
@@ -35,13 +29,7 @@ def osrt_sum(query: Query) -> Columns:
     return time_columns(summary, "Num Calls", [(NAME, list(osrt.names))])
 
 
-@report(
-    "syscall_sum",
-    "Syscall Summary",
-    data="syscall",
-    option="--trace=syscall",
-    old=("syscallsum",),
-)
+@report("Syscall Summary", data="syscall", option="--trace=syscall", old=("syscallsum",))
 def syscall_sum(query: Query) -> Columns:
     """System calls by name and their durations."""
     return host_summary(query, (Kind.SYSCALL,), "Num Calls", NAME)

@@ -54,7 +54,6 @@ REPORTS: Final[dict[str, StatReport]] = {}
 
 
 def report(
-    name: str,
     title: str,
     *,
     data: str,
@@ -64,9 +63,10 @@ def report(
     by_device: bool = False,
     notes: Callable[[Query], tuple[str, ...]] = lambda _query: (),
 ) -> Callable[[Builder], Builder]:
-    """Registers a report; the arguments are the fields of ``StatReport``."""
+    """Registers a report under its function's name; the arguments are fields of ``StatReport``."""
 
     def register(build: Builder) -> Builder:
+        name = build.__name__
         REPORTS[name] = StatReport(
             name, title, build, data, option, old, arguments or {}, by_device, notes
         )

@@ -6,7 +6,8 @@ import difflib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.stats import (
+# Importing a family registers its reports.
+from nsys_tui.analysis.stats import (  # noqa: F401
     api,
     directives,
     gpu_trace,
@@ -29,24 +30,6 @@ from nsys_tui.model.table import Table
 
 if TYPE_CHECKING:
     from nsys_tui.model.report import Report
-
-FAMILIES: Final = (
-    api,
-    directives,
-    gpu_trace,
-    graphics,
-    kern_exec,
-    kernels,
-    memops,
-    mpi,
-    network,
-    nvtx,
-    nvtx_gpu,
-    osrt,
-    um,
-    wddm,
-)
-"""Importing a family registers its reports."""
 
 DEFAULT: Final = (
     "nvtx_sum",

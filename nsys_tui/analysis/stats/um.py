@@ -65,7 +65,6 @@ def _address(address: int | None) -> str | None:
 
 
 @report(
-    "um_sum",
     "Unified Memory Analysis Summary",
     data="CUDA Unified Memory",
     option=OPTION,
@@ -105,7 +104,6 @@ def _limit(text: str | None) -> int:
 
 
 @report(
-    "um_total_sum",
     "Unified Memory Totals Summary",
     data="CUDA Unified Memory",
     option=OPTION,
@@ -126,7 +124,6 @@ def um_total_sum(query: Query) -> Columns:
 
 
 @report(
-    "um_cpu_page_faults_sum",
     "Unified Memory CPU Page Faults Summary",
     data="CUDA Unified Memory CPU page faults",
     option="--trace=cuda --cuda-um-cpu-page-faults=true",

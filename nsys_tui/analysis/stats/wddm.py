@@ -61,7 +61,6 @@ _SHARED_BY: Final = 2
 
 
 @report(
-    "wddm_queue_sum",
     "WDDM Queue Utilization Summary",
     data="WDDM event",
     option="--wddm-trace=true (on Windows)",
