@@ -104,8 +104,8 @@ async def test_screens_look_as_they_did(
     async with running(*paths, size=(width, height)) as pilot:
         for key in keys.split():
             await pilot.press(key)
-            await settled(pilot)
-        shown = await _at_rest(pilot)
+            await _come_to_rest(pilot)
+        shown = "".join(f"{row.rstrip()}\n" for row in rows(pilot))
     stored = FOLDER / report / f"{name}-{size}.txt"
     if update_snapshots:
         stored.parent.mkdir(parents=True, exist_ok=True)
@@ -119,13 +119,16 @@ async def test_screens_look_as_they_did(
     )
 
 
-async def _at_rest(pilot: Pilot[int]) -> str:
-    """The frame without passing messages; their own tests read those."""
+async def _come_to_rest(pilot: Pilot[int]) -> None:
+    """Waits, and takes passing messages away: their own tests read those.
+
+    After every key, since a dialog leaves what the screen below it said until a timer ends.
+    """
     app: Any = pilot.app
+    await settled(pilot)
     app.clear_notifications()
     app.say("")
     await settled(pilot)
-    return "".join(f"{row.rstrip()}\n" for row in rows(pilot))
 
 
 def test_every_stored_frame_belongs_to_a_screen(update_snapshots: bool) -> None:

@@ -240,7 +240,12 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
         return left, f"{text} (all)" if whole else text
 
     def refresh_keys(self) -> None:
-        """Shows in the footer the ranked actions that work here."""
+        """Shows in the footer the ranked actions that work here.
+
+        Below a dialog the footer stays as it was: what works then is the dialog's to say.
+        """
+        if not self.is_current:
+            return
         ranked = sorted(
             (action for action in (*self.ACTIONS, *GLOBAL) if action.rank), key=lambda a: a.rank
         )
@@ -256,7 +261,7 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
 
     def _on_timer_update(self) -> None:
         """Keys follow what is painted: what is empty, an estimate or hidden is not exported."""
-        if self.is_current and self.is_mounted:
+        if self.is_mounted:
             self.refresh_keys()
         super()._on_timer_update()
 
