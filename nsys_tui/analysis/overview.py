@@ -104,13 +104,15 @@ class Overview:
     headline: Headline
     devices: tuple[DeviceSplit, ...]
     breakdown: dict[str, int | float | None]
-    """The ten figures by the older rule (``breakdown.ten_figures``)."""
+    """The ten figures by the older rule (``breakdown.ten_figures``), None where not known."""
     kernels: tuple[TopName, ...]
     ranges: tuple[TopName, ...]
     """NVTX ranges by host time, digits as ``#``; open ranges are not in it."""
     open_range_count: int
     missing: tuple[Missing, ...]
     notes: tuple[str, ...]
+    gpu_known: bool = True
+    """False where the file's GPU work is not believed: then no figure of it means anything."""
 
 
 def overview(
@@ -130,18 +132,22 @@ def overview(
     """
     scope = scope or Scope()
     splits = tuple(device_splits(report, scope))
+    figures = ten_figures(report, scope)
+    if report.gpu_doubt:
+        figures = dict.fromkeys(figures) | {"session_ns": figures["session_ns"]}
     return Overview(
         metadata=report.metadata,
         scope=scope,
         base=scope.base(report),
         headline=headline(report, scope, splits),
         devices=splits,
-        breakdown=ten_figures(report, scope),
+        breakdown=figures,
         kernels=tuple(top_kernels(report, scope, style)[:top]),
         ranges=tuple(top_ranges(report, scope)[:top]),
         open_range_count=int(report.ranges.open.sum()),
         missing=tuple(missing(report)),
         notes=tuple(_notes(report, splits)),
+        gpu_known=not report.gpu_doubt,
     )
 
 
@@ -240,7 +246,7 @@ def _notes(report: Report, splits: tuple[DeviceSplit, ...]) -> list[str]:
             f"{cut} operations and ranges have times more than 36 years from the start of the"
             " session: they are cut there"
         )
-    if not splits:
+    if not splits and not report.gpu_doubt:
         notes.append(f"no GPU work in this report or scope{_why_no_work(report)}")
     return notes
 

@@ -58,7 +58,7 @@ class OverviewAnswer:
             ),
             _breakdown_table(result),
             *([memory] if self.memory else []),
-            _top("kernels", "Top kernels", "Kernel", result.kernels, []),
+            _top("kernels", "Top kernels", "Kernel", result.kernels, [], result.gpu_known),
             _top("ranges", "Top NVTX ranges (host time)", "Range", result.ranges, opened),
             table_of(
                 "missing", "Not in this report", _MISSING, result.missing, None,
@@ -70,7 +70,7 @@ class OverviewAnswer:
 
     def _facts(self) -> Table:
         result, data, (lo, hi) = self.result, self.result.metadata, self.result.base
-        session, span = data.session_duration_ns, "none"
+        session, span = data.session_duration_ns, "none" if result.gpu_known else "not known"
         if hi > lo:
             shown = [units.format_duration(ns) for ns in (lo, hi, hi - lo)]
             span = f"{shown[0]} to {shown[1]} ({shown[2]})"
@@ -92,6 +92,11 @@ class OverviewAnswer:
         known = [(name, value) for name, value in facts.items() if value]
         return table_of("report", "Report", _FACT, known, None, [*result.notes, *warnings])
 
+    @property
+    def is_based(self) -> bool:
+        """Whether the time that shares are of is known."""
+        return self.result.gpu_known or self.result.scope.window is not None
+
     @cached_property
     def rows_by_device(self) -> dict[int, Rows]:
         """Operations in scope of each device, by its place."""
@@ -107,12 +112,16 @@ def _counted(names: Sequence[str]) -> list[str]:
 
 def _device_title(result: Overview) -> str:
     what = "the window" if result.scope.window else "the span of GPU work"
+    if not result.gpu_known:
+        return f"Time of each GPU, as a share of {what}"
     length = units.format_duration(result.headline.base_ns)
     return f"Time of each GPU, as a share of {what} ({length})"
 
 
 def _device_notes(result: Overview) -> list[str]:
     line = result.headline
+    if not result.gpu_known:
+        return ["not known"]
     if not line.device_count:
         return ["no GPU work here"]
     said = []
@@ -136,13 +145,24 @@ def _breakdown_table(result: Overview) -> Table:
     ]
     percent = result.breakdown["utilisation_percent"]
     note = "not known: the session's length was not recorded" if percent is None else f"{percent}%"
+    if not result.gpu_known:
+        note = "and GPU time are not known"
     title = "Breakdown by kernel name, all GPUs in one union (the older rule)"
     return table_of("breakdown", title, _FIGURE, rows, None, [f"utilisation {note}"])
 
 
-def _top(name: str, title: str, header: str, entries: Sequence[Any], notes: list[str]) -> Table:
+def _top(
+    name: str,
+    title: str,
+    header: str,
+    entries: Sequence[Any],
+    notes: Sequence[str],
+    known: bool = True,
+) -> Table:
     shown = (*_TOP, Column(header, key="", read=lambda entry, _: entry.name))
-    return table_of(name, title, shown, entries, None, notes if entries else [*notes, "none"])
+    if not entries:
+        notes = [*notes, "none" if known else "not known"]
+    return table_of(name, title, shown, entries, None, notes)
 
 
 def _pieces_table(answer: OverviewAnswer, pieces: Pieces) -> Table:
@@ -312,9 +332,11 @@ DOCUMENT: Final = Document(
     (
         record("report", _REPORT, lambda a, _: a),
         data("window_ns", lambda a, _: a.result.scope.window, form=Form.LIST),
-        data("base_ns", lambda a, _: a.result.base, form=Form.LIST),
+        data("base_ns", lambda a, _: a.result.base if a.is_based else None, form=Form.LIST),
         data("span_ns", lambda a, _: a.report.span, form=Form.LIST),
-        record("headline", _HEADLINE, lambda a, _: a.result.headline),
+        record(
+            "headline", _HEADLINE, lambda a, _: a.result.headline if a.result.gpu_known else None
+        ),
         records("devices", _DEVICE, lambda a, _: a.result.devices),
         record("breakdown", _BREAKDOWN, lambda a, _: a.result.breakdown),
         records("gpu_memory", _MEMORY, lambda a, _: a.memory),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -161,7 +160,7 @@ def run(arguments: argparse.Namespace) -> int:
     a, b = _sides(parts, baseline)
     seed = SEED if arguments.seed is None else arguments.seed
     found = compare(a, b, threshold=threshold, seed=seed)
-    _print(arguments, found, [part.plan.report for part in parts])
+    _print(arguments, found)
     return _status(found, gate)
 
 
@@ -303,7 +302,7 @@ def _sides(parts: list[_Part], kept: Baseline | None) -> tuple[Side, Side]:
     return side, measure(part.plan, part.label, part.identity)
 
 
-def _print(arguments: argparse.Namespace, found: Comparison, reports: list[Report]) -> None:
+def _print(arguments: argparse.Namespace, found: Comparison) -> None:
     from nsys_tui.analysis.compare.answer import DOCUMENT, rows_table
     from nsys_tui.text import compare as text
 
@@ -312,8 +311,7 @@ def _print(arguments: argparse.Namespace, found: Comparison, reports: list[Repor
     if arguments.format == "json":
         left_out = set(SECTIONS) - set(sections)
         only = [c.name for c in DOCUMENT.columns if c.name not in left_out]
-        read = chain.from_iterable(report.notes for report in reports)
-        print_document(DOCUMENT, found, None, found.notes, read, only=only)
+        print_document(DOCUMENT, found, None, found.notes, only=only)
     elif arguments.format in DATA_FORMATS:
         print_tables([rows_table(found, sections)], arguments.format)
     elif arguments.format == "markdown":

@@ -84,8 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print_tables([answer.gaps(), answer.groups("cause")], arguments.format)
     if not len(report.operations):
+        why = "GPU work is not known" if report.gpu_doubt else "no GPU work"
         raise EmptyAnswerError(
-            f"{report.name}: no GPU work, so no idle time of a GPU either",
+            f"{report.name}: {why}, so no idle time of a GPU either",
             hint=report.lacks(Capability.KERNELS),
         )
     return 0

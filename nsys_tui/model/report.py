@@ -91,7 +91,16 @@ class Report:
         """Why a kind of data is missing and what would record it; empty when it is there."""
         if self.can(capability):
             return ""
-        return self._source.doubts.get(capability) or explain(capability)
+        return self.doubt(capability) or explain(capability)
+
+    def doubt(self, capability: Capability) -> str:
+        """Why a kind of data in the file is not believed; empty where it is, or is not there."""
+        return self._source.doubts.get(capability, "")
+
+    @property
+    def gpu_doubt(self) -> str:
+        """Why the file's GPU work is not believed: a doubt about a part is one about all of it."""
+        return self.doubt(Capability.KERNELS)
 
     def loaded(self, part: str) -> bool:
         """Whether a part is in memory (or mapped) already."""

@@ -39,12 +39,13 @@ _BELIEVED: Final[Mapping[str, frozenset[str]]] = {
     "b": _WHOLE | {"REAL", "TEXT"},
 }
 """Affinities of declared types whose values SQLite keeps as they were."""
-_NOT_COUNTED: Final = "; GPU time is told without them, and idle time is too long by theirs"
-_WITHOUT: Final[Mapping[Capability | str, str]] = {
-    Capability.KERNELS: ", and so no GPU work is shown",
-    **dict.fromkeys((Capability.COPIES, Capability.MEMSETS, Capability.GRAPHS), _NOT_COUNTED),
-}
-"""What else is wrong where a table of GPU work is not believed."""
+_GPU_WORK: Final = (
+    Capability.KERNELS,
+    Capability.COPIES,
+    Capability.MEMSETS,
+    Capability.GRAPHS,
+)
+"""Without one of them no GPU is known to be idle."""
 _TYPES: Final = {"i": "whole numbers", "s": "whole numbers", "p": "whole numbers", "t": "text",
                  "r": "numbers"}  # fmt: skip
 
@@ -148,7 +149,7 @@ class _Resolving:
 
     def run(self) -> Resolved:
         columns = {name: self._columns(name, table) for name, table in self._known.items()}
-        self._without_kernels()
+        self._without_gpu_work()
         if STRINGS in self._off or STRINGS not in self._known:
             self._without_strings()
         self._newer()
@@ -198,7 +199,8 @@ class _Resolving:
             self._say(name, column, "its rows are taken for those of the only process")
         elif column.required:
             self._off.add(name)
-            self._lose(name, column, table.gives, _WITHOUT.get(table.gives, ""))
+            then = ", and so no GPU work is shown" if table.gives in _GPU_WORK else ""
+            self._lose(name, column, table.gives, then)
         elif column.name in table.lost:
             what = table.lost[column.name]
             self._lose(name, column, what)
@@ -222,16 +224,15 @@ class _Resolving:
         self._notes.append(Note(text, name, column.name))
         return text
 
-    def _without_kernels(self) -> None:
-        """Switches off all GPU work where kernels are not believed: it would be called idle."""
-        why = self._doubts.get(Capability.KERNELS)
+    def _without_gpu_work(self) -> None:
+        """Switches off all GPU work where a part is not believed: that time would be idle."""
+        why = next((self._doubts[what] for what in _GPU_WORK if what in self._doubts), None)
         if why is None:
             return
         for name, table in self._known.items():
-            for what in (Capability.COPIES, Capability.MEMSETS, Capability.GRAPHS):
-                if table.gives is what:
-                    self._off.add(name)
-                    self._doubts[what] = why
+            if table.gives in _GPU_WORK:
+                self._off.add(name)
+        self._doubts |= {what: self._doubts.get(what, why) for what in _GPU_WORK}
 
     def _without_strings(self) -> None:
         """Switches off what cannot be named: sums by name would be sums of everything."""

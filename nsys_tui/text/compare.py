@@ -202,7 +202,7 @@ def _group_table(found: Comparison, group: str, top: int) -> Table:
         f"{GROUPS[group]}{per}, largest difference first",
         columns,
         more if hidden else "",
-        "" if rows else "none on either side",
+        "" if rows else found.why_empty(group),
     )
 
 

@@ -55,7 +55,7 @@ def facts(report: Report, scope: Scope) -> dict[str, str]:
     used = [report.devices[place] for place in scope.device_rows(report)]
     names = sorted(device.info.name if device.info else device.name for device in used)
     found = {
-        "GPUs": counted(names),
+        "GPUs": "GPU work not known" if report.gpu_doubt else counted(names),
         "GPUs used": str(len(used)) if used else "",
         "driver": data.driver,
         "nsys": data.product_version,

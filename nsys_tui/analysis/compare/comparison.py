@@ -80,6 +80,11 @@ class Comparison:
         """Whether totals are per step on both sides."""
         return self.a.by_step and self.b.by_step
 
+    def why_empty(self, group: str) -> str:
+        """What stands in place of the rows of a group that has none."""
+        known = group not in self.a.unknown | self.b.unknown
+        return "none on either side" if known else "not known on both sides"
+
     def row(self, key: str) -> Row | None:
         """One row of the summary."""
         return next((row for row in self.summary if row.key == key), None)
@@ -144,9 +149,17 @@ def compare(a: Side, b: Side, *, threshold: float = THRESHOLD, seed: int = SEED)
         judgement=_judgement(a, b, summary, threshold, seed),
         summary=summary,
         groups={key: rows.group(key) for key in GROUPS},
-        findings=paired(a.findings, b.findings),
+        findings=_findings(a, b),
         notes=tuple(_notes(a, b)),
     )
+
+
+def _findings(a: Side, b: Side) -> tuple[FindingChange, ...] | None:
+    """Findings side by side; those of one side alone only where rules could see both."""
+    changes = paired(a.findings, b.findings)
+    if changes is None or not (a.unknown or b.unknown):
+        return changes
+    return tuple(change for change in changes if change.status == "in both")
 
 
 def _judgement(
@@ -269,6 +282,7 @@ def _notes(a: Side, b: Side) -> list[str]:
     if a.by_step != b.by_step:
         notes.append("totals of A and B cover different numbers of steps")
     for key, title in GROUPS.items():
-        reasons = dict.fromkeys(side.lacks[key] for side in (a, b) if key in side.lacks)
-        notes += [f"{title}: {reason}" for reason in reasons]
-    return notes
+        lacking = [side for side in (a, b) if key in side.lacks and key not in side.unknown]
+        notes += [f"{title}: {why}" for why in dict.fromkeys(side.lacks[key] for side in lacking)]
+    sides = (("A", a), ("B", b))
+    return notes + [f"{letter}: {note}" for letter, side in sides for note in side.notes]

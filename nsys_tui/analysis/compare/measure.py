@@ -175,7 +175,7 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
     """
     report, part = plan.report, plan.part
     case = Case(report, plan.scope)
-    groups, lacks = {}, {}
+    groups, lacks, unknown = {}, {}, set()
     makers: dict[str, tuple[Callable[[Plan], dict[str, Named]], Capability]] = {
         "kernels": (_kernels, Capability.KERNELS),
         "copies": (_copies, Capability.COPIES),
@@ -187,6 +187,10 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         groups[key] = make(plan)
         if not groups[key] and (reason := report.lacks(capability)):
             lacks[key] = reason
+        if report.doubt(capability):
+            unknown.add(key)
+    if report.gpu_doubt and not (plan.by_step or part.window):
+        unknown.add("wall")  # it is the span of GPU work
     base = part.base(report) if plan.by_step or report.span or part.window else report.extent
     return Side(
         label=label or report.name,
@@ -203,6 +207,7 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         lacks=lacks,
         findings=_findings(case) if plan.findings else None,
         notes=(*report.metadata.notes, *report.notes.texts),
+        unknown=frozenset(unknown),
         style=plan.style,
     )
 

@@ -76,6 +76,7 @@ class RowJudge:
         """Where nothing is, what only one side has is neither better nor worse."""
         self.threshold, self.random = threshold, random
         self.by_step = a.by_step and b.by_step
+        self.unknown = a.unknown | b.unknown
 
     def _judge(self, a: Spread, b: Spread) -> Change:
         return judge(a, b, self.random, threshold=self.threshold, interval=False)
@@ -86,7 +87,8 @@ class RowJudge:
         for key, name in METRICS.items():
             a, b = self.a.metrics.get(key), self.b.metrics.get(key)
             has_both_gpus = "busy" in self.a.metrics and "busy" in self.b.metrics
-            if (a or b) and (key == "wall" or has_both_gpus):
+            known = key not in self.unknown
+            if known and (a or b) and (key == "wall" or has_both_gpus):
                 rows.append(self._figure(key, name, a or _zeros_like(b), b or _zeros_like(a)))
         return tuple(rows)
 
@@ -111,7 +113,12 @@ class RowJudge:
         )
 
     def group(self, key: str) -> tuple[Row, ...]:
-        """A row for each name of either side, the largest difference in time first."""
+        """A row for each name of either side, the largest difference in time first.
+
+        None where a side is not known: all of it would be new or gone.
+        """
+        if key in self.unknown:
+            return ()
         mine, theirs = self.a.names(key), self.b.names(key)
         names = sorted({*mine, *theirs})
         rows = [self._named(name, mine.get(name), theirs.get(name)) for name in names]

@@ -204,6 +204,8 @@ class Side:
     findings: tuple[Found, ...] | None = None
     """None where the rules were not run."""
     notes: tuple[str, ...] = field(default=())
+    unknown: frozenset[str] = frozenset()
+    """Groups and metrics that the file may hold and that are not believed: 0 is no fact here."""
     style: str = NameStyle.NORMALISED
     """How kernels are named."""
 

@@ -46,6 +46,7 @@ def to_data(side: Side) -> dict[str, Any]:
         if side.findings is None
         else [[f.rule, f.severity, f.title, f.saved_ns, f.window] for f in side.findings],
         "notes": list(side.notes),
+        "unknown": sorted(side.unknown),
         "style": str(side.style),
     }
 
@@ -79,6 +80,7 @@ def from_data(data: Mapping[str, Any]) -> Side:
         lacks=dict(data["lacks"]),
         findings=None if findings is None else tuple(_found(*values) for values in findings),
         notes=tuple(data["notes"]),
+        unknown=frozenset(data.get("unknown", ())),
         style=str(data.get("style", NameStyle.NORMALISED)),
     )
 

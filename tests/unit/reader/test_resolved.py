@@ -139,7 +139,7 @@ def test_affinity_is_that_of_sqlite(declared: str, expected: str) -> None:
     assert affinity(declared) == expected
 
 
-def test_without_kernels_no_gpu_work_is_believed() -> None:
+def test_without_a_part_no_gpu_work_is_believed() -> None:
     copies = "CUPTI_ACTIVITY_KIND_MEMCPY"
     tables = complete(KERNEL, copies)
     del tables[KERNEL]["deviceId"]
@@ -148,5 +148,5 @@ def test_without_kernels_no_gpu_work_is_believed() -> None:
     assert "no GPU work is shown" in found.doubts[Capability.COPIES]
     tables = complete(KERNEL, copies)
     del tables[copies]["deviceId"]
-    assert resolved(tables).off == {copies}
-    assert "idle time is too long" in resolved(tables).doubts[Capability.COPIES]
+    assert resolved(tables).off == {KERNEL, copies}
+    assert "no GPU work is shown" in resolved(tables).doubts[Capability.KERNELS]

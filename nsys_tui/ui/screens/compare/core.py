@@ -271,7 +271,7 @@ class CompareCore(ComparePositions):
         per = "per step, " if found.by_step else ""
         table.note = f"{per}by |delta|  < less  > more  threshold {100 * self.threshold:g}%"
         table.empty = next(
-            (note for note in found.notes if groups[0] in note.lower()), "none on either side"
+            (note for note in found.notes if groups[0] in note.lower()), found.why_empty(groups[0])
         )
         names = [row.name for row in self._rows]
         row = names.index(here) if here in names else None

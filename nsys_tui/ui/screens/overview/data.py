@@ -149,4 +149,5 @@ def _partly(
         open_range_count=0,
         missing=tuple(missing(report)),
         notes=(*report.metadata.notes, *report.notes.texts),
+        gpu_known=not report.gpu_doubt,
     )

@@ -63,7 +63,8 @@ def time_split(found: Overview, width: int, glyphs: Glyphs, *, sampled: bool = F
     """
     head = found.headline
     if not head.device_count:
-        return [[("no GPU work in this report", MUTED)], *_why_nothing(found, width)]
+        said = "no GPU work in this report" if found.gpu_known else "GPU work is not known"
+        return [[(said, MUTED)], *_why_nothing(found, width)]
     whole, mark = head.device_count * head.base_ns, "≈" if sampled else ""
     room = max(6, width - 19)
 

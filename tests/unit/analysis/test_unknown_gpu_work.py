@@ -1,0 +1,86 @@
+"""GPU work that is not believed is not known: no verb prints 0 busy, all idle, or all gone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from synth import Synth
+
+from nsys_tui.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def sound(tmp_path: Path) -> Path:
+    report = Synth(tmp_path / "sound.sqlite").process(1).memset(0, 50, stream=9)
+    for number in range(4):
+        at = 1000 * number
+        report.kernel("gemm", at, at + 100).memcpy(at + 200, at + 300).nvtx("step", at, at + 900)
+    return report.write()
+
+
+@pytest.fixture(params=["KERNEL", "MEMCPY", "MEMSET"])
+def strange(request: pytest.FixtureRequest, sound: Path) -> Path:
+    path = sound.with_name("strange.sqlite")
+    shutil.copyfile(sound, path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(f"ALTER TABLE CUPTI_ACTIVITY_KIND_{request.param} RENAME deviceId TO place")
+    return path
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    main([*map(str, arguments), "--format", "json", "--no-cache"])
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_the_overview_has_no_figure_of_it(
+    strange: Path, sound: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert document(capsys, "overview", sound)["breakdown"]["gpu_active_ns"] > 0
+    found = document(capsys, "overview", strange)
+    session = found["breakdown"].pop("session_ns")
+    assert session == found["report"]["session_ns"]
+    assert set(found["breakdown"].values()) == {None}
+    assert found["headline"] is None
+    assert found["base_ns"] is None
+    assert found["devices"] == found["top_kernels"] == []
+    assert any("place" in str(note) for note in found["notes"])
+    assert not any("no GPU work in this report" in str(note) for note in found["notes"])
+
+
+def test_the_overview_in_words_says_not_known(
+    strange: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["overview", str(strange), "--no-cache"])
+    text = capsys.readouterr().out
+    assert "GPU work  not known" in text
+    assert "0 ns" not in text.partition("Top NVTX ranges")[0]
+    assert "utilisation and GPU time are not known" in text
+
+
+def test_no_idle_time_is_told(strange: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["stalls", str(strange), "--no-cache"]) != 0
+    assert "GPU work is not known" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_nothing_is_compared_as_new_or_gone(
+    sound: Path, strange: Path, swapped: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = (strange, sound) if swapped else (sound, strange)
+    found = document(capsys, "compare", *sides, "--findings")
+    assert "better" not in json.dumps(found)
+    assert "worse" not in json.dumps(found)
+    main(["compare", *map(str, sides), "--no-cache"])
+    text = capsys.readouterr().out
+    assert "GPU work not known" in text
+    assert "not known on both sides" in text
+    assert "wall" not in text.partition("Kernels and CUDA graphs")[0].partition("Verdict")[2]
