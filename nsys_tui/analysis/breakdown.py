@@ -285,16 +285,17 @@ def ten_figures(
     starts, ends = clipped(ops, rows, scope.window)
     kind, name = ops.kind[rows], ops.name[rows]
     kernel = kind == OpKind.KERNEL
-    lowered = [entry.demangled.lower() for entry in ops.names]
-    is_comm = np.array(["nccl" in text for text in lowered], bool)
-    is_compute = np.array(
-        [not any(part in text for part in _NOT_COMPUTE) for text in lowered], bool
-    )
+    is_comm, is_compute = np.zeros((2, len(ops.names)), bool)
+    # Only of names that occur: it is asked for each device, and each may have names of its own.
+    for code in np.flatnonzero(np.bincount(name)).tolist():
+        lowered = ops.names[code].demangled.lower()
+        is_comm[code] = "nccl" in lowered
+        is_compute[code] = not any(part in lowered for part in _NOT_COMPUTE)
     compute, comm, memory, active = (
         intervals.union(starts[mask], ends[mask])
         for mask in (
-            kernel & is_compute[name] if len(lowered) else kernel,
-            kernel & is_comm[name] if len(lowered) else kernel,
+            kernel & is_compute[name],
+            kernel & is_comm[name],
             (kind == OpKind.MEMCPY) | (kind == OpKind.MEMSET),
             kind != OpKind.GRAPH,
         )

@@ -40,6 +40,8 @@ def union(starts: npt.ArrayLike, ends: npt.ArrayLike) -> Intervals:
         intervals become one.
     """
     first, last = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
+    if not len(first):
+        return first, last
     if not is_sorted(first):
         order = np.argsort(first, kind="stable")
         first, last = first[order], last[order]
@@ -91,6 +93,8 @@ def meet(a: Intervals, b: Intervals) -> Intervals:
     """``intersection`` of sets that are normalised already; cheap where ``a`` is the smaller."""
     a_starts, a_ends = a
     b_starts, b_ends = b
+    if not len(a_starts) or not len(b_starts):
+        return empty()
     lo = np.searchsorted(b_ends, a_starts, side="right")
     hi = np.searchsorted(b_starts, a_ends, side="left")
     matches = hi - lo
