@@ -220,5 +220,8 @@ def _arrive(app: Host, state: ViewState, place: Place | None) -> None:
     app.session.state = state
     app.switch_mode(place.screen)
     app.sync()
-    if (front := app.front) is not None:
+    front = app.front
+    if front is not None and front.is_mounted:
         front.restore(place.view)
+    elif front is not None:
+        front.call_later(front.restore, place.view)  # it was renewed and has no panes yet

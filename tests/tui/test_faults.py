@@ -175,3 +175,16 @@ async def test_an_app_that_only_fails_ends_with_its_fault(
                 break
         assert isinstance(app.crash, IndexError)
         assert app.return_code
+
+
+@pytest.mark.parametrize("screen", ["2", "3", "4", "5", "6", "7"])
+async def test_going_back_to_a_screen_that_was_renewed_meanwhile(small: Path, screen: str) -> None:
+    async with running(small) as pilot:
+        app: Any = pilot.app
+        await press(pilot, screen)
+        before = app.current_mode
+        await press(pilot, "1")
+        await app.renew_screens([before])
+        await press(pilot, "backspace")
+        assert app.current_mode == before
+        assert app.error is None
