@@ -368,5 +368,13 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
             lines = [visible(line) for line in str(self.error).splitlines()]
             return "\n".join([f"! {lines[0]}", *lines[1:]]) + "  (esc: seen)", True
         if self.progress is None:
-            return "", False
+            return self._notes_text(), False
         return self.work.text(self.progress, time.monotonic()), False
+
+    def _notes_text(self) -> str:
+        """How much there is to know about the report in front before its figures are believed."""
+        report = self.session.report
+        count = 0 if report is None else len(report.notes)
+        if not count:
+            return ""
+        return f" * {count} note{'s' * (count > 1)} on this report: Overview and C show them"

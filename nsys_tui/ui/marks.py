@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from nsys_tui.reader.schema import declared
 from nsys_tui.state import ColourBy, Filter, Mark, Selection, Window
 from nsys_tui.ui.clipboard import state_folder
 
@@ -70,11 +71,17 @@ def _mark(entry: dict[str, Any]) -> Mark:
     )
 
 
+def _kind_of_rows(part: Any) -> Any:
+    """Part of a key: earlier versions wrote the table of an event, where now its kind stands."""
+    table = declared(part) if isinstance(part, str) else None
+    return part if table is None or table.kind is None else str(table.kind)
+
+
 def _selection(entry: dict[str, Any]) -> Selection:
     span = entry.get("span")
     return Selection(
         kind=str(entry["kind"]),
-        key=tuple(entry.get("key", ())),
+        key=tuple(map(_kind_of_rows, entry.get("key", ()))),
         span=None if span is None else Window(*map(int, span)),
         lanes=tuple(entry.get("lanes", ())),
         label=str(entry.get("label", "")),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from tui.frames import rows, running, settled
@@ -73,3 +76,27 @@ async def test_a_file_that_cannot_be_written_is_an_error_and_not_lost(
         await settled(pilot)
         assert path.read_text() == "display = 3 = 4"
         assert "not written" in "".join(rows(pilot))
+
+
+async def test_what_is_not_believed_is_said_on_every_screen_and_in_full_in_the_panel(
+    small: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "strange.sqlite"
+    shutil.copyfile(small, path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME deviceId TO place")
+    async with running(path, size=(120, 40)) as pilot:
+        for key in "1234567":
+            await pilot.press(key)
+            await settled(pilot)
+            assert any("1 note on this report" in row for row in rows(pilot)), key
+        await pilot.press("1")
+        await settled(pilot)
+        assert any("GPU work is not known" in row for row in rows(pilot))
+        assert not any("GPU busy" in row for row in rows(pilot))
+        await pilot.press("C")
+        await settled(pilot)
+        panel = " ".join(" ".join(row[-41:-2] for row in rows(pilot)).split())
+        assert "no GPU work is shown" in panel
+    async with running(small) as pilot:
+        assert not any("on this report" in row for row in rows(pilot))

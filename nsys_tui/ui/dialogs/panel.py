@@ -19,6 +19,7 @@ from nsys_tui.state import (
     TimeFormat,
     displayed,
 )
+from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.session import initial_state
 from nsys_tui.ui.widgets.lines import LinePane
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 MUTED: Final = style(Ink.MUTED)
 KEY: Final = style(Ink.MARK, emphasis=Emphasis.BOLD)
 DURATIONS: Final = (0, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+_WIDTH: Final = 42
+"""Cells of the panel."""
 DEPTHS: Final = (1, 2, 3, 4, 6, 8, ALL_DEPTHS)
 
 
@@ -116,7 +119,7 @@ class DisplayPanel(Dialog[None]):
     ]
     DEFAULT_CSS: ClassVar[str] = """
     DisplayPanel { background: transparent; align: right top; }
-    DisplayPanel LinePane { width: 42; height: 14; margin-top: 2; }
+    DisplayPanel LinePane { width: 42; margin-top: 2; }
     """
     app: Host
 
@@ -135,9 +138,18 @@ class DisplayPanel(Dialog[None]):
             here = setting.get(self.app) != self._begun(setting)
             source = "here" if here else self.app.config.source(setting.key)
             lines.append([(f" {setting.label:<15}", 0), (f"{value:<13}", KEY), (source, MUTED)])
-        choices: list[object] = [*SETTINGS, None, None]
         lines += [[("", 0)], [(" <- -> change  r reset  w to config", MUTED)]]
-        self.query_one(LinePane).show(lines, choices)
+        height = len(lines) + 2
+        lines += [[(f" {part}", 0)] for part in self._notes()]
+        pane = self.query_one(LinePane)
+        pane.styles.height = min(len(lines) + 2, max(height, self.app.size.height - 4))
+        pane.show(lines, [*SETTINGS, *[None] * (len(lines) - len(SETTINGS))])
+
+    def _notes(self) -> list[str]:
+        """What is to be known about the report in front before its figures are believed."""
+        report = self.app.session.report
+        texts = () if report is None else report.notes.texts
+        return [part for text in texts for part in ("", *wrapped(f"* {text}", _WIDTH - 4))]
 
     def _chosen(self) -> Setting | None:
         choice = self.query_one(LinePane).choice
