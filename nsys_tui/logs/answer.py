@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.logs.advice import Advice, advise
-from nsys_tui.logs.api_tables import api_rows
 from nsys_tui.logs.communicator_purpose import purposes
 from nsys_tui.logs.decimals import decimals, known, seconds
+from nsys_tui.logs.grammar import opcount_text
 from nsys_tui.logs.mpi import MpiRow
 from nsys_tui.logs.participants import Gpu, Group
 from nsys_tui.logs.result import InitTiming, KernelRow, LogFile, TuningRow
@@ -109,10 +109,6 @@ def _item(place: int) -> Any:
 def _through(part: str, one: Column) -> Column:
     """A column read off a part of the row."""
     return replace(one, read=lambda row, shared: one.of(getattr(row, part), shared))
-
-
-def _opcount(number: int) -> str:
-    return f"{number & (2**64 - 1):x}"
 
 
 def _process(key: str, of: Any, unit: Unit) -> Column:
@@ -260,7 +256,7 @@ _MEMBER: Final = (
 _PROGRESS: Final = (
     *(_through("last", one) for one in _MEMBER),
     number("call_count", lambda one, _: one.calls),
-    data("last_opcount", lambda one, _: _opcount(one.last_op_count) if one.calls else None),
+    data("last_opcount", lambda one, _: opcount_text(one.last_op_count) if one.calls else None),
 )
 _CERTAIN: Final = (
     *_counts("group"),
@@ -269,7 +265,7 @@ _CERTAIN: Final = (
 )
 _MISMATCH: Final = (
     *_CERTAIN,
-    data("opcount", lambda one, _: None if one.by_order else _opcount(one.op_count)),
+    data("opcount", lambda one, _: None if one.by_order else opcount_text(one.op_count)),
     column("what"),
     column("ops", form=Form.LIST),
     records("members", _MEMBER),
@@ -290,7 +286,7 @@ _CALL: Final = (
     _known_item("bytes"),
     data("reduction", lambda row, _: row["reduction"] or None),
     *_counts("root"),
-    data("opcount", lambda row, _: _opcount(row["op_count"])),
+    data("opcount", lambda row, _: opcount_text(row["op_count"])),
     data("comm", lambda row, result: _called(row, result).pointer),
     data("comm_id", lambda row, result: _called(row, result).comm_id or None),
     *_counts("communicator"),
@@ -303,17 +299,24 @@ _CALL: Final = (
     *columns("torn", Unit.FLAG),
 )
 _API_CALL: Final = (
-    column("file"),
+    data("file", lambda row, result: result.files[row.file].path),
     *_counts("line"),
-    column("host"),
-    *_counts("pid"),
-    column("function"),
-    *_counts("count"),
-    *columns("dtype bytes reduction"),
-    *_counts("root"),
-    *columns("comm stream"),
+    *_host_pid(lambda row, _: row.call.process),
+    *(
+        _through("call", one)
+        for one in (
+            column("function"),
+            _known("count"),
+            _text("dtype"),
+            data("bytes", lambda call, _: known(call.bytes)),
+            _text("reduction", "reduction_name"),
+            number("root", lambda call, _: call.root if call.count >= 0 else None),
+            _text("comm", "pointer"),
+            _text("stream"),
+        )
+    ),
     *columns("in_place", Unit.FLAG),
-    column("arguments"),
+    _through("call", _text("arguments")),
 )
 
 
@@ -449,7 +452,7 @@ DOCUMENT: Final = Document(
         records("skipped", _pairs("file", "why"), _of_result("skipped")),
         records("files", _FILE, _files),
         _list("calls", _CALL, lambda result: result.calls.rows()),
-        _list("api_calls", _API_CALL, api_rows),
+        _list("api_calls", _API_CALL, lambda result: result.api.rows()),
     ),
 )
 """Logs as JSON."""

@@ -11,7 +11,7 @@ import re
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -109,6 +109,16 @@ class ApiRow:
     processes: int
 
 
+class LoggedCall(NamedTuple):
+    """One CALL line."""
+
+    file: int
+    """Index into ``LogResult.files``."""
+    line: int
+    call: ApiCall
+    in_place: bool
+
+
 @dataclass(frozen=True, eq=False)
 class ApiLog:
     """All CALL lines; ``kind`` says which of the distinct calls a line is."""
@@ -136,11 +146,11 @@ class ApiLog:
         ]
         return tuple(sorted(rows, key=lambda row: (-row.calls * max(row.bytes, 0), -row.calls)))
 
-    def rows(self, stop: int | None = None) -> Iterator[tuple[int, int, ApiCall, bool]]:
-        """(file, line, call, in place) of each line in order."""
+    def rows(self, stop: int | None = None) -> Iterator[LoggedCall]:
+        """Each line in order."""
         columns: tuple[NDArray[Any], ...] = (self.file, self.line, self.kind, self.in_place)
         for file, line, kind, in_place in zip(*(c[:stop].tolist() for c in columns), strict=True):
-            yield file, line, self.calls[kind], in_place
+            yield LoggedCall(file, line, self.calls[kind], in_place)
 
 
 def join_api(parts: Sequence[ApiLines], processes: Sequence[int]) -> ApiLog:

@@ -1,14 +1,12 @@
-"""CALL lines as tables and JSON rows."""
+"""CALL lines as tables."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nsys_tui.logs.table_parts import count, known, make, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from nsys_tui.logs.result import LogResult
     from nsys_tui.model.table import Table
 
@@ -41,13 +39,12 @@ def api_calls_table(result: LogResult, limit: int | None) -> Table:
     rows = list(result.api.rows(limit))
     more = len(result.api) - len(rows)
     calls = [one for _, _, one, _ in rows]
-    where = [result.processes[one.process] if one.process >= 0 else None for one in calls]
     return make(
         "api-calls",
         "API calls one by one",
         {
             "Line": count([line for _, line, _, _ in rows]),
-            "Process": text([f"{p.host}:{p.pid}" if p else "-" for p in where]),
+            "Process": text([result.process_label(one.process) for one in calls]),
             "Function": text([one.function for one in calls]),
             "Count": known([one.count for one in calls]),
             "Type": text([one.dtype or "-" for one in calls]),
@@ -61,25 +58,3 @@ def api_calls_table(result: LogResult, limit: int | None) -> Table:
         [f"{more:,} more calls (--top)"] if more else [],
         none=NONE,
     )
-
-
-def api_rows(result: LogResult) -> Iterator[dict[str, Any]]:
-    """CALL lines as JSON values, in file and line order."""
-    for file, line, one, in_place in result.api.rows():
-        process = result.processes[one.process] if one.process >= 0 else None
-        yield {
-            "file": result.files[file].path,
-            "line": line,
-            "host": process.host if process else None,
-            "pid": process.pid if process else None,
-            "function": one.function,
-            "count": one.count if one.count >= 0 else None,
-            "dtype": one.dtype or None,
-            "bytes": one.bytes if one.bytes >= 0 else None,
-            "reduction": one.reduction_name or None,
-            "root": one.root if one.count >= 0 else None,
-            "comm": one.pointer or None,
-            "stream": one.stream or None,
-            "in_place": in_place,
-            "arguments": one.arguments or None,
-        }

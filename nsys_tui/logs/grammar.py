@@ -136,3 +136,8 @@ def protocol_name(word: str) -> str:
     if not word.isdigit():
         return word.upper()
     return PROTOCOLS[int(word)] if int(word) < len(PROTOCOLS) else f"proto {word}"
+
+
+def opcount_text(number: int) -> str:
+    """An opCount as NCCL prints it: hexadecimal, of 64 bits without a sign."""
+    return f"{number & (2**64 - 1):x}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nsys_tui.logs.grammar import opcount_text
 from nsys_tui.logs.table_parts import count, make, text
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def progress_table(result: LogResult, hangs: HangReport) -> Table:
             "Group": text([result.communicators[one.communicator].group for one in rows]),
             "Rank": text([_who(result, one.last) for one in rows]),
             "Calls": count([one.calls for one in rows]),
-            "Last opCount": text([f"{one.last_op_count & (2**64 - 1):x}" for one in rows]),
+            "Last opCount": text([opcount_text(one.last_op_count) for one in rows]),
             "Call": text([one.last.calls[0] for one in rows]),
             "Line": count([one.last.line for one in rows]),
         },
@@ -34,12 +35,12 @@ def hangs_table(result: LogResult, hangs: HangReport) -> Table:
     kinds, groups, where, what = [], [], [], []
     for one in hangs.mismatches:
         kinds.append(f"mismatch of {one.what}")
-        groups.append(_group_name(result, one.group))
-        where.append("by order" if one.by_order else f"{one.op_count & (2**64 - 1):x}")
+        groups.append(result.group_label(one.group))
+        where.append("by order" if one.by_order else opcount_text(one.op_count))
         what.append("; ".join(f"{_who(result, m)}: {', '.join(m.calls)}" for m in one.members))
     for drift in hangs.drifts:
         kinds.append("behind")
-        groups.append(_group_name(result, drift.group))
+        groups.append(result.group_label(drift.group))
         where.append("by order" if drift.by_order else "-")
         behind = ", ".join(_reached(result, p, drift.by_order) for p in drift.behind)
         ahead = ", ".join(_reached(result, p, drift.by_order) for p in drift.ahead)
@@ -66,19 +67,14 @@ def hangs_table(result: LogResult, hangs: HangReport) -> Table:
     )
 
 
-def _group_name(result: LogResult, group: int) -> str:
-    return f"{'' if result.groups[group].certain else '≈'}{group}"
-
-
 def _reached(result: LogResult, one: Progress, by_order: bool) -> str:
     if not one.calls:
         return f"{_who(result, one.last)} made no call"
-    at = f"call {one.calls}" if by_order else f"opCount {one.last_op_count & (2**64 - 1):x}"
+    at = f"call {one.calls}" if by_order else f"opCount {opcount_text(one.last_op_count)}"
     return f"{_who(result, one.last)} at {at}"
 
 
 def _who(result: LogResult, member: Member) -> str:
     one = result.communicators[member.communicator]
-    process = result.processes[one.process] if one.process >= 0 else None
-    place = f"{process.host}:{process.pid}" if process else "?"
+    place = result.process_label(one.process, "?")
     return f"rank {one.rank} ({place})" if one.rank >= 0 else place

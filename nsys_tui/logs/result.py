@@ -120,3 +120,14 @@ class LogResult:
             or self.mpi.torn_lines
             or any(f.header_lines or f.collective_lines or f.torn_lines for f in self.files)
         )
+
+    def process_label(self, place: int, unknown: str = "-") -> str:
+        """``host:pid`` of a process by its place, or ``unknown`` where that is -1."""
+        if place < 0:
+            return unknown
+        process = self.processes[place]
+        return f"{process.host}:{process.pid}"
+
+    def group_label(self, place: int) -> str:
+        """Number of a group, marked where its members are a guess."""
+        return f"{'' if self.groups[place].certain else '≈'}{place}"

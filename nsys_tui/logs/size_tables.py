@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.logs.grammar import datatype_name, reduction_name
+from nsys_tui.logs.grammar import datatype_name, opcount_text, reduction_name
 from nsys_tui.logs.select import job_ranks
 from nsys_tui.logs.statistics import (
     SizeRow,
@@ -137,7 +137,7 @@ def calls_table(result: LogResult, limit: int | None) -> Table:
             "GPU": text([result.gpus[g].label if g >= 0 else "-" for g in shown.gpu.tolist()]),
             "Rank": known(shown.rank.tolist()),
             "Communicator": text([one.pointer for one in who]),
-            "opCount": text([f"{n & (2**64 - 1):x}" for n in shown.op_count.tolist()]),
+            "opCount": text([opcount_text(n) for n in shown.op_count.tolist()]),
             "Operation": text(names),
             "Count": count(shown.count.tolist()),
             "Type": text([kinds[code] for code in shown.datatype.tolist()]),

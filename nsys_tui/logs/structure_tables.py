@@ -19,16 +19,13 @@ def communicators_table(result: LogResult) -> Table:
     """Communicators with rank, device and calls."""
     rows = result.communicators
     guess = purposes(result)
-    where = [result.processes[one.process] if one.process >= 0 else None for one in rows]
     return make(
         "communicators",
         "Communicators",
         {
             "Communicator": text([one.pointer for one in rows]),
-            "Process": text([f"{p.host}:{p.pid}" if p else "-" for p in where]),
-            "Group": text(
-                [f"{'' if result.groups[one.group].certain else '≈'}{one.group}" for one in rows]
-            ),
+            "Process": text([result.process_label(one.process) for one in rows]),
+            "Group": text([result.group_label(one.group) for one in rows]),
             "Rank": known([one.rank for one in rows]),
             "Ranks": known([one.nranks for one in rows]),
             "Device": known([one.cuda_device for one in rows]),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.breakdown import coverages
-from nsys_tui.analysis.iterations.detection import Rule, find_iterations
+from nsys_tui.analysis.iterations.detection import required_iterations
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.names import normalise_nvtx
@@ -56,12 +56,7 @@ def iteration_pieces(
         NoDataError: no iterations were found.
         UsageError: the pattern is no regular expression.
     """
-    found = find_iterations(report, pattern, scope)
-    if found.rule is Rule.NONE:
-        raise NoDataError(
-            f"{report.name}: no iterations found",
-            hint="name their NVTX ranges with --iteration REGEX, or record with --trace=nvtx",
-        )
+    found = required_iterations(report, pattern, scope)
     what = f"{found.name} ({found.rule})"
     return _pieces(report, scope, what, found.labels, found.start, found.end)
 

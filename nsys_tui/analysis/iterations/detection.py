@@ -15,7 +15,8 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.window import Scope, row_numbers
-from nsys_tui.errors import UsageError
+from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise, regroup, sums
 from nsys_tui.model.target import PROCESS_MASK
@@ -157,6 +158,25 @@ def find_iterations(
         or _by_pattern(report, scope)
         or _none()
     )
+
+
+def required_iterations(
+    report: Report, pattern: str | None = None, scope: Scope | None = None
+) -> Iterations:
+    """``find_iterations``, where nothing can be said without any.
+
+    Raises:
+        NoDataError: no iterations were found.
+        UsageError: the pattern is no regular expression.
+    """
+    iterations = find_iterations(report, pattern, scope)
+    if iterations.rule is not Rule.NONE:
+        return iterations
+    why = str(Rule.NONE)
+    if pattern is not None and report.can(Capability.NVTX):
+        why = f"no NVTX ranges that do not overlap match {pattern!r}"
+    hint = report.lacks(Capability.NVTX) or "name their NVTX ranges with --iteration REGEX"
+    raise NoDataError(f"{report.name}: {why}", hint=hint)
 
 
 def _by_name(

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.breakdown import coverages
-from nsys_tui.analysis.iterations.detection import Iterations, Phases, Rule, find_iterations, phases
+from nsys_tui.analysis.iterations.detection import (
+    Iterations,
+    Phases,
+    phases,
+    required_iterations,
+)
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.analysis.window import Scope
-from nsys_tui.errors import NoDataError
-from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.target import pid_of
 
 if TYPE_CHECKING:
@@ -94,9 +97,7 @@ def iteration_table(
         NoDataError: no iterations were found.
         UsageError: the pattern is no regular expression.
     """
-    found = find_iterations(report, pattern, scope)
-    if found.rule is Rule.NONE:
-        raise NoDataError(f"{report.name}: {_why_none(report, pattern)}", hint=_hint(report))
+    found = required_iterations(report, pattern, scope)
     scope = scope or Scope()
     own = Scope(None, scope.devices, frozenset((pid_of(found.process),)), scope.streams)
     busy, gpus = np.zeros(len(found), np.int64), 0
@@ -106,14 +107,3 @@ def iteration_table(
             gpus += 1
     split = phases(report, found, nvtx_paths(report).parent)
     return IterationTable(found, split, busy, gpus)
-
-
-def _why_none(report: Report, pattern: str | None) -> str:
-    if pattern is not None and report.can(Capability.NVTX):
-        return f"no NVTX ranges that do not overlap match {pattern!r}"
-    return "no iterations found"
-
-
-def _hint(report: Report) -> str:
-    reason = report.lacks(Capability.NVTX)
-    return reason or "name their NVTX ranges with --iteration REGEX"
