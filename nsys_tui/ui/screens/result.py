@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.state import Selection, ViewState
-    from nsys_tui.ui.widgets.table.table import VirtualTable
-    from nsys_tui.ui.widgets.tree.tree import VirtualTree
+    from nsys_tui.ui.widgets.table.grid import Grid
 
 T = TypeVar("T")
 
@@ -133,17 +132,10 @@ class ResultScreen(ReportScreen, Generic[T]):
         self._pending = view
         self.make()
 
-    def _share_filter(self, pattern: str) -> None:
-        shared = replace(self.state.filter, pattern=pattern)
+    def on_grid_filtered(self, message: Grid.Filtered) -> None:
+        """The filter is shared by all screens."""
+        shared = replace(self.state.filter, pattern=message.pattern)
         self.app.set_state(replace(self.state, filter=shared))
-
-    def on_virtual_table_filtered(self, message: VirtualTable.Filtered) -> None:
-        """The filter is shared by all screens."""
-        self._share_filter(message.pattern)
-
-    def on_virtual_tree_filtered(self, message: VirtualTree.Filtered) -> None:
-        """The filter is shared by all screens."""
-        self._share_filter(message.pattern)
 
     def action_timeline_whole(self) -> None:
         """The whole trace again."""

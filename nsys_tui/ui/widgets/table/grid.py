@@ -48,6 +48,8 @@ class Grid(ScrollView, Framed, can_focus=True):
     Args:
         title: what the frame's upper edge says first.
         empty: what stands in the place of rows where there are none.
+        share_filter: filters are announced by ``Filtered`` instead of being applied: the screen
+            shares them with others and gives them back through ``filter_by``.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -95,11 +97,26 @@ class Grid(ScrollView, Framed, can_focus=True):
             """A later one of the same grid makes this one pointless."""
             return isinstance(message, Grid.Moved) and message.grid is self.grid
 
-    def __init__(self, title: str = "", *, empty: str = "", id: str | None = None) -> None:  # noqa: A002
+    class Filtered(Message):
+        """A filter pattern was entered or cleared where filters are shared."""
+
+        def __init__(self, pattern: str) -> None:
+            super().__init__()
+            self.pattern = pattern
+
+    def __init__(
+        self,
+        title: str = "",
+        *,
+        empty: str = "",
+        share_filter: bool = False,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
         super().__init__(id=id)
         self.title = title
         self.note = ""
         self.empty = empty
+        self._share = share_filter
         self.estimated = False
         """Whether the figures come from a sample."""
         self.columns: Sequence[TableColumn] = ()

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from textual.message import Message
 
 from nsys_tui.ui.widgets.table.columns import table_of
 from nsys_tui.ui.widgets.table.find import FindLine, Sought
@@ -38,25 +37,10 @@ class TableView:
 
 
 class VirtualTable(Working, Grid, can_focus=True):
-    """A table of any size.
-
-    Args:
-        title: what the frame's upper edge says first.
-        empty: what stands in the place of rows where there are none.
-        share_filter: filters are announced by ``Filtered`` instead of being applied: the screen
-            shares them with others and gives them back through ``filter_by``.
-    """
+    """A table of any size; the arguments are those of ``Grid``."""
 
     ARRANGE: ClassVar[str] = "arrange"
     SEEK: ClassVar[str] = "seek"
-
-    class Filtered(Message):
-        """A filter pattern was entered or cleared in a table that shares its filter."""
-
-        def __init__(self, table: VirtualTable, pattern: str) -> None:
-            super().__init__()
-            self.table = table
-            self.pattern = pattern
 
     def __init__(
         self,
@@ -66,7 +50,7 @@ class VirtualTable(Working, Grid, can_focus=True):
         share_filter: bool = False,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        super().__init__(title, empty=empty, id=id)
+        super().__init__(title, empty=empty, share_filter=share_filter, id=id)
         self.size_all = 0
         """Rows of the table, shown or not."""
         self.arrangement = Arrangement()
@@ -76,7 +60,6 @@ class VirtualTable(Working, Grid, can_focus=True):
         """What the rows shown are arranged by, while others are being arranged."""
         self._sought = ""
         """The pattern of the matches shown."""
-        self._share = share_filter
         self._natural: Int32 | None = None
         self._order: Int32 | None = None
         self._matches: Bool | None = None
@@ -252,7 +235,7 @@ class VirtualTable(Working, Grid, can_focus=True):
     def ask_filter(self, pattern: str) -> None:
         """Filters, or lets the screen do it where filters are shared."""
         if self._share:
-            self.post_message(self.Filtered(self, pattern))
+            self.post_message(self.Filtered(pattern))
         else:
             self.filter_by(pattern)
 

@@ -42,8 +42,15 @@ class FoldingGrid(Grid):
 
     PINNED: ClassVar[bool] = True
 
-    def __init__(self, title: str = "", *, empty: str = "", id: str | None = None) -> None:  # noqa: A002
-        super().__init__(title, empty=empty, id=id)
+    def __init__(
+        self,
+        title: str = "",
+        *,
+        empty: str = "",
+        share_filter: bool = False,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
+        super().__init__(title, empty=empty, share_filter=share_filter, id=id)
         self.trie: Trie = TrieBuilder().trie()
         self.sort = ""
         self.descending = False

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from textual.message import Message
 
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.tree import ROOT
@@ -41,32 +40,7 @@ class TreeView:
 
 
 class VirtualTree(FoldingGrid):
-    """A columnar tree that can be searched and filtered.
-
-    Args:
-        title: what the frame's upper edge says first.
-        empty: what stands in the place of lines where there are none.
-        share_filter: filters are announced by ``Filtered``; the screen gives them back.
-    """
-
-    class Filtered(Message):
-        """A filter pattern was entered or cleared in a tree that shares its filter."""
-
-        def __init__(self, tree: VirtualTree, pattern: str) -> None:
-            super().__init__()
-            self.tree = tree
-            self.pattern = pattern
-
-    def __init__(
-        self,
-        title: str = "",
-        *,
-        empty: str = "",
-        share_filter: bool = False,
-        id: str | None = None,  # noqa: A002
-    ) -> None:
-        super().__init__(title, empty=empty, id=id)
-        self._share = share_filter
+    """A columnar tree that can be searched and filtered; the arguments are those of ``Grid``."""
 
     def action_find_open(self) -> None:
         """Asks for a pattern: Enter searches, Ctrl+F filters."""
@@ -116,7 +90,7 @@ class VirtualTree(FoldingGrid):
     def ask_filter(self, pattern: str) -> None:
         """Filters, or lets the screen do it where filters are shared."""
         if self._share:
-            self.post_message(self.Filtered(self, pattern))
+            self.post_message(self.Filtered(pattern))
         else:
             self.filter_by(pattern)
 
