@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,13 +13,14 @@ from nsys_tui.analysis.compare.comparison import compare
 from nsys_tui.analysis.compare.measure import measure, plan
 from nsys_tui.analysis.window import Scope
 from nsys_tui.capture.record import Record, ReportFile, State, Store, new_id
+from nsys_tui.errors import UsageError
 from nsys_tui.reader import open_report
 from nsys_tui.state import Filter, Mark, Selection, Window
+from nsys_tui.ui.screens.compare.pair import Part
 from nsys_tui.ui.screens.compare.screen import CompareScreen
+from nsys_tui.ui.session import Session
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from textual.pilot import Pilot
 
 SIZES = [(80, 24), (160, 45)]
@@ -391,3 +393,8 @@ async def test_enter_on_a_finding_shows_where_each_side_has_it(runs: dict[str, P
             assert side.window is not None
             assert window.start < side.window[0] <= side.window[1] < window.end
         assert found[both].rule in text(pilot)
+
+
+def test_a_part_of_a_closed_report_says_so() -> None:
+    with pytest.raises(UsageError, match=r"run\.sqlite is closed"):
+        _ = Part(Session(Path("run.sqlite"))).report

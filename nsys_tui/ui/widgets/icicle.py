@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from textual import events
 
     from nsys_tui.model.events import Int64
-    from nsys_tui.model.tree import WeightedTree
+    from nsys_tui.model.tree import Trie, WeightedTree
     from nsys_tui.ui.front import FrontScreen
     from nsys_tui.ui.host import Host
 
@@ -71,10 +72,9 @@ class IciclePane(Framed, can_focus=True):
         self.matches, self._drawn = matches, None
         self.refresh()
 
-    def label(self, node: int) -> str:
+    def label(self, stacks: WeightedTree, node: int) -> str:
         """Text of a frame with its share of the whole."""
-        assert self.stacks is not None
-        trie, weight = self.stacks.trie, self.stacks.weight
+        trie, weight = stacks.trie, stacks.weight
         name = trie.labels[trie.label[node]] if node else "all"
         return f"{name} {100 * int(weight[node]) / max(int(weight[ROOT]), 1):.0f}%"
 
@@ -82,10 +82,11 @@ class IciclePane(Framed, can_focus=True):
         """Moves to a frame; zooms out if it lies outside what is shown."""
         if self.stacks is None or self.icicle is None:
             return
-        while self.root != ROOT and not self._inside(node):
-            self.root = int(self.stacks.trie.parent[self.root])
+        trie = self.stacks.trie
+        while self.root != ROOT and not self._inside(self.icicle, trie, node):
+            self.root = int(trie.parent[self.root])
         self.selected = node
-        depth = self._depth(node)
+        depth = self._depth(trie, node)
         height = max(self.size.height, 1)
         self._skip = min(max(self._skip, depth - height + 1), depth)
         self.refresh()
@@ -104,35 +105,32 @@ class IciclePane(Framed, can_focus=True):
         self.select(self.selected)
         return True
 
-    def _depth(self, node: int) -> int:
-        assert self.stacks is not None
-        return int(self.stacks.trie.depth[node] - self.stacks.trie.depth[self.root])
+    def _depth(self, trie: Trie, node: int) -> int:
+        return int(trie.depth[node] - trie.depth[self.root])
 
-    def _inside(self, node: int) -> bool:
-        assert self.icicle is not None
-        left, right = self.icicle.left, self.icicle.right
+    def _inside(self, icicle: Icicle, trie: Trie, node: int) -> bool:
+        left, right = icicle.left, icicle.right
         inside = left[self.root] <= left[node] and right[node] <= right[self.root]
-        return bool(inside) and self._depth(node) >= 0
+        return bool(inside) and self._depth(trie, node) >= 0
 
     def render_line(self, y: int) -> Strip:
         """One level of frames."""
         width, inks = self.size.width, self.app.inks
-        if self.icicle is None:
+        if self.icicle is None or self.stacks is None:
             return Strip.blank(width, inks[0])
-        drawn = self._draw(width, self.size.height)
+        drawn = self._draw(self.icicle, self.stacks, width, self.size.height)
         return Strip([Segment(text, inks[code]) for text, code in drawn.rows[y].runs()], width)
 
-    def _draw(self, width: int, height: int) -> Drawn:
-        assert self.icicle is not None
+    def _draw(self, icicle: Icicle, stacks: WeightedTree, width: int, height: int) -> Drawn:
         inks = self.app.inks
         key = (width, height, self.root, self._skip, self.selected, id(inks), self.app.ascii)
         if self._drawn is None or self._drawn[0] != key:
             drawn = draw_icicle(
-                self.icicle,
+                icicle,
                 width,
                 height,
                 glyphs_for(self.app.ascii, inks.theme.kind),
-                self.label,
+                partial(self.label, stacks),
                 root=self.root,
                 skip=self._skip,
                 selected=self.selected,
@@ -164,9 +162,9 @@ class IciclePane(Framed, can_focus=True):
         self._beside(1)
 
     def _beside(self, step: int) -> None:
-        if self.icicle is None or self.selected == self.root:
+        if self.icicle is None or self.stacks is None or self.selected == self.root:
             return
-        level = self.icicle.below(self.root, self._depth(self.selected))
+        level = self.icicle.below(self.root, self._depth(self.stacks.trie, self.selected))
         place = int(np.flatnonzero(level == self.selected)[0]) + step
         if 0 <= place < len(level):
             self.select(int(level[place]))

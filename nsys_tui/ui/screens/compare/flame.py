@@ -13,6 +13,7 @@ from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.compare.stacks import DifferentialStacks
+    from nsys_tui.model.tree import WeightedTree
 
 
 class DifferenceIcicle(IciclePane):
@@ -38,11 +39,11 @@ class DifferenceIcicle(IciclePane):
         self.show(stacks.b)
         self.inks = inks
 
-    def label(self, node: int) -> str:
+    def label(self, stacks: WeightedTree, node: int) -> str:
         """Name of a frame and how much time it takes more or less."""
-        stacks = self.difference
-        if stacks is None:
-            return super().label(node)
-        name = stacks.trie.labels[stacks.trie.label[node]] if node else "all"
-        delta = int(stacks.b.weight[node] - stacks.a.weight[node])
+        both = self.difference
+        if both is None:
+            return super().label(stacks, node)
+        name = both.trie.labels[both.trie.label[node]] if node else "all"
+        delta = int(both.b.weight[node] - both.a.weight[node])
         return f"{name} {'+' if delta > 0 else ''}{format_duration(delta, 3)}"

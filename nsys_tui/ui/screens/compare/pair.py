@@ -17,6 +17,7 @@ from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare
 from nsys_tui.analysis.compare.measure import Plan, identity_of, measure, plan
 from nsys_tui.analysis.compare.side import Found
 from nsys_tui.analysis.window import Scope
+from nsys_tui.errors import UsageError
 from nsys_tui.export.baselines import Baseline
 from nsys_tui.ui.scoping import report_scope, scope_text
 
@@ -51,8 +52,13 @@ class Part:
 
     @property
     def report(self) -> Report:
-        """The loaded report."""
-        assert self.session.report is not None
+        """The loaded report.
+
+        Raises:
+            UsageError: it was closed meanwhile.
+        """
+        if self.session.report is None:
+            raise UsageError(f"{self.session.name} is closed", hint="B: choose another report")
         return self.session.report
 
 

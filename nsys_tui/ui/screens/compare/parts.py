@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from nsys_tui.analysis.window import Scope
+    from nsys_tui.model.report import Report
     from nsys_tui.ui.session import Session
 
 PARTS: Final = "parts"
@@ -61,11 +62,9 @@ def captures() -> Iterator[tuple[Path, str]]:
                 yield path.absolute(), f"{path.name}  {record.id}  {words}"
 
 
-def parts(session: Session) -> list[Part]:
+def parts(session: Session, report: Report) -> list[Part]:
     """Parts of a loaded report that may be compared; finds iterations, so call it from a worker."""
-    report, state = session.report, session.state
-    assert report is not None
-    every = replace(report_scope(report, state), window=None)
+    every = replace(report_scope(report, session.state), window=None)
     found = find_iterations(report, scope=every)
     lo, hi = report.span or report.extent
     middle = (lo + hi) // 2
@@ -114,14 +113,13 @@ def window_part(session: Session, scope: Scope, window: Window, what: str = "") 
     )
 
 
-def typed_part(session: Session, text: str) -> Part:
+def typed_part(session: Session, report: Report, text: str) -> Part:
     """A window as it was typed, such as ``1.2s/1.5s``.
 
     Raises:
         UsageError: it is none.
     """
-    assert session.report is not None
     start, end = parse_window(text)
     lo, hi = session.extent
     window = Window(lo if start is None else start, hi if end is None else end)
-    return window_part(session, report_scope(session.report, session.state), window)
+    return window_part(session, report_scope(report, session.state), window)

@@ -213,7 +213,9 @@ class CompareScreen(CompareCore):
 
     def action_compare_parts(self) -> None:
         """Asks for two parts of the report in front."""
-        session = self.session
+        session, report = self.session, self.report
+        if report is None:
+            return
 
         def ask(found: list[Part]) -> None:
             entries = [
@@ -225,14 +227,15 @@ class CompareScreen(CompareCore):
             rest = [entry for entry in entries if entry.value != a]
             self._ask_part("B (after)", rest, lambda b: self.choose_parts(a, b))
 
-        self.compute("parts", lambda: parts(session), ask)
+        self.compute("parts", lambda: parts(session, report), ask)
 
     def _ask_part(self, which: str, entries: list[Entry], then: Callable[[Part], None]) -> None:
         def chosen(value: Part | str | None) -> None:
-            if not value:
+            report = self.report
+            if not value or report is None:
                 return
             try:
-                then(value if isinstance(value, Part) else typed_part(self.session, value))
+                then(value if isinstance(value, Part) else typed_part(self.session, report, value))
             except UsageError as error:
                 self.app.post_message(Failed(error))
 

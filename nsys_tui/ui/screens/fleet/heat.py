@@ -148,7 +148,7 @@ class HeatPane(Framed, can_focus=True):
         glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
         ink = Ink.COUNTER if shown.category is None else category_ink(shown.category)
         drawn = heat(shown.values, self._height, self.cells, glyphs, shown.top, ink)
-        rows = [self._axis(gutter, width)]
+        rows = [self._axis(shown, gutter, width)]
         here = self._line_of(self.row)
         for place, (label, line) in enumerate(
             zip(group_labels(shown, len(drawn)), drawn, strict=True)
@@ -168,9 +168,8 @@ class HeatPane(Framed, can_focus=True):
                     row.emphasise(spot, spot + 1, Emphasis.REVERSE)
         return rows
 
-    def _axis(self, gutter: int, width: int) -> Row:
-        assert self.shown is not None
-        first, last = int(self.shown.edges[0]), int(self.shown.edges[-1])
+    def _axis(self, shown: HeatMap, gutter: int, width: int) -> Row:
+        first, last = int(shown.edges[0]), int(shown.edges[-1])
         window = Viewport(first, last, self.cells)
         row = Row.blank(width, style(Ink.AXIS))
         axis = draw_axis(

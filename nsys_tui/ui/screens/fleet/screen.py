@@ -266,7 +266,8 @@ class FleetScreen(ReportScreen):
 
     def _open(self, place: int, window: tuple[int, int] | None) -> None:
         """Brings a rank's report to the front, on the timeline, restricted to its process."""
-        assert self.fleet is not None
+        if self.fleet is None:
+            return
         member = self.fleet.members[place]
         self.app.open_path(Path(member.path))
         changes: dict[str, Any] = {}

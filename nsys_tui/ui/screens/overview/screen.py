@@ -302,7 +302,8 @@ class OverviewScreen(ReportScreen):
         from nsys_tui.ui.screens.overview.files import overview_writers
 
         report, names = self.report, self.state.display.names
-        assert report is not None
+        if report is None:
+            return
         pane = self.focused.id if self.focused is not None else None
         section = pane if pane in ("kernels", "ranges") else "devices"
         name = f"{Path(self.session.name).stem}.overview.md"

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from nsys_tui.model.progress import Progress
+    from nsys_tui.model.tree import WeightedTree
     from nsys_tui.state import ViewState
     from nsys_tui.ui.saving import Writer
     from nsys_tui.ui.widgets.lines import Line
@@ -256,17 +257,15 @@ class StacksScreen(Finding):
     def on_icicle_pane_moved(self, message: IciclePane.Moved) -> None:
         """Facts of the selected frame."""
         message.stop()
-        if self.shown is None:
+        shown, pane = self.shown, self.icicle
+        if shown is None:
             return
-        pane = self.icicle
-        self.query_one("#frame", LinePane).show(frame_facts(self.shown, pane, self.found_text()))
+        self.query_one("#frame", LinePane).show(frame_facts(shown, pane, self.found_text()))
         self._heading()
         if self.query_one("#side").display:
-            self._show_neighbours(pane.selected)
+            self._show_neighbours(shown.tree, pane.selected)
 
-    def _show_neighbours(self, node: int) -> None:
-        assert self.shown is not None
-        tree = self.shown.tree
+    def _show_neighbours(self, tree: WeightedTree, node: int) -> None:
         label = int(tree.trie.label[node])
 
         def work() -> tuple[list[Line], list[Line]]:
