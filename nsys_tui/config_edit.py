@@ -197,8 +197,6 @@ def _opened(document: TOMLDocument, section: Sequence[str]) -> Any:
     table: Any = document
     for depth, part in enumerate(section, 1):
         if part not in table:
-            if depth == len(section) and document.as_string().strip():
-                document.add(tomlkit.nl())
             table[part] = tomlkit.table(is_super_table=depth < len(section))
         table = table[part]
     return table

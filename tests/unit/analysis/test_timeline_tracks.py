@@ -74,7 +74,7 @@ def training(tmp_path: Path) -> Report:
     synth.launch("gemm", (500, 510), (520, 560), device=1)
     synth.osrt("poll", 0, 1000, tid=101)
     synth.api("cudaStreamSynchronize_v3020", 600, 900, corr=77)
-    synth.sync("stream", 610, 890, corr=77, stream=7)
+    synth.sync(610, 890, corr=77, stream=7)
     return opened(synth)
 
 
@@ -188,7 +188,7 @@ def test_domains_other_kinds_and_counters_have_rows_of_their_own(tmp_path: Path)
 
 def test_a_wait_without_a_known_call_stands_apart(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").gpu(0).process(100, "train")
-    synth.sync("stream", 610, 890, corr=77, stream=7)
+    synth.sync(610, 890, corr=77, stream=7)
     tracks = all_tracks(opened(synth))
     assert labels(tracks) == ["CPU", "  no thread"]
     assert [t.part for t in tracks] == ["", "syncs"]

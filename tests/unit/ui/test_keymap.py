@@ -136,7 +136,8 @@ def test_chords_are_kept_apart_from_single_keys() -> None:
 
 def test_every_action_of_the_table_is_implemented() -> None:
     sources = [path.read_text() for path in Path(keymap.__file__).parent.rglob("*.py")]
-    methods = {name for text in sources for name in re.findall(r"def (action_\w+)", text)}
+    defined = re.compile(r"\b(action_\w+)(?:\(self| = )")
+    methods = {name for text in sources for name in defined.findall(text)}
     missing = [
         action.id
         for action in EVERY
