@@ -20,7 +20,7 @@ from nsys_tui.ui.loader import unexpected
 if TYPE_CHECKING:
     from pathlib import Path
 
-KEYS: Final = 50
+KEYS: Final = 25
 """Thousands were tried when this was written; a longer search needs only a higher number."""
 TOGETHER: Final = 8
 """Most keys at a time; then the app may come to rest, or not."""
@@ -63,7 +63,8 @@ async def test_no_key_at_random_is_a_fault(
 
     monkeypatch.setattr(host, "unexpected", noted)
     rng = random.Random(spec.name)
-    keys, pressed = keys_of(spec), []
+    keys = keys_of(spec)
+    pressed: list[str] = []
     async with running(*reports, size=rng.choice(SIZES)) as pilot:
         app: Any = pilot.app
         while len(pressed) < KEYS:

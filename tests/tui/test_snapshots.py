@@ -38,7 +38,7 @@ SCREENS: Final = {
     "compare": "7",
     "capture": "9",
     "events": "2 f i",
-    "fleet": "f7",
+    "fleet": "f7 home",
     "logs": "f8",
 }
 """Keys to each screen. Those of `WITH_ANOTHER` open two reports."""
