@@ -163,7 +163,7 @@ async def test_when_no_report_can_be_read_the_error_stays(tmp_path: Path) -> Non
     async with running(*broken, size=(120, 30)) as pilot:
         await pilot.press("f7")
         await settled(pilot)
-        assert "could not be read" in text(pilot)
+        assert "R reads the report again" in text(pilot)
         assert pilot.app.error is not None  # type: ignore[attr-defined]
 
 
