@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum, StrEnum, auto
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -75,6 +76,7 @@ _ENDINGS: Final = {
     "_bytes": Unit.BYTES,
     "_bytes_per_s": Unit.NONE,
 }
+_WHOLE: Final = (Unit.NS, Unit.BYTES, Unit.MB, Unit.COUNT)
 _STATISTIC: Final = re.compile(r"(^|_)(avg|mean|median|med|stddev|q1|q3|drift)(_|$)")
 _SIGNS: Final = {"≈": "approximate", "%": " percent", "/": " per "}
 
@@ -113,14 +115,18 @@ class Column:
         """The key, empty where the column is for people alone."""
         return self.key or ""
 
-    @property
-    def is_statistic(self) -> bool:
-        """Whether the key names a mean or the like: times then have parts of a nanosecond."""
-        return bool(_STATISTIC.search(self.name))
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether its numbers are whole: a mean or the like has parts of a nanosecond."""
+        return self.unit in _WHOLE and not _STATISTIC.search(self.name)
+
+    @cached_property
+    def _attribute(self) -> Callable[[Any], Any]:
+        return attrgetter(self.name)
 
     def of(self, row: Any, shared: Any = None) -> Any:
         """The value that a row has."""
-        return attrgetter(self.name)(row) if self.read is None else self.read(row, shared)
+        return self._attribute(row) if self.read is None else self.read(row, shared)
 
 
 def key_of(header: str, unit: Unit) -> str:

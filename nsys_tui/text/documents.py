@@ -7,6 +7,7 @@ between 0 and 1 unless they are changes, what is not known is null. Names are es
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.table import Column, Document
 
-_WHOLE: Final = (Unit.NS, Unit.BYTES, Unit.MB, Unit.COUNT)
 _ANY: Final = {"type": ["string", "number", "boolean", "object", "array", "null"]}
-_TYPES: Final = {Unit.TEXT: "string", Unit.FLAG: "boolean", **dict.fromkeys(_WHOLE, "integer")}
+_TYPES: Final = {Unit.TEXT: "string", Unit.FLAG: "boolean"}
 
 
 def document_text(
@@ -111,11 +111,13 @@ def scalar(column: Column, value: Any) -> Any:
     """One plain value: text, a whole number, a real one, or None where there is none."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or value != value or value in (float("inf"), float("-inf")):
+    if value is None:
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     if column.unit is Unit.TEXT:
         return str(value)
-    if column.unit in _WHOLE and not column.is_statistic:
+    if column.is_whole:
         return round(value)
     if isinstance(value, float | Fraction) and value == int(value):
         value = int(value)
@@ -194,8 +196,7 @@ def _schema_of(column: Column) -> dict[str, Any]:
             "additionalProperties": False,
         }
     else:
-        whole = column.unit not in _WHOLE or not column.is_statistic
-        kind = _TYPES.get(column.unit, "number") if whole else "number"
+        kind = "integer" if column.is_whole else _TYPES.get(column.unit, "number")
         one = {"type": [kind, "null"]} if column.unit is not Unit.ANY else dict(_ANY)
         described = column.header or ("" if column.unit in UNNAMED else column.unit.value)
         one |= {"description": described} if described else {}
