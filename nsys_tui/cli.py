@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import io
 import json
 import os
@@ -70,17 +69,10 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(message, hint=f"see {self.prog} --help")
 
 
-def available_verbs() -> dict[str, str]:
-    """Verbs whose module exists, with their one-line help."""
-    return {
-        verb: text
-        for verb, text in VERBS.items()
-        if importlib.util.find_spec(f"nsys_tui.commands.{verb}") is not None
-    }
+def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+    """The parser with one verb in full and the others by name only."""
+    from nsys_tui.commands.options import Prose
 
-
-def build_parser(verbs: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """The parser with the given verbs (default: all) in full and the others by name only."""
     parser = _Parser(
         prog="nsys-tui",
         description="Read, explain and repeat NVIDIA Nsight Systems profiles in the terminal.",
@@ -88,9 +80,15 @@ def build_parser(verbs: Sequence[str] | None = None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"nsys-tui {__version__}")
     subparsers = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=_Parser)
-    for verb, text in available_verbs().items():
-        if verbs is None or verb in verbs:
-            importlib.import_module(f"nsys_tui.commands.{verb}").add_parser(subparsers)
+    for verb, text in VERBS.items():
+        if verb == chosen:
+            module = importlib.import_module(f"nsys_tui.commands.{verb}")
+            epilog = getattr(module, "EPILOG", None)
+            own = subparsers.add_parser(
+                verb, description=module.DESCRIPTION, epilog=epilog, formatter_class=Prose
+            )
+            own.set_defaults(run=module.run)
+            module.add_arguments(own)
         else:
             subparsers.add_parser(verb, help=text, add_help=False)
     return parser
@@ -112,6 +110,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.simplefilter("ignore", RuntimeWarning)
     _prepare_streams()
     try:
+        if "_ARGCOMPLETE" in os.environ:
+            _complete(os.environ.get("COMP_LINE", "").split()[1:])
         with _screened(), _ending_like_an_interrupt():
             status = _run(words)
         sys.stdout.flush()
@@ -210,6 +210,13 @@ def _tell(text: str) -> None:
         say(text)
 
 
+def _complete(words: list[str]) -> None:
+    """Ends with what may come next on a command line, which a shell asks for."""
+    from nsys_tui.commands.completion import complete
+
+    complete(build_parser(words[0] if words and words[0] in VERBS else None))
+
+
 def _check_verb(word: str) -> None:
     """Tells a misspelt verb from a report.
 
@@ -231,7 +238,7 @@ def _run(words: list[str]) -> int:
         _check_verb(words[0])
         words = ["open", *words]
     verb = words[0] if words and words[0] in VERBS else None
-    parser = build_parser([verb] if verb else [])
+    parser = build_parser(verb)
     try:
         arguments, unknown = parser.parse_known_args(words)
     except SystemExit as done:  # --help and --version

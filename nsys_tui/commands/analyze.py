@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 SEVERITIES = ("high", "medium", "low")
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Registers the verb."""
-    parser = subparsers.add_parser(
-        "analyze",
-        help="expert rules and findings",
-        description="Runs expert rules and prints what they find, the gravest first: severity is"
-        " the share of the time looked at that could be saved. With -r the tables of the rules.",
-        epilog="nsys-tui analyze --help-rules lists the rules with their parameters.",
-    )
+DESCRIPTION = (
+    "Runs expert rules and prints what they find, the gravest first: severity is"
+    " the share of the time looked at that could be saved. With -r the tables of the rules."
+)
+EPILOG = "nsys-tui analyze --help-rules lists the rules with their parameters."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     add_report(parser, optional=True)
     add_scope(parser)
     parser.add_argument(
@@ -46,7 +46,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="exit with 1 if a finding is this grave or graver: high, medium or low, or its letter",
     )
     parser.add_argument("--help-rules", action="store_true", help="list the rules")
-    parser.set_defaults(run=run)
 
 
 def _severity(text: str) -> str:

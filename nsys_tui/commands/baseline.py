@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from nsys_tui.export.baselines import Baseline
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Registers the verb."""
-    parser = subparsers.add_parser(
-        "baseline",
-        help="save, list and remove named baselines for compare",
-        description="A baseline holds the figures of a report that compare needs, so that it serves"
-        " when the report is gone: nsys-tui compare REPORT --baseline NAME.",
-    )
+DESCRIPTION = (
+    "A baseline holds the figures of a report that compare needs, so that it serves"
+    " when the report is gone: nsys-tui compare REPORT --baseline NAME."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     save = actions.add_parser("save", help="measure a report and keep its figures under a name")
     save.add_argument("name", metavar="NAME")
@@ -44,7 +44,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_format(listed, "text.documents:ROWS", ("text", "json"))
     remove = actions.add_parser("rm", help="remove a baseline; the report is left alone")
     remove.add_argument("name", metavar="NAME")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nsys_tui.errors import UsageError
 
@@ -14,25 +14,19 @@ if TYPE_CHECKING:
     from nsys_tui.capture.plan import Plan
     from nsys_tui.config import Config
 
-_DESCRIPTION = """Starts nsys on a target, follows it, and brings the report home.
+DESCRIPTION = """Starts nsys on a target, follows it, and brings the report home.
 The path of the report is printed on stdout; everything else goes to stderr.
 Options of nsys keep their long names; others go through --nsys-option."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Adds the verb."""
-    parser = subparsers.add_parser(
-        "capture",
-        help="profile a program here, over SSH, in Slurm or in a container",
-        description=_DESCRIPTION,
-        usage="nsys-tui capture [TARGET] [options] -- COMMAND [ARGUMENT ...]",
-        allow_abbrev=False,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
+    parser.usage = "nsys-tui capture [TARGET] [options] -- COMMAND [ARGUMENT ...]"
+    parser.allow_abbrev = False
     add_options(parser)
     # everything from the first positional on, with "--" in it: argparse alone would lose the
     # border between our words and the program's
     parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.set_defaults(run=run)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import itertools
 import json
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from nsys_tui.commands.open import add_opening
 from nsys_tui.errors import OK, UsageError
@@ -21,13 +21,11 @@ PATIENCE: Final = 50
 """Looks, five a second, before a process that follows a capture counts as one that hangs."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Adds the verb."""
-    parser = subparsers.add_parser(
-        "captures",
-        help="list, open, attach to, stop and remove captures",
-        description="Captures are remembered in the user's state folder until they are removed.",
-    )
+DESCRIPTION = "Captures are remembered in the user's state folder until they are removed."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     add = {
         "list": "what, where, when, and how it ended",
@@ -55,7 +53,6 @@ def add_parser(subparsers: Any) -> None:
     where = parsers["rm"].add_mutually_exclusive_group()
     where.add_argument("--local", action="store_true", help="only what is on this machine")
     where.add_argument("--remote", action="store_true", help="only the folder over there")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands.options import (
-    Prose,
     add_format,
     add_reading,
     add_scope,
@@ -33,7 +32,7 @@ _SECTIONS = ("operations", "ranks", "collectives")
 _ROWS_OF_TEXT = 20
 """Collectives listed in a table for people; all in the other formats."""
 
-_EPILOG = """\
+EPILOG = """\
 time = last end - last start over the ranks; where a rank is alone, its kernel, which includes
 waiting (≈). alg = buffer / time, bus = bytes per rank on the wire / time, as nccl-tests has them.
 Several reports of one job are put on one clock by the UTC start of their sessions.
@@ -41,16 +40,14 @@ Example:  nsys-tui collectives rank0.nsys-rep:0 rank1.nsys-rep:1 --nccl-log nccl
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Registers the verb."""
-    parser = subparsers.add_parser(
-        "collectives",
-        help="NCCL collectives: which kernel, bandwidth, who comes late",
-        description="Joins collectives with their kernels: sizes come from NCCL's NVTX payloads "
-        "in the report, or from an NCCL log.",
-        epilog=_EPILOG,
-        formatter_class=Prose,
-    )
+DESCRIPTION = (
+    "Joins collectives with their kernels: sizes come from NCCL's NVTX payloads "
+    "in the report, or from an NCCL log."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     parser.add_argument(
         "reports",
         nargs="+",
@@ -83,7 +80,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help=f"collectives to list, 0 for all (default {_ROWS_OF_TEXT} in tables, else all)",
     )
     add_reading(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

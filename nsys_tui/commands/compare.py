@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.commands.destinations import room, say, text_file, write
 from nsys_tui.commands.options import (
-    Prose,
     add_format,
     add_overwriting,
     add_reading,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 FORMATS: Final = ("text", "table", "json", "csv", "tsv", "markdown", "html")
 SECTIONS: Final = ("summary", "kernels", "copies", "ranges", "api", "stalls", "findings")
 
-_EPILOG: Final = """\
+EPILOG = """\
 A is before, B is after: less time in B is better. With five steady steps on both sides, steps are
 compared; otherwise durations of the same kernels, and the verdict says so.
 
@@ -46,15 +45,11 @@ exit status: 0 compared, 1 worse by the gate or more, 2 not comparable
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Registers the verb."""
-    parser = subparsers.add_parser(
-        "compare",
-        help="two reports side by side, with a verdict",
-        description="Compares two reports, a report and a baseline, or two parts of one report.",
-        epilog=_EPILOG,
-        formatter_class=Prose,
-    )
+DESCRIPTION = "Compares two reports, a report and a baseline, or two parts of one report."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     parser.add_argument("a", metavar="A", help="report before; with --baseline, the report after")
     parser.add_argument("b", metavar="B", nargs="?", help="report after; A if left out")
     parser.add_argument("--baseline", metavar="NAME", help="compare with this instead of a report")
@@ -62,7 +57,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_parts(parser)
     _add_judging(parser)
     _add_output(parser)
-    parser.set_defaults(run=run)
 
 
 def _add_parts(parser: argparse.ArgumentParser) -> None:

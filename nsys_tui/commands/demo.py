@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nsys_tui.commands.destinations import say
-from nsys_tui.commands.options import Prose, add_overwriting
+from nsys_tui.commands.options import add_overwriting
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,24 +25,14 @@ problems planted in the run (see --truth for their exact figures):
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    """Adds the verb."""
-    parser = subparsers.add_parser(
-        "demo",
-        help="write the demo report",
-        description=(
-            "Writes a made-up nsys report of a GPT-2 training run on two GPUs, always with the same"
-            " figures. In a terminal it goes to the cache folder unless --output says otherwise."
-        ),
-        epilog=EPILOG,
-        formatter_class=Prose,
-    )
-    add_options(parser)
-    parser.set_defaults(run=run)
+DESCRIPTION = (
+    "Writes a made-up nsys report of a GPT-2 training run on two GPUs, always with the same"
+    " figures. In a terminal it goes to the cache folder unless --output says otherwise."
+)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds what can be chosen about the report."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     from nsys_tui.demo.problems import DEFAULT_STEPS
     from nsys_tui.demo.report import MAX_GPUS, MAX_KERNELS, MAX_STEPS
     from nsys_tui.demo.schema import CURRENT, GENERATIONS

@@ -25,19 +25,16 @@ if TYPE_CHECKING:
 Lines = list[tuple[str, str]]
 
 
-def add_parser(subparsers: Any) -> None:
-    """Registers the verb."""
+DESCRIPTION = "Says what was found on this machine and why, and what a report can answer."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     from nsys_tui.commands.options import add_format, add_report
 
-    parser = subparsers.add_parser(
-        "doctor",
-        help="what terminal, clipboard, nsys and cache were found",
-        description="Says what was found on this machine and why, and what a report can answer.",
-    )
     add_report(parser, optional=True)
     add_looks(parser)
     add_format(parser, "text.documents:LABELLED", ("table", "json"))
-    parser.set_defaults(run=run, keys=None)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nsys_tui import errors
 from nsys_tui.commands.destinations import room, write
@@ -17,17 +17,16 @@ if TYPE_CHECKING:
     from nsys_tui.text.definitions import Definition
 
 
-def add_parser(subparsers: Any) -> None:
-    """Registers the verb."""
-    parser = subparsers.add_parser(
-        "explain",
-        help="what a term, column, cause, rule, report or exit code means",
-        description="Says what a word means: a term, a column or its key, a cause of idle time, a"
-        " rule, a statistical report, what a report can hold, an exit code.",
-        epilog="nsys-tui explain alone lists the terms.",
-    )
+DESCRIPTION = (
+    "Says what a word means: a term, a column or its key, a cause of idle time, a"
+    " rule, a statistical report, what a report can hold, an exit code."
+)
+EPILOG = "nsys-tui explain alone lists the terms."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     parser.add_argument("words", nargs="*", metavar="WORD", help="such as busy, or launch latency")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

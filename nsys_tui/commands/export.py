@@ -27,17 +27,19 @@ if TYPE_CHECKING:
 FORMATS = ("csv", "tsv", "json", "markdown", "html", "parquet")
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Registers the verb."""
-    parser = subparsers.add_parser(
-        "export",
-        help="write a table or a window in another format",
-        description="Writes a table of events or of a statistical report, or a window as a trace"
-        " that ui.perfetto.dev opens.",
-        epilog="Tables: "
-        + ", ".join(f"{name} ({text})" for name, text in TABLES.items())
-        + ", and every report of nsys-tui stats --help-reports.",
-    )
+DESCRIPTION = (
+    "Writes a table of events or of a statistical report, or a window as a trace"
+    " that ui.perfetto.dev opens."
+)
+EPILOG = (
+    "Tables: "
+    + ", ".join(f"{name} ({text})" for name, text in TABLES.items())
+    + ", and every report of nsys-tui stats --help-reports."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     add_report(parser)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--table", metavar="NAME", help="table of events or statistical report")
@@ -46,7 +48,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("-o", "--output", default=CONSOLE, metavar="FILE", help="- for stdout")
     add_overwriting(parser)
     add_scope(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from nsys_tui.commands.destinations import say
 from nsys_tui.commands.options import (
     TABLE_FORMATS,
-    Prose,
     add_choice,
     add_format,
     add_overwriting,
@@ -67,7 +66,7 @@ _OF_COMMAND = (
     "pace",
     "scheduler",
 )
-_EPILOG = """\
+EPILOG = """\
 Ranks come from MPI and NCCL records, the launcher's environment (Open MPI, PMI, Slurm, ...),
 process names and file names, in this order; the section "reports" says which. Times are put on
 one clock by the UTC start of each session.
@@ -82,18 +81,16 @@ Examples:   nsys-tui fleet reports/ --section stragglers
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Registers the verb."""
+DESCRIPTION = (
+    "Many reports of one parallel run: the breakdown of every rank, steps, "
+    "collectives and who comes late to them, heat maps over time, statistics per name."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     from nsys_tui.commands.open import add_looks
 
-    parser = subparsers.add_parser(
-        "fleet",
-        help="many reports: ranks, stragglers, heat map",
-        description="Many reports of one parallel run: the breakdown of every rank, steps, "
-        "collectives and who comes late to them, heat maps over time, statistics per name.",
-        epilog=_EPILOG,
-        formatter_class=Prose,
-    )
     parser.add_argument(
         "reports", nargs="+", metavar="REPORT|DIR", help="reports, or folders to search for them"
     )
@@ -102,7 +99,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_printing(parser)
     looks = parser.add_argument_group("with --open")
     add_looks(looks)
-    parser.set_defaults(run=run, keys=None)
 
 
 def _add_computing(parser: argparse.ArgumentParser) -> None:

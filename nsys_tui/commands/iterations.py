@@ -22,15 +22,15 @@ SHOWN: Final = 100
 """Iterations printed unless ``--limit`` says otherwise; JSON and csv hold all."""
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Registers the verb."""
-    parser = subparsers.add_parser(
-        "iterations",
-        help="time of each training step by phase, and outliers",
-        description="Iterations, found from NVTX names or from a repeating pattern of kernels: "
-        "time of each, mean, median and deviation of its phases, what no range covers, outliers. "
-        "The first one is warm-up and stays out of the statistics.",
-    )
+DESCRIPTION = (
+    "Iterations, found from NVTX names or from a repeating pattern of kernels: "
+    "time of each, mean, median and deviation of its phases, what no range covers, outliers. "
+    "The first one is warm-up and stays out of the statistics."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     add_report(parser)
     add_scope(parser)
     add_format(parser, "analysis.iterations.answer")
@@ -43,7 +43,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="N",
         help=f"iterations to print, 0 for all (default {SHOWN}; all in csv and json)",
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.options import Prose, add_format, count, csv_section, positive, rows_shown
+from nsys_tui.commands.options import add_format, count, csv_section, positive, rows_shown
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import GATE_HIT, NoDataError, UsageError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nsys_tui.logs.hangs import HangReport
     from nsys_tui.logs.result import LogResult
 
-_EPILOG = """\
+EPILOG = """\
 What to record:  NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV
                  NCCL_DEBUG_FILE=nccl.%h.%p.log      one file per process, or lines tear
                  NCCL_DEBUG_TIMESTAMP_LEVELS=INFO    times, with NCCL 2.26 or newer
@@ -69,22 +69,19 @@ _ROWS_OF_TEXT = 20
 """Rows of the long lists in a table for people; all in the other formats."""
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Registers the verb."""
-    parser = subparsers.add_parser(
-        "logs",
-        help="NCCL and trainer logs",
-        description="Reads NCCL_DEBUG logs (2.4 to 2.30), RCCL logs, step lines of trainers and "
-        "MPI logger files: sizes, topology, mismatches and hangs, step times.",
-        epilog=_EPILOG,
-        formatter_class=Prose,
-    )
+DESCRIPTION = (
+    "Reads NCCL_DEBUG logs (2.4 to 2.30), RCCL logs, step lines of trainers and "
+    "MPI logger files: sizes, topology, mismatches and hangs, step times."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="log, or one per rank; - is standard input"
     )
     _add_choosing(parser)
     _add_printing(parser)
-    parser.set_defaults(run=run)
 
 
 def _add_choosing(parser: argparse.ArgumentParser) -> None:

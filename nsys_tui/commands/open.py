@@ -7,7 +7,7 @@ import asyncio
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from nsys_tui.commands.options import add_reading
 
@@ -25,18 +25,15 @@ PATIENCE: Final = 0.2
 """Seconds that leaving waits for work in the background."""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Adds the verb."""
-    parser = subparsers.add_parser(
-        "open",
-        help="open a report in the terminal (the default)",
-        description="Opens reports in the terminal; without one it prints the text overview.",
-    )
+DESCRIPTION = "Opens reports in the terminal; without one it prints the text overview."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     parser.add_argument(
         "reports", nargs="+", metavar="REPORT", help=".sqlite, .nsys-rep or .qdrep file"
     )
     add_opening(parser)
-    parser.set_defaults(run=run)
 
 
 def add_opening(parser: argparse.ArgumentParser) -> None:
@@ -163,12 +160,9 @@ def _text_overviews(arguments: argparse.Namespace) -> int:
     """The text overview of each report, as ``nsys-tui overview`` prints it."""
     from nsys_tui.commands import overview
 
-    parser = argparse.ArgumentParser(prog="nsys-tui")
-    overview.add_parser(parser.add_subparsers())
-    passed = [*(["--nsys", arguments.nsys] if arguments.nsys else [])]
-    passed += ["--no-cache"] if arguments.no_cache else []
-    status = 0
-    for report in arguments.reports:
-        parsed = parser.parse_args(["overview", *passed, "--", report])
-        status = max(status, int(parsed.run(parsed)))
-    return status
+    parser = argparse.ArgumentParser()
+    overview.add_arguments(parser)
+    given = argparse.Namespace(**{name: vars(arguments)[name] for name in ("nsys", "no_cache")})
+    return max(
+        overview.run(parser.parse_args(["--", report], given)) for report in arguments.reports
+    )

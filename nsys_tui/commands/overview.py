@@ -26,13 +26,11 @@ SECTIONS = ("report", "devices", "breakdown", "memory", "kernels", "ranges", "mi
 """What is printed unless ``--section`` chooses; ``each`` comes with ``--each`` beside them."""
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Registers the verb."""
-    parser = subparsers.add_parser(
-        "overview",
-        help="what was captured, busy split per GPU, top kernels and ranges",
-        description="What was captured, where the time of each GPU went, top kernels and ranges.",
-    )
+DESCRIPTION = "What was captured, where the time of each GPU went, top kernels and ranges."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     add_report(parser)
     add_scope(parser)
     add_format(parser, "analysis.overview_answer")
@@ -63,7 +61,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--iteration", metavar="REGEX", help="NVTX ranges that are iterations; implies --each"
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.commands.destinations import say, text_file
 from nsys_tui.commands.options import (
-    Prose,
     add_format,
     add_overwriting,
     add_report,
@@ -28,22 +27,18 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.stacks.frames import FrameRules
     from nsys_tui.model.report import Report
 
-_EPILOG = """\
+EPILOG = """\
 By default nothing is stripped or dropped: the weights add up to the time of all GPU operations.
 flame graph:  nsys-tui stacks report.nsys-rep --format svg -o gpu.svg
 by another:   nsys-tui stacks report.nsys-rep | flamegraph.pl --countname ns > gpu.svg
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Registers the verb."""
-    parser = subparsers.add_parser(
-        "stacks",
-        help="GPU time, CPU samples or backtraces as folded stacks",
-        description="Folds GPU time by NVTX path, CPU samples, or API and OS backtraces.",
-        epilog=_EPILOG,
-        formatter_class=Prose,
-    )
+DESCRIPTION = "Folds GPU time by NVTX path, CPU samples, or API and OS backtraces."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     add_report(parser)
     add_scope(parser)
     parser.add_argument(
@@ -68,7 +63,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "range open on the busiest thread of its process; such frames begin with ~",
     )
     _add_rules(parser)
-    parser.set_defaults(run=run)
 
 
 def _add_rules(parser: argparse.ArgumentParser) -> None:

@@ -25,14 +25,14 @@ SHOWN = 40
 GROUPINGS = ("cause", "range", "pair", "thread", "device")
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Registers the verb."""
-    parser = subparsers.add_parser(
-        "stalls",
-        help="why the GPU stood idle",
-        description="Idle gaps of each GPU with their cause: what the thread that launched the "
-        "next operation did meanwhile. Runs of short gaps between tiny kernels count as one.",
-    )
+DESCRIPTION = (
+    "Idle gaps of each GPU with their cause: what the thread that launched the "
+    "next operation did meanwhile. Runs of short gaps between tiny kernels count as one."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     add_report(parser)
     add_scope(parser)
     add_format(parser, "analysis.stalls.answer")
@@ -56,7 +56,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="list the gaps inside launch-bound runs one by one",
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

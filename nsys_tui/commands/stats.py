@@ -32,16 +32,18 @@ if TYPE_CHECKING:
     from nsys_tui.model.table import Table
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Registers the verb."""
-    parser = subparsers.add_parser(
-        "stats",
-        help="statistical reports under nsys's own names",
-        description="Statistical reports as nsys stats prints them, with its names, columns and"
-        " rounding. Tables go to stdout, notices to stderr.",
-        epilog="Lists of reports, formats and outputs are combined element by element; a shorter"
-        " list repeats its last element. nsys-tui stats --help-reports lists the reports.",
-    )
+DESCRIPTION = (
+    "Statistical reports as nsys stats prints them, with its names, columns and"
+    " rounding. Tables go to stdout, notices to stderr."
+)
+EPILOG = (
+    "Lists of reports, formats and outputs are combined element by element; a shorter"
+    " list repeats its last element. nsys-tui stats --help-reports lists the reports."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
     add_report(parser, optional=True)
     parser.add_argument(
         "-r", "--report", dest="reports", action="append", default=[],
@@ -83,7 +85,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--help-reports", nargs="?", const="", metavar="NAME|ALL", help="describe the reports"
     )
     parser.add_argument("--help-formats", action="store_true", help="describe the formats")
-    parser.set_defaults(run=run)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nsys_tui.errors import OK, ConfigError, UsageError
 
@@ -17,18 +17,14 @@ if TYPE_CHECKING:
     from nsys_tui.config import Config
 
 
-def add_parser(subparsers: Any) -> None:
-    """Adds the verb."""
-    from nsys_tui.commands.open import add_looks
-    from nsys_tui.commands.options import Prose
+DESCRIPTION = "Targets are the sections [targets.NAME] of the config file."
 
-    parser = subparsers.add_parser(
-        "targets",
-        help="list, check and edit the places to capture on",
-        description="Targets are the sections [targets.NAME] of the config file.",
-        epilog=_kinds(),
-        formatter_class=Prose,
-    )
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
+    from nsys_tui.commands.open import add_looks
+
+    parser.epilog = _kinds()
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="all targets")
     check = actions.add_parser("check", help="look whether captures can run there")
@@ -45,7 +41,6 @@ def add_parser(subparsers: Any) -> None:
         action.add_argument("--json", action="store_true", help="as JSON")
     for action in (listing, check, edit):
         action.add_argument("--config", metavar="FILE", help="config file instead of the user's")
-    parser.set_defaults(run=run)
 
 
 def _kinds() -> str:

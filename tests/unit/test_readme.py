@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from paths import ROOT
 
-from nsys_tui.cli import available_verbs
+from nsys_tui.cli import VERBS
 from nsys_tui.ui.keymap import GLOBAL, SCREENS, Action, shown_key
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def key_table(title: str, actions: Iterable[Action]) -> str:
 
 
 def generated() -> dict[str, str]:
-    rows = [f"| `{verb}` | {text} |" for verb, text in available_verbs().items()]
+    rows = [f"| `{verb}` | {text} |" for verb, text in VERBS.items()]
     verbs = "\n".join(["| verb | gives |", "|---|---|", *rows])
     return {"verbs": verbs, "keys": "\n" + key_tables().strip() + "\n"}
 

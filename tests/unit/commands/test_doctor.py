@@ -3,12 +3,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from synth import Synth
 
-from nsys_tui.cli import available_verbs, main
+from nsys_tui.cli import VERBS, main
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.ui.clipboard import state_folder
 
@@ -78,42 +79,62 @@ def test_open_without_a_terminal_prints_the_text_overview(
     assert "Test GPU" in out
 
 
+def completions(words: str, folder: Path, shell: str = "bash") -> list[str]:
+    """What comes next after these words, by the questions that the shells' code asks."""
+    answer = folder / "answer"
+    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_SHELL": shell, "_ARGCOMPLETE_IFS": "\n"}
+    asked |= {"_ARGCOMPLETE_STDOUT_FILENAME": str(answer)}
+    asked |= {"COMP_LINE": words, "COMP_POINT": str(len(words))}
+    command = [sys.executable, "-m", "nsys_tui"]
+    done = subprocess.run(command, cwd=folder, env={**os.environ, **asked}, capture_output=True)
+    assert done.returncode == 0
+    return [line.strip() for line in answer.read_text().splitlines()]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_knows_every_verb(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_completion_knows_every_verb(
+    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["completion", shell]) == 0
-    out = capsys.readouterr().out
-    for verb in available_verbs():
-        assert verb in out
-    assert "nsys-rep" in out
-    assert "no-cache" in out
+    assert "nsys-tui" in capsys.readouterr().out
+    offered = completions("nsys-tui ", tmp_path, shell)
+    assert set(VERBS) <= {line.partition(":")[0] for line in offered}
+    assert shell != "zsh" or f"stalls:{VERBS['stalls']}" in offered
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("nsys-tui", "doct"), "doctor"),
-        (("nsys-tui", "overview", "--form"), "--format"),
-        (("nsys-tui", "overview", "--format", "js"), "json"),
-        (("nsys-tui", "smal"), "small.sqlite"),
-        (("nsys-tui", "baseline", "sa"), "save"),
-        (("nsys-tui", "baseline", "save", "smal"), "small.sqlite"),
-        (("nsys-tui", "baseline", "save", "--no-c"), "--no-cache"),
-        (("nsys-tui", "completion", ""), "zsh"),
+        ("nsys-tui doct", "doctor"),
+        ("nsys-tui overview --form", "--format"),
+        ("nsys-tui overview --format js", "json"),
+        ("nsys-tui smal", "small.sqlite"),
+        ("nsys-tui overview smal", "small.sqlite"),
+        ("nsys-tui baseline sa", "save"),
+        ("nsys-tui baseline save name smal", "small.sqlite"),
+        ("nsys-tui baseline save --no-c", "--no-cache"),
+        ("nsys-tui capture --pres", "--preset"),
+        ("nsys-tui completion ", "zsh"),
     ],
 )
-def test_bash_completion_completes(
-    small: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], expected: str
-) -> None:
-    main(["completion", "bash"])
-    script = capsys.readouterr().out
-    quoted = " ".join(f'"{word}"' for word in words)
-    run = (
-        f"{script}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _nsys_tui;"
-        ' printf "%s\\n" "${COMPREPLY[@]}"'
+def test_bash_completion_completes(small: Path, words: str, expected: str) -> None:
+    assert expected in completions(words, small.parent)
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+def test_the_code_for_bash_asks_and_takes_the_answer(small: Path, tmp_path: Path) -> None:
+    program = tmp_path / "nsys-tui"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m nsys_tui "$@"\n')
+    program.chmod(0o700)
+    words = "nsys-tui stacks smal"
+    script = (
+        f'eval "$(nsys-tui completion bash)"; COMP_LINE="{words}"; COMP_POINT={len(words)}; '
+        '_python_argcomplete nsys-tui; printf "%s\\n" "${COMPREPLY[@]}"'
     )
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "-c", run], cwd=small.parent, capture_output=True, text=True, env=os.environ
+        ["bash", "-c", script], cwd=small.parent, capture_output=True, text=True, env=env
     )
     assert done.stderr == ""
-    assert expected in done.stdout.splitlines()
+    assert done.stdout.split() == ["small.sqlite"]

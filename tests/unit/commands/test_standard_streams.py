@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nsys_tui.cli import available_verbs
+from nsys_tui.cli import VERBS
 from nsys_tui.demo.report import make_report
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def test_output_without_a_reader_is_no_fault(words: list[str], how: str) -> None
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("verb", available_verbs())
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_runs_without_standard_output(verb: str, tmp_path: Path) -> None:
     done = in_shell([verb, "--help"], ">&-")
     assert (done.returncode, done.stderr) == (0, "")
