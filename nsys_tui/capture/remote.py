@@ -285,10 +285,9 @@ def _with_ssh(config: Config, ssh: tuple[str, ...]) -> Any:
 
 
 def _cache_folder(config: Config) -> Path:
-    from nsys_tui.reader.cache import cache_root
+    from nsys_tui.reader.cache import cache_at
 
-    root = Path(config.cache.dir).expanduser() if config.cache.dir else cache_root()
-    folder = root / "remote"
+    folder = cache_at(config.cache.dir).root / "remote"
     for place in (folder, folder / "jobs"):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder

@@ -121,9 +121,10 @@ def _require_free(path: Path, *, overwrite: bool) -> None:
 
 
 def _cached() -> Path:
-    from nsys_tui.reader.cache import cache_root
+    from nsys_tui.config import load_config
+    from nsys_tui.reader.cache import cache_at
 
-    return cache_root() / "demo.sqlite"
+    return cache_at(load_config().cache.dir).root / "demo.sqlite"
 
 
 def _from_to(low: int, high: int) -> Callable[[str], int]:

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         ("Settings", settings_lines(config, terminal)),
         ("Clipboard", clipboard_lines(os.environ)),
         ("nsys", nsys_lines(arguments.nsys or config.nsys.path)),
-        ("Cache", cache_lines()),
+        ("Cache", cache_lines(config)),
     ]
     status, report = 0, None
     if arguments.report:
@@ -142,11 +142,11 @@ def nsys_lines(asked: str | None) -> Lines:
     return [("found", visible(str(found)))]
 
 
-def cache_lines() -> Lines:
+def cache_lines(config: Config) -> Lines:
     """Where decoded columns are kept, how much, and whether there is room."""
-    from nsys_tui.reader.cache import cache_root
+    from nsys_tui.reader.cache import cache_at
 
-    root = cache_root()
+    root = cache_at(config.cache.dir).root
     used = sum(file.stat().st_size for file in root.rglob("*") if file.is_file())
     place = next((p for p in (root, *root.parents) if p.is_dir()), Path("/"))
     free = shutil.disk_usage(place).free

@@ -70,7 +70,7 @@ def test_times_are_shared_with_the_report_and_cannot_be_changed(profile) -> None
     first = int(held.start[0])
     with pytest.raises(ValueError, match="read-only"):
         ranges.loc[0, "start_ns"] = -1
-    ranges["start_ns"] -= first
+    ranges["start_ns"] = ranges["start_ns"] - first  # "-=" writes into it before pandas 3
     copied = profile.ranges.copy()
     copied.loc[0, "start_ns"] = -1
     assert int(held.start[0]) == profile.ranges["start_ns"][0] == first

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -68,6 +69,20 @@ def test_doctor_names_clashing_and_unknown_keys(
     out = capsys.readouterr().out
     assert "y means both copy.cell and app.quit" in out
     assert "no action named no.such" in out
+
+
+def test_the_configured_cache_is_the_one_that_is_looked_at_and_written_into(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(f'[cache]\ndir = "{tmp_path}/chosen"\n')
+    monkeypatch.setenv("NSYS_TUI_CONFIG", str(config))
+    monkeypatch.delenv("NSYS_TUI_CACHE", raising=False)
+    assert main(["doctor", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["Cache"]["folder"] == [f"{tmp_path}/chosen"]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["demo", "--steps", "1"]) == 0
+    assert (tmp_path / "chosen" / "demo.sqlite").is_file()
 
 
 def test_open_without_a_terminal_prints_the_text_overview(
