@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from nsys_tui.names import cell_len
-from nsys_tui.render.cells import Emphasis, Ink, Row, style
+from nsys_tui.render.cells import KEY, Emphasis, Ink, Row, style
 from nsys_tui.render.viewport import Viewport
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def draw_axis(
     for letter, moment in (marks or {}).items():
         spot = window.cell(moment)
         if spot is not None:
-            row.put(spot, letter, style(Ink.MARK, emphasis=Emphasis.BOLD))
+            row.put(spot, letter, KEY)
     if area is not None:
         begin, end = sorted(area)
         left, right = window.nearest_edges_of(begin, end)

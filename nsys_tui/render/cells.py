@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -89,6 +89,13 @@ def slot_ink(slot: int, alternate: bool = False) -> int:
     return Ink.SLOT + 2 * (slot % SLOTS) + alternate
 
 
+MUTED: Final = style(Ink.MUTED)
+STALL: Final = style(Ink.STALL)
+BOLD: Final = style(emphasis=Emphasis.BOLD)
+KEY: Final = style(Ink.MARK, emphasis=Emphasis.BOLD)
+"""Letters to press, and those of bookmarks."""
+
+
 @dataclass(slots=True, eq=False)
 class Row:
     """One line of cells."""
@@ -158,6 +165,9 @@ class Row:
 
 Cells: TypeAlias = list[Row]
 """Lines from top to bottom, all of one width."""
+
+Line: TypeAlias = list[tuple[str, int]]
+"""A line of a pane: runs of (text, style code), as ``Row.runs`` gives them."""
 
 
 def join(*rows: Row) -> Row:

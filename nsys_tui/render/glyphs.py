@@ -94,35 +94,24 @@ UNICODE: Final = Glyphs(
     opened="▾",
     closed="▸",
 )
-UNICODE_MONO: Final = Glyphs(
+UNICODE_MONO: Final = replace(
+    UNICODE,
     name="unicode-mono",
-    ascii_only=False,
     solid=False,
     steps=False,
-    density=_BLOCKS,
     edges="",
-    ramp=" " + _BLOCKS,
-    cursor="│",
     separator="[",
     upper="",
     lower="",
-    bar="█",
-    opened="▾",
-    closed="▸",
 )
 UNICODE_ANSI: Final = replace(UNICODE, name="unicode-ansi", steps=False)
-ASCII: Final = Glyphs(
+ASCII: Final = replace(
+    UNICODE_MONO,
     name="ascii",
     ascii_only=True,
-    solid=False,
-    steps=False,
     density="",
-    edges="",
     ramp=_ASCII_RAMP,
     cursor="|",
-    separator="[",
-    upper="",
-    lower="",
     bar="#",
     opened="v",
     closed=">",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsys_tui.names import fit, visible
-from nsys_tui.render.cells import Emphasis, Ink, Row, slot_ink, split_cells, style
+from nsys_tui.render.cells import MUTED, Emphasis, Ink, Row, slot_ink, split_cells, style
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,7 +204,7 @@ class _Line:
         filled = np.zeros(self.row.width + 2, np.int8)
         filled[1:-1] = spots > 0
         for begin, end in np.flatnonzero(np.diff(filled)).reshape(-1, 2).tolist():
-            self.row.put(begin, self.glyphs.merged * (end - begin), style(Ink.MUTED))
+            self.row.put(begin, self.glyphs.merged * (end - begin), MUTED)
             text = f"{self.glyphs.merged}{int(spots[begin:end].sum())}{self.glyphs.merged}"
             if end - begin < max(RUN, len(text)):
                 continue

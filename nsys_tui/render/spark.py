@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsys_tui.model.lanes import cell_edges
-from nsys_tui.render.cells import Ink, Row, style
+from nsys_tui.render.cells import STALL, Ink, Row, style
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -173,7 +173,7 @@ def draw_bars(
     rows = _framed(columns_of(bars, height, top, glyphs), text(top), text(top / 2), width)
     if outliers is not None:
         for bar in np.unique(np.flatnonzero(outliers) // merged).tolist():
-            rows[0].put(MARGIN + bar, glyphs.outlier, style(Ink.STALL))
+            rows[0].put(MARGIN + bar, glyphs.outlier, STALL)
     labels = Row.blank(width, style(Ink.AXIS))
     every = max(10, -(-min(room, len(heads)) // 8 // 10) * 10)
     for bar in range(0, len(heads), every):

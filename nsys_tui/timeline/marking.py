@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.timeline.facts import ranges_around
 from nsys_tui.names import fit
-from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.render.cells import KEY, MUTED
 from nsys_tui.state import Mark, marked
 from nsys_tui.timeline.model import SCREEN, TimelineModel
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
-    Line = list[tuple[str, int]]
+    from nsys_tui.render.cells import Line
 
-LETTER: Final = style(Ink.MARK, emphasis=Emphasis.BOLD)
-MUTED: Final = style(Ink.MUTED)
 NAME: Final = 32
 """Cells of an event's name that leave room for the range around it."""
 
@@ -64,5 +62,5 @@ def mark_lines(model: TimelineModel) -> list[Line]:
         apart = "" if before is None else f"+{format_duration(mark.time - before, 3)}"
         before = mark.time
         text = f"{model.exactly(mark.time):<11} {apart:<8} {mark.label}"
-        lines.append([(f" {mark.letter} ", LETTER), (text, 0), (f"  {mark.note}", MUTED)])
+        lines.append([(f" {mark.letter} ", KEY), (text, 0), (f"  {mark.note}", MUTED)])
     return lines or [[(" m and a letter sets a mark", MUTED)]]

@@ -7,14 +7,14 @@ changes; a move of the cursor only lays the cursor over rows that are there alre
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from nsys_tui.analysis.timeline.tracks import Shape, Track
 from nsys_tui.names import cut, fit, visible
 from nsys_tui.render.axis import draw_axis
-from nsys_tui.render.cells import Emphasis, Ink, Row, join, style, text_row
+from nsys_tui.render.cells import BOLD, KEY, MUTED, Ink, Row, join, style, text_row
 from nsys_tui.render.counters import draw_counter, draw_samples
 from nsys_tui.render.labels import Fold, lane_label
 from nsys_tui.render.overlay import Overlay, draw_cursor
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from nsys_tui.render.axis import TimeText
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.state import Window
-
-MUTED: Final = style(Ink.MUTED)
-BOLD: Final = style(emphasis=Emphasis.BOLD)
 
 
 class Picked(NamedTuple):
@@ -151,7 +148,7 @@ class Painter:
         row = Row(drawn.chars.copy(), drawn.styles.copy())
         if scene.searching and found:
             count = f" {sum(map(len, found)):,}"
-            row.put(row.width - len(count), count, style(Ink.MARK, emphasis=Emphasis.BOLD))
+            row.put(row.width - len(count), count, KEY)
         if column is not None:
             draw_cursor(row, column, glyphs)
         return join(self._margin(scene, track, margin, glyphs, peak), row)

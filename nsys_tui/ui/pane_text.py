@@ -6,14 +6,14 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.names import visible
-from nsys_tui.render.cells import Ink, style
+from nsys_tui.render.cells import MUTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Line = list[tuple[str, int]]
+    from nsys_tui.render.cells import Line
 
-MUTED: Final = style(Ink.MUTED)
+
 LABEL: Final = 9
 """Cells of a label."""
 

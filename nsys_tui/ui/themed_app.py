@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from textual.filter import Monochrome, NoColor
 
 from nsys_tui.names import visible
+from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.ui import clipboard
 from nsys_tui.ui.loader import unexpected
 from nsys_tui.ui.runtime.ascii_filter import AsciiFilter
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from textual.filter import LineFilter
 
     from nsys_tui.config import Config
+    from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.render.palette import Theme
     from nsys_tui.ui.terminal import Terminal
 
@@ -70,6 +72,11 @@ class ThemedApp(TolerantApp, inherit_bindings=False):
     def ascii(self) -> bool:
         """Whether only ASCII may be drawn."""
         return self._ascii_filter.enabled
+
+    @property
+    def glyphs(self) -> Glyphs:
+        """What lanes, bars and trees are drawn with."""
+        return glyphs_for(self.ascii, self.inks.theme.kind)
 
     def use_ascii(self, ascii_only: bool) -> None:
         """Changes the set of characters."""

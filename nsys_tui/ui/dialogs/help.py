@@ -9,11 +9,11 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from nsys_tui.names import cell_len, cut, pad
-from nsys_tui.render.cells import Emphasis, Ink, category_ink, style
+from nsys_tui.render.cells import BOLD, KEY, MUTED, category_ink, style
 from nsys_tui.render.glyphs import FILLS
 from nsys_tui.text.definitions import definitions, on_screen
 from nsys_tui.text.folding import wrapped
-from nsys_tui.ui.dialogs.picker import KEY, DialogBox
+from nsys_tui.ui.dialogs.picker import DialogBox
 from nsys_tui.ui.keymap import GLOBAL, Action, effective_keys, shown_key
 from nsys_tui.ui.matching import Entry, matching
 from nsys_tui.ui.runtime.batched_screen import Dialog
@@ -28,12 +28,9 @@ if TYPE_CHECKING:
 
     from textual.app import ComposeResult
 
+    from nsys_tui.render.cells import Line
     from nsys_tui.text.definitions import Definition
     from nsys_tui.ui.host import Host
-
-Line = list[tuple[str, int]]
-BOLD = style(emphasis=Emphasis.BOLD)
-MUTED = style(Ink.MUTED)
 
 
 class HelpScreen(Dialog[str]):

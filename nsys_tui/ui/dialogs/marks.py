@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
 from nsys_tui.names import pad, visible
-from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.render.cells import KEY, MUTED
 from nsys_tui.state import at_mark, unmarked
 from nsys_tui.times import moment_text
 from nsys_tui.ui.mark_spans import span_between, split_between
@@ -23,13 +23,9 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from nsys_tui.model.report import Report
+    from nsys_tui.render.cells import Line
     from nsys_tui.state import Mark
     from nsys_tui.ui.host import Host
-
-KEY: Final = style(Ink.MARK, emphasis=Emphasis.BOLD)
-MUTED: Final = style(Ink.MUTED)
-
-Line = list[tuple[str, int]]
 
 
 class MarkList(Dialog[tuple[str, bool]]):

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.names import NameStyle
-from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.render.cells import KEY, MUTED
 from nsys_tui.render.palette import theme_files
 from nsys_tui.state import (
     ALL_DEPTHS,
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.ui.host import Host
 
-MUTED: Final = style(Ink.MUTED)
-KEY: Final = style(Ink.MARK, emphasis=Emphasis.BOLD)
 DURATIONS: Final = (0, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 _WIDTH: Final = 42
 """Cells of the panel."""

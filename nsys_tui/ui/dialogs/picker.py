@@ -9,7 +9,7 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from nsys_tui.names import cell_len
-from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.render.cells import KEY, MUTED
 from nsys_tui.ui.matching import Entry, matching
 from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.runtime.line_input import LineInput
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 500
 """Most lines listed; the heading says how many there are."""
-
-KEY: Final = style(Ink.MARK, emphasis=Emphasis.BOLD)
 
 
 class DialogBox(Vertical, Framed):
@@ -92,7 +90,7 @@ class Picker(Dialog[Any]):
         if lines:
             pane.show(lines, found[:SHOWN])
         else:
-            pane.show([[(" nothing fits", style(Ink.MUTED))]])
+            pane.show([[(" nothing fits", MUTED)]])
         rest = f"{len(found)} of {len(self._entries)}, " if typed else f"{len(found)}, "
         self.query_one(DialogBox).heading(self._title, f"{rest}enter: choose, esc: close")
 

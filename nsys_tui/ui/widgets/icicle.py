@@ -12,7 +12,6 @@ from textual.message import Message
 from textual.strip import Strip
 
 from nsys_tui.model.tree import ROOT
-from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.render.icicle import Drawn, Icicle, draw_icicle, lay_out
 from nsys_tui.ui.saving import Saving, save
 from nsys_tui.ui.widgets.frame import Framed
@@ -129,7 +128,7 @@ class IciclePane(Framed, can_focus=True):
                 icicle,
                 width,
                 height,
-                glyphs_for(self.app.ascii, inks.theme.kind),
+                self.app.glyphs,
                 partial(self.label, stacks),
                 root=self.root,
                 skip=self._skip,

@@ -13,8 +13,8 @@ from textual.strip import Strip
 from nsys_tui.analysis.timeline.area import GPU
 from nsys_tui.names import pad, visible
 from nsys_tui.render.axis import draw_axis
-from nsys_tui.render.cells import Emphasis, Ink, Row, category_ink, style
-from nsys_tui.render.glyphs import FILLS, glyphs_for
+from nsys_tui.render.cells import MUTED, Emphasis, Ink, Row, category_ink, style
+from nsys_tui.render.glyphs import FILLS
 from nsys_tui.render.raster import LaneView, draw_lane
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import Window
@@ -132,7 +132,7 @@ class TracePane(Framed, can_focus=True):
         spans = (self._extent, self.column, self._columns, self.app.state.window)
         key = (width, spans, self.has_focus, id(inks), self.app.ascii, time)
         if self._drawn is None or self._drawn[0] != key:
-            self._drawn = (key, self._fresh(width, glyphs_for(self.app.ascii, inks.theme.kind)))
+            self._drawn = (key, self._fresh(width, self.app.glyphs))
         return self._drawn[1]
 
     def _fresh(self, width: int, glyphs: Glyphs) -> list[Row]:
@@ -259,6 +259,6 @@ def legend_row(width: int, glyphs: Glyphs) -> Row:
     column = LABEL
     for fill, name, ink in parts:
         row.put(column, fill, style(ink))
-        row.put(column + 2, name, style(Ink.MUTED))
+        row.put(column + 2, name, MUTED)
         column += len(name) + 5
     return row

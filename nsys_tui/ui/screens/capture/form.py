@@ -13,7 +13,7 @@ from nsys_tui.capture.presets import presets
 from nsys_tui.capture.targets import usable_targets
 from nsys_tui.config import TargetConfig
 from nsys_tui.errors import NsysTuiError, UsageError
-from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.render.cells import BOLD, MUTED, STALL
 
 if TYPE_CHECKING:
     from nsys_tui.capture.profile_again import Again
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from nsys_tui.config_values import OptionValue
     from nsys_tui.ui.widgets.lines import Line
 
-MUTED: Final = style(Ink.MUTED)
-STRONG: Final = style(emphasis=Emphasis.BOLD)
-WARN: Final = style(Ink.STALL)
 
 LABEL: Final = 24
 """Cells of the longest label."""
@@ -246,8 +243,8 @@ def command_lines(
     """
     if isinstance(plan, NsysTuiError):
         parts = (plan.title, plan.message, plan.hint)
-        return [[(part, WARN if part is plan.title else MUTED)] for part in parts if part]
-    lines: list[Line] = [[(text, STRONG)] for text in _wrapped(plan.command_text(), width)]
+        return [[(part, STALL if part is plan.title else MUTED)] for part in parts if part]
+    lines: list[Line] = [[(text, BOLD)] for text in _wrapped(plan.command_text(), width)]
     where = f"on {plan.target.name}" + (f" in {plan.cwd}" if plan.cwd else "")
     where += "" if plan.output else "; JOB is its own folder there"
     where += f"; {note}" if note else ""
@@ -255,7 +252,7 @@ def command_lines(
     for remark in plan.advice(facts):
         tail = f" ({remark.remedy})" if remark.remedy else ""
         for number, text in enumerate(_wrapped(f"{remark.severity}: {remark.text}{tail}", width)):
-            ink = WARN if remark.severity != "note" and not number else MUTED
+            ink = STALL if remark.severity != "note" and not number else MUTED
             lines.append([(text, ink)])
     return lines
 

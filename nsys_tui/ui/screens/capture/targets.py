@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -14,7 +14,7 @@ from nsys_tui.capture.targets import LOCAL, Target, find_target, usable_targets
 from nsys_tui.config import TargetConfig
 from nsys_tui.config_edit import remove_target, reread, save_setting, save_target
 from nsys_tui.errors import NsysTuiError
-from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.render.cells import BOLD, MUTED, STALL
 from nsys_tui.ui.dialogs.picker import DialogBox
 from nsys_tui.ui.dialogs.prompt import Confirm, Prompt
 from nsys_tui.ui.dialogs.secret import ask
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from nsys_tui.config import Config
     from nsys_tui.ui.host import Host
     from nsys_tui.ui.widgets.lines import Line
-
-MUTED: Final = style(Ink.MUTED)
-WARN: Final = style(Ink.STALL)
-STRONG: Final = style(emphasis=Emphasis.BOLD)
 
 
 class Checking(Dialog[Any]):
@@ -122,7 +118,7 @@ class Checking(Dialog[Any]):
 def _wrapped(severity: str, text: str, width: int) -> list[Line]:
     from textwrap import wrap
 
-    ink = {"error": WARN, "warning": WARN, "note": MUTED}.get(severity, 0)
+    ink = {"error": STALL, "warning": STALL, "note": MUTED}.get(severity, 0)
     rows = wrap(f"{severity}: {text}", max(20, width), break_long_words=True) or [""]
     return [[(row, ink)] for row in rows]
 
@@ -163,11 +159,11 @@ class TargetList(Checking):
             mark = " *" if target.name == default else "  "
             command = " ".join(target.settings.command)
             lines.append(
-                [(f"{mark}{target.name:<{wide}}", STRONG), (target.describe(), 0),
+                [(f"{mark}{target.name:<{wide}}", BOLD), (target.describe(), 0),
                  (f"  {command}", MUTED)]
             )  # fmt: skip
         here = f"{self.config.path}: "
-        lines += [[(f"  {fault.title.removeprefix(here)}", WARN)] for fault in faults]
+        lines += [[(f"  {fault.title.removeprefix(here)}", STALL)] for fault in faults]
         self.lines.show(lines, [*targets, *[None] * len(faults)])
 
     def _chosen(self) -> Target | None:

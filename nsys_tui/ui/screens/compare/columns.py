@@ -9,7 +9,7 @@ import numpy as np
 
 from nsys_tui.analysis.compare.stats import Verdict
 from nsys_tui.model.table import Unit
-from nsys_tui.render.cells import Ink, style
+from nsys_tui.render.cells import MUTED, Ink, style
 from nsys_tui.text.compare import count_text
 from nsys_tui.ui.widgets.table.columns import Drawn, durations, numbers, strings
 from nsys_tui.units import format_bytes, format_duration
@@ -26,7 +26,6 @@ VERDICT_INKS: Final = {
     Verdict.BETTER: style(Ink.BETTER),
     Verdict.WORSE: style(Ink.WORSE),
 }
-MUTED: Final = style(Ink.MUTED)
 ROOMY: Final = 100
 """Cells of a row from which the kind of a change and both counts have columns."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.compare.stats import Verdict
 from nsys_tui.names import cut, visible
-from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.render.cells import BOLD, MUTED
 from nsys_tui.text.compare import amount, delta_text, ratio_text
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.compare.columns import VERDICT_INKS
@@ -16,11 +16,9 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.compare.comparison import Comparison
     from nsys_tui.analysis.compare.rows import Row
+    from nsys_tui.render.cells import Line
 
-Line = list[tuple[str, int]]
 
-MUTED: Final = style(Ink.MUTED)
-BOLD: Final = style(emphasis=Emphasis.BOLD)
 FIRST: Final = ("wall", "busy_share", "exposed_comm", "idle")
 """Figures that come first, because a short pane shows few."""
 

@@ -11,10 +11,11 @@ from textual.containers import Container
 from nsys_tui.analysis.events_table import EventsTable, events_table
 from nsys_tui.analysis.timeline.events import find
 from nsys_tui.analysis.timeline.facts import Facts, facts_of
+from nsys_tui.render.cells import MUTED
 from nsys_tui.times import moment_text, window_text
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import bindings
-from nsys_tui.ui.pane_text import MUTED, labelled
+from nsys_tui.ui.pane_text import labelled
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.events.columns import event_columns
 from nsys_tui.ui.screens.result import ResultScreen

@@ -14,7 +14,6 @@ from nsys_tui.fleet.heat_text import group_labels, scale_text, value_text
 from nsys_tui.names import cell_len, pad, visible
 from nsys_tui.render.axis import draw_axis
 from nsys_tui.render.cells import Emphasis, Ink, Row, category_ink, style
-from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.render.heatmap import groups, heat, squeeze
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import TimeFormat
@@ -145,7 +144,7 @@ class HeatPane(Framed, can_focus=True):
         shown, gutter, width = self.shown, self._gutter, self.size.width
         if shown is None or not self._height:
             return []
-        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        glyphs = self.app.glyphs
         ink = Ink.COUNTER if shown.category is None else category_ink(shown.category)
         drawn = heat(shown.values, self._height, self.cells, glyphs, shown.top, ink)
         rows = [self._axis(shown, gutter, width)]
@@ -175,7 +174,7 @@ class HeatPane(Framed, can_focus=True):
         axis = draw_axis(
             window,
             lambda moment, step: self._moment(moment, step),
-            glyphs_for(self.app.ascii, self.app.inks.theme.kind),
+            self.app.glyphs,
             origin=first,
         )
         row.put(0, "rank")

@@ -12,7 +12,7 @@ from nsys_tui.analysis.kernel_facts import KernelFacts, kernel_facts
 from nsys_tui.analysis.kernel_table import KernelTable
 from nsys_tui.analysis.nvtx.operation_paths import OperationPaths, operation_paths
 from nsys_tui.model.categories import Category
-from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.render.cells import MUTED
 from nsys_tui.render.spark import Histogram, histogram
 from nsys_tui.ui.screens.kernels import panes
 from nsys_tui.ui.screens.kernels.columns import instance_columns
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.events import Operations
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
+    from nsys_tui.render.cells import Line
 
 SLOW_FROM = 1_000_000
 """Operations from which facts take so long that waiting for them is told."""
@@ -95,9 +96,9 @@ class KernelDetail(ResultScreen[KernelTable]):
         self.detail = detail
         pane = self.query_one("#histogram", LinePane)
         pane.heading(f"Durations of {len(detail.rows):,} (log)")
-        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        glyphs = self.app.glyphs
 
-        def chart(width: int) -> list[panes.Line]:
+        def chart(width: int) -> list[Line]:
             # A chart for another width would be cut, so it is counted anew.
             if panes.bins_for(width) != detail.bins and detail is self.detail:
                 self.call_later(self._look, detail.group)
@@ -145,7 +146,7 @@ class KernelDetail(ResultScreen[KernelTable]):
         pane = self.query_one("#facts", LinePane)
         pane.heading(table.labels[group])
         if isinstance(facts, str):
-            pane.show([[(facts, panes.MUTED)]])
+            pane.show([[(facts, MUTED)]])
             return
         devices = ", ".join(report.devices[place].label for place in table.devices[group])
         ids = sorted({report.streams[place].label for place in table.streams[group]})

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.names import cut, visible
-from nsys_tui.render.cells import Ink, style
 from nsys_tui.render.spark import MARGIN, draw_histogram
 from nsys_tui.ui.pane_text import labelled
 from nsys_tui.units import format_bytes, format_count, format_duration
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.kernel_facts import KernelFacts, Parts
+    from nsys_tui.render.cells import Line
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.render.spark import Histogram
 
-Line = list[tuple[str, int]]
 
-MUTED: Final = style(Ink.MUTED)
 NAME_LIMIT: Final = 2_000
 """Characters of a full name that are wrapped into lines."""
 

@@ -13,7 +13,6 @@ from nsys_tui.analysis.kernel_table import GroupBy, KernelTable, kernel_table
 from nsys_tui.analysis.timeline.events import find
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import Operations
-from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.state import cycled
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import bindings
@@ -162,7 +161,7 @@ class KernelsScreen(KernelDetail):
 
     def _show_estimate(self, made: tuple[Report, KernelTable]) -> None:
         sampled, found = made
-        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        glyphs = self.app.glyphs
         self._arrange(found, sampled_columns(found, sampled, glyphs, self._wide))
         self.table.note, self.table.estimated = "group: name  ≈ from a sample", True
         self.table.redraw_heading()
@@ -195,7 +194,7 @@ class KernelsScreen(KernelDetail):
 
     def show_result(self, report: Report, result: KernelTable) -> None:
         """Fills the table; the cursor stays on the group of the same name."""
-        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        glyphs = self.app.glyphs
         self.table.busy = ""
         self.table.note = f"group: {result.by}"
         self.table.empty = why_empty(report)

@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical
 
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.names import visible
-from nsys_tui.render.cells import Ink, style
+from nsys_tui.render.cells import MUTED
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import Action, bindings
@@ -50,7 +50,6 @@ ACTIONS = (
 
 MOST_OTHERS: Final = 63
 """Open reports that are joined with the one in front."""
-MUTED: Final = style(Ink.MUTED)
 NOTHING: Final = (
     "no log is open: o opens NCCL, trainer or MPI logs; what NCCL has to write:",
     "NCCL_DEBUG=INFO  NCCL_DEBUG_SUBSYS=INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV",

@@ -12,7 +12,6 @@ from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.analysis.kernel_table import KernelTable, kernel_table
 from nsys_tui.analysis.nvtx.steps import StepTimes, step_times
 from nsys_tui.analysis.nvtx.table import NvtxTable
-from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.screens.nvtx import columns, panes
 from nsys_tui.ui.screens.result import ResultScreen
@@ -128,7 +127,7 @@ class RangeDetail(ResultScreen[NvtxTable]):
         pane = self.query_one("#steps", LinePane)
         left, right = panes.step_heading(detail.steps, detail.iterations)
         pane.heading(f"{self._title_of(detail.table, detail.row)}  {left}", right)
-        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        glyphs = self.app.glyphs
         pane.show_built(
             lambda width: panes.step_lines(detail.steps, self.step, width, pane.size.height, glyphs)
         )

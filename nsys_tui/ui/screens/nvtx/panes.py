@@ -8,19 +8,17 @@ import numpy as np
 
 from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.names import visible
-from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.render.cells import MUTED, STALL, Emphasis
 from nsys_tui.render.spark import MARGIN, draw_bars
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.analysis.nvtx.steps import StepTimes
+    from nsys_tui.render.cells import Line
     from nsys_tui.render.glyphs import Glyphs
 
-Line = list[tuple[str, int]]
 
-MUTED: Final = style(Ink.MUTED)
-STALL: Final = style(Ink.STALL)
 NAMED: Final = 3
 """Outliers that are named; the rest is counted."""
 

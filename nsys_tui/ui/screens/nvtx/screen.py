@@ -15,7 +15,6 @@ from nsys_tui.analysis.nvtx.table import NvtxTable, nvtx_table
 from nsys_tui.analysis.timeline.events import find
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import Ranges
-from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.nvtx import columns
@@ -178,7 +177,7 @@ class NvtxScreen(RangeDetail):
     def show_result(self, report: Report, result: NvtxTable) -> None:
         """Fills tree or list; folds and cursor stay where the nodes are the same."""
         name, self._shown_table = self._flat_name(), result
-        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        glyphs = self.app.glyphs
         pattern = self.state.filter.pattern
         why = "no NVTX range in this window: 0 shows the whole trace"
         why = why if len(report.ranges) else report.lacks(Capability.NVTX) or "no NVTX ranges"
@@ -214,7 +213,7 @@ class NvtxScreen(RangeDetail):
         return table.names[int(flat.label[row])]
 
     def _show_flat(self, found: NvtxTable, name: str) -> None:
-        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        glyphs = self.app.glyphs
         kept = self.by_name.arrangement
         if not kept.sort:
             kept = replace(kept, sort="total", descending=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
 from nsys_tui.names import cell_len, cut, pad, visible
-from nsys_tui.render.cells import Emphasis, Ink, category_ink, style
+from nsys_tui.render.cells import BOLD, MUTED, Ink, category_ink, style
 from nsys_tui.render.glyphs import FILLS
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.units import format_count, format_duration, format_share
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.overview import Headline, Overview, TopName
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.target import Metadata
+    from nsys_tui.render.cells import Line
     from nsys_tui.render.glyphs import Glyphs
 
-Line = list[tuple[str, int]]
 
-MUTED: Final = style(Ink.MUTED)
-BOLD: Final = style(emphasis=Emphasis.BOLD)
 NAME_BAR: Final = 8
 SERIOUS: Final = ("error", "warning")
 

@@ -10,7 +10,7 @@ from textual.containers import Horizontal
 from nsys_tui.analysis.overview import Overview, overview
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.timeline.tracks import gpu_key
-from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.render.cells import MUTED
 from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.times import moment_text
 from nsys_tui.ui.keymap import SCREENS, Action, bindings
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from textual import events
 
     from nsys_tui.analysis.breakdown import DeviceSplit
-    from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.state import ViewState
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.trace import AnyRow, TraceRow
@@ -106,7 +105,7 @@ class OverviewScreen(ReportScreen):
         self._gpu_rows, self._nvtx_rows = [], []
         self._draw_trace()
         for pane in self.query(LinePane):
-            pane.show_built(lambda _: [[("reading …", panes.MUTED)]])
+            pane.show_built(lambda _: [[("reading …", MUTED)]])
 
     def part_loaded(self, part: str) -> None:
         """Draws what the part allows: first estimates, then the GPU figures, at last everything."""
@@ -157,7 +156,7 @@ class OverviewScreen(ReportScreen):
     def _failed(self, error: Exception) -> None:
         """Panes that would wait for ever say why; earlier figures stay."""
         if self.found is None:
-            lines = [[(line, panes.MUTED)] for line in failure_text(error).splitlines()]
+            lines = [[(line, MUTED)] for line in failure_text(error).splitlines()]
             for pane in self.query(LinePane):
                 pane.show_built(lambda _: lines)
 
@@ -186,7 +185,7 @@ class OverviewScreen(ReportScreen):
         pane.display = bool(rows) or not self.session.finished
 
     def _show_estimates(self, found: Overview) -> None:
-        glyphs, pane = self._glyphs(), self.query_one("#kernels", LinePane)
+        glyphs, pane = self.app.glyphs, self.query_one("#kernels", LinePane)
         pane.heading("Top kernels", "≈ from a sample")
         pane.show(*panes.top_names(found.kernels, "kernel", "kernel", glyphs, sampled=True))
         self.query_one("#split", LinePane).show_built(
@@ -201,12 +200,9 @@ class OverviewScreen(ReportScreen):
                 lambda width: panes.report_facts(found, width, gpus)
             )
 
-    def _glyphs(self) -> Glyphs:
-        return glyphs_for(self.app.ascii, self.app.inks.theme.kind)
-
     def _show_overview(self, found: Overview) -> None:
         self.found = found
-        glyphs = self._glyphs()
+        glyphs = self.app.glyphs
         self.query_one("#split", LinePane).show_built(
             lambda width: panes.time_split(found, width, glyphs)
         )
@@ -269,11 +265,11 @@ class OverviewScreen(ReportScreen):
         """Kernels and ranges side by side, or one below the other where there is no room."""
         if (found := self.found) is None:
             return
-        glyphs = self._glyphs()
+        glyphs = self.app.glyphs
         kernels = panes.top_list(found, "kernel", glyphs)
         ranges = panes.top_list(found, "range", glyphs)
         if not self.session.finished:
-            ranges = [[(" reading …", panes.MUTED)]], [None]
+            ranges = [[(" reading …", MUTED)]], [None]
         wide = self.size.width >= WIDE
         left = self.query_one("#kernels", LinePane)
         self.query_one("#ranges", LinePane).show(*ranges)

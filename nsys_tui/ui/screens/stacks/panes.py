@@ -20,7 +20,7 @@ from nsys_tui.export.folded import DOCUMENT, folded_lines
 from nsys_tui.model.table import Unit
 from nsys_tui.model.tree import ROOT, WeightedTree
 from nsys_tui.names import cell_len, cut, normalise_nvtx
-from nsys_tui.render.cells import Ink, style
+from nsys_tui.render.cells import MUTED
 from nsys_tui.render.icicle import lay_out
 from nsys_tui.text.documents import document_text
 from nsys_tui.ui.saving import text_writer
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from nsys_tui.ui.widgets.lines import Line
     from nsys_tui.ui.widgets.table.columns import TableColumn
 
-MUTED = style(Ink.MUTED)
 SMALL_SHARE = 0.005
 MANY_NAMES = 100
 """From so many different names on it is worth merging similar ones."""

@@ -14,6 +14,7 @@ from nsys_tui.analysis.stacks.folding import StackSource
 from nsys_tui.errors import NoDataError
 from nsys_tui.export.folded import folded_frame
 from nsys_tui.model.tree import ROOT
+from nsys_tui.render.cells import MUTED
 from nsys_tui.state import cycled
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import Action, bindings
@@ -21,7 +22,6 @@ from nsys_tui.ui.scoping import report_scope, same_scope
 from nsys_tui.ui.screens.result import CANCELLED, failure_text
 from nsys_tui.ui.screens.stacks.finding import Finding
 from nsys_tui.ui.screens.stacks.panes import (
-    MUTED,
     SOURCES,
     Shown,
     arranged,

@@ -10,7 +10,7 @@ import numpy as np
 from nsys_tui.analysis.stalls.rows import HEAD, TAIL
 from nsys_tui.model.table import Unit
 from nsys_tui.names import cell_len
-from nsys_tui.render.cells import Emphasis, style
+from nsys_tui.render.cells import BOLD
 from nsys_tui.times import moment_text
 from nsys_tui.ui.widgets.table.columns import counts, durations, numbers, strings, texts
 from nsys_tui.units import format_duration
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from nsys_tui.ui.widgets.table.columns import TableColumn
 
 SEVERITIES: Final = (" -", " L", " M", "!H")
-BOLD: Final = style(emphasis=Emphasis.BOLD)
 NAMES: Final = ((140, 26, 24), (96, 18, 14), (0, 13, 8))
 """Cells of operation and range, by the least width of a row."""
 ALL_COLUMNS: Final = 116

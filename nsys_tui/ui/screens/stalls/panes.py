@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.stalls.rows import HEAD, TAIL
 from nsys_tui.names import cell_len, visible
-from nsys_tui.render.cells import Ink, style
+from nsys_tui.render.cells import MUTED, STALL
 from nsys_tui.ui.screens.stalls.columns import duration, plain_duration
 from nsys_tui.units import format_count, format_share
 
@@ -16,12 +16,10 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.stalls.gaps import Stalls
     from nsys_tui.analysis.stalls.rows import StallGroup
+    from nsys_tui.render.cells import Line
     from nsys_tui.render.glyphs import Glyphs
 
-Line = list[tuple[str, int]]
 
-MUTED: Final = style(Ink.MUTED)
-STALL: Final = style(Ink.STALL)
 BAR: Final = 6
 BELOW: Final = "below threshold"
 NOT_CAUSES: Final = (HEAD, TAIL, BELOW)

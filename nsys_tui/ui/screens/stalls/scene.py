@@ -14,7 +14,7 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.lanes import Lane, split
 from nsys_tui.names import cell_len, cut, fit, pad, visible
 from nsys_tui.render.axis import draw_axis
-from nsys_tui.render.cells import Ink, style
+from nsys_tui.render.cells import MUTED, STALL
 from nsys_tui.render.dominant import Layers
 from nsys_tui.render.raster import LaneView, draw_lane
 from nsys_tui.render.viewport import Viewport
@@ -28,13 +28,11 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.stalls.rows import StallRow
     from nsys_tui.analysis.stalls.scene import HotFrames, Scene, SceneLane
     from nsys_tui.model.report import Report
-    from nsys_tui.render.cells import Row
+    from nsys_tui.render.cells import Line, Row
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.state import TimeFormat
 
-Line = list[tuple[str, int]]
 
-MUTED: Final = style(Ink.MUTED)
 LABEL, WIDE_LABEL = 12, 26
 """Cells for the names of lanes, on a narrow and on a wide screen."""
 WIDE: Final = 118
@@ -194,4 +192,4 @@ def _write_idle(row: Row, stall: StallRow, view: Viewport, glyphs: Glyphs) -> No
     text = f"idle {format_duration(stall.end - stall.start)}"
     if cell_len(text) + 2 <= last - first:
         text = f"{glyphs.idle}{text}{glyphs.idle}"
-        row.put(first + (last - first - cell_len(text)) // 2, text, style(Ink.STALL))
+        row.put(first + (last - first - cell_len(text)) // 2, text, STALL)

@@ -10,7 +10,6 @@ from textual.containers import Horizontal, Vertical
 
 from nsys_tui.analysis.timeline.tracks import gpu_key
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import window_around
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.state import ViewState
     from nsys_tui.ui.screens.stalls.found import Key
     from nsys_tui.ui.widgets.table.grid import Grid
@@ -226,7 +224,7 @@ class StallsScreen(ResultScreen[Found]):
         return "no idle gap from the threshold on: - lowers it, 0 shows the whole trace"
 
     def _show_sums(self, found: Found) -> None:
-        sums, threshold, glyphs = found.sums, found.wish.threshold, self._glyphs()
+        sums, threshold, glyphs = found.sums, found.wish.threshold, self.app.glyphs
         self.query_one("#sums", LinePane).show_built(
             lambda width: sum_lines(sums, threshold, width)
         )
@@ -234,9 +232,6 @@ class StallsScreen(ResultScreen[Found]):
         causes.heading("Idle by cause", f"{count} GPUs" if count > 1 else "")
         causes.show_built(lambda width: cause_lines(sums, threshold, width, glyphs))
         self.query_one("#sums").styles.height = 2 + len(sums.notes)
-
-    def _glyphs(self) -> Glyphs:
-        return glyphs_for(self.app.ascii, self.app.inks.theme.kind)
 
     @property
     def stall(self) -> StallRow | None:
@@ -269,7 +264,7 @@ class StallsScreen(ResultScreen[Found]):
             pane.heading("Scene")
             pane.show([])
             return
-        row, time, glyphs = drawn.row, self.state.display.time, self._glyphs()
+        row, time, glyphs = drawn.row, self.state.display.time, self.app.glyphs
         what = "Launch-bound run" if row.kind == "run" else "Gap"
         device = report.devices[row.place].label
         pane.heading(

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.names import cell_len, cut, visible
-from nsys_tui.render.cells import Emphasis, Ink, category_ink, style
+from nsys_tui.render.cells import BOLD, MUTED, category_ink, style
 from nsys_tui.render.glyphs import LETTERS
 from nsys_tui.units import format_count, format_duration, format_share
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.timeline.area import Area
+    from nsys_tui.render.cells import Line
 
-    Line = list[tuple[str, int]]
 
-MUTED: Final = style(Ink.MUTED)
 LOW_NAME: Final = 24
 """Cells of a name where there are few lines."""
-TITLE: Final = style(emphasis=Emphasis.BOLD)
 
 
 def area_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Line]:
@@ -38,7 +36,7 @@ def area_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Lin
 
 
 def _categories(found: Area) -> list[Line]:
-    lines: list[Line] = [[(f" {'category':<9}{'time':>10}{'%':>7}{'events':>9}", TITLE)]]
+    lines: list[Line] = [[(f" {'category':<9}{'time':>10}{'%':>7}{'events':>9}", BOLD)]]
     for row in found.categories:
         share = format_share(row.busy, row.of).rstrip("%") if row.of else "-"
         text = f" {row.name:<9}{format_duration(row.busy, 3):>10}{share:>7}{row.events:>9,}"
@@ -47,7 +45,7 @@ def _categories(found: Area) -> list[Line]:
 
 
 def _names(found: Area, width: int, *, ascii_only: bool) -> list[Line]:
-    lines: list[Line] = [[(f" {'top in area':<{max(12, width - 22)}}{'time':>10}{'n':>9}", TITLE)]]
+    lines: list[Line] = [[(f" {'top in area':<{max(12, width - 22)}}{'time':>10}{'n':>9}", BOLD)]]
     room = max(8, width - 24)
     for row in found.names:
         name = squeezed(visible(row.name, ascii_only), room)

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.timeline.area import Area, area
 from nsys_tui.analysis.timeline.facts import Facts, facts_of
+from nsys_tui.render.cells import MUTED
 from nsys_tui.state import Window
 from nsys_tui.timeline.areas import selected_tracks
 from nsys_tui.timeline.marking import mark_lines, marks_in_order
 from nsys_tui.times import window_text
 from nsys_tui.ui.mark_spans import span_between, split_between
-from nsys_tui.ui.screens.timeline.area_lines import MUTED, area_lines, low_lines
+from nsys_tui.ui.screens.timeline.area_lines import area_lines, low_lines
 from nsys_tui.ui.screens.timeline.evidence import EVIDENCE, evidence_facts, span_facts
-from nsys_tui.ui.screens.timeline.fact_lines import NAME, column_lines, flowing_lines
+from nsys_tui.ui.screens.timeline.fact_lines import column_lines, flowing_lines
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_duration
 
@@ -84,7 +85,7 @@ class Details:
             self.facts = None
             for pane in (self.facts_pane, self.strip):
                 pane.heading("Nothing selected")
-                pane.show([[(" tab snaps to an event, . steps on", NAME)]])
+                pane.show([[(" tab snaps to an event, . steps on", MUTED)]])
         else:
             session, evidence = self._screen.session, selection
             self._show(span_facts(evidence, model.exactly))

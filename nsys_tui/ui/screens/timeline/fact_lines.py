@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.timeline.facts import SPREAD
 from nsys_tui.names import cell_len, cut, visible
-from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.render.cells import BOLD, MUTED
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.timeline.facts import Facts
+    from nsys_tui.render.cells import Line
 
-    Line = list[tuple[str, int]]
 
-NAME: Final = style(Ink.MUTED)
-TITLE: Final = style(emphasis=Emphasis.BOLD)
 HEADING: Final = 20
 """Cells of the pane's heading that are not the event's name."""
 JOINED: Final = frozenset(("", SPREAD, "corr", "block", "smem", "occ", "speed", "queue"))
@@ -31,7 +29,7 @@ def column_lines(found: Facts, width: int) -> list[Line]:
         lines += _wrapped("name", found.title, width, 10)
     used = width
     for name, text in found.facts:
-        piece: Line = [(f"  {name} " if name else "  ", NAME), (visible(text), 0)]
+        piece: Line = [(f"  {name} " if name else "  ", MUTED), (visible(text), 0)]
         cells = sum(cell_len(part) for part, _ in piece)
         if name in JOINED and used + cells < width:
             lines[-1] += piece
@@ -41,10 +39,10 @@ def column_lines(found: Facts, width: int) -> list[Line]:
         lines += wrapped
         used = sum(cell_len(part) for part, _ in wrapped[-1])
     if found.stack:
-        lines.append([(" call stack, innermost first", TITLE)])
+        lines.append([(" call stack, innermost first", BOLD)])
         lines += [[(f"  {frame}", 0)] for frame in found.stack]
     if found.raw:
-        lines.append([(f" row of {found.table}", TITLE)])
+        lines.append([(f" row of {found.table}", BOLD)])
         for name, value in found.raw.items():
             if value is not None:
                 shown = value.hex(" ") if isinstance(value, bytes) else str(value)
@@ -65,7 +63,7 @@ def _wrapped(name: str, text: str, width: int, indent: int) -> list[Line]:
         text = text[len(piece) :]
     first, *rest = pieces or [""]
     return [
-        [(f" {name:<{margin - 1}}", NAME), (first, 0)],
+        [(f" {name:<{margin - 1}}", MUTED), (first, 0)],
         *([(" " * margin, 0), (piece, 0)] for piece in rest),
     ]
 
@@ -94,7 +92,7 @@ def _flow(facts: list[tuple[str, str]], width: int) -> list[Line]:
         if used + cells > width and lines[-1]:
             lines.append([])
             used = 0
-        parts: Line = [(f" {name}", NAME)] if name else []
+        parts: Line = [(f" {name}", MUTED)] if name else []
         lines[-1] += [*parts, (f" {text} ", 0)]
         used += cells + 1
     return lines

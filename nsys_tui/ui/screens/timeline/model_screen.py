@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.timeline.model import CanvasSize, TimelineModel, Trace
 from nsys_tui.timeline.scene import heading, info_line, scene_of
 from nsys_tui.ui.screens.base import ReportScreen
@@ -33,8 +32,7 @@ class ModelScreen(ReportScreen):
     @property
     def model(self) -> TimelineModel:
         """The timeline now, with what other screens and the terminal have changed."""
-        kind = self.app.inks.theme.kind
-        half_blocks = bool(glyphs_for(self.app.ascii, kind).upper)
+        half_blocks = bool(self.app.glyphs.upper)
         size = CanvasSize(self.canvas.columns, self.canvas.lanes_shown, half_blocks)
         if self._model.view is not self.state or self._model.size != size:
             self._model = replace(self._model, view=self.state, size=size)

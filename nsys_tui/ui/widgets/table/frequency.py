@@ -8,7 +8,6 @@ from textual.binding import Binding, BindingType
 
 from nsys_tui.names import visible
 from nsys_tui.render.cells import Ink, style
-from nsys_tui.render.glyphs import glyphs_for
 from nsys_tui.ui.dialogs.picker import DialogBox
 from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.widgets.lines import LinePane
@@ -64,7 +63,7 @@ class FrequencyList(Dialog["Tally | None"]):
 
     def on_mount(self) -> None:
         """Fills the list."""
-        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        glyphs = self.app.glyphs
         most = max(tally.rows for tally in self._tallies)
         width = max(len(f"{tally.rows:,}") for tally in self._tallies)
         lines = []

@@ -15,8 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from nsys_tui.names import cell_len, visible
-from nsys_tui.render.cells import Emphasis, Ink, style
-from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.render.cells import BOLD, MUTED, Emphasis, style
 from nsys_tui.ui.saving import Saving, save, table_writers
 from nsys_tui.ui.widgets.frame import Framed
 from nsys_tui.ui.widgets.table.cells import joined, shown_cell
@@ -33,10 +32,10 @@ if TYPE_CHECKING:
     from nsys_tui.ui.host import Host
     from nsys_tui.ui.widgets.table.columns import TableColumn
 
-HEADER: Final = style(Ink.MUTED)
+HEADER: Final = MUTED
 HEADER_HERE: Final = style(emphasis=Emphasis.BOLD | Emphasis.UNDERLINE)
 CURSOR: Final = style(emphasis=Emphasis.REVERSE | Emphasis.BOLD)
-RESTING: Final = style(emphasis=Emphasis.BOLD)
+RESTING: Final = BOLD
 EMPHASIS_SHIFT: Final = 16
 MATCH: Final = int(Emphasis.UNDERLINE) << EMPHASIS_SHIFT
 FAR: Final = 1 << 62
@@ -167,7 +166,7 @@ class Grid(ScrollView, Framed, can_focus=True):
     @property
     def glyphs(self) -> Glyphs:
         """Characters of this terminal."""
-        return glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        return self.app.glyphs
 
     def resized(self) -> None:
         """The number of rows changed: scroll range, cursor and heading follow."""

@@ -18,8 +18,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from nsys_tui.render.cells import Ink, Row, style
-from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.render.cells import MUTED, Row
 from nsys_tui.timeline.painter import (
     Painter,
     Scene,
@@ -34,13 +33,12 @@ from nsys_tui.ui.widgets.frame import heading_text
 if TYPE_CHECKING:
     from textual import events
 
-    from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.render.viewport import Viewport
     from nsys_tui.ui.host import Host
 
 FRAME: Final = 2
 """Cells that the frame takes in each direction."""
-EDGE: Final = style(Ink.MUTED)
+EDGE: Final = MUTED
 
 
 class TimelineCanvas(Widget, can_focus=True):
@@ -150,17 +148,13 @@ class TimelineCanvas(Widget, can_focus=True):
     @property
     def _now(self) -> tuple[object, ...]:
         """What a drawing depends on besides the scene."""
-        return (*self.size, self._inks, self._glyphs.name, self.has_focus)
-
-    @property
-    def _glyphs(self) -> Glyphs:
-        return glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        return (*self.size, self._inks, self.app.glyphs.name, self.has_focus)
 
     def _draw(self) -> list[int] | None:
         """Draws anew; gives the numbers of the lines that changed, or None for everything."""
         width, height = self.size
         inner = max(1, width - FRAME)
-        rows = self.painter.paint(self.scene, inner, max(1, height - FRAME), self._glyphs)
+        rows = self.painter.paint(self.scene, inner, max(1, height - FRAME), self.app.glyphs)
         whole = [self._edge(*self._title, width), *rows, self._edge("", "", width)]
         old = self._rows if self._now == self._look else []
         self._look, self._rows = self._now, whole

@@ -12,8 +12,7 @@ from textual.widget import Widget
 
 from nsys_tui.model.lanes import Crowd, Lane
 from nsys_tui.render.axis import draw_minimap
-from nsys_tui.render.cells import Emphasis, Ink, Row, style, text_row
-from nsys_tui.render.glyphs import glyphs_for
+from nsys_tui.render.cells import MUTED, Emphasis, Ink, Row, style, text_row
 from nsys_tui.render.viewport import Viewport
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class Minimap(Widget):
         """The map, between the lines of a frame where the screen is tall."""
         inks, width = self.app.inks, self.size.width
         framed = self.size.height >= TALL
-        edge = inks[style(Ink.MUTED)]
+        edge = inks[MUTED]
         if framed and y != 1:
             ends = "┌┐" if y == 0 else "└┘"
             title = "─ Minimap: whole trace, [==] = view " if y == 0 else ""
@@ -91,7 +90,7 @@ class Minimap(Widget):
         return max(4, width - 2 if self.size.height >= TALL else width - len(self._caption))
 
     def _draw(self, width: int) -> Row:
-        glyphs = glyphs_for(self.app.ascii, self.app.inks.theme.kind)
+        glyphs = self.app.glyphs
         lo, hi = self._extent
         extent = (lo, max(hi, lo + width))
         shown = (max(self._window[0], lo), min(self._window[1], extent[1]))
