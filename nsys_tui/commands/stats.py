@@ -269,7 +269,7 @@ class _Printer:
 
         if self.arguments.by_rank:
             return compute_parts(wanted, by_rank(self.query), "Rank")
-        if self.arguments.by_device and wanted.report.by_device:
+        if self.arguments.by_device and wanted.report.needs.by_device:
             return compute_parts(wanted, by_device(self.query), "Device")
         if self.arguments.by_device:
             self._say(f"NOTE: rows of {wanted.report.name} belong to no GPU: not told apart")

@@ -37,7 +37,7 @@ def report_help(report: StatReport) -> str:
         lines.append(f"      {name}: {text}")
     if report.old_names:
         lines.append(f"    also called {', '.join(report.old_names)}")
-    lines.append(f"    recorded by nsys profile {report.option}")
+    lines.append(f"    recorded by nsys profile {report.needs.option}")
     return "\n".join(lines) + "\n"
 
 

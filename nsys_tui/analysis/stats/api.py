@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.analysis.stats.registry import Columns, report
+from nsys_tui.analysis.stats.registry import Columns, Needs, report
 from nsys_tui.analysis.stats.summary import NAME, only, summarise, time_columns
 from nsys_tui.analysis.stats.thread_columns import pids, thread_facts, tids
 from nsys_tui.analysis.window import row_count
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.groups import regroup
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.aggregate import Aggregate
     from nsys_tui.analysis.stats.query import Query
 
+CALLS = Needs("CUDA trace", "--trace=cuda", Capability.API)
 MERGED = {
     "merged": "one row per function whatever its version suffix, backtrace duplicates left out"
 }
@@ -40,13 +42,7 @@ def api_summary(query: Query) -> tuple[Aggregate, list[str]]:
     return summary, [api_name(name, nsys_compatible=not merged) for name in names]
 
 
-@report(
-    "CUDA API Summary",
-    data="CUDA trace",
-    option="--trace=cuda",
-    old=("cudaapisum",),
-    arguments=MERGED,
-)
+@report("CUDA API Summary", CALLS, old="cudaapisum", arguments=MERGED)
 def cuda_api_sum(query: Query) -> Columns:
     """CUDA runtime and driver calls by function and their execution times on the host."""
     summary, names = api_summary(query)
@@ -55,7 +51,7 @@ def cuda_api_sum(query: Query) -> Columns:
     return time_columns(summary, "Num Calls", [(NAME, names)])
 
 
-@report("CUDA API Trace", data="CUDA trace", option="--trace=cuda", old=("cudaapitrace",))
+@report("CUDA API Trace", CALLS, old="cudaapitrace")
 def cuda_api_trace(query: Query) -> Columns:
     """Every CUDA call by its start; Result is the returned error code, 0 for success."""
     api = query.report.api

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.stats.kern_exec import ordinals
-from nsys_tui.analysis.stats.kernels import hidden_graphs, operation_codes
+from nsys_tui.analysis.stats.kernels import operation_codes, operation_rows
+from nsys_tui.analysis.stats.memops import EITHER
 from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
 from nsys_tui.analysis.stats.summary import NAME, only
 from nsys_tui.analysis.window import row_numbers
-from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise_rows
@@ -37,21 +37,11 @@ _KINDS: Final = (OpKind.KERNEL, OpKind.MEMCPY, OpKind.MEMSET)
 _GREEN: Final = "green_context_id"
 
 
-@report(
-    "CUDA GPU Trace",
-    data="CUDA kernel or GPU memory",
-    option="--trace=cuda",
-    old=("gputrace",),
-    arguments=KERNEL_NAMES,
-    by_device=True,
-    notes=hidden_graphs,
-)
+@report("CUDA GPU Trace", EITHER, old="gputrace", arguments=KERNEL_NAMES)
 def cuda_gpu_trace(query: Query) -> Columns:
     """Every kernel, copy and memset by its start."""
     ops = query.report.operations
-    rows = row_numbers(ops, query.operations(*_KINDS))
-    if not len(rows):
-        raise NoDataError("no GPU operations")
+    rows = row_numbers(ops, operation_rows(query, *_KINDS))
     codes, names = operation_codes(query, rows)
     kind = ops.kind[rows]
     is_kernel = kind == OpKind.KERNEL

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from nsys_tui.analysis.stats.host_tables import rows_summary
-from nsys_tui.analysis.stats.registry import Columns, report
+from nsys_tui.analysis.stats.registry import Columns, Needs, report
 from nsys_tui.analysis.stats.summary import NAME, RANGE
+from nsys_tui.analysis.stats.thread_columns import pids, thread_facts, tids
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.model.target import pid_of, tid_of
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.stats.query import Query
@@ -34,14 +36,10 @@ def _calls(query: Query, kind: Kind, *fields: str) -> list[dict[str, Any]]:
     return [row for row in rows if row["event_class"] not in _MARKERS]
 
 
-def _range_summary(query: Query, rows: list[dict[str, Any]]) -> Columns:
-    """Ranges by their text; rows without a text are no ranges."""
-    texted = [row for row in rows if row["text"] is not None]
-    names = [(row["text"],) for row in texted]
-    return rows_summary(query, texted, names, "Instances", (RANGE,))
+VULKAN: Final = Needs("Vulkan API", "--trace=vulkan")
 
 
-@report("Vulkan API Summary", data="Vulkan API", option="--trace=vulkan", old=("vulkanapisum",))
+@report("Vulkan API Summary", VULKAN, old="vulkanapisum")
 def vulkan_api_sum(query: Query) -> Columns:
     """Vulkan calls by function and their durations."""
     rows = _calls(query, Kind.VULKAN_CALL)
@@ -49,16 +47,15 @@ def vulkan_api_sum(query: Query) -> Columns:
     return rows_summary(query, rows, names, "Num Calls", (NAME,))
 
 
-@report("Vulkan API Trace", data="Vulkan API", option="--trace=vulkan", old=("vulkanapitrace",))
+@report("Vulkan API Trace", VULKAN, old="vulkanapitrace")
 def vulkan_api_trace(query: Query) -> Columns:
     """Every Vulkan call by its start."""
     rows = _calls(query, Kind.VULKAN_CALL, "context_id", "correlation_id")
     rows = sorted((row for row in rows if row["end"] is not None), key=lambda row: row["start"])
     if not rows:
         raise NoDataError("no Vulkan calls")
-    found = query.report.rows(Kind.THREAD, "global_tid", "priority")
-    priority = dict(zip(*found.lists(), strict=True))
-    threads = [row["global_tid"] or 0 for row in rows]
+    threads = np.array([row["global_tid"] or 0 for row in rows], np.int64)
+    priorities, names = thread_facts(query, threads)
     return [
         (Column("Start", Unit.NS), [row["start"] for row in rows]),
         (Column("Duration", Unit.NS), [row["end"] - row["start"] for row in rows]),
@@ -66,21 +63,29 @@ def vulkan_api_trace(query: Query) -> Columns:
         (Column("Event Class", Unit.NONE), [row["event_class"] for row in rows]),
         (Column("Context", Unit.NONE), [row["context_id"] for row in rows]),
         (Column("CorrID", Unit.NONE), [row["correlation_id"] for row in rows]),
-        (Column("Pid", Unit.NONE), [pid_of(tid) for tid in threads]),
-        (Column("Tid", Unit.NONE), [tid_of(tid) for tid in threads]),
-        (Column("T-Pri", Unit.NONE), [priority.get(tid) for tid in threads]),
-        (
-            Column("Thread Name"),
-            [query.report.thread_name(tid) if tid in priority else "" for tid in threads],
-        ),
+        (Column("Pid", Unit.NONE), pids(threads)),
+        (Column("Tid", Unit.NONE), tids(threads)),
+        (Column("T-Pri", Unit.NONE), priorities),
+        (Column("Thread Name"), names),
     ]
+
+
+def _range_summary(query: Query, rows: list[dict[str, Any]]) -> Columns:
+    """Ranges by their text; rows without a text are no ranges."""
+    texted = [row for row in rows if row["text"] is not None]
+    names = [(row["text"],) for row in texted]
+    return rows_summary(query, texted, names, "Instances", (RANGE,))
+
+
+def _opengl_ranges(query: Query, *, on_gpu: bool) -> list[dict[str, Any]]:
+    rows = query.raw(Kind.OPENGL_DEBUG, "text", "event_class")
+    return [row for row in rows if (row["event_class"] != _GL_DEBUG_CLASS) == on_gpu]
 
 
 @report(
     "Vulkan Range Summary",
-    data="Vulkan Debug Extension (Vulkan Debug Util)",
-    option="--trace=vulkan-annotations",
-    old=("vulkanmarkerssum",),
+    Needs("Vulkan Debug Extension (Vulkan Debug Util)", "--trace=vulkan-annotations"),
+    old="vulkanmarkerssum",
 )
 def vulkan_marker_sum(query: Query) -> Columns:
     """Vulkan debug ranges on the host and their durations."""
@@ -89,9 +94,8 @@ def vulkan_marker_sum(query: Query) -> Columns:
 
 @report(
     "Vulkan GPU Range Summary",
-    data="GPU Vulkan Debug Extension (GPU Vulkan Debug markers)",
-    option="--trace=vulkan-annotations",
-    old=("vulkangpumarkersum",),
+    Needs("GPU Vulkan Debug Extension (GPU Vulkan Debug markers)", "--trace=vulkan-annotations"),
+    old="vulkangpumarkersum",
 )
 def vulkan_gpu_marker_sum(query: Query) -> Columns:
     """Vulkan debug ranges on the GPU and their durations."""
@@ -100,33 +104,28 @@ def vulkan_gpu_marker_sum(query: Query) -> Columns:
 
 @report(
     "OpenGL KHR_debug Range Summary",
-    data="KHR Extension (KHR_DEBUG)",
-    option="--trace=opengl-annotations",
-    old=("khrdebugsum",),
+    Needs("KHR Extension (KHR_DEBUG)", "--trace=opengl-annotations"),
+    old="khrdebugsum",
 )
 def opengl_khr_range_sum(query: Query) -> Columns:
     """OpenGL KHR_debug ranges on the host and their durations."""
-    rows = query.raw(Kind.OPENGL_DEBUG, "text", "event_class")
-    return _range_summary(query, [r for r in rows if r["event_class"] == _GL_DEBUG_CLASS])
+    return _range_summary(query, _opengl_ranges(query, on_gpu=False))
 
 
 @report(
     "OpenGL KHR_debug GPU Range Summary",
-    data="GPU KHR Extension (KHR_DEBUG)",
-    option="--trace=opengl-annotations",
-    old=("khrdebuggpusum",),
+    Needs("GPU KHR Extension (KHR_DEBUG)", "--trace=opengl-annotations"),
+    old="khrdebuggpusum",
 )
 def opengl_khr_gpu_range_sum(query: Query) -> Columns:
     """OpenGL KHR_debug ranges on the GPU and their durations."""
-    rows = query.raw(Kind.OPENGL_DEBUG, "text", "event_class")
-    return _range_summary(query, [r for r in rows if r["event_class"] != _GL_DEBUG_CLASS])
+    return _range_summary(query, _opengl_ranges(query, on_gpu=True))
 
 
 @report(
     "DX11 PIX Range Summary",
-    data="DX11 CPU debug marker",
-    option="--trace=dx11-annotations",
-    old=("dx11pixsum",),
+    Needs("DX11 CPU debug marker", "--trace=dx11-annotations"),
+    old="dx11pixsum",
 )
 def dx11_pix_sum(query: Query) -> Columns:
     """Direct3D 11 PIX ranges on the host and their durations."""
@@ -135,9 +134,8 @@ def dx11_pix_sum(query: Query) -> Columns:
 
 @report(
     "DX12 PIX Range Summary",
-    data="DX12 CPU debug marker",
-    option="--trace=dx12-annotations",
-    old=("pixsum",),
+    Needs("DX12 CPU debug marker", "--trace=dx12-annotations"),
+    old="pixsum",
 )
 def dx12_pix_sum(query: Query) -> Columns:
     """Direct3D 12 PIX ranges on the host and their durations."""
@@ -146,16 +144,15 @@ def dx12_pix_sum(query: Query) -> Columns:
 
 @report(
     "DX12 GPU Command List PIX Ranges Summary",
-    data="DX12 GPU debug marker",
-    option="--trace=dx12-annotations",
-    old=("dx12gpumarkersum",),
+    Needs("DX12 GPU debug marker", "--trace=dx12-annotations"),
+    old="dx12gpumarkersum",
 )
 def dx12_gpu_marker_sum(query: Query) -> Columns:
     """Direct3D 12 PIX ranges of GPU command lists and their durations."""
     return _range_summary(query, query.raw(Kind.DX12_GPU_RANGE, "text"))
 
 
-@report("NvVideo API Summary", data="NvVideo API", option="--trace=nvvideo", old=("nvvideoapisum",))
+@report("NvVideo API Summary", Needs("NvVideo API", "--trace=nvvideo"), old="nvvideoapisum")
 def nvvideo_api_sum(query: Query) -> Columns:
     """Video encoder, decoder and JPEG calls by function and their durations."""
     rows, names = [], []

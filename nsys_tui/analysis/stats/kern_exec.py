@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.aggregate import GroupStats, Int64, group_stats
-from nsys_tui.analysis.stats.kernels import kernel_rows, operation_codes, shape_texts
+from nsys_tui.analysis.stats.kernels import (
+    KERNELS,
+    kernel_rows,
+    operation_codes,
+    shape_texts,
+)
 from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
 from nsys_tui.analysis.stats.summary import moments, only
 from nsys_tui.analysis.stats.thread_columns import pids, tids
@@ -113,12 +118,7 @@ def _names(query: Query) -> NDArray[Any]:
 
 
 @report(
-    "CUDA Kernel Launch & Exec Time Summary",
-    data="CUDA kernel",
-    option="--trace=cuda",
-    old=("kernexecsum",),
-    arguments=KERNEL_NAMES,
-    by_device=True,
+    "CUDA Kernel Launch & Exec Time Summary", KERNELS, old="kernexecsum", arguments=KERNEL_NAMES
 )
 def cuda_kern_exec_sum(query: Query) -> Columns:
     """Launches by thread, device, call and kernel: total, call (A), queue (Q) and kernel (K) time.
@@ -156,12 +156,7 @@ def cuda_kern_exec_sum(query: Query) -> Columns:
 
 
 @report(
-    "CUDA Kernel Launch & Exec Time Trace",
-    data="CUDA kernel",
-    option="--trace=cuda",
-    old=("kernexectrace",),
-    arguments=KERNEL_NAMES,
-    by_device=True,
+    "CUDA Kernel Launch & Exec Time Trace", KERNELS, old="kernexectrace", arguments=KERNEL_NAMES
 )
 def cuda_kern_exec_trace(query: Query) -> Columns:
     """Every kernel launch with its call, queue and kernel time, by the start of the call."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.stats.enclosing import innermost, label_codes
-from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
+from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, Needs, report
 from nsys_tui.analysis.stats.summary import NAME, summarise, time_columns
 from nsys_tui.analysis.window import clipped, row_count
 from nsys_tui.errors import NoDataError
@@ -84,44 +84,58 @@ def hidden_graphs(query: Query) -> tuple[str, ...]:
     )
 
 
-def kernel_rows(query: Query) -> Rows:
-    """Rows of the kernels in scope.
+KERNELS: Final = Needs(
+    "CUDA kernel", "--trace=cuda", Capability.KERNELS, by_device=True, notes=hidden_graphs
+)
+
+
+def operation_rows(query: Query, *kinds: int) -> Rows:
+    """Rows of the operations of some kinds in scope.
 
     Raises:
         NoDataError: there are none.
     """
-    rows = query.operations(OpKind.KERNEL)
+    rows = query.operations(*kinds)
     if not row_count(query.report.operations, rows):
-        raise NoDataError("no kernels")
+        raise NoDataError("no operations of that kind")
     return rows
 
 
-@report(
-    "CUDA GPU Kernel Summary",
-    data="CUDA kernel",
-    option="--trace=cuda",
-    old=("gpukernsum",),
-    arguments=KERNEL_NAMES | BUSY,
-    by_device=True,
-    notes=hidden_graphs,
-)
+def kernel_rows(query: Query) -> Rows:
+    """Rows of the kernels in scope; see ``operation_rows``."""
+    return operation_rows(query, OpKind.KERNEL)
+
+
+def operation_sums(
+    query: Query, rows: Rows, codes: NDArray[np.integer], labels: Columns, count: str = "Instances"
+) -> Columns:
+    """Operations by code: ``time_columns`` with the busy columns that were asked for.
+
+    Args:
+        query: the report and its restrictions.
+        rows: the operations.
+        codes: row of the result of each of these.
+        labels: columns that say what each row is.
+        count: header of the count.
+    """
+    size = len(labels[0][1])
+    summary = summarise(query, query.report.operations, rows, codes, size)
+    return time_columns(summary, count, labels, busy_columns(query, rows, codes, size))
+
+
+@report("CUDA GPU Kernel Summary", KERNELS, old="gpukernsum", arguments=KERNEL_NAMES | BUSY)
 def cuda_gpu_kern_sum(query: Query) -> Columns:
     """Kernels by name and their execution times."""
     rows = kernel_rows(query)
     codes, names = operation_codes(query, rows)
-    summary = summarise(query, query.report.operations, rows, codes, len(names))
-    busy = busy_columns(query, rows, codes, len(names))
-    return time_columns(summary, "Instances", [(NAME, names)], busy)
+    return operation_sums(query, rows, codes, [(NAME, names)])
 
 
 @report(
     "CUDA GPU Kernel/Grid/Block Summary",
-    data="CUDA kernel",
-    option="--trace=cuda",
-    old=("gpukerngbsum",),
+    KERNELS,
+    old="gpukerngbsum",
     arguments=KERNEL_NAMES | BUSY,
-    by_device=True,
-    notes=hidden_graphs,
 )
 def cuda_gpu_kern_gb_sum(query: Query) -> Columns:
     """Kernels by name, grid and block, and their execution times."""
@@ -138,9 +152,7 @@ def cuda_gpu_kern_gb_sum(query: Query) -> Columns:
         (Column("BlockXYZ"), [xyz(group[3:6]) for group in groups]),
         (NAME, [names[group[6]] for group in groups]),
     ]
-    summary = summarise(query, query.report.operations, rows, joined, len(groups))
-    busy = busy_columns(query, rows, joined, len(groups))
-    return time_columns(summary, "Instances", labels, busy)
+    return operation_sums(query, rows, joined, labels)
 
 
 def shape_texts(sizes: NDArray[np.integer]) -> NDArray[Any]:

@@ -8,9 +8,10 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import group_stats
 from nsys_tui.analysis.stats.host_tables import host_summary
-from nsys_tui.analysis.stats.registry import Columns, report
-from nsys_tui.analysis.stats.summary import NAME, moments, pick, rank
+from nsys_tui.analysis.stats.registry import Columns, Needs, report
+from nsys_tui.analysis.stats.summary import NAME, by_total, moments, pick
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.groups import regroup
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
@@ -27,17 +28,17 @@ SOURCES: Final = {
     Kind.MPI_START_WAIT: "start_wait",
     Kind.MPI_OTHER: "other",
 }
-OPTION: Final = "--trace=mpi"
+MPI: Final = Needs("MPI", "--trace=mpi", Capability.MPI)
 SOURCE: Final = Column("Source")
 
 
-@report("MPI Event Summary", data="MPI", option=OPTION, old=("mpieventsum",))
+@report("MPI Event Summary", MPI, old="mpieventsum")
 def mpi_event_sum(query: Query) -> Columns:
     """MPI calls by function and their durations."""
     return host_summary(query, SOURCES, "Instances", NAME, (SOURCE, SOURCES))
 
 
-@report("MPI Event Trace", data="MPI", option=OPTION, old=("mpieventtrace",))
+@report("MPI Event Trace", MPI, old="mpieventtrace")
 def mpi_event_trace(query: Query) -> Columns:
     """Every MPI call by its start, with its rank, peer, tag and sizes."""
     ranks = query.report.ranks
@@ -77,7 +78,7 @@ def _duration(row: dict[str, Any]) -> int | None:
     return None if row["end"] is None else row["end"] - row["start"]
 
 
-@report("MPI Message Size Summary", data="MPI", option=OPTION, old=("mpimsgsizesum",))
+@report("MPI Message Size Summary", MPI, old="mpimsgsizesum")
 def mpi_msg_size_sum(query: Query) -> Columns:
     """Message sizes by function: point to point, sent and received by collectives."""
     p2p = query.raw_counted(Kind.MPI_P2P, "text", "size")
@@ -91,7 +92,7 @@ def mpi_msg_size_sum(query: Query) -> Columns:
     codes, keys = regroup(np.arange(len(messages)), [(s, t) for s, t, _ in messages])
     stats = group_stats(codes, [size for _, _, size in messages], len(keys))
     names = [text or "" for _, text in keys]
-    order = np.lexsort((rank(names), -stats.counts, -stats.totals))
+    order = by_total(stats, names)
     return [
         (Column("Total Message Volume", Unit.BYTES), stats.totals[order]),
         (Column("Instances", Unit.COUNT), stats.counts[order]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.analysis.stats.registry import Columns, report
+from nsys_tui.analysis.stats.registry import Columns, Needs, report
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
@@ -23,9 +23,8 @@ _NS_PER_MS: Final = 1_000_000
 
 @report(
     "Network Devices Congestion",
-    data="network metrics",
-    option="--nic-metrics=true",
-    old=("networkcongestion",),
+    Needs("network metrics", "--nic-metrics=true"),
+    old="networkcongestion",
     arguments={"ticks_threshold=": f"list events above so many ticks/ms, {_THRESHOLD} by default"},
 )
 def network_congestion(query: Query) -> Columns:

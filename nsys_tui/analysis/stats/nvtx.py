@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from nsys_tui.analysis.stats.enclosing import STYLES, closed_ranges, label_codes
-from nsys_tui.analysis.stats.registry import Columns, report
+from nsys_tui.analysis.stats.registry import Columns, Needs, nothing, report
 from nsys_tui.analysis.stats.summary import RANGE, summarise, time_columns
 from nsys_tui.analysis.stats.thread_columns import pids, tids
 from nsys_tui.analysis.window import row_count
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.groups import pair_codes, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.tree import MOST_FRAMES
@@ -52,37 +53,24 @@ def open_ranges(query: Query) -> tuple[str, ...]:
     return (f"{count} ranges were never closed and are left out",) if count else ()
 
 
-@report(
-    "NVTX Range Summary",
-    data="NV Tools Extension (NVTX)",
-    option="--trace=nvtx",
-    old=("nvtxsum",),
-    notes=open_ranges,
-)
+NVTX: Final = Needs("NV Tools Extension (NVTX)", "--trace=nvtx", Capability.NVTX, notes=open_ranges)
+PUSH_POPS: Final = replace(NVTX, data=f"{NVTX.data} push/pop range")
+START_ENDS: Final = replace(NVTX, data=f"{NVTX.data} start/end range")
+
+
+@report("NVTX Range Summary", NVTX, old="nvtxsum")
 def nvtx_sum(query: Query) -> Columns:
     """Push/pop and start/end ranges by ``domain:name`` and their durations on the host."""
     return _summary(query, PUSH_POP + START_END, with_style=True)
 
 
-@report(
-    "NVTX Push/Pop Range Summary",
-    data="NV Tools Extension (NVTX) push/pop range",
-    option="--trace=nvtx",
-    old=("nvtxppsum",),
-    notes=open_ranges,
-)
+@report("NVTX Push/Pop Range Summary", PUSH_POPS, old="nvtxppsum")
 def nvtx_pushpop_sum(query: Query) -> Columns:
     """Push/pop ranges by ``domain:name`` and their durations on the host."""
     return _summary(query, PUSH_POP, with_style=False)
 
 
-@report(
-    "NVTX Start/End Range Summary",
-    data="NV Tools Extension (NVTX) start/end range",
-    option="--trace=nvtx",
-    old=("nvtxsssum", "nvtxstartendsum"),
-    notes=open_ranges,
-)
+@report("NVTX Start/End Range Summary", START_ENDS, old="nvtxsssum nvtxstartendsum")
 def nvtx_startend_sum(query: Query) -> Columns:
     """Start/end ranges by ``domain:name`` and their durations on the host."""
     return _summary(query, START_END, with_style=False)
@@ -137,12 +125,7 @@ def parent_ids(ranges: Ranges, nested: Nesting) -> NDArray[Any]:
     return np.array([ranges.rowid[p] if p >= 0 else None for p in nested.parent], object)
 
 
-@report(
-    "NVTX Push/Pop Range Trace",
-    data="NV Tools Extension (NVTX) push/pop range",
-    option="--trace=nvtx",
-    old=("nvtxpptrace",),
-)
+@report("NVTX Push/Pop Range Trace", replace(PUSH_POPS, notes=nothing), old="nvtxpptrace")
 def nvtx_pushpop_trace(query: Query) -> Columns:
     """Every push/pop range by its start, with its place in the nesting of its thread."""
     every = query.report.ranges

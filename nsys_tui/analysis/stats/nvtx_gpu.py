@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -18,11 +18,12 @@ from nsys_tui.analysis.stats.enclosing import (
 )
 from nsys_tui.analysis.stats.kernels import kernel_rows, operation_codes
 from nsys_tui.analysis.stats.nvtx import NAMES, Nesting, nesting, parent_ids
-from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
+from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, Needs, report
 from nsys_tui.analysis.stats.summary import RANGE, moments, rank
 from nsys_tui.analysis.stats.thread_columns import pids, tids
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise, factorise_rows, pair_codes, sums
 from nsys_tui.model.table import Column, Unit
@@ -37,8 +38,9 @@ WORK: Final = {
     "work": "ours: graph launches count as operations, ranges that end on another thread hold the"
     " launches of their process, and GPU Busy is the union of the operations' time"
 }
-NEEDS: Final = "NV Tools Extension (NVTX) range around GPU work"
-TRACE: Final = "--trace=cuda,nvtx"
+RANGES_AND_WORK: Final = Needs(
+    "NV Tools Extension (NVTX) range around GPU work", "--trace=cuda,nvtx", Capability.NVTX
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +106,7 @@ def project(query: Query) -> Projection:
 
 
 @report(
-    "NVTX GPU Projection Trace",
-    data=NEEDS,
-    option=TRACE,
-    old=("nvtxgpuproj", "nvtx_gpu_proj"),
-    arguments=WORK,
+    "NVTX GPU Projection Trace", RANGES_AND_WORK, old="nvtxgpuproj nvtx_gpu_proj", arguments=WORK
 )
 def nvtx_gpu_proj_trace(query: Query) -> Columns:
     """Every range with GPU work: from the start of its first to the end of its last operation.
@@ -145,7 +143,7 @@ def nvtx_gpu_proj_trace(query: Query) -> Columns:
     ]
 
 
-@report("NVTX GPU Projection Summary", data=NEEDS, option=TRACE, arguments=WORK)
+@report("NVTX GPU Projection Summary", RANGES_AND_WORK, arguments=WORK)
 def nvtx_gpu_proj_sum(query: Query) -> Columns:
     """Ranges with GPU work by name and style: projected time, host time, operations, nesting."""
     found = project(query)
@@ -185,11 +183,9 @@ def nvtx_gpu_proj_sum(query: Query) -> Columns:
 
 @report(
     "NVTX Range Kernel Summary",
-    data=NEEDS,
-    option=TRACE,
-    old=("nvtxkernsum",),
+    replace(RANGES_AND_WORK, by_device=True),
+    old="nvtxkernsum",
     arguments={key: KERNEL_NAMES[key] for key in ("base", "mangled")},
-    by_device=True,
 )
 def nvtx_kern_sum(query: Query) -> Columns:
     """Kernels by the ranges that enclose their launch; a kernel counts in every one of them."""

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from nsys_tui.analysis.stats.query import Query
 from nsys_tui.model.table import Column, Values
+
+if TYPE_CHECKING:
+    from nsys_tui.model.capabilities import Capability
 
 Columns: TypeAlias = list[tuple[Column, Values]]
 """A table in the making: each column with its values."""
@@ -25,6 +28,26 @@ KERNEL_NAMES: Final = {
 """Arguments of every report that names kernels."""
 
 
+def nothing(_query: Query) -> tuple[str, ...]:
+    """The notes of a report that needs none."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What reports on one kind of data are made of."""
+
+    data: str
+    """As in "does not contain ... data"."""
+    option: str
+    """What to add to ``nsys profile`` to record it."""
+    capability: Capability | None = None
+    """The kind of data, where a file may hold it in a form that is not believed."""
+    by_device: bool = False
+    """Whether rows belong to GPUs, so that ``--by-device`` can tell them apart."""
+    notes: Callable[[Query], tuple[str, ...]] = nothing
+
+
 @dataclass(frozen=True)
 class StatReport:
     """One statistical report."""
@@ -32,21 +55,12 @@ class StatReport:
     name: str
     title: str
     build: Builder
-    data: str
-    """What the report needs, as in "does not contain ... data"."""
-    option: str
-    """What to add to ``nsys profile`` to record it."""
+    needs: Needs
     old_names: tuple[str, ...]
     arguments: dict[str, str]
     """Accepted arguments with a line of help; ``name=`` takes a value."""
-    by_device: bool
-    """Whether rows belong to GPUs, so that ``--by-device`` can tell them apart."""
-    notes: Callable[[Query], tuple[str, ...]]
-
-    @property
-    def help(self) -> str:
-        """What the report tells, from its docstring."""
-        return (self.build.__doc__ or "").strip()
+    help: str
+    """What the report tells."""
 
 
 REPORTS: Final[dict[str, StatReport]] = {}
@@ -54,22 +68,21 @@ REPORTS: Final[dict[str, StatReport]] = {}
 
 
 def report(
-    title: str,
-    *,
-    data: str,
-    option: str,
-    old: tuple[str, ...] = (),
-    arguments: dict[str, str] | None = None,
-    by_device: bool = False,
-    notes: Callable[[Query], tuple[str, ...]] = lambda _query: (),
+    title: str, needs: Needs, *, old: str = "", arguments: dict[str, str] | None = None
 ) -> Callable[[Builder], Builder]:
-    """Registers a report under its function's name; the arguments are fields of ``StatReport``."""
+    """Registers a report under its function's name, with its docstring as help.
+
+    Args:
+        title: stands above its table.
+        needs: what it is made of.
+        old: names that older nsys knew it by, apart by blanks.
+        arguments: accepted arguments with a line of help.
+    """
 
     def register(build: Builder) -> Builder:
-        name = build.__name__
-        REPORTS[name] = StatReport(
-            name, title, build, data, option, old, arguments or {}, by_device, notes
-        )
+        name, text = build.__name__, (build.__doc__ or "").strip()
+        old_names = tuple(old.split())
+        REPORTS[name] = StatReport(name, title, build, needs, old_names, arguments or {}, text)
         return build
 
     return register

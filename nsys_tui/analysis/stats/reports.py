@@ -133,7 +133,7 @@ def compute(wanted: Wanted, query: Query) -> Table:
         wanted.report.title,
         tuple(column for column, _ in columns),
         tuple(values for _, values in columns),
-        wanted.report.notes(asked),
+        wanted.report.needs.notes(asked),
     )
 
 
@@ -143,15 +143,17 @@ def run_report(report: Report, text: str, query: Query | None = None) -> Table:
 
 
 def _no_data(wanted: StatReport, query: Query) -> NoDataError:
-    name = query.report.name
+    name, needs = query.report.name, wanted.needs
+    if needs.capability and (doubt := query.report.doubt(needs.capability)):
+        return NoDataError(f"{name}: {doubt}")
     if query.restricted and _has_data(wanted, query):
         return NoDataError(
-            f"{name} does not contain {wanted.data} data in the part that was asked for",
+            f"{name} does not contain {needs.data} data in the part that was asked for",
             hint="leave out --filter-time, --filter-nvtx, --process, --device, --stream, --window",
         )
     return NoDataError(
-        f"{name} does not contain {wanted.data} data",
-        hint=f"nsys profile {wanted.option} records it",
+        f"{name} does not contain {needs.data} data",
+        hint=f"nsys profile {needs.option} records it",
     )
 
 

@@ -96,6 +96,13 @@ def pick(values: Values, order: NDArray[np.intp]) -> Values:
     return [values[place] for place in order.tolist()]
 
 
+def by_total(stats: GroupStats, names: Values) -> NDArray[np.intp]:
+    """Groups that have anything: the largest total first, then the most, then by name."""
+    kept = np.flatnonzero(stats.counts > 0)
+    by = np.lexsort((rank(pick(names, kept)), -stats.counts[kept], -stats.totals[kept]))
+    return np.asarray(kept[by], np.intp)
+
+
 def _order(summary: Aggregate, labels: Columns) -> NDArray[np.intp]:
     kept = np.flatnonzero(summary.present)
     ties = [rank(pick(values, kept)) for _, values in reversed(labels)]

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.stats.registry import Columns, report
+from nsys_tui.analysis.stats.registry import Columns, Needs, report
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 _TO_DEVICE: Final = 11
 _TO_HOST: Final = 12
 _ROWS: Final = 10
-OPTION: Final = "--trace=cuda --cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true"
+UNIFIED_MEMORY: Final = Needs(
+    "CUDA Unified Memory",
+    "--trace=cuda --cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true",
+)
 
 
 @dataclass
@@ -66,9 +69,8 @@ def _address(address: int | None) -> str | None:
 
 @report(
     "Unified Memory Analysis Summary",
-    data="CUDA Unified Memory",
-    option=OPTION,
-    old=("umsum", "unifiedmemory"),
+    UNIFIED_MEMORY,
+    old="umsum unifiedmemory",
     arguments={"rows=": f"how many addresses to list, {_ROWS} by default, -1 for all"},
 )
 def um_sum(query: Query) -> Columns:
@@ -103,12 +105,7 @@ def _limit(text: str | None) -> int:
         ) from error
 
 
-@report(
-    "Unified Memory Totals Summary",
-    data="CUDA Unified Memory",
-    option=OPTION,
-    old=("umtotalsum", "unifiedmemorytotals"),
-)
+@report("Unified Memory Totals Summary", UNIFIED_MEMORY, old="umtotalsum unifiedmemorytotals")
 def um_total_sum(query: Query) -> Columns:
     """Bytes migrated and page faults in total, and the range of addresses."""
     found = pages(query)
@@ -125,9 +122,8 @@ def um_total_sum(query: Query) -> Columns:
 
 @report(
     "Unified Memory CPU Page Faults Summary",
-    data="CUDA Unified Memory CPU page faults",
-    option="--trace=cuda --cuda-um-cpu-page-faults=true",
-    old=("umcpupagefaults",),
+    Needs("CUDA Unified Memory CPU page faults", "--trace=cuda --cuda-um-cpu-page-faults=true"),
+    old="umcpupagefaults",
 )
 def um_cpu_page_faults_sum(query: Query) -> Columns:
     """CPU page faults on unified memory by the instruction that caused them."""

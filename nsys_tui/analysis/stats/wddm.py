@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
-from nsys_tui.analysis.stats.registry import Columns, report
+from nsys_tui.analysis.stats.registry import Columns, Needs, report
 from nsys_tui.analysis.stats.summary import NAME, moments, pick, summarise
 from nsys_tui.analysis.window import EVERYTHING, clipped
 from nsys_tui.errors import NoDataError
@@ -62,9 +62,8 @@ _SHARED_BY: Final = 2
 
 @report(
     "WDDM Queue Utilization Summary",
-    data="WDDM event",
-    option="--wddm-trace=true (on Windows)",
-    old=("wddmqueuesdetails",),
+    Needs("WDDM event", "--wddm-trace=true (on Windows)"),
+    old="wddmqueuesdetails",
 )
 def wddm_queue_sum(query: Query) -> Columns:
     """Queues of the Windows display driver by how busy they were, with the time of their packets.
