@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import units
-from nsys_tui.analysis.stalls.rows import row_count, stall_groups, stall_rows
+from nsys_tui.analysis.stalls.rows import stall_groups, stall_rows
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.table import (
     Column,
@@ -51,7 +51,7 @@ class StallAnswer:
         """Gaps and launch-bound runs, longest first."""
         rows = stall_rows(self.report, self.result, self.limit)
         title = f"Idle gaps of {units.format_duration(self.result.threshold_ns)} and longer"
-        hidden = row_count(self.result) - len(rows)
+        hidden = len(self.result.gaps) - len(rows)
         more = f"{units.format_count(hidden)} more are not shown (--limit 0)"
         notes = [*([more] if hidden else []), *self.notes]
         return table_of("stalls", f"{title}, longest first", _GAP, rows, self.report, notes)
@@ -175,7 +175,7 @@ DOCUMENT: Final = Document(
 
 
 def _hidden(result: Stalls, limit: int | None) -> int:
-    return 0 if limit is None else max(0, row_count(result) - limit)
+    return 0 if limit is None else max(0, len(result.gaps) - limit)
 
 
 def _idle_note(report: Report, total: IdleTotals) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.config import LaunchBoundConfig
-    from nsys_tui.model.events import Bool, Int64, UInt8
+    from nsys_tui.model.events import Bool, Int32, Int64, UInt8
     from nsys_tui.model.report import Report
 
 THRESHOLD_NS: Final = 10_000
@@ -38,25 +38,30 @@ class Edge(IntEnum):
     INNER = 0
     HEAD = 1
     TAIL = 2
+    RUN = 3
+    """Between the operations of a launch-bound run, all of its gaps in one row."""
 
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """Idle gaps, one value each; rows of operations and calls are rows of the report's sets."""
+    """Idle gaps, one value each; rows of operations and calls are rows of the report's sets.
+
+    A launch-bound run is one row, from its first operation to its last.
+    """
 
     place: NDArray[np.int16]
     """Place of the device in ``Report.devices``."""
     start: Int64
-    """Start of the whole gap, ns."""
+    """Start of the whole gap or run, ns."""
     end: Int64
     idle: Int64
-    """Its length inside the window."""
+    """Idle time inside the window."""
     edge: UInt8
-    """``Edge``: before the first operation, after the last, or between two."""
+    """``Edge``: before the first operation, after the last, between two, or in a run."""
     previous: Int64
     """Row of the operation that ends where the gap starts, -1 before the first."""
     next: Int64
-    """Row of the operation that ends the gap, -1 after the last."""
+    """Row of the operation that ends the gap, -1 after the last; of a run, its first one."""
     call: Int64
     """Row in ``Report.api`` of the call that launched ``next``, -1 where unknown."""
     cause: UInt8
@@ -66,24 +71,33 @@ class Gaps:
     what: Int64
     """Name code of what took longest within the cause, such as the sync call; -1 for none."""
     range: Int64
-    """Name code of the innermost NVTX range in which the host spent most of it; -1 for none."""
+    """Name code of the innermost NVTX range in which the host spent most of it, or in which a run
+    begins; -1 for none."""
+    count: Int64
+    """Gaps that the row stands for: 1, or those of the run."""
+    run: Int64
+    """Place in ``Stalls.runs``, -1 for a gap."""
 
     def __len__(self) -> int:
         return len(self.start)
 
     @property
-    def length(self) -> Int64:
-        """Length of the whole gap, ns."""
-        return self.end - self.start
+    def outside(self) -> Bool:
+        """Which lie before the first operation or after the last: no loss of the work."""
+        return np.isin(self.edge, (Edge.HEAD, Edge.TAIL))
 
     def take(self, index: Any) -> Gaps:
         """Some of the gaps, by mask or row numbers."""
         return Gaps(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
 
 
-def _no_gaps() -> Gaps:
-    blank: dict[str, Any] = {field.name: np.empty(0, np.int64) for field in fields(Gaps)}
-    return Gaps(**blank | {"shares": np.empty((0, len(SHARES)), np.int64)})
+def _unexplained(edge: UInt8, **columns: Any) -> Gaps:
+    """Gaps of which only the place is known, not yet the cause."""
+    blank = np.full(len(edge), -1, np.int64)
+    shares = np.zeros((len(edge), len(SHARES)), np.int64)
+    cause, count = np.full(len(edge), Cause.UNKNOWN, np.uint8), np.ones(len(edge), np.int64)
+    others = {"shares": shares, "what": blank, "range": blank, "count": count, "run": blank}
+    return Gaps(edge=edge, cause=cause, **{"previous": blank} | others | columns)
 
 
 @dataclass(frozen=True)
@@ -107,7 +121,7 @@ class IdleTotals:
 
 @dataclass(frozen=True, eq=False)
 class Stalls:
-    """Result: the gaps from the threshold on, launch-bound runs, and the totals."""
+    """Result: the gaps from the threshold on with launch-bound runs among them, and the totals."""
 
     scope: Scope
     threshold_ns: int
@@ -116,11 +130,7 @@ class Stalls:
     gaps: Gaps
     """Longest idle first; before the first operation and after the last come at the end."""
     runs: tuple[LaunchBoundRun, ...]
-    """Each stands for all its gaps, which are not in ``gaps``."""
-    run_idle: tuple[int, ...]
-    """Idle ns of each run inside the window."""
-    run_range: tuple[int, ...]
-    """Name code of the innermost NVTX range in which each run begins, -1 for none."""
+    """Each is one of ``gaps`` and stands for all its own."""
     totals: tuple[IdleTotals, ...]
     """One for each device in scope."""
     work: HostWork
@@ -155,7 +165,10 @@ def stalls(
     """
     scope = scope or Scope()
     work = work or HostWork(report)
-    totals, found, runs, run_idle = [], [_no_gaps()], [], []
+    totals: list[IdleTotals] = []
+    found: list[Gaps] = []
+    runs: list[LaunchBoundRun] = []
+    run_idle: list[int] = []
     looked, total = 0, len(report.operations)
     for place, of_place in scope.at_any_time().by_device(report):
         rows = row_numbers(report.operations, of_place)
@@ -170,23 +183,35 @@ def stalls(
         runs += [run for run, ns in zip(of_device, idle, strict=True) if ns]
         run_idle += [int(ns) for ns in idle if ns]
     progress("finding causes of gaps", looked, total)
+    of_runs = _run_rows(report, work, runs, run_idle)
+    if found:
+        of_runs = _together([_explained(report, work, _together(found)), of_runs])
     return Stalls(
-        scope=scope,
-        threshold_ns=threshold_ns,
-        bounds=scope.bounds(report),
-        gaps=_explained(report, work, _together(found)),
-        runs=tuple(runs),
-        run_idle=tuple(run_idle),
-        run_range=_run_ranges(report, work, runs),
-        totals=tuple(totals),
-        work=work,
+        scope, threshold_ns, scope.bounds(report), of_runs, tuple(runs), tuple(totals), work
     )
 
 
-def _run_ranges(report: Report, work: HostWork, runs: list[LaunchBoundRun]) -> tuple[int, ...]:
-    """Codes of the ranges in which the calls of the first operations of some runs begin."""
-    calls = report.calls[np.array([run.first_row for run in runs], np.int64)]
-    found = np.full(len(runs), -1, np.int64)
+def _run_rows(report: Report, work: HostWork, runs: list[LaunchBoundRun], idle: list[int]) -> Gaps:
+    facts = [(run.place, run.start, run.end, run.first_row, run.gap_count) for run in runs]
+    place, start, end, first, count = np.array(facts, np.int64).reshape(-1, 5).T
+    calls = report.calls[first]
+    return _unexplained(
+        np.full(len(runs), Edge.RUN, np.uint8),
+        place=place.astype(np.int16),
+        start=start,
+        end=end,
+        idle=np.array(idle, np.int64),
+        next=first,
+        call=calls.astype(np.int64),
+        range=_ranges_at(report, work, calls),
+        count=count,
+        run=np.arange(len(runs)),
+    )
+
+
+def _ranges_at(report: Report, work: HostWork, calls: Int32) -> Int64:
+    """Codes of the innermost ranges in which some calls begin, -1 for none."""
+    found = np.full(len(calls), -1, np.int64)
     called = np.flatnonzero(calls >= 0)
     if len(called):
         thread = report.api.threads[report.api.thread[calls[called]]]
@@ -194,7 +219,7 @@ def _run_ranges(report: Report, work: HostWork, runs: list[LaunchBoundRun]) -> t
             mine = called[thread == global_tid]
             begun = report.api.start[calls[mine]]
             found[mine] = work.innermost(global_tid).longest(begun, begun + 1)
-    return tuple(found.tolist())
+    return found
 
 
 def _device_stalls(
@@ -223,20 +248,15 @@ def _device_stalls(
     previous = _ended_by(ends, begin)
     following = _longest_from(starts, ends, finish)
     next_rows = np.where(following >= 0, rows[following], -1)
-    blank = np.full(len(begin), -1, np.int64)
-    gaps = Gaps(
+    gaps = _unexplained(
+        edge,
         place=np.full(len(begin), place, np.int16),
         start=begin,
         end=finish,
         idle=idle,
-        edge=edge,
         previous=np.where(previous >= 0, rows[previous], -1),
         next=next_rows,
         call=np.where(following >= 0, report.calls[next_rows], -1).astype(np.int64),
-        cause=np.full(len(begin), Cause.UNKNOWN, np.uint8),
-        shares=np.zeros((len(begin), len(SHARES)), np.int64),
-        what=blank,
-        range=blank,
     )
     return totals, gaps, run_idle
 
@@ -343,9 +363,7 @@ def _name_operations(report: Report, work: HostWork, gaps: Gaps, cause: UInt8, w
 
 
 def _together(parts: list[Gaps]) -> Gaps:
-    """All devices' gaps in one set: longest idle first, of equals the earlier; head, tail last."""
+    """Gaps in one set: longest idle first, of equals the earlier; head and tail last."""
     names = [field.name for field in fields(Gaps)]
     joined = Gaps(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})
-    return joined.take(
-        np.lexsort((joined.place, joined.start, -joined.idle, joined.edge != Edge.INNER))
-    )
+    return joined.take(np.lexsort((joined.place, joined.start, -joined.idle, joined.outside)))

@@ -11,7 +11,7 @@ from nsys_tui.analysis.aggregate import group_stats
 from nsys_tui.analysis.rules.severity import Severity, severity
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.gaps import Edge
-from nsys_tui.model.groups import factorise_rows, regroup
+from nsys_tui.model.groups import factorise_rows, regroup, sums
 from nsys_tui.names import NameStyle, api_name, kernel_name, normalise_nvtx
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ HEAD: Final = "before the first operation"
 TAIL: Final = "after the last operation"
 GROUPINGS: Final = ("cause", "range", "pair", "thread", "device")
 _EDGES: Final = {Edge.HEAD: HEAD, Edge.TAIL: TAIL}
+_KINDS: Final = {Edge.INNER: "gap", Edge.HEAD: "head", Edge.TAIL: "tail", Edge.RUN: "run"}
 
 
 @dataclass(frozen=True)
@@ -80,19 +81,7 @@ def stall_rows(report: Report, result: Stalls, limit: int | None = None) -> list
         result: what ``stalls`` found in it.
         limit: build only so many rows; None for all.
     """
-    base = result.scope.base(report)
-    base_ns = base[1] - base[0]
-    gaps = result.gaps
-    chosen = np.arange(len(gaps)) if limit is None else np.arange(min(limit, len(gaps)))
-    rows = [_gap_row(report, result, gap, base_ns) for gap in chosen.tolist()]
-    rows += [_run_row(report, result, run, base_ns) for run in range(len(result.runs))]
-    rows.sort(key=lambda row: (row.kind in ("head", "tail"), -row.idle_ns, row.start, row.place))
-    return rows if limit is None else rows[:limit]
-
-
-def row_count(result: Stalls) -> int:
-    """How many rows ``stall_rows`` gives without a limit."""
-    return len(result.gaps) + len(result.runs)
+    return [stall_row(report, result, row) for row in range(len(result.gaps))[:limit]]
 
 
 def stall_row(report: Report, result: Stalls, number: int) -> StallRow:
@@ -101,65 +90,46 @@ def stall_row(report: Report, result: Stalls, number: int) -> StallRow:
     Args:
         report: the report.
         result: what ``stalls`` found in it.
-        number: place in ``result.gaps``; runs count on from there.
+        number: place in ``result.gaps``.
     """
-    lo, hi = result.scope.base(report)
-    if number < len(result.gaps):
-        return _gap_row(report, result, number, hi - lo)
-    return _run_row(report, result, number - len(result.gaps), hi - lo)
-
-
-def _gap_row(report: Report, result: Stalls, gap: int, base_ns: int) -> StallRow:
     gaps, work, ops, api = result.gaps, result.work, report.operations, report.api
-    edge, cause = Edge(gaps.edge[gap]), Cause(gaps.cause[gap])
+    lo, hi = result.scope.base(report)
+    edge, idle = Edge(gaps.edge[number]), int(gaps.idle[number])
     previous, following, call = (
-        int(column[gap]) for column in (gaps.previous, gaps.next, gaps.call)
+        int(column[number]) for column in (gaps.previous, gaps.next, gaps.call)
     )
-    idle, what = int(gaps.idle[gap]), work.name(int(gaps.what[gap]))
-    label = f"{cause.label}: {what}" if what else cause.label
+    cause, what, label = _told(result, number, edge)
+    shares = gaps.shares[number]
     return StallRow(
-        place=int(gaps.place[gap]),
-        start=int(gaps.start[gap]),
-        end=int(gaps.end[gap]),
+        place=int(gaps.place[number]),
+        start=int(gaps.start[number]),
+        end=int(gaps.end[number]),
         idle_ns=idle,
-        kind="gap" if edge is Edge.INNER else edge.name.lower(),
-        gaps=1,
-        severity=severity(idle, base_ns) if edge is Edge.INNER else None,
-        cause=cause.key,
-        label=label if edge is Edge.INNER else f"{_EDGES[edge]}: {label}",
+        kind=_KINDS[edge],
+        gaps=int(gaps.count[number]),
+        severity=None if edge in _EDGES else severity(idle, hi - lo),
+        cause=cause,
+        label=label,
         what=what,
-        shares={part.key: int(gaps.shares[gap, part]) for part in SHARES if gaps.shares[gap, part]},
+        shares={part.key: int(shares[part]) for part in SHARES if shares[part]},
         previous=ops.names[ops.name[previous]].short if previous >= 0 else "",
         next=ops.names[ops.name[following]].short if following >= 0 else "",
-        range=work.name(int(gaps.range[gap])),
+        range=work.name(int(gaps.range[number])),
         thread=int(api.threads[api.thread[call]]) if call >= 0 else -1,
         call=api_name(api.names[api.name[call]]) if call >= 0 else "",
     )
 
 
-def _run_row(report: Report, result: Stalls, number: int, base_ns: int) -> StallRow:
-    ops, api = report.operations, report.api
-    run, idle = result.runs[number], result.run_idle[number]
-    name = ops.names[ops.name[run.first_row]].short
-    call = int(report.calls[run.first_row])
-    return StallRow(
-        place=run.place,
-        start=run.start,
-        end=run.end,
-        idle_ns=idle,
-        kind="run",
-        gaps=run.gap_count,
-        severity=severity(idle, base_ns),
-        cause=LAUNCH_BOUND,
-        label=f"{LAUNCH_BOUND}: {run.operations} operations, {100 * run.idle_share:.0f}% idle",
-        what=f"{run.operations} operations",
-        shares={},
-        previous="",
-        next=name,
-        range=result.work.name(result.run_range[number]),
-        thread=int(api.threads[api.thread[call]]) if call >= 0 else -1,
-        call=api_name(api.names[api.name[call]]) if call >= 0 else "",
-    )
+def _told(result: Stalls, number: int, edge: Edge) -> tuple[str, str, str]:
+    """The cause, what it is called in the report, and both in words."""
+    gaps = result.gaps
+    if edge is Edge.RUN:
+        run = result.runs[gaps.run[number]]
+        what = f"{run.operations} operations"
+        return LAUNCH_BOUND, what, f"{LAUNCH_BOUND}: {what}, {100 * run.idle_share:.0f}% idle"
+    cause, what = Cause(gaps.cause[number]), result.work.name(int(gaps.what[number]))
+    label = f"{cause.label}: {what}" if what else cause.label
+    return cause.key, what, f"{_EDGES[edge]}: {label}" if edge in _EDGES else label
 
 
 def stall_groups(
@@ -176,51 +146,17 @@ def stall_groups(
         by: one of ``GROUPINGS``.
         style: how operations are named: short, normalised or full.
     """
-    keys, codes = _gap_keys(report, result, by, style)
+    keys, codes = group_codes(report, result, by, style)
     stats = group_stats(codes, result.gaps.idle, len(keys))
-    columns = zip(keys, stats.counts, stats.totals, stats.max, strict=True)
-    groups = {key: [int(n), int(sum_), int(most)] for key, n, sum_, most in columns if n}
-    for row in _run_rows(report, result):
-        key = _run_key(report, row, by)
-        group = groups.setdefault(key, [0, 0, 0])
-        group[:] = [group[0] + row.gaps, group[1] + row.idle_ns, max(group[2], row.idle_ns)]
-    listed = [StallGroup(key, *values) for key, values in groups.items()]
+    counts = sums(codes, result.gaps.count, len(keys))
+    columns = zip(keys, counts, stats.totals, stats.max, strict=True)
+    listed = [StallGroup(key, int(n), int(idle), int(most)) for key, n, idle, most in columns if n]
     listed.sort(key=lambda group: (group.key in (HEAD, TAIL), -group.idle_ns, group.key))
     count = sum(total.below_count for total in result.totals)
     if count:
         below = sum(total.below_ns for total in result.totals)
         listed.append(StallGroup("below threshold", count, below, 0))
     return listed
-
-
-def group_codes(
-    report: Report, result: Stalls, by: str, style: str = NameStyle.SHORT
-) -> tuple[list[str], Int64]:
-    """Which group of ``stall_groups`` each gap and, after them, each run belongs to.
-
-    Returns:
-        the keys, and int64 [gaps + runs] places in them.
-    """
-    keys, codes = _gap_keys(report, result, by, style)
-    known = {key: place for place, key in enumerate(keys)}
-    of_runs = [
-        known.setdefault(_run_key(report, row, by), len(known)) for row in _run_rows(report, result)
-    ]
-    return list(known), np.concatenate((codes, np.array(of_runs, np.int64)))
-
-
-def _run_rows(report: Report, result: Stalls) -> list[StallRow]:
-    return [_run_row(report, result, run, 0) for run in range(len(result.runs))]
-
-
-def _run_key(report: Report, row: StallRow, by: str) -> str:
-    if by == "device":
-        return report.devices[row.place].label
-    if by == "range":
-        return normalise_nvtx(row.range) or "[no NVTX range]"
-    if by == "thread":
-        return _thread_key(report, row.thread)
-    return LAUNCH_BOUND
 
 
 def _thread_key(report: Report, thread: int) -> str:
@@ -239,8 +175,10 @@ def name_codes(ops: Operations, rows: Int64) -> Int64:
     return np.where(rows >= 0, ops.name[rows], -1).astype(np.int64)
 
 
-def _gap_keys(report: Report, result: Stalls, by: str, style: str) -> tuple[list[str], Int64]:
-    """The distinct group names, and the code of each gap."""
+def group_codes(
+    report: Report, result: Stalls, by: str, style: str = NameStyle.SHORT
+) -> tuple[list[str], Int64]:
+    """The keys of ``stall_groups``, and which of them each of ``result.gaps`` belongs to."""
     gaps, ops, api = result.gaps, report.operations, report.api
     if by == "cause":
         texts, codes = [cause.key for cause in Cause], gaps.cause.astype(np.int64)
@@ -261,8 +199,9 @@ def _gap_keys(report: Report, result: Stalls, by: str, style: str) -> tuple[list
         texts = [f"{names[before]} -> {names[after]}" for before, after in used.tolist()]
         codes = found.astype(np.int64)
     if by != "device":
-        texts = [*texts, HEAD, TAIL]
-        codes = np.where(gaps.edge == Edge.HEAD, len(texts) - 2, codes)
-        codes = np.where(gaps.edge == Edge.TAIL, len(texts) - 1, codes)
+        apart = _EDGES | ({Edge.RUN: LAUNCH_BOUND} if by in ("cause", "pair") else {})
+        for number, edge in enumerate(apart, len(texts)):
+            codes = np.where(gaps.edge == edge, number, codes)
+        texts = [*texts, *apart.values()]
     merged, distinct = regroup(codes, texts)
     return distinct, merged.astype(np.int64)

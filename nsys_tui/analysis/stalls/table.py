@@ -5,13 +5,12 @@ What a cell says comes from ``stall_rows``, asked once per distinct value and ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from nsys_tui.analysis.rules.severity import HIGH_SHARE, MEDIUM_SHARE
-from nsys_tui.analysis.stalls.gaps import Edge
 from nsys_tui.analysis.stalls.rows import name_codes, operation_names, stall_row
 from nsys_tui.model.groups import factorise_rows, regroup
 from nsys_tui.names import NameStyle
@@ -32,6 +31,10 @@ class Coded(NamedTuple):
 
     codes: Int64
     labels: tuple[str, ...]
+
+    def take(self, rows: NDArray[np.intp]) -> Coded:
+        """The texts of some rows."""
+        return Coded(self.codes[rows], self.labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,23 +70,9 @@ class StallTable:
 
     def take(self, rows: NDArray[np.intp]) -> StallTable:
         """Some of the rows, in the order given."""
-
-        def part(column: Coded) -> Coded:
-            return Coded(column.codes[rows], column.labels)
-
-        return StallTable(
-            self.result,
-            self.numbers[rows],
-            self.place[rows],
-            self.start[rows],
-            self.idle[rows],
-            self.gaps[rows],
-            self.severity[rows],
-            part(self.cause),
-            part(self.next),
-            part(self.range),
-            part(self.thread),
-        )
+        columns = {one.name: getattr(self, one.name) for one in fields(self)}
+        del columns["result"]
+        return replace(self, **{name: column.take(rows) for name, column in columns.items()})
 
 
 def stall_table(report: Report, result: Stalls, style: str = NameStyle.SHORT) -> StallTable:
@@ -94,37 +83,25 @@ def stall_table(report: Report, result: Stalls, style: str = NameStyle.SHORT) ->
         result: what ``stalls`` found in it.
         style: how operations are named: short, normalised or full.
     """
-    gaps, runs = result.gaps, result.runs
-    single = np.ones(len(gaps), np.int64)
+    gaps, api = result.gaps, report.api
+    caller = np.where(gaps.call >= 0, api.thread[gaps.call], -1) if len(api) else gaps.call
 
-    def joined(of_gaps: NDArray[np.integer], of_runs: list[int]) -> Int64:
-        return np.concatenate((of_gaps.astype(np.int64), np.array(of_runs, np.int64)))
-
-    def coded(keys: list[NDArray[np.integer]], text: Callable[[StallRow], str]) -> Coded:
+    def coded(text: Callable[[StallRow], str], *keys: NDArray[np.integer]) -> Coded:
         return _coded(report, result, keys, text)
 
-    edge = joined(gaps.edge, [Edge.INNER] * len(runs))
-    start = joined(gaps.start, [run.start for run in runs])
-    idle = joined(gaps.idle, list(result.run_idle))
-    place = joined(gaps.place, [run.place for run in runs])
-    caller = np.where(gaps.call >= 0, report.api.thread[gaps.call], -1) if len(report.api) else None
-    table = StallTable(
+    return StallTable(
         result=result,
-        numbers=np.arange(len(gaps) + len(runs)),
-        place=place,
-        start=start,
-        idle=idle,
-        gaps=joined(single, [run.gap_count for run in runs]),
-        severity=np.where(edge == Edge.INNER, _severity(report, result, idle), 0),
-        cause=coded([gaps.edge, gaps.cause, gaps.what], lambda row: row.label),
-        next=_operations(report, joined(gaps.next, [run.first_row for run in runs]), style),
-        range=coded([gaps.range], lambda row: row.range),
-        thread=coded(
-            [gaps.call if caller is None else caller],
-            lambda row: report.thread_name(row.thread) if row.thread >= 0 else "",
-        ),
+        numbers=np.arange(len(gaps)),
+        place=gaps.place.astype(np.int64),
+        start=gaps.start,
+        idle=gaps.idle,
+        gaps=gaps.count,
+        severity=np.where(gaps.outside, 0, _severity(report, result)),
+        cause=coded(lambda row: row.label, gaps.edge, gaps.cause, gaps.what, gaps.run),
+        next=_operations(report, gaps.next, style),
+        range=coded(lambda row: row.range, gaps.range),
+        thread=coded(lambda row: report.thread_name(row.thread) if row.thread >= 0 else "", caller),
     )
-    return table.take(np.lexsort((place, start, -idle, edge != Edge.INNER)))
 
 
 def _operations(report: Report, rows: Int64, style: str) -> Coded:
@@ -134,24 +111,22 @@ def _operations(report: Report, rows: Int64, style: str) -> Coded:
     return Coded(merged.astype(np.int64), tuple(texts))
 
 
-def _severity(report: Report, result: Stalls, idle: Int64) -> Int64:
+def _severity(report: Report, result: Stalls) -> Int64:
     lo, hi = result.scope.base(report)
-    share = idle / max(hi - lo, 1)
+    share = result.gaps.idle / max(hi - lo, 1)
     return 1 + (share >= MEDIUM_SHARE).astype(np.int64) + (share >= HIGH_SHARE)
 
 
 def _coded(
     report: Report,
     result: Stalls,
-    keys: list[NDArray[np.integer]],
+    keys: tuple[NDArray[np.integer], ...],
     text: Callable[[StallRow], str],
 ) -> Coded:
-    """Texts of all rows: each distinct key of the gaps is written once, each run by itself."""
+    """Texts of all rows: each distinct key is written once."""
     codes, distinct = factorise_rows(keys)
     first = np.zeros(len(distinct), np.int64)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
-    runs = range(len(result.gaps), len(result.gaps) + len(result.runs))
-    labels = [text(stall_row(report, result, number)) for number in (*first.tolist(), *runs)]
-    numbers = np.arange(len(first), len(labels))
-    merged, texts = regroup(np.concatenate((codes, numbers)), labels)
+    labels = [text(stall_row(report, result, number)) for number in first.tolist()]
+    merged, texts = regroup(codes, labels)
     return Coded(merged.astype(np.int64), tuple(texts))
