@@ -49,14 +49,14 @@ def open_report(
     from nsys_tui.reader.source import FileSource
     from nsys_tui.reader.sqlite import Database
 
-    root, limit = cache or cache_at()
+    cache = cache or cache_at()
     exported = ensure_sqlite(Path(path), nsys, progress, cache)
     with reading(exported.path):
-        db = Database.open(exported.path, root / "copies")
+        db = Database.open(exported.path, cache.copies)
     try:
         with reading(exported.path):
             kept = use_cache and not db.recovered
-            sidecar = Sidecar.for_report(db.descriptor, root, limit) if kept else None
+            sidecar = Sidecar.for_report(db.descriptor, *cache) if kept else None
         source = FileSource(db, sidecar, patterns)
     except BaseException:
         db.close()

@@ -61,10 +61,12 @@ def read_text_column(db: Database, table: str, column: str) -> tuple[NDArray[np.
 
 
 def _required(table: str, names: dict[str, str]) -> set[str]:
-    """The file's names of those columns without which a row means nothing."""
+    """The file's names of those columns without whose number a row means nothing."""
     known = declared(table)
-    columns = {} if known is None else known.columns
-    return {actual for name, actual in names.items() if columns[name].required}
+    if known is None:
+        return set()
+    columns = ((known.columns[name], actual) for name, actual in names.items())
+    return {actual for column, actual in columns if column.required and not column.may_be_null}
 
 
 def _renamed(raw: RawColumns, names: dict[str, str]) -> RawColumns:

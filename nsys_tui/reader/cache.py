@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Arrays = dict[str, NDArray[Any]]
 
-READER_VERSION: Final = 9
+READER_VERSION: Final = 10
 """Raised whenever the meaning of stored parts changes; older parts are then never found."""
 
 SIZE_LIMIT: Final = 10 * 10**9
@@ -69,6 +69,11 @@ class Cache(NamedTuple):
 
     root: Path
     limit: int
+
+    @property
+    def copies(self) -> Path:
+        """Where reports that a writer left unfinished are recovered."""
+        return self.root / "copies"
 
 
 def cache_at(folder: str = "", limit: int | None = None) -> Cache:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,10 +21,11 @@ from nsys_tui.reader.ahead import read_ahead
 from nsys_tui.reader.btree import Piece, TablePages
 from nsys_tui.reader.cells import PagesDamagedError, PagesRefusedError
 from nsys_tui.reader.sqlite import Database, quoted
+from nsys_tui.reader.strange_rows import KINDS, note_strange, whole_rows
 from nsys_tui.reader.texts import Interner, TextSpans
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,8 +38,6 @@ _SAMPLE_PLACES: Final = 32
 _ROWS_CHECKED: Final = 4
 _DIFFERENT: Final = "the decoded rows differ from what SQLite reads"
 _LARGEST: Final = 2**63 - 1
-_KINDS: Final = {str: "text", bytes: "a blob", float: "a fraction", int: "a number"}
-"""What stands where something else is expected, for sentences."""
 _INT64: Final = range(-(2**63), 2**63)
 
 
@@ -61,8 +60,6 @@ class RawColumns:
     """Reason for falling back to ``sqlite3``."""
     bad: dict[str, Counter[str]] = field(default_factory=dict)
     """Column -> how many values of which other kind it has: NULL here, or in a row left out."""
-    strange: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
-    """Where those values are, in pieces that still have all their rows."""
     left_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """Places among all rows read of those that are not here: a required value is no integer."""
 
@@ -82,7 +79,8 @@ def read_columns(
         columns: names; those that the table lacks are left out of the result.
         progress: told the rows that are done; may raise ``CancelledError``.
         required: columns without whose number a row means nothing: it is left out where there is
-            text, a blob or a fraction. Such values of other columns become NULL. Both are noted.
+            NULL, text, a blob or a fraction. The last three become NULL in other columns. All
+            that is noted.
 
     Raises:
         UnreadableReportError: the file is damaged there, or changed meanwhile.
@@ -117,13 +115,14 @@ def iter_columns(
     bad: dict[str, Counter[str]] = {}
     for piece in _pieces(db, table, present):
         done += len(piece.rowid)
-        yield _without_strange_rows(piece, required)
-        for name, kinds in piece.bad.items():
+        kept = whole_rows(piece, required)
+        yield kept
+        for name, kinds in kept.bad.items():
             bad.setdefault(name, Counter()).update(kinds)
         told(table, done, max(done, total))
     for name, kinds in bad.items():
         then = " left out" if name in required else ": taken as missing"
-        _note_strange(db, table, name, kinds, then)
+        note_strange(db, table, name, kinds, then)
 
 
 def sample_columns(
@@ -142,12 +141,13 @@ def sample_columns(
     try:
         pages = TablePages.open(db, table)
         for picked in pages.sample(max(1, rows * len(pages.leaves) // total)):
-            collected.add(_checked(db, table, pages.decode(picked, present)))
+            piece = _checked(db, table, pages.decode(picked, present))
+            collected.add(whole_rows(piece, required))
     except PagesRefusedError as refusal:
         _note_damage(db, table, refusal)
         collected = _Collector(present, rows)
         for piece in _spread(db, table, present, rows, str(refusal)):
-            collected.add(_without_strange_rows(piece, required))
+            collected.add(whole_rows(piece, required))
     return collected.result()
 
 
@@ -354,8 +354,8 @@ def _text_through_sqlite(
     parts, kinds = [np.empty(0, np.int32)], Counter[str]()
     for rows in stream:
         parts.append(interner.codes(_as_text(value) for (value,) in rows))
-        kinds.update(_KINDS[type(value)] for (value,) in rows if not isinstance(value, str | None))
-    _note_strange(db, table, column, kinds, ": read as text")
+        kinds.update(KINDS[type(value)] for (value,) in rows if not isinstance(value, str | None))
+    note_strange(db, table, column, kinds, ": read as text")
     return np.concatenate(parts), interner.values
 
 
@@ -410,37 +410,9 @@ def _store(part: RawColumns, name: str, values: tuple[Any, ...]) -> None:
     if null.any():
         part.nulls[name] = null
     pairs = zip(numbers, values, strict=True)
-    strange = [None if value is None or number is not None else value for number, value in pairs]
-    if any(value is not None for value in strange):
-        part.bad[name] = Counter(_KINDS[type(value)] for value in strange if value is not None)
-        part.strange[name] = np.fromiter((v is not None for v in strange), np.bool_, len(strange))
-
-
-def _without_strange_rows(piece: RawColumns, required: Collection[str]) -> RawColumns:
-    """Leaves out the rows that have no number where one is required."""
-    strange = [mask for name, mask in piece.strange.items() if name in required]
-    if not strange:
-        return piece
-    left_out = np.logical_or.reduce(strange)
-    kept = ~left_out
-    return replace(
-        piece,
-        values={name: values[kept] for name, values in piece.values.items()},
-        nulls={name: null[kept] for name, null in piece.nulls.items()},
-        rowid=piece.rowid[kept],
-        left_out=np.flatnonzero(left_out),
-        strange={},
-    )
-
-
-def _note_strange(
-    db: Database, table: str, column: str, kinds: Mapping[str, int], then: str
-) -> None:
-    """Says how many values of a column are of other kinds, and what became of them."""
-    for kind, count in kinds.items():
-        rows = "row" if count == 1 else "rows"
-        text = f"{count:,} {rows} with {kind} in `{column}` of {table}{then}"
-        db.notes.add(Note(text, table, column))
+    kinds = Counter(KINDS[type(v)] for number, v in pairs if number is None and v is not None)
+    if kinds:
+        part.bad[name] = kinds
 
 
 def _integer(value: object) -> int | None:

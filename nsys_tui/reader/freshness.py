@@ -23,7 +23,7 @@ _NS: Final = 1_000_000_000
 _COPY_SECONDS: Final = 10
 
 
-def doubt_about(sqlite: Path, report: Path) -> str | None:
+def doubt_about(sqlite: Path, report: Path, scratch: Path | None = None) -> str | None:
     """Finds a reason not to trust an export.
 
     It is trusted if it names the report as its input and was made after the session it holds
@@ -33,12 +33,14 @@ def doubt_about(sqlite: Path, report: Path) -> str | None:
     Args:
         sqlite: the ``.sqlite`` beside the report.
         report: the ``.nsys-rep`` or ``.qdrep``.
+        scratch: folder for a copy of an export that a writer left unfinished; by default in the
+            user's cache folder.
 
     Returns:
         The reason in a few words, or None.
     """
     try:
-        with Database.open(sqlite) as db:
+        with Database.open(sqlite, scratch) as db:
             metadata = export_metadata(db)
             starts = db.select("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
     except UnreadableReportError as error:

@@ -113,21 +113,23 @@ def ensure_sqlite(
         return Exported(path)
     if not is_nsys_report(path, start):
         raise not_sqlite(path, start)
+    cache = cache or cache_at()
     beside = path.with_suffix(".sqlite")
-    doubt = doubt_about(beside, path) if beside.is_file() else "there is no .sqlite beside it"
+    doubt: str | None = "there is no .sqlite beside it"
+    if beside.is_file():
+        doubt = doubt_about(beside, path, cache.copies)
     if doubt is None:
         return Exported(beside)
-    root, limit = cache or cache_at()
-    folder = CacheFolder(root, "exports", report_id(path), limit)
+    folder = CacheFolder(cache.root, "exports", report_id(path), cache.limit)
     cached = folder.path / f"{path.stem}.sqlite"
     if cached.is_file():
         return Exported(cached, folder=folder)
     executable = find_nsys(nsys)
     if executable is not None:
         export(executable, path, cached, progress or silent)
-        evict(root, limit)
+        evict(*cache)
         return Exported(cached, folder=folder)
-    if _opens(beside):
+    if _opens(beside, cache.copies):
         return Exported(beside, doubt)
     raise _nsys_missing(path, nsys)
 
@@ -267,9 +269,9 @@ def _version(path: Path) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", str(path))]
 
 
-def _opens(path: Path) -> bool:
+def _opens(path: Path, scratch: Path | None = None) -> bool:
     try:
-        Database.open(path).close()
+        Database.open(path, scratch).close()
     except UnreadableReportError:
         return False
     return True

@@ -3,7 +3,9 @@
 A column is written as ``name type``. Types: ``i`` whole number, ``r`` number, ``t`` text, ``s``
 whole number that points into StringIds, ``b`` anything. Marks:
 
-* ``!``: required. Without it, or where it is of another type, nothing of the table is believed.
+* ``!``: required. Without it, or where it is of another type, nothing of the table is believed, and
+  an event without a number there is left out.
+* ``?``: required, and NULL says something of an event, such as a range that was never closed.
 * ``p!`` is a process that is also known where only one process made CUDA calls.
 * ``|other``: the name in another generation. Where ``other`` is a column of its own it stands in,
   which is said.
@@ -46,6 +48,8 @@ class Column:
     type: str
     """One of ``i r t s b p``."""
     required: bool = False
+    may_be_null: bool = False
+    """Whether an event without a value there is whole."""
     since: Version = ()
     until: Version = ()
     aliases: tuple[str, ...] = ()
@@ -82,7 +86,9 @@ def _column(text: str) -> Column:
     name, *aliases = names.split("|")
     since = next((version(mark[1:]) for mark in marks if mark[0] == "@"), ())
     until = next((version(mark[1:]) for mark in marks if mark[0] == "<"), ())
-    return Column(name, kind[0], kind.endswith("!"), since, until, tuple(aliases))
+    may_be_null = kind.endswith("?")
+    required = may_be_null or kind.endswith("!")
+    return Column(name, kind[0], required, may_be_null, since, until, tuple(aliases))
 
 
 def version(text: str) -> Version:
@@ -200,7 +206,7 @@ _TABLES: Final = (
     _table(
         "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
         Capability.GRAPHS,
-        f"{_WHERE}, graphId i!, correlationId i!, graphExecId i",
+        f"{_WHERE}, graphId i!, correlationId i?, graphExecId i",
         kind=Kind.GRAPH,
     ),
     _table(
@@ -218,7 +224,7 @@ _TABLES: Final = (
     _table(
         "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
         Capability.SYNC,
-        f"{_WHERE}, syncType i!, correlationId i!, eventId i, deprecatedSyncType i @2025.1.1,"
+        f"{_WHERE}, syncType i!, correlationId i?, eventId i, deprecatedSyncType i @2025.1.1,"
         " eventSyncId i @2025.1.1",
         kind=Kind.SYNC,
     ),
@@ -231,7 +237,7 @@ _TABLES: Final = (
     _table(
         "CUPTI_ACTIVITY_KIND_OVERHEAD",
         "overhead of CUDA",
-        f"{_TIMES}, globalTid i!, nameId s!, overheadType i!, eventClass i, correlationId i",
+        f"{_TIMES}, globalTid i!, nameId s?, overheadType i!, eventClass i, correlationId i",
         kind=Kind.CUDA_OVERHEAD,
     ),
     _table(
@@ -273,10 +279,10 @@ _TABLES: Final = (
     _table(
         "NVTX_EVENTS",
         Capability.NVTX,
-        f"{_TIMES}, eventType i!, globalTid i!, endGlobalTid i!, text t!, textId s!, domainId i!,"
-        " category i, color i, rangeId i, jsonTextId i, jsonText t, binaryData b @2024.6.2,"
-        " eventId i @2026.4, uint64Value i, int64Value i, uint32Value i, int32Value i,"
-        " doubleValue r, floatValue r",
+        "start i!, end i?, eventType i!, globalTid i!, endGlobalTid i?, text t?, textId s?,"
+        " domainId i?, category i, color i, rangeId i, jsonTextId i, jsonText t,"
+        " binaryData b @2024.6.2, eventId i @2026.4, uint64Value i, int64Value i, uint32Value i,"
+        " int32Value i, doubleValue r, floatValue r",
         kind=Kind.NVTX,
         lost={
             "category": "categories of NVTX ranges",
@@ -299,7 +305,7 @@ _TABLES: Final = (
     _table(
         "OSRT_API",
         Capability.OSRT,
-        f"{_CALL}, nestingLevel i!, returnValue i, callchainId i, correlationId i <2022.1.1,"
+        f"{_CALL}, nestingLevel i?, returnValue i, callchainId i, correlationId i <2022.1.1,"
         " argumentsId i @2025.5.1",
         kind=Kind.OSRT,
         lost={

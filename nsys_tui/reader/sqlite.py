@@ -19,7 +19,7 @@ from urllib.parse import quote
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.model.notes import Note, Notes
 from nsys_tui.names import visible
-from nsys_tui.reader.cache import cache_root
+from nsys_tui.reader.cache import cache_at
 from nsys_tui.reader.filecheck import (
     Header,
     Stamp,
@@ -110,7 +110,7 @@ class Database:
             actual = path.resolve()
             log = left_over(actual, descriptor, header)
             if log is not None:
-                copy = recovered_copy(actual, log, scratch or cache_root() / "copies")
+                copy = recovered_copy(actual, log, scratch or cache_at().copies)
                 actual = copy
                 original, descriptor = descriptor, open_descriptor(copy)
                 os.close(original)

@@ -166,15 +166,32 @@ def test_rows_without_a_required_number_are_left_out_and_counted(path: Path) -> 
         raw = read_columns(db, TABLE, ["start", "end"], required={"start"})
         assert db.notes.texts == (
             f"2 rows with text in `start` of {TABLE} left out",
+            f"1 row with NULL in `start` of {TABLE} left out",
             f"1 row with text in `end` of {TABLE}: taken as missing",
         )
         sampled = sample_columns(db, TABLE, ["start"], 3000 - 1, required={"start"})
-        assert not {5, 2995} & set(sampled.rowid.tolist())
-    assert raw.rowid.tolist() == [row for row in range(1, 3001) if row not in (5, 2995)]
-    assert raw.left_out.tolist() == [4, 2994]
-    assert np.flatnonzero(raw.nulls["start"]).tolist() == [5]
+        assert not {5, 7, 2995} & set(sampled.rowid.tolist())
+    assert raw.rowid.tolist() == [row for row in range(1, 3001) if row not in (5, 7, 2995)]
+    assert raw.left_out.tolist() == [4, 6, 2994]
+    assert "start" not in raw.nulls
     assert raw.nulls["end"][-5]
-    assert (raw.values["start"][6:] == 10 * raw.rowid[6:]).all()
+    assert (raw.values["start"] == 10 * raw.rowid).all()
+
+
+@pytest.mark.parametrize("method", ["pages", "sqlite3"])
+def test_rows_with_null_where_a_number_is_required_are_left_out(
+    path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    change(path, f"UPDATE {TABLE} SET start = NULL WHERE rowid IN (1, 7, 3000)")
+    if method == "sqlite3":
+        refuse_pages(monkeypatch)
+    with Database.open(path) as db:
+        raw = read_columns(db, TABLE, ["start"], required={"start"})
+        sampled = sample_columns(db, TABLE, ["start"], 3000 - 1, required={"start"})
+        assert f"3 rows with NULL in `start` of {TABLE} left out" in db.notes.texts
+    assert raw.method == method
+    assert not {1, 7, 3000} & {*raw.rowid.tolist(), *sampled.rowid.tolist()}
+    assert (len(raw.rowid), "start" in raw.nulls) == (2997, False)
 
 
 def test_what_is_no_text_is_read_as_text_and_counted(path: Path) -> None:

@@ -22,7 +22,7 @@ KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Ten kernels of 10 to 19 registers, ten ranges; the second and third of each have no start."""
+    """Ten kernels of 10 to 19 registers, ten ranges; the second and third of each are not whole."""
     made = Synth(tmp_path / "r.sqlite")
     for i in range(10):
         made.kernel(f"k{i}", 10 * i, 10 * i + 5, registersPerThread=10 + i)
@@ -64,3 +64,21 @@ def test_the_same_where_the_file_is_not_in_order_of_start(path: Path) -> None:
     kept = [9, 8, 7, 6, 5, 4, 3, 0]
     assert names(report.operations) == [f"k{i}" for i in kept]
     assert report.launch_attributes.registers.tolist() == [10 + i for i in kept]
+
+
+def test_an_event_without_a_gpu_a_process_or_a_time_is_none(tmp_path: Path) -> None:
+    made = Synth(tmp_path / "r.sqlite")
+    for i in range(5):
+        made.launch(f"k{i}", (10 * i, 10 * i + 1), (10 * i + 2, 10 * i + 5))
+    made.sql(f"CREATE TABLE loose AS SELECT * FROM {KERNELS}")
+    made.sql(f"DROP TABLE {KERNELS}").sql(f"ALTER TABLE loose RENAME TO {KERNELS}")
+    for row, column in enumerate(("deviceId", "start", "globalPid"), 1):
+        made.sql(f"UPDATE {KERNELS} SET {column} = NULL WHERE rowid = {row}")
+    made.sql("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET globalTid = NULL WHERE rowid = 4")
+    report = open_report(made.write())
+    assert names(report.operations) == ["k3", "k4"]
+    assert [device.members[0].ordinal for device in report.devices] == [0]
+    assert report.calls.tolist() == [-1, 3]
+    assert {note.column for note in report.notes} == {
+        "deviceId", "start", "globalPid", "globalTid"
+    }  # fmt: skip

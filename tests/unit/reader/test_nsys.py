@@ -20,7 +20,7 @@ from nsys_tui.errors import (
     UnreadableReportError,
 )
 from nsys_tui.reader import nsys as nsys_module
-from nsys_tui.reader.cache import cache_root
+from nsys_tui.reader.cache import Cache, cache_root
 from nsys_tui.reader.nsys import ensure_sqlite, find_nsys
 from nsys_tui.reader.sqlite import Database
 
@@ -99,6 +99,24 @@ def export_beside(
 def texts(path: Path) -> list[str]:
     with Database.open(path) as db:
         return [value for (value,) in db.select("StringIds", ("value",))]
+
+
+@pytest.mark.parametrize("source", [None, "other.nsys-rep"])
+def test_what_a_writer_left_beside_is_copied_where_the_user_wants_the_cache(
+    report: Path, tmp_path: Path, source: str | None
+) -> None:
+    path = export_beside(report, source)
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("INSERT INTO StringIds VALUES (2, 'later')")
+        writer.commit()
+        left = [(file.name, file.read_bytes()) for file in report.parent.glob("*.sqlite*")]
+    for name, content in left:
+        if not name.endswith("-shm"):
+            (report.parent / name).write_bytes(content)
+    ensure_sqlite(report, cache=Cache(tmp_path / "mine", 10**9))
+    assert (tmp_path / "mine" / "copies").is_dir()
+    assert not (cache_root() / "copies").exists()
 
 
 class TestFinding:
