@@ -59,8 +59,11 @@ def _median(values: Values) -> float | None:
 def _match_notes(fleet: Fleet) -> list[str]:
     matched = fleet.collectives
     if not matched.groups:
-        return ["no collective that two ranks have in common"]
-    notes = ["ranks matched by order: the k-th call of a name and communicator on each"]
+        return fleet.unknown or ["no collective that two ranks have in common"]
+    notes = [
+        *fleet.unknown,
+        "ranks matched by order: the k-th call of a name and communicator on each",
+    ]
     spread, apart = matched.end_spread, sum(int(g.apart.sum()) for g in matched.groups)
     if spread is not None:
         notes.append(

@@ -181,6 +181,12 @@ class Fleet:
                 found[row] = rebinned(own, member.report.grid, grid, moved=moved, peak=peak)
         return found
 
+    @cached_property
+    def unknown(self) -> list[str]:
+        """A note that says whose GPU work is not known, if anybody's; why stands in ``notes``."""
+        ranks = [str(member.rank) for member in self.members if member.report.gpu_doubt]
+        return [f"GPU work of rank {_listed(ranks)} is not known: it is not in this"] * bool(ranks)
+
     @property
     def metrics(self) -> tuple[str, ...]:
         """Names of the GPU metrics that any report sampled."""
@@ -302,6 +308,11 @@ def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
     guessed = [str(m.rank) for m in members if m.source == BY_ORDER or m.source.startswith("≈")]
     if guessed and len(members) > 1:
         notes.append(f"≈ rank {_listed(guessed)} guessed: see the column Rank from")
+    told: dict[str, dict[str, None]] = {}
+    for member in members:
+        for note in member.report.notes:
+            told.setdefault(note, {})[member.file] = None
+    notes += [f"{_listed(files)}: {note}" for note, files in told.items()]
     world = max((m.report.world or 0 for m in members), default=0)
     absent = sorted(set(range(world)) - {m.rank for m in members}) if world > 1 else []
     if absent and not guessed:

@@ -44,7 +44,7 @@ def heat_text(
     """
     known = map_names(fleet)
     if not known:
-        return made("heat", "Heat map", [], ["no GPU work in any report"])
+        return made("heat", "Heat map", [], fleet.unknown or ["no GPU work in any report"])
     if name not in known:
         raise UsageError(f"no map {name!r}", hint=f"there are: {', '.join(known)}")
     shown = heat_map(fleet, name, bins)
@@ -61,7 +61,7 @@ def heat_text(
     ]  # fmt: skip
     cell = format_duration((end - start) // max(width, 1))
     full = scale_text(shown)
-    notes = [f"a cell is {cell}; blank is nothing, {glyphs.ramp[-1]} is {full}"]
+    notes = [f"a cell is {cell}; blank is nothing, {glyphs.ramp[-1]} is {full}", *fleet.unknown]
     return made("heat", f"Heat map: {shown.title}", columns, notes)
 
 

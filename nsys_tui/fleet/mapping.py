@@ -129,6 +129,7 @@ def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
             for process, own in zip(processes, scopes, strict=True)
         ),
         **summary_parts.metric_maps(report, scope, grid, anchor, _hull(windows)),
+        gpu_doubt=report.gpu_doubt,
         notes=(*data.notes, *report.notes.texts),  # at last: they grow while parts are read
     )
 

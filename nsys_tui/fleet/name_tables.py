@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.fleet.name_stats import merge
+from nsys_tui.fleet.summary import OF_GPU
 from nsys_tui.model.table import Column, Table, Unit
 
 if TYPE_CHECKING:
@@ -33,13 +34,14 @@ def names_table(fleet: Fleet, family: str, by_rank: bool) -> Table:
         if by_rank
         else ("≈ quartiles over all ranks are within 1 %; --by rank gives exact ones",)
     )
-    held = len(columns[0][1]) > 0
+    if not len(columns[0][1]):
+        notes = (f"no {family} in any report",)
     return Table(
         family,
         f"{family.capitalize()} by name{' and rank' if by_rank else ' over all ranks'}",
         tuple(column for column, _ in columns),
         tuple(values for _, values in columns),
-        notes if held else (f"no {family} in any report",),
+        (*notes, *(fleet.unknown if family in OF_GPU else ())),
     )
 
 

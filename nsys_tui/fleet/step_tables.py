@@ -20,7 +20,10 @@ from nsys_tui.fleet.table_parts import (
 from nsys_tui.model.table import Column, Table, Unit
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from nsys_tui.fleet.fleet import Fleet
+    from nsys_tui.fleet.steps import FleetSteps
 
 
 def steps_table(fleet: Fleet, ask: Ask) -> Table:
@@ -29,29 +32,33 @@ def steps_table(fleet: Fleet, ask: Ask) -> Table:
     if found is None:
         return made("steps", "Steps", [], ["no steps found: name their ranges with --iteration"])
     slow, busiest = found.slowest, found.most("compute")
-    every = np.arange(len(found))
     median = np.nanmedian(found.time, axis=0)
     longest = np.nanmax(found.time, axis=0)
-    slowest = [found.ranks[row] if row >= 0 else None for row in slow.tolist()]
+    most = np.take_along_axis(found.figure("compute"), busiest[np.newaxis], axis=0)[0]
     columns: Columns = [
         (Column("Step"), list(found.labels)),
         (count_column("Ranks"), (~np.isnan(found.time)).sum(axis=0)),
         (time_column("Min"), np.nanmin(found.time, axis=0)),
         (time_column("Median"), median),
         (time_column("Max"), longest),
-        (Column("Slowest rank", Unit.NONE), slowest),
+        (Column("Slowest rank", Unit.NONE), _ranks(found, slow)),
         (share_column("Over median"), 100 * (longest / np.maximum(median, 1) - 1)),
-        (time_column("Most compute"), found.figure("compute")[busiest, every]),
-        (Column("Compute rank", Unit.NONE), [found.ranks[row] for row in busiest.tolist()]),
+        (time_column("Most compute"), most),
+        (Column("Compute rank", Unit.NONE), _ranks(found, busiest)),
         (time_column("Start skew"), found.skew),
     ]
     warm_up = "; the first is warm-up" if found.has_warm_up else ""
-    notes = [f"steps: {'; '.join(found.rules)}{warm_up}"]
+    notes = [f"steps: {'; '.join(found.rules)}{warm_up}", *fleet.unknown]
     if found.never_closed:
         notes.append(f"never closed, so in no statistics: {', '.join(found.never_closed)}")
     if not found.by_label:
         notes.append("≈ steps of the ranks matched by order: their names differ or repeat")
     return cut(made("steps", "Steps", columns, notes), ask.top)
+
+
+def _ranks(found: FleetSteps, rows: NDArray[np.intp]) -> list[int | None]:
+    """The ranks of some rows; None for -1."""
+    return [found.ranks[row] if row >= 0 else None for row in rows.tolist()]
 
 
 def step_ranks_table(fleet: Fleet, ask: Ask) -> Table:
@@ -73,7 +80,7 @@ def step_ranks_table(fleet: Fleet, ask: Ask) -> Table:
         (time_column("Median comm"), found.median("comm")),
         (time_column("Median exposed"), found.median("exposed_comm")),
     ]
-    return cut(made("step-ranks", "Steps by rank", columns), ask.top)
+    return cut(made("step-ranks", "Steps by rank", columns, fleet.unknown), ask.top)
 
 
 def pace_table(fleet: Fleet, ask: Ask) -> Table:

@@ -31,7 +31,7 @@ class FleetSteps:
     start: Float64
     """Start in fleet time."""
     figures: Float64
-    """``STEP_FIGURES``, shape (figures, ranks, steps)."""
+    """``STEP_FIGURES``, shape (figures, ranks, steps); NaN also where GPU work is not known."""
     counted: Bool
     """Whether a step is in the statistics of a rank, shape (ranks, steps)."""
     never_closed: tuple[str, ...]
@@ -68,15 +68,20 @@ class FleetSteps:
     def median(self, name: str) -> Float64:
         """Median of one of ``STEP_FIGURES`` over the steps of each rank that count on it."""
         kept = np.where(self.counted, self.figure(name), np.nan)
-        return np.asarray(np.nanmedian(kept, axis=1))
+        known = ~np.isnan(kept).all(axis=1)
+        found = np.full(len(kept), np.nan)
+        found[known] = np.nanmedian(kept[known], axis=1)
+        return found
 
     def figure(self, name: str) -> Float64:
         """One of ``STEP_FIGURES``, shape (ranks, steps)."""
         return np.asarray(self.figures[STEP_FIGURES.index(name)], np.float64)
 
     def most(self, name: str) -> NDArray[np.intp]:
-        """Row of the rank with most of a figure in each step."""
-        return np.asarray(np.nanargmax(self.figure(name), axis=0))
+        """Row of the rank with most of a figure in each step; -1 where no rank knows it."""
+        figure = self.figure(name)
+        known = ~np.isnan(figure).all(axis=0)
+        return np.where(known, np.argmax(np.nan_to_num(figure, nan=-1), axis=0), -1)
 
 
 def fleet_steps(fleet: Fleet) -> FleetSteps | None:
@@ -109,7 +114,8 @@ def fleet_steps(fleet: Fleet) -> FleetSteps | None:
         spots = [place_of[x] for x in (steps.labels if by_label else range(len(steps.labels)))]
         time[row, spots] = steps.end - steps.start
         start[row, spots] = steps.start + member.offset
-        figures[:, row, spots] = steps.figures.T
+        if not member.report.gpu_doubt:
+            figures[:, row, spots] = steps.figures.T
         counted[row, spots] = steps.counted
         never_closed[spots] |= steps.never_closed
     return FleetSteps(

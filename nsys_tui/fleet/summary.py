@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.events import Bool, Int32, Int64
 
-VERSION: Final = 4
+VERSION: Final = 5
 """Raised whenever the meaning of a stored summary changes."""
 
 SPLIT: Final = (
@@ -48,6 +48,8 @@ STEP_FIGURES: Final = ("busy", "compute", "comm", "exposed_comm", "memory")
 """What is kept per step, ns, all GPUs of the process together."""
 FAMILIES: Final = ("kernels", "copies", "ranges", "api", "osrt", "mpi")
 """Kinds of events with statistics per name."""
+OF_GPU: Final = ("kernels", "copies")
+"""Those that GPUs did."""
 USUAL: Final = ("kernels", "copies", "ranges")
 """Those that cost nothing extra to read."""
 
@@ -207,6 +209,8 @@ class ReportSummary(Stored):
     """Whether CUDA graphs were traced as a whole, which makes exposed times upper bounds."""
     notes: tuple[str, ...]
     processes: tuple[ProcessSummary, ...]
+    gpu_doubt: str = ""
+    """Why its GPU work is not believed: then it has no figures of GPUs."""
     metrics: tuple[str, ...] = ()
     """Names of sampled GPU metrics."""
     metric_gpus: tuple[int, ...] = ()

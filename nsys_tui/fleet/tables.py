@@ -102,8 +102,10 @@ def ranks_table(fleet: Fleet, ask: Ask) -> Table:
         (count_column("Kernels"), [s["kernels"] for s in splits]),
         (Column("Report"), [fleet.members[place].file for place, _ in rows]),
     ]
-    note = [] if rows else ["no GPU work in any report: record with nsys profile --trace=cuda"]
-    return cut(made("ranks", "Ranks", columns, note), ask.top)
+    notes = fleet.unknown
+    if not rows and not notes:
+        notes = ["no GPU work in any report: record with nsys profile --trace=cuda"]
+    return cut(made("ranks", "Ranks", columns, notes), ask.top)
 
 
 def _split(member: Member, device: int) -> dict[str, int]:
@@ -139,8 +141,9 @@ def total_table(fleet: Fleet, ask: Ask) -> Table:
         share_column("Highest"),
         Column("Highest rank"),
     )
-    title = f"All {len(rows)} GPUs of {len(fleet.members)} ranks"
-    return made("total", title, [(c, [row[n] for row in found]) for n, c in enumerate(headers)])
+    title = f"All {len(rows)} GPUs of {len({place for place, _ in rows})} ranks"
+    columns: Columns = [(c, [row[n] for row in found]) for n, c in enumerate(headers)]
+    return made("total", title, columns, fleet.unknown)
 
 
 def heat_table(fleet: Fleet, ask: Ask) -> Table:
@@ -163,7 +166,7 @@ def heat_table(fleet: Fleet, ask: Ask) -> Table:
         ),
     ]  # fmt: skip
     title = f"Heat map: {grid.count} bins of {grid.width:,} ns"
-    return cut(made("heat", title, columns), ask.top)
+    return cut(made("heat", title, columns, fleet.unknown), ask.top)
 
 
 def memory_table(fleet: Fleet, ask: Ask) -> Table:

@@ -84,3 +84,19 @@ def test_nothing_is_compared_as_new_or_gone(
     assert "GPU work not known" in text
     assert "not known on both sides" in text
     assert "wall" not in text.partition("Kernels and CUDA graphs")[0].partition("Verdict")[2]
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_fleet_counts_nothing_of_it_and_says_so(
+    strange: Path, sound: Path, capsys: pytest.CaptureFixture[str], alone: bool
+) -> None:
+    paths = [strange] if alone else [sound, strange]
+    found = document(capsys, "fleet", *paths, "--workers", 1)["sections"]
+    unknown = f"GPU work of rank {len(paths) - 1} is not known: it is not in this"
+    for name in ("ranks", "total", "steps", "step_ranks", "kernels", "copies"):
+        assert unknown in found[name]["notes"], name
+    assert len(found["ranks"]["rows"]) == len(paths) - 1
+    assert any("strange.sqlite: CUPTI" in note for note in found["reports"]["notes"])
+    assert found["step_ranks"]["rows"][-1]["median_compute_ns"] is None
+    most = {row["most_compute_ns"] for row in found["steps"]["rows"]}
+    assert most == ({None} if alone else {100})
