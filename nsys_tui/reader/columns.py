@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,8 +19,8 @@ from nsys_tui.model.progress import Progress, silent
 from nsys_tui.reader.ahead import read_ahead
 from nsys_tui.reader.btree import Piece, TablePages
 from nsys_tui.reader.cells import PagesDamagedError, PagesRefusedError
+from nsys_tui.reader.raw_columns import KINDS, Collector, RawColumns, note_strange, whole_rows
 from nsys_tui.reader.sqlite import Database, quoted
-from nsys_tui.reader.strange_rows import KINDS, note_strange, whole_rows
 from nsys_tui.reader.texts import Interner, TextSpans
 
 if TYPE_CHECKING:
@@ -39,29 +38,6 @@ _ROWS_CHECKED: Final = 4
 _DIFFERENT: Final = "the decoded rows differ from what SQLite reads"
 _LARGEST: Final = 2**63 - 1
 _INT64: Final = range(-(2**63), 2**63)
-
-
-@dataclass(frozen=True)
-class RawColumns:
-    """Integer columns of one table, row for row in the order of the file's rowids.
-
-    ``values[name]`` has shape ``(rows,)``; a NULL reads as 0 there and is True in ``nulls[name]``.
-    """
-
-    values: dict[str, NDArray[np.int64]]
-    """Asked columns; those that the table lacks are absent."""
-    nulls: dict[str, NDArray[np.bool_]]
-    """Only for columns that hold NULLs."""
-    rowid: NDArray[np.int64]
-    """The row's id; a running number from 1 where the table has none."""
-    method: str
-    """``pages`` or ``sqlite3``."""
-    why: str = ""
-    """Reason for falling back to ``sqlite3``."""
-    bad: dict[str, Counter[str]] = field(default_factory=dict)
-    """Column -> how many values of which other kind it has: NULL here, or in a row left out."""
-    left_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    """Places among all rows read of those that are not here: a required value is no integer."""
 
 
 def read_columns(
@@ -87,7 +63,7 @@ def read_columns(
         CancelledError: raised by ``progress``.
     """
     present = [name for name in columns if name in db.tables.get(table, ())]
-    collected = _Collector(present, db.row_count(table))
+    collected = Collector(present, db.row_count(table))
     for piece in iter_columns(db, table, present, progress, required):
         collected.add(piece)
     db.check_unchanged()
@@ -137,7 +113,7 @@ def sample_columns(
     if total <= rows:
         return read_columns(db, table, columns, required=required)
     present = [name for name in columns if name in db.tables[table]]
-    collected = _Collector(present, rows)
+    collected = Collector(present, rows)
     try:
         pages = TablePages.open(db, table)
         for picked in pages.sample(max(1, rows * len(pages.leaves) // total)):
@@ -145,7 +121,7 @@ def sample_columns(
             collected.add(whole_rows(piece, required))
     except PagesRefusedError as refusal:
         _note_damage(db, table, refusal)
-        collected = _Collector(present, rows)
+        collected = Collector(present, rows)
         for piece in _spread(db, table, present, rows, str(refusal)):
             collected.add(whole_rows(piece, required))
     return collected.result()
@@ -184,60 +160,6 @@ def read_text_column(db: Database, table: str, column: str) -> tuple[NDArray[np.
         codes, values = _text_through_sqlite(db, table, column)
     db.check_unchanged()
     return codes, values
-
-
-class _Collector:
-    """Puts pieces together without holding them twice."""
-
-    def __init__(self, columns: Sequence[str], expected: int) -> None:
-        self._rowid = np.empty(expected, np.int64)
-        self._values = {name: np.empty(expected, np.int64) for name in columns}
-        self._nulls: dict[str, NDArray[np.bool_]] = {}
-        self._bad: dict[str, Counter[str]] = {}
-        self._left_out = [np.empty(0, np.int64)]
-        self._seen = 0
-        self._done = 0
-        self._method, self._why = "pages", ""
-
-    def add(self, piece: RawColumns) -> None:
-        start, stop = self._done, self._done + len(piece.rowid)
-        self._reserve(stop)
-        self._rowid[start:stop] = piece.rowid
-        for name, values in piece.values.items():
-            self._values[name][start:stop] = values
-        for name, null in piece.nulls.items():
-            if name not in self._nulls:
-                self._nulls[name] = np.zeros(len(self._rowid), np.bool_)
-            self._nulls[name][start:stop] = null
-        for name, kinds in piece.bad.items():
-            self._bad.setdefault(name, Counter()).update(kinds)
-        self._left_out.append(self._seen + piece.left_out)
-        self._seen += len(piece.rowid) + len(piece.left_out)
-        self._method, self._why = piece.method, piece.why
-        self._done = stop
-
-    def result(self) -> RawColumns:
-        done = self._done
-        return RawColumns(
-            {name: array[:done] for name, array in self._values.items()},
-            {name: array[:done] for name, array in self._nulls.items()},
-            self._rowid[:done],
-            self._method,
-            self._why,
-            self._bad,
-            left_out=np.concatenate(self._left_out),
-        )
-
-    def _reserve(self, rows: int) -> None:
-        capacity = len(self._rowid)
-        if rows <= capacity:
-            return
-        more = max(rows, 2 * capacity) - capacity
-        self._rowid = np.concatenate([self._rowid, np.empty(more, np.int64)])
-        for name, array in self._values.items():
-            self._values[name] = np.concatenate([array, np.empty(more, np.int64)])
-        for name, mask in self._nulls.items():
-            self._nulls[name] = np.concatenate([mask, np.zeros(more, np.bool_)])
 
 
 def _decoded(

@@ -16,7 +16,7 @@ from nsys_tui.model.groups import factorise, factorise_rows
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nsys_tui.reader.columns import RawColumns
+    from nsys_tui.reader.raw_columns import RawColumns
 
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]

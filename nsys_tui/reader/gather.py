@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.reader.access import iter_columns
-from nsys_tui.reader.columns import RawColumns
+from nsys_tui.reader.raw_columns import RawColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -11,10 +11,10 @@ from nsys_tui.model.categories import Category, OpKind, is_communication
 from nsys_tui.model.events import Operations, OpName
 from nsys_tui.model.target import Device, Stream, pid_of
 from nsys_tui.reader.access import sample_columns
-from nsys_tui.reader.columns import RawColumns
 from nsys_tui.reader.encode import Int32, Int64, column, ends, instants
 from nsys_tui.reader.filecheck import unreadable
 from nsys_tui.reader.gather import NOTHING, Arrays, Codebook, Tuples, gather, merge
+from nsys_tui.reader.raw_columns import RawColumns
 from nsys_tui.reader.target import Devices, read_stream_facts
 
 if TYPE_CHECKING:

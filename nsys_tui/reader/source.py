@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from nsys_tui.model.kinds import Kind
     from nsys_tui.model.progress import Progress
     from nsys_tui.reader.cache import Sidecar
-    from nsys_tui.reader.columns import RawColumns
     from nsys_tui.reader.encode import Int64
+    from nsys_tui.reader.raw_columns import RawColumns
     from nsys_tui.reader.schema import Column
 
 log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ import sqlite3
 import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import numpy as np
@@ -15,14 +15,11 @@ from hypothesis import strategies as st
 
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.reader import btree
-from nsys_tui.reader.columns import (
-    RawColumns,
-    read_columns,
-    read_text,
-    read_text_column,
-    sample_columns,
-)
+from nsys_tui.reader.columns import read_columns, read_text, read_text_column, sample_columns
 from nsys_tui.reader.sqlite import Database
+
+if TYPE_CHECKING:
+    from nsys_tui.reader.raw_columns import RawColumns
 
 INTEGERS = st.one_of(
     st.none(),

@@ -15,7 +15,6 @@ from nsys_tui.reader import btree, distinct, texts
 from nsys_tui.reader.btree import TablePages
 from nsys_tui.reader.cells import PagesRefusedError
 from nsys_tui.reader.columns import (
-    RawColumns,
     iter_columns,
     read_columns,
     read_text,
@@ -27,6 +26,8 @@ from nsys_tui.reader.sqlite import Database
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from nsys_tui.reader.raw_columns import RawColumns
 
 TABLE = "SCHED_EVENTS"
 

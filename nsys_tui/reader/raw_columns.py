@@ -1,0 +1,137 @@
+"""Integer columns of a table as they were read; what becomes of rows that lack a number.
+
+A row without a number that it must have is left out, counted and told: a default in its place
+would be a fact that nobody recorded, an event at time 0, on GPU -1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.model.notes import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.reader.sqlite import Database
+
+KINDS: Final = {str: "text", bytes: "a blob", float: "a fraction", int: "a number"}
+"""What stands where something else is expected, for sentences."""
+_NOTHING: Final = "NULL"
+
+
+@dataclass(frozen=True)
+class RawColumns:
+    """Integer columns of one table, row for row in the order of the file's rowids.
+
+    ``values[name]`` has shape ``(rows,)``; a NULL reads as 0 there and is True in ``nulls[name]``.
+    """
+
+    values: dict[str, NDArray[np.int64]]
+    """Asked columns; those that the table lacks are absent."""
+    nulls: dict[str, NDArray[np.bool_]]
+    """Only for columns that hold NULLs."""
+    rowid: NDArray[np.int64]
+    """The row's id; a running number from 1 where the table has none."""
+    method: str
+    """``pages`` or ``sqlite3``."""
+    why: str = ""
+    """Reason for falling back to ``sqlite3``."""
+    bad: dict[str, Counter[str]] = field(default_factory=dict)
+    """Column -> how many values of which other kind it has: NULL here, or in a row left out."""
+    left_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """Places among all rows read of those that are not here: a required value is no integer."""
+
+
+def whole_rows(piece: RawColumns, required: Collection[str]) -> RawColumns:
+    """The rows that have a number in every required column; the others are counted."""
+    lacking = {name: null for name, null in piece.nulls.items() if name in required}
+    if not lacking:
+        return piece
+    bad = dict(piece.bad)
+    for name, null in lacking.items():
+        kinds = bad.get(name, Counter())
+        bad[name] = kinds + Counter({_NOTHING: np.count_nonzero(null) - kinds.total()})
+    left_out = np.logical_or.reduce(list(lacking.values()))
+    kept = ~left_out
+    others = piece.nulls.keys() - lacking.keys()
+    return replace(
+        piece,
+        values={name: values[kept] for name, values in piece.values.items()},
+        nulls={name: piece.nulls[name][kept] for name in others},
+        rowid=piece.rowid[kept],
+        bad=bad,
+        left_out=np.flatnonzero(left_out),
+    )
+
+
+def note_strange(
+    db: Database, table: str, column: str, kinds: Mapping[str, int], then: str
+) -> None:
+    """Says how many values of a column are of other kinds, and what became of them."""
+    for kind, count in kinds.items():
+        rows = "row" if count == 1 else "rows"
+        text = f"{count:,} {rows} with {kind} in `{column}` of {table}{then}"
+        db.notes.add(Note(text, table, column))
+
+
+class Collector:
+    """Puts pieces together without holding them twice."""
+
+    def __init__(self, columns: Sequence[str], expected: int) -> None:
+        self._rowid = np.empty(expected, np.int64)
+        self._values = {name: np.empty(expected, np.int64) for name in columns}
+        self._nulls: dict[str, NDArray[np.bool_]] = {}
+        self._bad: dict[str, Counter[str]] = {}
+        self._left_out = [np.empty(0, np.int64)]
+        self._seen = 0
+        self._done = 0
+        self._method, self._why = "pages", ""
+
+    def add(self, piece: RawColumns) -> None:
+        """Takes the next piece."""
+        start, stop = self._done, self._done + len(piece.rowid)
+        self._reserve(stop)
+        self._rowid[start:stop] = piece.rowid
+        for name, values in piece.values.items():
+            self._values[name][start:stop] = values
+        for name, null in piece.nulls.items():
+            if name not in self._nulls:
+                self._nulls[name] = np.zeros(len(self._rowid), np.bool_)
+            self._nulls[name][start:stop] = null
+        for name, kinds in piece.bad.items():
+            self._bad.setdefault(name, Counter()).update(kinds)
+        self._left_out.append(self._seen + piece.left_out)
+        self._seen += len(piece.rowid) + len(piece.left_out)
+        self._method, self._why = piece.method, piece.why
+        self._done = stop
+
+    def result(self) -> RawColumns:
+        """All pieces as one."""
+        done = self._done
+        return RawColumns(
+            {name: array[:done] for name, array in self._values.items()},
+            {name: array[:done] for name, array in self._nulls.items()},
+            self._rowid[:done],
+            self._method,
+            self._why,
+            self._bad,
+            left_out=np.concatenate(self._left_out),
+        )
+
+    def _reserve(self, rows: int) -> None:
+        capacity = len(self._rowid)
+        if rows <= capacity:
+            return
+        more = max(rows, 2 * capacity) - capacity
+        self._rowid = np.concatenate([self._rowid, np.empty(more, np.int64)])
+        for name, array in self._values.items():
+            self._values[name] = np.concatenate([array, np.empty(more, np.int64)])
+        for name, mask in self._nulls.items():
+            self._nulls[name] = np.concatenate([mask, np.zeros(more, np.bool_)])
