@@ -128,7 +128,7 @@ async def made_up_table() -> None:
             say(f"sort by {what}", took, "goal 1000 ms")
         table.seek("kernel_7$")
         took = await until(pilot, lambda: not table.busy)
-        say("search", took, f"{len(table.match_positions):,} matches")
+        say("search", took, f"{len(table.matches()[0]):,} matches")
         table.filter_by("kernel_7$")
         say("filter", await until(pilot, lambda: not table.busy), f"{table.shown:,} rows")
         say("longest stall of the event loop", heart.worst, "goal 100 ms")
@@ -153,7 +153,7 @@ async def made_up_tree() -> None:
     tree = VirtualTree("Bench", id="bench")
     async with Alone(tree).run_test(size=SIZE) as pilot:
         start = time.perf_counter()
-        tree.sort, tree.descending = "total", True
+        tree.prefer("total")
         tree.show_tree(trie, labels, columns, weight=values)
         for line in range(tree.size.height):
             tree.render_line(line)

@@ -76,7 +76,7 @@ async def test_a_file_that_cannot_be_read_ends_the_app_with_its_reason(tmp_path:
 
 
 async def test_a_search_in_a_tree_that_was_never_filled_finds_nothing() -> None:
-    assert not VirtualTree()._found("a").any()
+    assert not VirtualTree().finder("a")().any()
 
 
 async def test_every_text_of_a_report_is_shown_and_not_obeyed(tmp_path: Path) -> None:

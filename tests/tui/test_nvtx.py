@@ -183,7 +183,7 @@ async def test_frequency_filters_the_tree_and_folds_work_below_a_filter(demo: Pa
         assert "Frequency of count" in text(pilot)
         await pilot.press("enter")
         await settled(pilot)
-        assert tree.filtered
+        assert tree.arrangement.filters
         kept = tree.shown
         assert kept != before
         tree.put_cursor(0)

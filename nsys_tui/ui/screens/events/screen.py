@@ -21,7 +21,7 @@ from nsys_tui.ui.screens.events.columns import event_columns
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
-from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
+from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
     from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.widgets.table.grid import Grid
+    from nsys_tui.ui.widgets.table.sifted import GridView
 
 ACTIONS = (*TABLE, WHOLE)
 
@@ -43,7 +44,7 @@ LABEL_LIMIT = 2_000
 class EventsView:
     """How the screen looked, for the history."""
 
-    table: TableView
+    table: GridView
 
 
 class EventsScreen(ResultScreen[EventsTable]):
@@ -135,8 +136,7 @@ class EventsScreen(ResultScreen[EventsTable]):
         self.table.empty = "no events here: 0 shows the whole trace"
         if self.state.window is None and _area(self.state) is None:
             self.table.empty = "no events in this report"
-        kept = self.table.arrangement
-        self.table.arrangement = replace(kept, pattern=self.state.filter.pattern)
+        self.table.prefer(pattern=self.state.filter.pattern)
         columns = event_columns(result, self.state.display)
         self.table.show_rows(columns, len(result), natural=result.order)
         if not len(result):

@@ -21,7 +21,7 @@ from nsys_tui.ui.screens.kernels.columns import group_columns, sampled_columns
 from nsys_tui.ui.screens.kernels.detail import KernelDetail, longest_of
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import GROUP, INSTANCES, TABLE, WHOLE
-from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
+from nsys_tui.ui.widgets.table.table import VirtualTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.widgets.table.columns import TableColumn
     from nsys_tui.ui.widgets.table.grid import Grid
+    from nsys_tui.ui.widgets.table.sifted import GridView
 
 ACTIONS = (*TABLE, GROUP, INSTANCES, WHOLE)
 
@@ -45,8 +46,8 @@ class KernelsView:
     """How the screen looked, for the history."""
 
     by: GroupBy
-    table: TableView
-    instances: TableView | None
+    table: GridView
+    instances: GridView | None
     """Set while the instances had the focus."""
 
 
@@ -211,10 +212,8 @@ class KernelsScreen(KernelDetail):
         arrangement = self.table.arrangement
         headers = {str(by) for by in GroupBy}
         if arrangement.sort in headers:
-            arrangement = replace(arrangement, sort=str(found.by))
-        if not arrangement.sort:
-            arrangement = replace(arrangement, sort="total", descending=True)
-        self.table.arrangement = replace(arrangement, pattern=self.state.filter.pattern)
+            self.table.arrangement = replace(arrangement, sort=str(found.by))
+        self.table.prefer("total", self.state.filter.pattern)
         row = found.labels.index(here) if here in found.labels else None
         self.table.show_rows(columns, len(found), row=row)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -113,9 +113,7 @@ class RangeDetail(ResultScreen[NvtxTable]):
         if self.step is not None and self.step >= len(detail.steps):
             self.step = None
         self._show_steps(detail)
-        kept = self.under.arrangement
-        if not kept.sort:
-            self.under.arrangement = replace(kept, sort="total", descending=True)
+        self.under.prefer("total")
         self.under.empty = "no GPU work was launched in it"
         self.under.show_rows(columns.kernel_columns(detail.kernels), len(detail.kernels))
         threads = [thread_text(report, int(tid)) for tid in report.ranges.threads]

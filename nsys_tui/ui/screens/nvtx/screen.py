@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,7 +21,7 @@ from nsys_tui.ui.screens.nvtx import columns
 from nsys_tui.ui.screens.nvtx.detail import RangeDetail
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, TREE, WHOLE
-from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
+from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.ui.widgets.tree.tree import TreeView, VirtualTree
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
     from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.widgets.table.grid import Grid
+    from nsys_tui.ui.widgets.table.sifted import GridView
 
 ACTIONS = (
     *TREE,
@@ -60,7 +61,7 @@ class NvtxView:
 
     merge: bool
     tree: TreeView
-    flat: TableView | None
+    flat: GridView | None
     """Set while ranges were listed by name."""
     step: int | None
 
@@ -189,9 +190,7 @@ class NvtxScreen(RangeDetail):
             same = self._shown_merge == self.merge
             self._shown_merge = self.merge
             self.by_path.title = "NVTX tree (gpu-projected)"
-            if not self.by_path.sort:
-                self.by_path.sort, self.by_path.descending = "total", True
-            self.by_path.filter = pattern
+            self.by_path.prefer("total", pattern)
             self.by_path.show_tree(
                 result.trie,
                 result.labels,
@@ -214,10 +213,7 @@ class NvtxScreen(RangeDetail):
 
     def _show_flat(self, found: NvtxTable, name: str) -> None:
         glyphs = self.app.glyphs
-        kept = self.by_name.arrangement
-        if not kept.sort:
-            kept = replace(kept, sort="total", descending=True)
-        self.by_name.arrangement = replace(kept, pattern=self.state.filter.pattern)
+        self.by_name.prefer("total", self.state.filter.pattern)
         if len(found.report.ranges):
             names = [found.names[code] for code in found.flat.label.tolist()]
             row = names.index(name) if name in names else None

@@ -221,8 +221,7 @@ class StacksScreen(Finding):
         if stacks is None or not tree.size.width:
             return
         labels = stacks.trie.labels
-        if not tree.sort:
-            tree.sort, tree.descending = "total", True
+        tree.prefer("total")
         texts = [labels[code] for code in stacks.trie.label]
         tree.show_tree(stacks.trie, texts, tree_columns(stacks), weight=stacks.weight)
         if pane.selected != ROOT:

@@ -31,7 +31,7 @@ from nsys_tui.ui.screens.stalls.scene import Drawn, look, scene_lines
 from nsys_tui.ui.screens.stalls.stacks import show_stacks
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import GROUP, INSTANCES, TABLE, WHOLE
-from nsys_tui.ui.widgets.table.table import TableView, VirtualTable
+from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from nsys_tui.state import ViewState
     from nsys_tui.ui.screens.stalls.found import Key
     from nsys_tui.ui.widgets.table.grid import Grid
+    from nsys_tui.ui.widgets.table.sifted import GridView
 
 ACTIONS = (
     Action("stalls.threshold", ("t",), "threshold", "shortest gap that is listed, with units", 2),
@@ -67,7 +68,7 @@ class StallsView:
     """How the screen looked, for the history."""
 
     wish: Wish
-    table: TableView
+    table: GridView
 
 
 class StallsScreen(ResultScreen[Found]):

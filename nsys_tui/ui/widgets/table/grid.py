@@ -66,31 +66,20 @@ class Grid(ScrollView, Framed, can_focus=True):
     """Whether the first column stays when the others scroll."""
     app: Host
 
-    class Opened(Message):
-        """Enter or a double click on a row."""
-
-        def __init__(self, grid: Grid, row: int) -> None:
-            super().__init__()
-            self.grid = grid
-            self.row = row
-
-        @property
-        def control(self) -> Grid:
-            """The table or tree."""
-            return self.grid
-
-    class Moved(Message):
-        """The cursor is on another row; only the last of several waiting ones is delivered."""
+    class RowMessage(Message):
+        """Something about a row."""
 
         def __init__(self, grid: Grid, row: int | None) -> None:
             super().__init__()
-            self.grid = grid
-            self.row = row
+            self.grid, self.row = grid, row
 
-        @property
-        def control(self) -> Grid:
-            """The table or tree."""
-            return self.grid
+    class Opened(RowMessage):
+        """Enter or a double click on a row."""
+
+        row: int
+
+    class Moved(RowMessage):
+        """The cursor is on another row; only the last of several waiting ones is delivered."""
 
         def can_replace(self, message: Message) -> bool:
             """A later one of the same grid makes this one pointless."""
@@ -140,16 +129,15 @@ class Grid(ScrollView, Framed, can_focus=True):
         """Text and style code of a cell."""
         return column.text(row), column.ink(row)
 
+    @abstractmethod
     def is_match(self, row: int) -> bool:
         """Whether a search found the row."""
-        del row
-        return False
 
+    @abstractmethod
     def sort_mark(self, column: TableColumn) -> str:
         """``v`` or ``^`` behind the header of the sorted column."""
-        del column
-        return ""
 
+    @abstractmethod
     def sort_by(self, place: int) -> None:
         """Sorts by a column."""
 
@@ -223,6 +211,11 @@ class Grid(ScrollView, Framed, can_focus=True):
     def action_table_column_previous(self) -> None:
         """The previous column becomes the current one."""
         self._step_column(-1)
+
+    @property
+    def header(self) -> str:
+        """Header of the current column."""
+        return self.columns[self.column].header if self.column < len(self.columns) else ""
 
     def _step_column(self, step: int) -> None:
         if not self.columns:
@@ -316,18 +309,18 @@ class Grid(ScrollView, Framed, can_focus=True):
         """Title, counts and notes on the frame's upper edge."""
         self.heading(*self.heading_parts())
 
+    @abstractmethod
     def heading_parts(self) -> tuple[str, str]:
         """Left and right part of the heading."""
-        return "  ".join(part for part in (self.title, self.note) if part), self.hidden_text()
 
     def hidden_text(self) -> str:
         """How many columns are out of sight, and the key that brings them."""
         hidden = len(self.columns) - len(self._slots())
         return f"+{hidden} column{'s' * (hidden > 1)} < >" if hidden > 0 else ""
 
+    @abstractmethod
     def empty_text(self) -> str:
         """Why there is nothing to see."""
-        return self.empty
 
     @property
     def _room(self) -> int:

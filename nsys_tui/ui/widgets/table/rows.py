@@ -39,6 +39,11 @@ class Arrangement:
     """Filter; empty lets everything through."""
     picks: tuple[Pick, ...] = ()
 
+    @property
+    def filters(self) -> bool:
+        """Whether rows may be left out."""
+        return bool(self.pattern or self.picks)
+
     def sorted_by(self, header: str, descending_first: bool) -> Arrangement:
         """Sorts by another column, or turns the order round."""
         if header == self.sort:
