@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from demo_making import make
 from paths import REPORTS, needs_reports
+from textual.events import MouseScrollDown
+from textual.geometry import Offset
 from tui.frames import FANCY, frame, rows, running, settled, text
 
 from nsys_tui.analysis.estimate import sampled_kernels
@@ -46,6 +48,15 @@ async def ready(pilot: Pilot[int], *keys: str) -> Any:
 
 def line_of(pilot: Pilot[int], word: str) -> str:
     return next(line for line in rows(pilot) if word in line)
+
+
+async def test_the_wheel_scrolls_a_table(demo: Path) -> None:
+    async with running(demo, size=(80, 24)) as pilot:
+        screen = await ready(pilot)
+        await pilot._post_mouse_events([MouseScrollDown], offset=Offset(20, 8))
+        await settled(pilot)
+        assert screen.table.scroll_offset.y > 0
+        assert screen.table.cursor == 0
 
 
 async def test_kernels_at_80x24_look_like_the_drawing(demo: Path) -> None:

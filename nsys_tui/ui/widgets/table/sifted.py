@@ -13,7 +13,6 @@ import numpy as np
 
 from nsys_tui.ui.widgets.table.find import FindLine, Sought
 from nsys_tui.ui.widgets.table.frequency import FrequencyList
-from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.rows import Arrangement, Pick
 from nsys_tui.ui.widgets.table.work import Working
 
@@ -34,7 +33,7 @@ class GridView:
     column: str
 
 
-class SiftedGrid(Working, Grid, can_focus=True):
+class SiftedGrid(Working):
     """Rows that can be sorted, filtered, searched and counted; the arguments are ``Grid``'s."""
 
     LINES: ClassVar[str] = "rows"

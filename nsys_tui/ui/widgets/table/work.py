@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from textual.widget import Widget
-
 from nsys_tui.ui.runtime.task import Task
+from nsys_tui.ui.widgets.table.grid import Grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,18 +16,13 @@ AT_ONCE: Final = 50_000
 """Tables up to this size are sorted and searched in place: it takes a few milliseconds."""
 
 
-class Working(Widget):
-    """Mixin for widgets over many rows; put it before the widget class."""
+class Working(Grid):
+    """A grid over many rows."""
 
     size_all = 0
     """Rows that the work goes over."""
     busy = ""
     """What a worker is doing for the widget."""
-
-    if TYPE_CHECKING:
-
-        def redraw_heading(self) -> None:
-            """Shows what is being done; the widget has it."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
