@@ -254,12 +254,12 @@ async def test_the_shared_window_clips_the_table_and_counts_straddling(demo: Pat
         app.show("kernels", window=Window(lo, hi))
         await settled(pilot)
         await settled(pilot)
-        line = line_of(pilot, name[:18])
+        line = line_of(pilot, name[:12])
         assert format_duration(total) in line
         assert f"{begun:,} +{straddling}" in line
         await pilot.press("0")
         await settled(pilot)
-        assert f" {len(spans):,} " in line_of(pilot, name[:18])
+        assert f" {len(spans):,} " in line_of(pilot, name[:12])
 
 
 async def test_an_empty_window_says_how_to_leave_it(demo: Path) -> None:
