@@ -126,10 +126,7 @@ def kernel_runs(sample: Operations, place: int) -> Runs:
     order = np.argsort(start, kind="stable")
     whole = int(length.sum())
     masks = (np.ones(len(rows), bool), *(sample.category[rows] == code for code in CATEGORIES))
-    parts = [min(1.0, _covered(sample.start[rows][mask], ends[mask]) / whole) for mask in masks]
+    parts = [
+        min(1.0, intervals.total(sample.start[rows][mask], ends[mask]) / whole) for mask in masks
+    ]
     return Runs(start[order], length[order], busy[:, order], Shares(*parts))
-
-
-def _covered(starts: Int64, ends: Int64) -> int:
-    starts, ends = intervals.union(starts, ends)
-    return int((ends - starts).sum())

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import aggregate
-from nsys_tui.analysis.window import Scope, clipped
+from nsys_tui.analysis.window import Scope, clipped, masked
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import pair_codes, regroup, sums
 from nsys_tui.model.lanes import cell_edges
 from nsys_tui.model.progress import Progress, silent
-from nsys_tui.names import NameStyle, kernel_name, normalise_nvtx
+from nsys_tui.names import NameStyle, normalise_nvtx
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,16 +130,11 @@ def kernel_table(
     """
     scope = scope or Scope()
     ops = report.operations
-    rows = _counted(ops, scope.operations(ops) if among is None else among)
+    chosen = scope.operations(ops) if among is None else among
+    rows = masked(chosen, ops.counted[chosen])
     progress("grouping GPU work", 0, len(ops))
     codes, labels = _grouped(report, by, rows, style, paths)
     return _table(ops, by, rows, codes, labels, scope, progress)
-
-
-def _counted(ops: Operations, rows: Rows) -> Rows:
-    if isinstance(rows, slice):
-        return rows if bool(ops.counted.all()) else np.flatnonzero(ops.counted)
-    return rows[ops.counted[rows]]
 
 
 def _grouped(
@@ -157,13 +152,8 @@ def _grouped(
             raise ValueError("grouping by range needs paths")
         nodes = paths.node[rows]
         return regroup(nodes, [normalise_nvtx(label) for label in paths.innermost_labels])
-    codes, names = regroup(ops.name[rows], operation_names(ops, style))
+    codes, names = regroup(ops.name[rows], ops.texts(style))
     return (codes, names) if by is GroupBy.NAME else _by_shape(report, rows, codes, names)
-
-
-def operation_names(ops: Operations, style: NameStyle) -> list[str]:
-    """The shown name of each name code; copies, memsets and graphs have but one."""
-    return [kernel_name(name.short, name.demangled, style) for name in ops.names]
 
 
 def stream_labels(report: Report) -> list[str]:

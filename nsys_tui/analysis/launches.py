@@ -45,6 +45,27 @@ def launches(report: Report, rows: NDArray[np.intp] | slice = slice(None)) -> La
     return Launches(called, latency, queue)
 
 
+def calls_of_waits(report: Report) -> Int64:
+    """Row in ``Report.api`` of the call of each of ``Report.syncs``, -1 where none is known.
+
+    The join is that of ``Report.calls``: on process and correlation id, over calls proper.
+    """
+    syncs, api = report.syncs, report.api
+    found = np.full(len(syncs), -1, np.int64)
+    calls = np.flatnonzero(api.real)
+    owner = api.thread_process[api.thread[calls]] if len(api) else calls
+    for code, process in enumerate(syncs.processes.tolist()):
+        mine = calls[owner == process]
+        if len(mine):
+            order = mine[np.argsort(api.correlation[mine], kind="stable")]
+            waits = np.flatnonzero(syncs.process == code)
+            place = np.searchsorted(api.correlation[order], syncs.correlation[waits])
+            call = order[np.minimum(place, len(order) - 1)]
+            match = api.correlation[call] == syncs.correlation[waits]
+            found[waits] = np.where(match, call, -1)
+    return found
+
+
 def stream_gaps(ops: Operations) -> Int64:
     """Idle time of its stream before each operation, in ns; -1 for the first of a stream."""
     gaps = np.full(len(ops), -1, np.int64)

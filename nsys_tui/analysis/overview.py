@@ -14,7 +14,7 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import regroup
-from nsys_tui.names import NameStyle, kernel_name, normalise_nvtx
+from nsys_tui.names import NameStyle, normalise_nvtx
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -182,8 +182,7 @@ def top_kernels(
     ops = report.operations
     rows = row_numbers(ops, scope.operations(ops))
     rows = rows[ops.kind[rows] == OpKind.KERNEL]
-    names = [kernel_name(entry.short, entry.demangled, style) for entry in ops.names]
-    return _by_name(names, ops.name[rows], ops, rows, scope.window)
+    return _by_name(ops.texts(style), ops.name[rows], ops, rows, scope.window)
 
 
 def top_ranges(report: Report, scope: Scope | None = None) -> list[TopName]:

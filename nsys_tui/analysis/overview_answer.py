@@ -22,6 +22,7 @@ from nsys_tui.model.table import (
     records,
     table_of,
 )
+from nsys_tui.model.target import counted_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +79,7 @@ class OverviewAnswer:
             "report": self.report.name,
             "command": " ".join(data.command),
             "host": ", ".join(part for part in (data.host, data.os, data.cpu) if part),
-            "GPUs": ", ".join(_counted([gpu.name for gpu in data.gpus])),
+            "GPUs": counted_names(gpu.name for gpu in data.gpus),
             "nsys": data.product_version or "not known (export of 2021 or older)",
             "driver": data.driver,
             "session": "not known" if session is None else units.format_duration(session),
@@ -101,13 +102,6 @@ class OverviewAnswer:
     def rows_by_device(self) -> dict[int, Rows]:
         """Operations in scope of each device, by its place."""
         return dict(self.result.scope.by_device(self.report))
-
-
-def _counted(names: Sequence[str]) -> list[str]:
-    return [
-        f"{names.count(name)} x {name}" if names.count(name) > 1 else name
-        for name in dict.fromkeys(names)
-    ]
 
 
 def _device_title(result: Overview) -> str:

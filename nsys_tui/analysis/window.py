@@ -142,9 +142,13 @@ def row_numbers(events: EventSet, rows: Rows) -> NDArray[np.intp]:
     return np.arange(len(events))[rows] if isinstance(rows, slice) else rows
 
 
+def masked(rows: Rows, mask: Bool) -> Rows:
+    """Those of ``rows`` whose mask (aligned with them) is true; a slice stays one where it can."""
+    if isinstance(rows, slice):
+        return EVERYTHING if mask.all() else np.flatnonzero(mask)
+    return rows[mask]
+
+
 def _keep(rows: Rows, codes: NDArray[np.integer], chosen: Bool) -> Rows:
     """Those of ``rows`` whose code is chosen (``chosen`` holds a truth value per code)."""
-    if not len(chosen):
-        return np.empty(0, np.intp)
-    mask = chosen[codes[rows]]
-    return np.flatnonzero(mask) if isinstance(rows, slice) else rows[mask]
+    return masked(rows, chosen[codes[rows]]) if len(chosen) else np.empty(0, np.intp)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsys_tui.model.categories import OpKind
+from nsys_tui.names import kernel_name
 
 if TYPE_CHECKING:
     from nsys_tui.model.target import Device, Stream
@@ -131,6 +132,10 @@ class Operations(EventSet):
     """globalPid of each process code."""
     devices: tuple[Device, ...]
     streams: tuple[Stream, ...]
+
+    def texts(self, style: str) -> list[str]:
+        """What each name code is called; copies, memsets and graphs have but one name."""
+        return [kernel_name(name.short, name.demangled, style) for name in self.names]
 
     def of_kind(self, kind: int) -> NDArray[np.intp]:
         """Row numbers of the operations of one ``OpKind``."""

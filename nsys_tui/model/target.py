@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 PROCESS_MASK = ~0xFFFFFF
 """A globalTid with its thread bits cleared is the globalPid of its process."""
@@ -127,3 +130,12 @@ class Metadata:
     """META_DATA_CAPTURE as pairs (names repeat), without the environment: it may hold secrets."""
     notes: tuple[str, ...] = ()
     """What is odd about this export and how it was handled, one sentence each."""
+
+
+def counted_names(names: Iterable[str]) -> str:
+    """``2 x H100, A100``."""
+    listed = list(names)
+    return ", ".join(
+        f"{listed.count(name)} x {name}" if listed.count(name) > 1 else name
+        for name in dict.fromkeys(listed)
+    )

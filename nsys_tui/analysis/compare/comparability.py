@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.target import counted_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from nsys_tui.analysis.compare.side import Side
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
@@ -55,7 +54,7 @@ def facts(report: Report, scope: Scope) -> dict[str, str]:
     used = [report.devices[place] for place in scope.device_rows(report)]
     names = sorted(device.info.name if device.info else device.name for device in used)
     found = {
-        "GPUs": "GPU work not known" if report.gpu_doubt else counted(names),
+        "GPUs": "GPU work not known" if report.gpu_doubt else counted_names(names),
         "GPUs used": str(len(used)) if used else "",
         "driver": data.driver,
         "nsys": data.product_version,
@@ -65,15 +64,6 @@ def facts(report: Report, scope: Scope) -> dict[str, str]:
         "command": " ".join(data.command),
     }
     return {name: text for name, text in found.items() if text}
-
-
-def counted(names: Iterable[str]) -> str:
-    """``2 x H100, A100``."""
-    listed = list(names)
-    return ", ".join(
-        f"{listed.count(name)} x {name}" if listed.count(name) > 1 else name
-        for name in dict.fromkeys(listed)
-    )
 
 
 def options(report: Report) -> dict[str, str]:

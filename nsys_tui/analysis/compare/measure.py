@@ -17,11 +17,11 @@ from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.rules.register import Case
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gaps import Edge, stalls
-from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.analysis.window import Scope, masked, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import regroup
-from nsys_tui.names import NameStyle, api_name, kernel_name, normalise_nvtx
+from nsys_tui.names import NameStyle, api_name, normalise_nvtx
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.breakdown import Coverage
     from nsys_tui.analysis.compare.side import Bounds
     from nsys_tui.analysis.iterations.detection import Iterations
-    from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import Bool, Int64, ThreadEvents
     from nsys_tui.model.report import Report
 
@@ -275,9 +274,9 @@ def _operations(plan: Plan, *kinds: OpKind) -> dict[str, Named]:
         return {}
     wanted = np.zeros(len(OpKind), bool)
     wanted[list(kinds)] = True
-    rows = _among(plan.searched.operations(ops), wanted[ops.kind] & ops.counted)
-    names = [kernel_name(name.short, name.demangled, plan.style) for name in ops.names]
-    group, distinct = regroup(ops.name[rows], names)
+    found = plan.searched.operations(ops)
+    rows = masked(found, wanted[ops.kind[found]] & ops.counted[found])
+    group, distinct = regroup(ops.name[rows], ops.texts(plan.style))
     sizes = ops.bytes[rows] if OpKind.MEMCPY in kinds else None
     if not plan.by_step:
         return by_name(distinct, aggregate(ops, rows, group, len(distinct), plan.window), sizes)
@@ -304,19 +303,13 @@ def _on_threads(plan: Plan, events: ThreadEvents, kept: Bool, names: list[str]) 
     """Host events by name; they belong to the step in which they start."""
     if not len(events):
         return {}
-    rows = _among(plan.searched.threads(events), kept)
+    found = plan.searched.threads(events)
+    rows = masked(found, kept[found])
     group, distinct = regroup(events.name[rows], names)
     if not plan.by_step:
         return by_name(distinct, aggregate(events, rows, group, len(distinct), plan.window))
     step = plan.steps.place_of(events.thread[rows], events.thread_process, events.start[rows])
     return in_steps(distinct, group, events.durations(rows), step, plan.steps)
-
-
-def _among(rows: Rows, kept: Bool) -> Rows:
-    """Those of some rows that are kept; everything stays a slice, which copies nothing."""
-    if isinstance(rows, slice):
-        return rows if kept.all() else np.flatnonzero(kept)
-    return rows[kept[rows]]
 
 
 def _stalls(plan: Plan, case: Case) -> dict[str, Named]:

@@ -63,6 +63,18 @@ def counted(never_closed: NDArray[np.bool_], *, warm_up: bool = True) -> NDArray
     return kept if kept.any() else np.ones(len(kept), bool)
 
 
+def deviations(times: Int64, steady: Int64) -> NDArray[np.float64]:
+    """Robust distance of times from the median of the steady ones, in deviations (from the MAD).
+
+    0 where nothing is steady; a deviation below 1 % of the median counts as 1 %.
+    """
+    if not len(steady):
+        return np.zeros(len(times))
+    median = float(np.median(steady))
+    spread = _MAD_TO_SIGMA * float(np.median(np.abs(steady - median)))
+    return np.asarray((times - median) / max(spread, 0.01 * median, 1.0), np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class Iterations:
     """Steps in time order; warm-up and what was never closed stay out of mean and deviation."""
@@ -108,13 +120,7 @@ class Iterations:
     @cached_property
     def z(self) -> NDArray[np.float64]:
         """Robust distance from the median of all but the warm-up, in deviations (from the MAD)."""
-        if len(self) < 2:
-            return np.zeros(len(self))
-        others = self.duration[1:]
-        median = float(np.median(others))
-        spread = _MAD_TO_SIGMA * float(np.median(np.abs(others - median)))
-        away = (self.duration - median).astype(np.float64)
-        return away / max(spread, median * 0.01, 1.0)
+        return deviations(self.duration, self.duration[1:])
 
     @property
     def outliers(self) -> NDArray[np.intp]:

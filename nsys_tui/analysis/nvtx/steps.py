@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.iterations.detection import OUTLIER_Z
+from nsys_tui.analysis.iterations.detection import OUTLIER_Z, deviations
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 
-_MAD_TO_SIGMA: Final = 1.4826
 _FEWEST: Final = 3
 
 
@@ -48,15 +47,11 @@ class StepTimes:
 
     @cached_property
     def z(self) -> NDArray[np.float64]:
-        """Robust distance of each steady time from the median, in deviations (from the MAD).
-
-        0 for the others; a deviation below 1 % of the median counts as 1 %.
-        """
+        """``deviations`` of the steady times; 0 for the others."""
         found = np.zeros(len(self))
         steady = self.time[self.steady]
         if len(steady) >= _FEWEST:
-            spread = _MAD_TO_SIGMA * float(np.median(np.abs(steady - self.median)))
-            found[self.steady] = (steady - self.median) / max(spread, 0.01 * self.median, 1.0)
+            found[self.steady] = deviations(steady, steady)
         return found
 
     @cached_property

@@ -9,7 +9,7 @@ import numpy as np
 
 from nsys_tui.analysis.nvtx.attribution import attribute
 from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
-from nsys_tui.analysis.window import Scope, clipped, row_numbers, starting
+from nsys_tui.analysis.window import Scope, clipped, masked, row_numbers, starting
 from nsys_tui.model import intervals
 from nsys_tui.model.groups import sums
 from nsys_tui.model.progress import Progress, silent
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.window import Rows
-    from nsys_tui.model.events import Int32, Int64, Operations
+    from nsys_tui.model.events import Int32, Int64
     from nsys_tui.model.report import Report
     from nsys_tui.model.tree import Trie
 
@@ -105,13 +105,14 @@ def nvtx_tree(
     scope = scope or Scope()
     paths = paths or nvtx_paths(report)
     ops = report.operations
-    operations = _counted(ops, scope.operations(ops))
+    found = scope.operations(ops)
+    operations = masked(found, ops.counted[found])
     if nodes is not None:
         node: Int32 = nodes[operations].astype(np.int32, copy=False)
     else:
         rows = row_numbers(ops, operations)
-        found = attribute(report, paths, rows, across_threads=across_threads) if len(rows) else rows
-        node = found.astype(np.int32)
+        own = attribute(report, paths, rows, across_threads=across_threads) if len(rows) else rows
+        node = own.astype(np.int32)
     trie = paths.builder.trie()
     host = _host(report, scope, paths, len(trie))
     start, end = clipped(ops, operations, scope.window)
@@ -131,13 +132,6 @@ def nvtx_tree(
         operation_rows=operations,
         operation_node=node,
     )
-
-
-def _counted(ops: Operations, rows: Rows) -> Rows:
-    """Without graph launches whose nodes were traced; no copies where there are none."""
-    if isinstance(rows, slice):
-        return rows if bool(ops.counted.all()) else np.flatnonzero(ops.counted)
-    return rows[ops.counted[rows]]
 
 
 def _host(

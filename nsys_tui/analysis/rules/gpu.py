@@ -43,7 +43,6 @@ _IDLE_ADVICE: Final = {
 
 
 @rule(
-    "gpu_idle",
     "Idle time of GPUs by cause",
     advice="Idle time between operations by what the host did meanwhile; nsys-tui stalls lists the"
     " gaps.",
@@ -52,8 +51,7 @@ _IDLE_ADVICE: Final = {
 def gpu_idle(case: Case, arguments: Arguments) -> Result:
     """Idle gaps from 10 us on by cause, and the calls and ranges that cost most."""
     groups = stall_groups(case.report, case.stalls) if len(case.report.operations) else []
-    kept, hidden = cut(np.arange(len(groups)), arguments)
-    shown = [groups[place] for place in kept]
+    shown, hidden = cut(groups, arguments)
     return Result(
         (
             (Column("Idle", Unit.NS), [group.idle_ns for group in shown]),
@@ -119,7 +117,6 @@ _BOUND: Final = LaunchBoundConfig()
 
 
 @rule(
-    "launch_bound",
     "Launch-bound phases",
     advice="Here the GPU waits for launches of kernels that are shorter than their launches: fuse"
     " kernels, enlarge batches, or capture the phase as a CUDA graph.",
@@ -148,8 +145,7 @@ def launch_bound(case: Case, arguments: Arguments) -> Result:
     )
     runs = launch_bound_runs(case.report, case.scope, limits)
     runs.sort(key=lambda run: -run.idle_ns)
-    kept, hidden = cut(np.arange(len(runs)), arguments)
-    shown = [runs[place] for place in kept]
+    shown, hidden = cut(runs, arguments)
     ops = case.report.operations
     return Result(
         (
@@ -186,7 +182,6 @@ def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Findi
 
 
 @rule(
-    "exposed_communication",
     "Communication that nothing hides",
     advice="While these collectives run, nothing computes: overlap them with the backward pass,"
     " bucket gradients, or let fewer bytes cross.",
@@ -195,8 +190,7 @@ def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Findi
 def exposed_communication(case: Case, arguments: Arguments) -> Result:
     """Time of communication kernels during which no compute kernel runs, for each GPU."""
     splits = [split for split in case.splits if split.comm_ns]
-    kept, hidden = cut(np.arange(len(splits)), arguments)
-    shown = [splits[place] for place in kept]
+    shown, hidden = cut(splits, arguments)
     return Result(
         (
             (Column("GPU"), [split.device.label for split in shown]),
@@ -235,7 +229,6 @@ def _exposed_findings(case: Case) -> list[Finding]:
 
 
 @rule(
-    "gpu_imbalance",
     "GPUs that compute longer than others",
     advice="One GPU has more compute time than the others, which then wait for it: balance the"
     " work, or look for a throttled GPU.",
@@ -290,7 +283,6 @@ def _medians_of_others(values: Int64) -> NDArray[np.float64]:
 
 
 @rule(
-    "low_occupancy",
     "Kernels whose launch leaves SMs half empty",
     advice="Block size, registers or shared memory keep few warps on an SM. This is theoretical"
     " (≈) and no fault by itself: tensor-core kernels are often built so.",

@@ -32,7 +32,6 @@ _DIRECTIONS = {1: "Host-to-Device", 2: "Device-to-Host"}
 
 
 @rule(
-    "small_copies",
     "Small or repeated copies between host and device",
     advice="Many small copies cost a launch each: gather them in one buffer, keep the data on the"
     " GPU, or let a kernel produce it.",
@@ -86,7 +85,6 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
 
 
 @rule(
-    "frequent_allocation",
     "Allocations and frees inside the loop",
     advice="Allocating in every step costs time and may wait for the GPU: allocate once, use a"
     " caching allocator, or the stream-ordered one (cudaMallocAsync).",
@@ -141,7 +139,6 @@ def _calls_by_name(
 
 
 @rule(
-    "sync_by_range",
     "Waits for the GPU by NVTX range",
     advice="In these ranges the host waits for the GPU and the GPU then for the host: read results"
     " later, or order work with events.",
@@ -171,13 +168,7 @@ def sync_by_range(case: Case, arguments: Arguments) -> Result:
 
 def _ranges_of(case: Case, rows: NDArray[np.intp]) -> tuple[list[str], NDArray[np.intp]]:
     """Normalised name of the innermost range at each call's start, as codes."""
-    api = case.report.api
-    names = np.full(len(rows), -1, np.int64)
-    threads = api.threads[api.thread[rows]]
-    for thread in np.unique(threads).tolist():
-        mine = np.flatnonzero(threads == thread)
-        times = api.start[rows[mine]]
-        names[mine] = case.work.innermost(thread).longest(times, times + 1)
+    names = case.work.ranges_of_calls(rows)
     texts = [normalise_nvtx(case.work.name(code)) or "[no NVTX range]" for code in names.tolist()]
     distinct = list(dict.fromkeys(texts))
     places = {text: place for place, text in enumerate(distinct)}
@@ -198,7 +189,6 @@ def _idle_by_range(case: Case, texts: list[str]) -> Int64:
 
 
 @rule(
-    "module_loading",
     "Modules loaded or compiled inside steps",
     advice="Code is loaded or compiled while the GPU could work: warm up before the loop, load"
     " eagerly (CUDA_MODULE_LOADING=EAGER), or ship code for this GPU.",
@@ -218,8 +208,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
         *((int(events.start[r]), int(events.end[r]), events.names[events.name[r]]) for r in others),
     ]
     listed.sort(key=lambda entry: (entry[0] - entry[1], entry[0]))
-    kept, hidden = cut(np.arange(len(listed)), arguments)
-    shown = [listed[place] for place in kept]
+    shown, hidden = cut(listed, arguments)
     found: list[Finding] = []
     if listed:
         lost = intervals.total([start for start, _, _ in listed], [end for _, end, _ in listed])
@@ -243,7 +232,6 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
 
 
 @rule(
-    "slow_steps",
     "Steps much slower than the others",
     advice="These steps take far longer than the median: look at their stalls, at the data loader"
     " and at what runs only now and then (checkpoints, evaluation).",

@@ -34,7 +34,6 @@ MANAGED: Final = 4
 
 
 @rule(
-    "cuda_memcpy_async",
     "Asynchronous copies of pageable memory",
     advice="An asynchronous copy from or to pageable host memory is staged by the driver and partly"
     " blocks the host: allocate that memory pinned.",
@@ -60,7 +59,6 @@ def cuda_memcpy_async(case: Case, arguments: Arguments) -> Result:
 
 
 @rule(
-    "cuda_memcpy_sync",
     "Synchronous copies",
     advice="A synchronous copy stops the host until it is done: use cudaMemcpyAsync with pinned"
     " memory on a stream.",
@@ -91,7 +89,6 @@ def cuda_memcpy_sync(case: Case, arguments: Arguments) -> Result:
 
 
 @rule(
-    "cuda_memset_sync",
     "Synchronous memsets of host memory",
     advice="A synchronous memset of pinned or managed memory stops the host: use cudaMemsetAsync.",
     nothing="No synchronous memset that blocks the host.",
@@ -179,7 +176,6 @@ def _pids(global_ids: NDArray[np.int64]) -> list[int]:
 
 
 @rule(
-    "cuda_api_sync",
     "Calls that wait for the GPU",
     advice="Each of these calls stops the host until the GPU is done: order work with events and"
     " cudaStreamWaitEvent instead.",

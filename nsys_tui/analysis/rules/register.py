@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from nsys_tui.analysis.breakdown import DeviceSplit, device_splits
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
@@ -202,6 +202,7 @@ class Result:
     """Rows that are not in the table because of ``rows``."""
 
 
+Listed = TypeVar("Listed", "NDArray[np.intp]", "list[Any]")
 Look: TypeAlias = Callable[[Case, Arguments], Result]
 
 
@@ -271,7 +272,6 @@ RULES: Final[dict[str, Rule]] = {}
 
 
 def rule(
-    name: str,
     title: str,
     *,
     advice: str,
@@ -279,16 +279,17 @@ def rule(
     parameters: tuple[Parameter, ...] = (),
     of_nsys: bool = False,
 ) -> Callable[[Look], Look]:
-    """Registers a rule; the arguments are the fields of ``Rule``."""
+    """Registers a rule under its function's name; the arguments are fields of ``Rule``."""
 
     def register(look: Look) -> Look:
+        name = look.__name__
         RULES[name] = Rule(name, title, advice, nothing, (*parameters, *COMMON), look, of_nsys)
         return look
 
     return register
 
 
-def cut(rows: NDArray[np.intp], arguments: Arguments) -> tuple[NDArray[np.intp], int]:
+def cut(rows: Listed, arguments: Arguments) -> tuple[Listed, int]:
     """The first rows that the ``rows`` parameter lets through, and how many it does not."""
     most = arguments.count("rows")
     kept = rows if most < 0 else rows[:most]

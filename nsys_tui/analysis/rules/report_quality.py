@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import numpy as np
-
 from nsys_tui.analysis.rules.register import Arguments, Case, Result, cut, rule
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.model.capabilities import Capability
@@ -23,7 +21,6 @@ _ROUTINE: Final = re.compile(r"(?i)^no (nvtx|opengl|vulkan|direct)")
 
 
 @rule(
-    "data_loss",
     "Data that nsys says it lost",
     advice="Parts of this report are missing, so figures are too low: profile for a shorter time,"
     " trace less, or raise the flush interval.",
@@ -37,8 +34,7 @@ def data_loss(case: Case, arguments: Arguments) -> Result:
         if _LOSS.search(message.text) and not _ROUTINE.search(message.text)
         if message.severity.lower() in ("warning", "error")
     ]
-    kept, hidden = cut(np.arange(len(messages)), arguments)
-    shown = [messages[place] for place in kept]
+    shown, hidden = cut(messages, arguments)
     found = case.finding(
         "data_loss",
         f"the report is incomplete: {' '.join(messages[0].text.split())}" if messages else "",
@@ -61,7 +57,6 @@ def data_loss(case: Case, arguments: Arguments) -> Result:
 
 
 @rule(
-    "missing_nvtx",
     "No NVTX ranges",
     advice="Without ranges, time cannot be told by phase, step or layer: annotate the program"
     " (torch.cuda.nvtx, nvtx, --pytorch=autograd-nvtx) and trace nvtx.",
@@ -92,7 +87,6 @@ _NOT_ZEROED: Final = 0x1000
 
 
 @rule(
-    "dx12_mem_ops",
     "DirectX 12 memory operations that cost time",
     advice="Create heaps without zeroing, and read and write sub-resources only on heaps and pages"
     " meant for it.",
@@ -121,8 +115,7 @@ def dx12_mem_ops(case: Case, arguments: Arguments) -> Result:
         if call and timed and warning and _touches(case, call[0], call[1]):
             listed.append((call[1] - call[0], call[0], tid_of(call[2] or 0), details[3], warning))
     listed.sort(key=lambda row: -row[0])
-    kept, hidden = cut(np.arange(len(listed)), arguments)
-    shown = [listed[place] for place in kept]
+    shown, hidden = cut(listed, arguments)
     return Result(
         (
             (Column("Duration", Unit.NS), [row[0] for row in shown]),

@@ -65,7 +65,6 @@ def _parts(case: Case, compat: bool) -> Iterator[_Part]:
 
 
 @rule(
-    "gpu_gaps",
     "Long idle gaps of a GPU",
     advice="The GPU waits for the host here: nsys-tui stalls says what the host did meanwhile.",
     nothing="No idle gap longer than the limit.",
@@ -86,8 +85,7 @@ def gpu_gaps(case: Case, arguments: Arguments) -> Result:
         long = np.flatnonzero(finish - begin > limit).tolist()
         found += [(int(begin[place]), int(finish[place]), part) for place in long]
     found.sort(key=lambda gap: (gap[0] - gap[1], gap[0]))
-    kept, hidden = cut(np.arange(len(found)), arguments)
-    gaps = [found[place] for place in kept]
+    gaps, hidden = cut(found, arguments)
     return Result(
         (
             (Column("Row#", Unit.NONE), [place + 1 for place in range(len(gaps))]),
@@ -122,7 +120,6 @@ def _idle(case: Case, part: _Part, compat: bool) -> Intervals:
 
 
 @rule(
-    "gpu_time_util",
     "Times of low GPU utilisation",
     advice="In these stretches the GPU is idle most of the time: look at what the host does, with"
     " nsys-tui stalls --window.",
@@ -148,8 +145,7 @@ def gpu_time_util(case: Case, arguments: Arguments) -> Result:
         for used, start, length in _low(part, chunks, arguments.number("threshold"), compat)
     ]
     found.sort(key=lambda row: (row[0], row[1], row[2]))
-    kept, hidden = cut(np.arange(len(found)), arguments)
-    rows = [found[place] for place in kept]
+    rows, hidden = cut(found, arguments)
     return Result(
         (
             (Column("Row#", Unit.NONE), [place + 1 for place in range(len(rows))]),

@@ -19,7 +19,7 @@ from nsys_tui.model.groups import factorise, pair_codes
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.tree import ROOT, TrieBuilder, WeightedTree, weighted
-from nsys_tui.names import api_name, kernel_name
+from nsys_tui.names import api_name
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -103,10 +103,7 @@ def gpu_stacks(
     progress("folding stacks", 0, len(rows))
     builder = TrieBuilder()
     rewritten = rewrite(paths.builder.trie(), builder, rules, path)
-    leaves = np.array(
-        [builder.label(kernel_name(n.short, n.demangled, names)) for n in ops.names] or [0],
-        np.int64,
-    )
+    leaves = np.array([*map(builder.label, ops.texts(names))] or [0], np.int64)
     notes = rules.labels
     dropped = (rewritten == DROPPED)[path]
     if dropped.any():

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.config import LaunchBoundConfig
-    from nsys_tui.model.events import Bool, Int32, Int64, UInt8
+    from nsys_tui.model.events import Bool, Int64, UInt8
     from nsys_tui.model.report import Report
 
 THRESHOLD_NS: Final = 10_000
@@ -203,23 +203,10 @@ def _run_rows(report: Report, work: HostWork, runs: list[LaunchBoundRun], idle: 
         idle=np.array(idle, np.int64),
         next=first,
         call=calls.astype(np.int64),
-        range=_ranges_at(report, work, calls),
+        range=work.ranges_of_calls(calls),
         count=count,
         run=np.arange(len(runs)),
     )
-
-
-def _ranges_at(report: Report, work: HostWork, calls: Int32) -> Int64:
-    """Codes of the innermost ranges in which some calls begin, -1 for none."""
-    found = np.full(len(calls), -1, np.int64)
-    called = np.flatnonzero(calls >= 0)
-    if len(called):
-        thread = report.api.threads[report.api.thread[calls[called]]]
-        for global_tid in np.unique(thread).tolist():
-            mine = called[thread == global_tid]
-            begun = report.api.start[calls[mine]]
-            found[mine] = work.innermost(global_tid).longest(begun, begun + 1)
-    return found
 
 
 def _device_stalls(

@@ -214,6 +214,22 @@ class HostWork:
             self._innermost[global_tid] = found
         return found
 
+    def ranges_of_calls(self, calls: NDArray[np.integer]) -> Int64:
+        """Codes of the innermost ranges in which some calls (rows of the API) begin; -1 for none.
+
+        Args:
+            calls: -1 where there is none.
+        """
+        api = self._report.api
+        found = np.full(len(calls), -1, np.int64)
+        called = np.flatnonzero(calls >= 0)
+        threads = api.threads[api.thread[calls[called]]] if len(called) else called
+        for thread in np.unique(threads).tolist():
+            mine = called[threads == thread]
+            begun = api.start[calls[mine]]
+            found[mine] = self.innermost(thread).longest(begun, begun + 1)
+        return found
+
     def _of_classes(self, global_tid: int, causes: tuple[Cause, ...]) -> dict[Cause, Named]:
         """The events of some classes on a thread; classes without events are left out."""
         parts: dict[Cause, list[Named]] = {}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nsys_tui.analysis.launches import calls_of_waits
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.categories import Category
 
@@ -50,17 +51,7 @@ def stream_waits(report: Report) -> Bool:
     by_type: Bool = syncs.sync_type == STREAM_WAIT
     if not len(api):
         return by_type
-    owner = api.thread_process[api.thread]
-    found = np.full(len(syncs), -1, np.int64)
-    for code, process in enumerate(syncs.processes.tolist()):
-        mine = np.flatnonzero(syncs.process == code)
-        calls = np.flatnonzero((owner == process) & api.real)
-        order = calls[np.argsort(api.correlation[calls], kind="stable")]
-        place = np.searchsorted(api.correlation[order], syncs.correlation[mine])
-        place = np.minimum(place, max(len(order) - 1, 0))
-        if len(order):
-            match = api.correlation[order[place]] == syncs.correlation[mine]
-            found[mine] = np.where(match, order[place], -1)
+    found = calls_of_waits(report)
     return np.where(found >= 0, named[api.name[found]], by_type)
 
 

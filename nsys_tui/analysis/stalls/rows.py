@@ -12,7 +12,7 @@ from nsys_tui.analysis.rules.severity import Severity, severity
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.gaps import Edge
 from nsys_tui.model.groups import factorise_rows, regroup, sums
-from nsys_tui.names import NameStyle, api_name, kernel_name, normalise_nvtx
+from nsys_tui.names import NameStyle, api_name, normalise_nvtx
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.stalls.gaps import Stalls
@@ -163,11 +163,6 @@ def _thread_key(report: Report, thread: int) -> str:
     return report.thread_name(thread) if thread >= 0 else "[no API call]"
 
 
-def operation_names(ops: Operations, style: str) -> list[str]:
-    """What each name code of the operations is called."""
-    return [kernel_name(name.short, name.demangled, style) for name in ops.names]
-
-
 def name_codes(ops: Operations, rows: Int64) -> Int64:
     """Name code of some operations, -1 where there is none."""
     if not len(ops):
@@ -195,7 +190,7 @@ def group_codes(
     else:
         pairs = (name_codes(ops, gaps.previous), name_codes(ops, gaps.next))
         found, used = factorise_rows(pairs)
-        names = [*operation_names(ops, style), "-"]
+        names = [*ops.texts(style), "-"]
         texts = [f"{names[before]} -> {names[after]}" for before, after in used.tolist()]
         codes = found.astype(np.int64)
     if by != "device":

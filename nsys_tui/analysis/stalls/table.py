@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from nsys_tui.analysis.rules.severity import HIGH_SHARE, MEDIUM_SHARE
-from nsys_tui.analysis.stalls.rows import name_codes, operation_names, stall_row
+from nsys_tui.analysis.stalls.rows import name_codes, stall_row
 from nsys_tui.model.groups import factorise_rows, regroup
 from nsys_tui.names import NameStyle
 
@@ -106,7 +106,7 @@ def stall_table(report: Report, result: Stalls, style: str = NameStyle.SHORT) ->
 
 def _operations(report: Report, rows: Int64, style: str) -> Coded:
     """Names of some operations, empty for row -1."""
-    names = [*operation_names(report.operations, style), ""]
+    names = [*report.operations.texts(style), ""]
     merged, texts = regroup(name_codes(report.operations, rows), names)
     return Coded(merged.astype(np.int64), tuple(texts))
 

@@ -16,7 +16,6 @@ from nsys_tui.analysis.stats.kernels import (
     operation_rows,
     operation_sums,
 )
-from nsys_tui.analysis.stats.query import masked
 from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, Needs, report
 from nsys_tui.analysis.stats.summary import (
     OPERATION,
@@ -26,7 +25,7 @@ from nsys_tui.analysis.stats.summary import (
     summarise,
     time_columns,
 )
-from nsys_tui.analysis.window import row_count
+from nsys_tui.analysis.window import masked, row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind

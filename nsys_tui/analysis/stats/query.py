@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsys_tui.analysis.window import EVERYTHING, Scope, row_numbers, starting
+from nsys_tui.analysis.window import EVERYTHING, Scope, masked, row_numbers, starting
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.target import PROCESS_MASK, pid_of
 
@@ -115,10 +115,3 @@ class Query:
             return True
         lo, hi = self.scope.window
         return bool(start < hi and (start >= lo or (end is not None and end > lo)))
-
-
-def masked(rows: Rows, mask: NDArray[np.bool_]) -> Rows:
-    """Those of ``rows`` whose mask (aligned with them) is true; a slice stays one where it can."""
-    if isinstance(rows, slice):
-        return EVERYTHING if mask.all() else np.flatnonzero(mask)
-    return rows[mask]

@@ -122,10 +122,6 @@ def _union(parts: Iterable[tuple[Int64, Int64]]) -> intervals.Intervals:
     return intervals.union(starts, ends)
 
 
-def _length(found: intervals.Intervals) -> int:
-    return int((found[1] - found[0]).sum())
-
-
 def _gpu_rows(work: dict[int, _Work], span: tuple[int, int]) -> list[CategoryRow]:
     if not work:
         return []
@@ -137,11 +133,9 @@ def _gpu_rows(work: dict[int, _Work], span: tuple[int, int]) -> list[CategoryRow
         codes = [lane.categories(spots) for (spots, _, _), lane in parts]
         for category in GPU:
             masks = [own == category for own in codes]
-            busy[category] += _length(
-                _union(
-                    (s[mask], e[mask]) for ((_, s, e), _), mask in zip(parts, masks, strict=True)
-                )
-            )
+            pieces = zip(parts, masks, strict=True)
+            covered = _union((s[mask], e[mask]) for ((_, s, e), _), mask in pieces)
+            busy[category] += intervals.total(*covered)
             count[category] += sum(
                 int(
                     np.count_nonzero(
@@ -151,7 +145,7 @@ def _gpu_rows(work: dict[int, _Work], span: tuple[int, int]) -> list[CategoryRow
                 for ((spots, _, _), lane), mask in zip(parts, masks, strict=True)
             )
         free = intervals.gaps(*_union((s, e) for (_, s, e), _ in parts), *span)
-        idle, gaps = idle + _length(free), gaps + len(free[0])
+        idle, gaps = idle + intervals.total(*free), gaps + len(free[0])
     rows = [CategoryRow(c.name.lower(), busy[c], whole, count[c]) for c in GPU]
     shown = [row for row in rows if row.busy or row.events]
     return [*shown, CategoryRow("idle", idle, whole, gaps)]
@@ -177,7 +171,7 @@ def _host_rows(tracks: Sequence[Track], span: tuple[int, int]) -> list[CategoryR
     for category in HOST:
         parts = [pairs for (own, _), pairs in by_thread.items() if own is category]
         if parts:
-            busy = sum(_length(_union(pairs)) for pairs in parts)
+            busy = sum(intervals.total(*_union(pairs)) for pairs in parts)
             rows.append(CategoryRow(category.name.lower(), busy, 0, count[category]))
     return rows
 

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
+from nsys_tui.analysis.launches import calls_of_waits
 from nsys_tui.analysis.timeline.gpu import nested_tracks, sub_tracks
 from nsys_tui.analysis.timeline.in_groups import InGroups, in_groups, kept_groups
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track
@@ -323,24 +324,8 @@ def sync_tracks(report: Report) -> list[Track]:
 
 def sync_threads(report: Report) -> Int64:
     """globalTid of each wait, by (process, correlation); -1 where no call is known: int64 [n]."""
-    syncs, api = report.syncs, report.api
-    found = np.full(len(syncs), -1, np.int64)
-    if not len(syncs) or not len(api):
-        return found
-    calls = np.flatnonzero(api.real)
-    owner = api.thread_process[api.thread[calls]]
-    for code, process in enumerate(syncs.processes.tolist()):
-        waits = np.flatnonzero(syncs.process == code)
-        mine = calls[owner == process]
-        ids = api.correlation[mine]
-        order = np.argsort(ids, kind="stable")
-        place = np.searchsorted(ids[order], syncs.correlation[waits])
-        place = np.minimum(place, max(len(ids) - 1, 0))
-        if len(ids):
-            call = mine[order[place]]
-            known = api.correlation[call] == syncs.correlation[waits]
-            found[waits[known]] = api.threads[api.thread[call[known]]]
-    return found
+    calls, api = calls_of_waits(report), report.api
+    return np.where(calls >= 0, api.threads[api.thread[calls]], -1) if len(api) else calls
 
 
 def sample_tracks(report: Report) -> list[Track]:

@@ -10,7 +10,6 @@ import numpy as np
 from nsys_tui.analysis.kernel_table import (
     PARTS,
     GroupBy,
-    operation_names,
     shape_text,
     stream_labels,
 )
@@ -194,7 +193,7 @@ def instance_columns(
     def started(ns: int) -> str:
         return moment_text(ns, 1_000, display.time, report, int(ops.start[rows[0]]))
 
-    names = operation_names(ops, display.names)
+    names = ops.texts(display.names)
     streams = stream_labels(report)
     columns: list[TableColumn] = [
         Numbers(
