@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model.capabilities import Capability, explain
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.events import (
         ApiCalls,
         CallChains,
+        EventSet,
         GpuMetrics,
         HostEvents,
         Int32,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.source import Arrays, RawRow, RawTable, Source
 
 T = TypeVar("T")
+Events = TypeVar("Events", bound="EventSet")
 
 PARTS = (
     "operations",
@@ -56,6 +58,27 @@ PARTS = (
 """Event sets in the order in which the app loads them."""
 
 
+class EventPart(Generic[Events]):
+    """An attribute of a report: an event set that is loaded when it is first asked for."""
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, report: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(self, report: Report, owner: type) -> Events: ...
+
+    def __get__(self, report: Report | None, owner: type) -> Self | Events:
+        if report is None:
+            return self
+        if self._name not in report._parts:
+            report.load(self._name)
+        found: Events = report._parts[self._name]
+        return found
+
+
 class Report:
     """One open report. Attribute access loads the part; ``loaded`` tells without loading.
 
@@ -63,6 +86,27 @@ class Report:
         source: the reader's side of the open file.
         launch_bound: what the user calls a launch-bound phase.
     """
+
+    operations: EventPart[Operations] = EventPart()
+    """All GPU operations."""
+    api: EventPart[ApiCalls] = EventPart()
+    """CUDA API calls, class-67 duplicates included (see ``ApiCalls.real``)."""
+    ranges: EventPart[Ranges] = EventPart()
+    """NVTX ranges; open ones end at the end of the extent."""
+    marks: EventPart[Marks] = EventPart()
+    """NVTX marks."""
+    osrt: EventPart[OsrtCalls] = EventPart()
+    """OS runtime calls."""
+    host_events: EventPart[HostEvents] = EventPart()
+    """MPI calls, profiler overhead and other host ranges, told apart by ``kind``."""
+    syncs: EventPart[Syncs] = EventPart()
+    """Host-side waits on the device."""
+    samples: EventPart[Samples] = EventPart()
+    """CPU samples."""
+    memory_usage: EventPart[MemoryUsage] = EventPart()
+    """Allocations and frees of GPU memory."""
+    gpu_metrics: EventPart[GpuMetrics] = EventPart()
+    """Sampled hardware counters."""
 
     def __init__(self, source: Source, launch_bound: LaunchBoundConfig | None = None) -> None:
         self._source = source
@@ -126,12 +170,7 @@ class Report:
             "launch_attributes": lambda: self.launch_attributes,
             "ranges": lambda: self._ranges(progress),
         }
-        self._part(part, loaders.get(part) or (lambda: getattr(self._source, part)(progress)))
-
-    @property
-    def operations(self) -> Operations:
-        """All GPU operations."""
-        return self._part("operations", lambda: self._source.operations(None))
+        self._part(part, loaders.get(part) or (lambda: self._source.part(part, progress)))
 
     def sampled_operations(self, rows: int = 100_000) -> Operations:
         """An evenly spaced sample of the GPU work, for first figures marked as estimates."""
@@ -142,11 +181,6 @@ class Report:
         sampled = Report(self._source, self.launch_bound)
         sampled._parts["operations"] = ops
         return sampled
-
-    @property
-    def api(self) -> ApiCalls:
-        """CUDA API calls, class-67 duplicates included (see ``ApiCalls.real``)."""
-        return self._part("api", lambda: self._source.api(None))
 
     @property
     def calls(self) -> Int32:
@@ -184,13 +218,8 @@ class Report:
             "launch_attributes", lambda: self._source.launch_attributes(self.operations)
         )
 
-    @property
-    def ranges(self) -> Ranges:
-        """NVTX ranges; open ones end at the end of the extent."""
-        return self._part("ranges", lambda: self._ranges(None))
-
     def _ranges(self, progress: Progress | None) -> Ranges:
-        ranges = self._source.ranges(progress)
+        ranges: Ranges = self._source.part("ranges", progress)
         if not ranges.open.any():
             return ranges
         bounds = [ranges.bounds(), *(self._bounds(part) for part in PARTS if part != "ranges")]
@@ -202,44 +231,9 @@ class Report:
         return replace(ranges, end=end)
 
     @property
-    def marks(self) -> Marks:
-        """NVTX marks."""
-        return self._part("marks", lambda: self._source.marks(None))
-
-    @property
     def payloads(self) -> Payloads:
         """NVTX payloads as JSON text; empty where the export holds none."""
         return self._part("payloads", self._source.payloads)
-
-    @property
-    def osrt(self) -> OsrtCalls:
-        """OS runtime calls."""
-        return self._part("osrt", lambda: self._source.osrt(None))
-
-    @property
-    def host_events(self) -> HostEvents:
-        """MPI calls, profiler overhead and other host ranges, told apart by ``kind``."""
-        return self._part("host_events", lambda: self._source.host_events(None))
-
-    @property
-    def syncs(self) -> Syncs:
-        """Host-side waits on the device."""
-        return self._part("syncs", lambda: self._source.syncs(None))
-
-    @property
-    def samples(self) -> Samples:
-        """CPU samples."""
-        return self._part("samples", lambda: self._source.samples(None))
-
-    @property
-    def memory_usage(self) -> MemoryUsage:
-        """Allocations and frees of GPU memory."""
-        return self._part("memory_usage", lambda: self._source.memory_usage(None))
-
-    @property
-    def gpu_metrics(self) -> GpuMetrics:
-        """Sampled hardware counters."""
-        return self._part("gpu_metrics", lambda: self._source.gpu_metrics(None))
 
     def chains(self, kind: Kind) -> CallChains:
         """Stack frames of CPU samples, CUDA calls or OS runtime calls; ``kind`` is a chain."""

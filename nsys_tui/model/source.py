@@ -16,18 +16,10 @@ if TYPE_CHECKING:
     from nsys_tui.model.events import (
         ApiCalls,
         CallChains,
-        GpuMetrics,
-        HostEvents,
         Int32,
         LaunchAttributes,
-        Marks,
-        MemoryUsage,
         Operations,
-        OsrtCalls,
         Payloads,
-        Ranges,
-        Samples,
-        Syncs,
     )
     from nsys_tui.model.kinds import Kind
     from nsys_tui.model.notes import Notes
@@ -95,52 +87,16 @@ class Source(Protocol):
         """globalPid -> name."""
         ...
 
-    def operations(self, progress: Progress | None) -> Operations:
-        """All GPU work."""
+    def part(self, name: str, progress: Progress | None) -> Any:
+        """An event set by its name among ``report.PARTS``; open ranges still end at their start."""
         ...
 
     def sampled_operations(self, rows: int) -> Operations:
         """An evenly spaced sample of the GPU work."""
         ...
 
-    def api(self, progress: Progress | None) -> ApiCalls:
-        """CUDA API calls."""
-        ...
-
-    def ranges(self, progress: Progress | None) -> Ranges:
-        """NVTX ranges; open ones still end at their start."""
-        ...
-
-    def marks(self, progress: Progress | None) -> Marks:
-        """NVTX marks."""
-        ...
-
     def payloads(self) -> Payloads:
         """NVTX payloads as JSON text."""
-        ...
-
-    def osrt(self, progress: Progress | None) -> OsrtCalls:
-        """OS runtime calls."""
-        ...
-
-    def host_events(self, progress: Progress | None) -> HostEvents:
-        """MPI, overhead and other host ranges."""
-        ...
-
-    def syncs(self, progress: Progress | None) -> Syncs:
-        """Host-side waits."""
-        ...
-
-    def samples(self, progress: Progress | None) -> Samples:
-        """CPU samples."""
-        ...
-
-    def memory_usage(self, progress: Progress | None) -> MemoryUsage:
-        """GPU memory allocations and frees."""
-        ...
-
-    def gpu_metrics(self, progress: Progress | None) -> GpuMetrics:
-        """Sampled GPU counters."""
         ...
 
     @property

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import (
     ApiCalls,
     CallChains,
+    EventSet,
     GpuMetrics,
     HostEvents,
     Int32,
@@ -97,6 +98,9 @@ def _launch_columns(raw: RawColumns) -> Arrays:
     }
 
 
+_Build: TypeAlias = "Callable[[Database, Strings, Progress | None], EventSet]"
+
+
 def _log_part(what: str, name: str, began: float) -> None:
     log.debug("%s: %s, %.3f s", name, what, time.perf_counter() - began)
 
@@ -106,6 +110,18 @@ def _places_in_table(rowid: Int64) -> NDArray[np.intp] | None:
     if bool((rowid[1:] > rowid[:-1]).all()):
         return None
     return np.argsort(np.argsort(rowid))
+
+
+_PARTS: Final[dict[str, tuple[type[EventSet], _Build]]] = {
+    "api": (ApiCalls, host.build_api),
+    "osrt": (OsrtCalls, host.build_osrt),
+    "host_events": (HostEvents, host.build_host_events),
+    "syncs": (Syncs, lambda db, _, progress: host.build_syncs(db, progress)),
+    "samples": (Samples, lambda db, _, progress: host.build_samples(db, progress)),
+    "memory_usage": (MemoryUsage, lambda db, _, progress: host.build_memory_usage(db, progress)),
+    "gpu_metrics": (GpuMetrics, lambda db, _, progress: host.build_gpu_metrics(db, progress)),
+}
+"""Event sets that are made of tables of their own, and how."""
 
 
 class FileSource:
@@ -179,24 +195,26 @@ class FileSource:
         self.notes.add(*(Note(*parts) for parts in meta.pop(_NOTES, ())))
         return restore(cls, arrays, meta, self._devices)
 
-    def operations(self, progress: Progress | None) -> Operations:
-        """All GPU operations."""
-        name = "operations"
-        if self._patterns:
-            return build_operations(self._db, self._strings, progress, self._patterns)
+    def part(self, name: str, progress: Progress | None) -> EventSet:
+        """An event set by its name among ``report.PARTS``."""
+        if name == "operations":
+            return self._operations(progress)
+        if name in ("ranges", "marks"):
+            return self._nvtx_part(name, progress)
+        cls, build = _PARTS[name]
+        return self._kept(name, cls, lambda: build(self._db, self._strings, progress))
+
+    def _operations(self, progress: Progress | None) -> Operations:
+        patterns = self._patterns
+        if patterns:
+            return build_operations(self._db, self._strings, progress, patterns)
         return self._kept(
-            name, Operations, lambda: build_operations(self._db, self._strings, progress)
+            "operations", Operations, lambda: build_operations(self._db, self._strings, progress)
         )
 
     def sampled_operations(self, rows: int) -> Operations:
         """An evenly spaced sample of the GPU operations."""
         return sample_operations(self._db, self._strings, rows, self._patterns)
-
-    def api(self, progress: Progress | None) -> ApiCalls:
-        """CUDA API calls."""
-        return self._kept(
-            "api", ApiCalls, lambda: host.build_api(self._db, self._strings, progress)
-        )
 
     def _nvtx_table(self, progress: Progress | None) -> NvtxTable:
         with self._nvtx_lock:
@@ -204,53 +222,16 @@ class FileSource:
                 self._nvtx = NvtxTable(self._db, self._strings, progress)
             return self._nvtx
 
-    def ranges(self, progress: Progress | None) -> Ranges:
-        """NVTX ranges."""
-        return self._kept("ranges", Ranges, lambda: self._nvtx_table(progress).ranges())
-
-    def marks(self, progress: Progress | None) -> Marks:
-        """NVTX marks; the decoded NVTX table is let go afterwards."""
-        marks = self._kept("marks", Marks, lambda: self._nvtx_table(progress).marks())
-        self._nvtx = None
+    def _nvtx_part(self, name: str, progress: Progress | None) -> Ranges | Marks:
+        if name == "ranges":
+            return self._kept(name, Ranges, lambda: self._nvtx_table(progress).ranges())
+        marks = self._kept(name, Marks, lambda: self._nvtx_table(progress).marks())
+        self._nvtx = None  # the decoded table is let go
         return marks
 
     def payloads(self) -> Payloads:
         """NVTX payloads as JSON text."""
         return read_payloads(self._db, self._strings)
-
-    def osrt(self, progress: Progress | None) -> OsrtCalls:
-        """OS runtime calls."""
-        return self._kept(
-            "osrt", OsrtCalls, lambda: host.build_osrt(self._db, self._strings, progress)
-        )
-
-    def host_events(self, progress: Progress | None) -> HostEvents:
-        """MPI, overhead and other host ranges."""
-        return self._kept(
-            "host_events",
-            HostEvents,
-            lambda: host.build_host_events(self._db, self._strings, progress),
-        )
-
-    def syncs(self, progress: Progress | None) -> Syncs:
-        """Host-side waits."""
-        return self._kept("syncs", Syncs, lambda: host.build_syncs(self._db, progress))
-
-    def samples(self, progress: Progress | None) -> Samples:
-        """CPU samples."""
-        return self._kept("samples", Samples, lambda: host.build_samples(self._db, progress))
-
-    def memory_usage(self, progress: Progress | None) -> MemoryUsage:
-        """GPU memory allocations and frees."""
-        return self._kept(
-            "memory_usage", MemoryUsage, lambda: host.build_memory_usage(self._db, progress)
-        )
-
-    def gpu_metrics(self, progress: Progress | None) -> GpuMetrics:
-        """Sampled GPU counters."""
-        return self._kept(
-            "gpu_metrics", GpuMetrics, lambda: host.build_gpu_metrics(self._db, progress)
-        )
 
     def chains(self, kind: Kind, progress: Progress | None) -> CallChains:
         """Stack frames of one call-chain table."""
