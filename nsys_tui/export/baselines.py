@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.analysis.compare.store import from_data, to_data
+from nsys_tui.analysis.compare.side_as_data import from_data, to_data
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:

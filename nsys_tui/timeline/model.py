@@ -33,8 +33,8 @@ from nsys_tui.times import moment_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nsys_tui.analysis.timeline.beside import Beside
     from nsys_tui.analysis.timeline.lineup import Rows
+    from nsys_tui.analysis.timeline.other_report import Beside
     from nsys_tui.analysis.timeline.search import Found
     from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.model.events import EventSet

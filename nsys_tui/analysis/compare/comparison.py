@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.compare.comparability import Difference, differences
-from nsys_tui.analysis.compare.findings import FindingChange, paired
+from nsys_tui.analysis.compare.finding_changes import FindingChange, paired
 from nsys_tui.analysis.compare.measure import Plan, measure
 from nsys_tui.analysis.compare.rows import Row, RowJudge
 from nsys_tui.analysis.compare.side import GROUPS, Side

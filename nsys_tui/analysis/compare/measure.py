@@ -10,7 +10,7 @@ import numpy as np
 from nsys_tui.analysis.aggregate import Aggregate, aggregate
 from nsys_tui.analysis.breakdown import coverages, split_of
 from nsys_tui.analysis.compare.comparability import facts, options
-from nsys_tui.analysis.compare.samples import by_name, in_steps
+from nsys_tui.analysis.compare.named_samples import by_name, in_steps
 from nsys_tui.analysis.compare.side import WHOLE, Found, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import Spread
 from nsys_tui.analysis.iterations.detection import find_iterations

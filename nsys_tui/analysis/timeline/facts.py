@@ -15,7 +15,7 @@ from nsys_tui.analysis.timeline.events import (
     key_of,
     naming,
 )
-from nsys_tui.analysis.timeline.flow import call_of, launched_by
+from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.memory import DeviceMemory, device_memory
-from nsys_tui.analysis.timeline.in_groups import in_groups, kept_groups, stored_groups
+from nsys_tui.analysis.timeline.grouped_events import in_groups, kept_groups, stored_groups
 from nsys_tui.analysis.timeline.summary import Summary
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track, gpu_key
 from nsys_tui.model.capabilities import Capability
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from nsys_tui.analysis.nvtx.paths import Paths
-    from nsys_tui.analysis.timeline.in_groups import InGroups
+    from nsys_tui.analysis.timeline.grouped_events import InGroups
     from nsys_tui.model.events import GpuMetrics, Int64, Operations, Ranges
     from nsys_tui.model.report import Report
 

@@ -11,7 +11,7 @@ import numpy as np
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.launches import calls_of_waits
 from nsys_tui.analysis.timeline.gpu import nested_tracks, sub_tracks
-from nsys_tui.analysis.timeline.in_groups import InGroups, in_groups, kept_groups
+from nsys_tui.analysis.timeline.grouped_events import InGroups, in_groups, kept_groups
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import rows_of_codes

@@ -10,7 +10,7 @@ from synth import Synth
 from training import GAP, KERNELS, REPEATS, US, Run
 
 from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare, measure_both
-from nsys_tui.analysis.compare.findings import paired
+from nsys_tui.analysis.compare.finding_changes import paired
 from nsys_tui.analysis.compare.measure import iteration_scope, measure, plan
 from nsys_tui.analysis.compare.side import Found
 from nsys_tui.analysis.compare.stats import FEWEST, Verdict

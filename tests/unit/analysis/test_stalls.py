@@ -14,7 +14,7 @@ from nsys_tui.analysis.stalls import host_activity
 from nsys_tui.analysis.stalls.causes import Cause, api_name_class
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.stalls.rows import HEAD, LAUNCH_BOUND, TAIL, stall_groups, stall_rows
-from nsys_tui.analysis.stalls.scene import scene
+from nsys_tui.analysis.stalls.surroundings import scene
 from nsys_tui.analysis.window import Scope
 from nsys_tui.cli import main
 from nsys_tui.demo.report import make_report

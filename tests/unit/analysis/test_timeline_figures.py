@@ -16,9 +16,9 @@ from synth import Synth
 
 from nsys_tui.analysis.timeline.area import area
 from nsys_tui.analysis.timeline.facts import facts_of, path_at
-from nsys_tui.analysis.timeline.flow import call_of, launched_by
 from nsys_tui.analysis.timeline.gpu import device_tracks, stream_tracks
 from nsys_tui.analysis.timeline.host import api_tracks, osrt_tracks, range_tracks
+from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
 from nsys_tui.analysis.timeline.lineup import Lineup
 from nsys_tui.analysis.timeline.sample import spread
 from nsys_tui.analysis.timeline.search import search

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.stalls.causes import Cause
-from nsys_tui.analysis.stalls.scene import scene
+from nsys_tui.analysis.stalls.surroundings import scene
 from nsys_tui.analysis.window import row_numbers, touching
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.lanes import Lane, split
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from nsys_tui.analysis.stalls.rows import StallRow
-    from nsys_tui.analysis.stalls.scene import HotFrames, Scene, SceneLane
+    from nsys_tui.analysis.stalls.surroundings import HotFrames, Scene, SceneLane
     from nsys_tui.model.report import Report
     from nsys_tui.render.cells import Line, Row
     from nsys_tui.render.glyphs import Glyphs

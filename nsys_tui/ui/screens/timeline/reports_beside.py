@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.timeline.beside import Beside, alignment, beside, heading
+from nsys_tui.analysis.timeline.other_report import Beside, alignment, beside, heading
 from nsys_tui.fleet.identity import environment_of, from_name
 from nsys_tui.timeline.colouring import layers_of
 from nsys_tui.ui.dialogs.picker import Picker

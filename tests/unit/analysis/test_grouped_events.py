@@ -9,10 +9,10 @@ import pytest
 from synth import Synth
 
 from nsys_tui.analysis.timeline import gpu
-from nsys_tui.analysis.timeline import in_groups as ordering
+from nsys_tui.analysis.timeline import grouped_events as ordering
 from nsys_tui.analysis.timeline.gpu import keep_order, report_tracks, stream_tracks
+from nsys_tui.analysis.timeline.grouped_events import in_groups
 from nsys_tui.analysis.timeline.host import api_tracks
-from nsys_tui.analysis.timeline.in_groups import in_groups
 from nsys_tui.reader import open_report
 from nsys_tui.reader.cache import Sidecar, cache_root
 
