@@ -6,17 +6,18 @@ would not read back as meant is refused before anything is written.
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.config import load_config, parse_config
 from nsys_tui.errors import ConfigError
+from nsys_tui.writing import write_whole
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tomlkit import TOMLDocument
     from tomlkit.items import Item
 
@@ -159,7 +160,9 @@ def _change(path: Path, section: Sequence[str], wanted: Mapping[str, Any] | None
         raise _by_hand(path, section)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(Path(os.path.realpath(path)), changed)
+        home = path.resolve()
+        mode = home.stat().st_mode & 0o777 if home.exists() else 0o600
+        write_whole(home, changed, mode)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written", error.strerror or str(error)) from error
 
@@ -245,16 +248,3 @@ def _others(document: Mapping[str, Any], section: Sequence[str]) -> dict[str, An
         below = _others(document[first], inner)
         return {**rest, **({first: below} if below else {})}
     return rest
-
-
-def _replace(path: Path, text: str) -> None:
-    """Puts a new file in place of the old one at one stroke, with the old one's rights."""
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
-    place = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    place.chmod(mode)
-    place.replace(path)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.capture import scripts
 from nsys_tui.capture.failures import CaptureError, FetchError
-from nsys_tui.capture.fetch import Fetch, RemoteFile, read_file_answer
+from nsys_tui.capture.fetch import Fetch, RemoteFile, files_in
 from nsys_tui.capture.follow import Follower
 from nsys_tui.capture.record import ReportFile, State
 from nsys_tui.capture.supervisor import last, shell_text
@@ -53,8 +53,7 @@ async def _lying_beside(job: Job, report: ReportFile) -> str:
     if not job.plan.target.remote:
         return ""
     answers = await job.ask("files", PATHS=_name_beside(report))
-    file = next((f for f in map(read_file_answer, answers) if f is not None), None)
-    return file.path if file is not None and file.mtime >= report.mtime else ""
+    return next((file.path for file in files_in(answers) if file.mtime >= report.mtime), "")
 
 
 async def export_one(job: Job, report: ReportFile, number: int) -> str:
@@ -136,11 +135,12 @@ async def _adopt(job: Job, report: ReportFile) -> None:
     """A report on this machine stays where nsys wrote it."""
     job.reach(State.VERIFYING)
     path = Path(report.path)
-    digest = await asyncio.to_thread(_sha256, path)
+    digest = await asyncio.to_thread(sha256, path)
     _replace(job, replace(report, local=report.path, sha256=digest, report_id=_identity(path)))
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """The hash of a file on this machine."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -158,12 +158,11 @@ async def _fetch_export(job: Job, report: ReportFile, folder: Path) -> None:
         home = folder / (Path(report.local).stem + ".sqlite")
         job.reach(State.FETCHING)
         answers = await job.ask("files", PATHS=report.export)
-        file = next((read_file_answer(a) for a in answers if a.key == "file"), None)
-        if file is None:
+        if not (there := files_in(answers)):
             job.remark("warning", "the export vanished over there")
             return
         try:
-            await Fetch(job.link, job.values(), file, home, job.emit).run()
+            await Fetch(job.link, job.values(), there[0], home, job.emit).run()
         except FetchError as error:
             job.remark("warning", f"the export did not come home: {error.title}")
             return

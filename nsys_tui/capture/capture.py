@@ -26,7 +26,7 @@ from nsys_tui.capture.failures import (
     LostError,
     UnreachableError,
 )
-from nsys_tui.capture.fetch import RemoteFile, read_file_answer
+from nsys_tui.capture.fetch import RemoteFile, files_in
 from nsys_tui.capture.find_reports import collect
 from nsys_tui.capture.follow import Follower
 from nsys_tui.capture.job import Job
@@ -309,7 +309,7 @@ class Capture:
         found = []
         for name in self._job_names():
             answers = await self.job.link.ask("contents", self.job.values(name))
-            found += [file for file in map(read_file_answer, answers) if file is not None]
+            found += files_in(answers)
         return found
 
     async def remove_remote(self) -> list[str]:

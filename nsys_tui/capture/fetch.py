@@ -19,7 +19,7 @@ from nsys_tui.capture.transfer import Sent, Transfer
 from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from nsys_tui.capture.reconnecting import Link
@@ -49,6 +49,11 @@ def read_file_answer(answer: Answer) -> RemoteFile | None:
     if not size.isdigit() or not path.startswith("/"):
         return None
     return RemoteFile(path, int(size), int(mtime) if mtime.isdigit() else 0)
+
+
+def files_in(answers: Iterable[Answer]) -> list[RemoteFile]:
+    """The files that an answer tells of."""
+    return [file for file in map(read_file_answer, answers) if file is not None]
 
 
 class Fetch:
@@ -182,7 +187,6 @@ class Fetch:
     async def _look_again(self) -> None:
         """Takes note of the file as it is over there now."""
         answers = await self._link.ask("files", self._values)
-        now = next((read_file_answer(answer) for answer in answers if answer.key == "file"), None)
-        if now is None:
+        if not (now := files_in(answers)):
             raise FetchError(f"{printable(self.file.path)} is gone over there")
-        self.file = now
+        self.file = now[0]

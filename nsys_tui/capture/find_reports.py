@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture.failures import CaptureError, LostError, NoReportError
-from nsys_tui.capture.fetch import RemoteFile, read_file_answer
+from nsys_tui.capture.fetch import RemoteFile, files_in
 from nsys_tui.capture.output import RAW_ENDING, REPORT_ENDINGS, OutputParser
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import ReportFile
@@ -129,7 +130,7 @@ async def _look(
     if not wanted:
         return [], [], []
     answers = await job.ask("files", PATHS="\n".join(dict.fromkeys(wanted)))
-    files = [file for file in map(read_file_answer, answers) if file is not None]
+    files = files_in(answers)
     gone = [answer.value for answer in answers if answer.key == "missing"]
     gone += [file.path for file in files if not file.size]
     return (
@@ -142,8 +143,7 @@ async def _look(
 async def _scan(job: Job) -> list[RemoteFile]:
     folder, pattern = output_pattern(job.plan.output)
     answers = await job.ask("scan", OUT_DIR=folder, OUT_NAME=pattern)
-    files = [file for file in map(read_file_answer, answers) if file is not None]
-    return [RemoteFile(posixpath.normpath(file.path), file.size, file.mtime) for file in files]
+    return [replace(file, path=posixpath.normpath(file.path)) for file in files_in(answers)]
 
 
 def _missing_ranks(job: Job, paths: list[str]) -> None:

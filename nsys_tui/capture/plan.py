@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +24,9 @@ from nsys_tui.capture.targets import (
     check_env_name,
     find_target,
     from_snapshot,
+    frozen,
     looks_secret,
+    plain,
 )
 from nsys_tui.errors import UsageError
 
@@ -133,34 +135,13 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan as plain data; values of variables whose names say secret stay out."""
-        return {
-            "target": self.target.snapshot(),
-            "program": list(self.program),
-            "cwd": self.cwd,
-            "options": {k: v if isinstance(v, str) else list(v) for k, v in self.options.items()},
-            "extra": list(self.extra),
-            "env": dict(self.env),
-            "env_from": list(self.env_from),
-            "replayed": list(self.replayed),
-            "output": self.output,
-            "functions_json": self.functions_json,
-        }
+        return {**plain(vars(self)), "target": self.target.snapshot()}
 
 
 def plan_from_json(data: Mapping[str, Any]) -> Plan:
     """A plan as a record keeps it."""
-    return Plan(
-        target=from_snapshot(data["target"]),
-        program=tuple(data["program"]),
-        cwd=data["cwd"],
-        options={k: v if isinstance(v, str) else tuple(v) for k, v in data["options"].items()},
-        extra=tuple(data["extra"]),
-        env=dict(data["env"]),
-        env_from=tuple(data["env_from"]),
-        replayed=tuple(data["replayed"]),
-        output=data["output"],
-        functions_json=data["functions_json"],
-    )
+    values = {item.name: frozen(data[item.name]) for item in fields(Plan)}
+    return Plan(**{**values, "target": from_snapshot(data["target"])})
 
 
 def make_plan(

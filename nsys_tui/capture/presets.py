@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.capture.options import OPTIONS, Kind, read_words
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -23,59 +25,51 @@ class Preset:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
+def _preset(name: str, about: str, line: str, **env: str) -> Preset:
+    """A preset by the options as one types them; lists are separated by commas."""
+    words = read_words(line.split())
+    options: dict[str, OptionValue] = {
+        name: tuple(value.split(",")) if OPTIONS[name].kind is Kind.WORDS else value
+        for name, value in words.items()
+    }
+    return Preset(name, about, options, env)
+
+
 _BUILT_IN: Final = (
-    Preset(
+    _preset(
         "pytorch training",
         "CUDA, NVTX and library calls between cudaProfilerStart and Stop, with Python stacks",
-        {
-            "trace": ("cuda", "nvtx", "osrt", "cudnn", "cublas"),
-            "capture-range": "cudaProfilerApi",
-            "capture-range-end": "stop",
-            "cuda-graph-trace": "node",
-            "cudabacktrace": "kernel",
-            "python-backtrace": "cuda",
-            "cuda-memory-usage": "true",
-        },
+        "--trace=cuda,nvtx,osrt,cudnn,cublas --capture-range=cudaProfilerApi"
+        " --capture-range-end=stop --cuda-graph-trace=node --cudabacktrace=kernel"
+        " --python-backtrace=cuda --cuda-memory-usage=true",
     ),
-    Preset(
+    _preset(
         "inference",
         "graph nodes and a fixed window of a server that keeps running",
-        {
-            "trace": ("cuda", "nvtx", "osrt"),
-            "cuda-graph-trace": "node",
-            "delay": "10",
-            "duration": "10",
-            "kill": "none",
-            "trace-fork-before-exec": "true",
-            "sample": "none",
-            "cpuctxsw": "none",
-        },
+        "--trace=cuda,nvtx,osrt --cuda-graph-trace=node --delay=10 --duration=10 --kill=none"
+        " --trace-fork-before-exec=true --sample=none --cpuctxsw=none",
     ),
-    Preset(
+    _preset(
         "hpc mpi",
         "MPI, OpenMP and OpenACC beside CUDA, with CPU sampling",
-        {"trace": ("cuda", "nvtx", "osrt", "mpi", "openmp", "openacc"), "sample": "process-tree"},
+        "--trace=cuda,nvtx,osrt,mpi,openmp,openacc --sample=process-tree",
     ),
-    Preset(
+    _preset(
         "first seconds",
         "5 s after a delay of 20 s; the program runs on",
-        {"trace": ("cuda", "nvtx", "osrt"), "delay": "20", "duration": "5", "kill": "none"},
+        "--trace=cuda,nvtx,osrt --delay=20 --duration=5 --kill=none",
     ),
-    Preset(
+    _preset(
         "first nvtx step",
         "one NVTX range named step, in any domain",
-        {
-            "trace": ("cuda", "nvtx", "osrt"),
-            "capture-range": "nvtx",
-            "nvtx-capture": "step@*",
-            "capture-range-end": "stop",
-        },
-        {"NSYS_NVTX_PROFILER_REGISTER_ONLY": "0"},
+        "--trace=cuda,nvtx,osrt --capture-range=nvtx --nvtx-capture=step@*"
+        " --capture-range-end=stop",
+        NSYS_NVTX_PROFILER_REGISTER_ONLY="0",
     ),
-    Preset(
+    _preset(
         "low overhead",
         "kernels and ranges only",
-        {"trace": ("cuda", "nvtx"), "sample": "none", "cpuctxsw": "none"},
+        "--trace=cuda,nvtx --sample=none --cpuctxsw=none",
     ),
 )
 

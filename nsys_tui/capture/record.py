@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_tui.capture.failures import KeepError, LockedError
 from nsys_tui.capture.supervisor import ID
 from nsys_tui.errors import UsageError
+from nsys_tui.writing import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -224,7 +225,7 @@ class Store:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.mkdir(mode=0o700, exist_ok=True)
-            _write_whole(folder / "record.json", text)
+            write_whole(folder / "record.json", text)
         except OSError as error:
             raise KeepError(
                 f"{folder}: cannot be written",
@@ -295,7 +296,7 @@ class Store:
     def wish(self, capture: str, what: str) -> None:
         """Leaves a word for the process that drives a capture: ``keep``, ``discard``, ``kill``."""
         place = self.path(capture) / "wish"
-        _write_whole(place, what)
+        write_whole(place, what)
 
     def take_wish(self, capture: str) -> str:
         """The word that another process left, once; empty = none."""
@@ -351,22 +352,3 @@ def default_folder() -> Path:
     from platformdirs import user_state_path
 
     return user_state_path("nsys-tui", appauthor=False) / "captures"
-
-
-def _write_whole(path: Path, text: str) -> None:
-    place = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(descriptor, "w", encoding="ascii") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    place.replace(path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
@@ -21,7 +20,7 @@ from nsys_tui.capture import bring_home, submit
 from nsys_tui.capture.connect import connector_for
 from nsys_tui.capture.events import Progress, Remark
 from nsys_tui.capture.failures import CaptureError
-from nsys_tui.capture.fetch import Fetch, RemoteFile, read_file_answer
+from nsys_tui.capture.fetch import Fetch, RemoteFile, files_in
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.output import KNOWN_ENDINGS, REPORT_ENDINGS
 from nsys_tui.capture.plan import Plan
@@ -31,6 +30,7 @@ from nsys_tui.capture.supervisor import last
 from nsys_tui.capture.targets import Target, check_host, find_target
 from nsys_tui.config import TargetConfig
 from nsys_tui.errors import UsageError
+from nsys_tui.writing import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,7 +128,7 @@ class RemoteSource:
         target = _target(name, config)
         self._progress = progress or (lambda _: None)
         ssh = (*config.capture.ssh, *(("-p", str(name.port)) if name.port else ()))
-        connector = connector_for(target, _with_ssh(config, ssh), on_prompt)
+        connector = connector_for(target, replace(config.capture, ssh=ssh), on_prompt)
         self._cache = _cache_folder(config)
         plan = Plan(target, ("true",))
         store = Store(self._cache / "jobs")
@@ -170,12 +170,12 @@ class RemoteSource:
                 f"{self._host}:{path} is no report", "", "reports end in .nsys-rep or .sqlite"
             )
         answers = await self._job.ask("where", PATHS=path)
-        file = next((f for f in map(read_file_answer, answers) if f is not None), None)
-        if file is None:
+        if not (found := files_in(answers)):
             raise CaptureError(
                 f"{self._host}: no such file: {printable(path)}",
                 hint=f"nsys-tui {self._host}:{path.rpartition('/')[0]}/ lists that folder",
             )
+        (file,) = found
         self._job.link.patient = True
         local = self._known(file) or await self._fetch(file)
         sqlite = local.with_suffix(".sqlite")
@@ -188,7 +188,7 @@ class RemoteSource:
         folder = self._cache / ("new-" + hashlib.sha256(file.path.encode()).hexdigest()[:16])
         target = folder / name
         digest = await Fetch(self._job.link, self._job.values(), file, target, self._tell).run()
-        content = digest if re.fullmatch(r"[0-9a-f]{64}", digest) else _sha256(target)
+        content = digest if re.fullmatch(r"[0-9a-f]{64}", digest) else bring_home.sha256(target)
         home = self._cache / content[:32] / name
         home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         target.replace(home)
@@ -213,8 +213,7 @@ class RemoteSource:
         with contextlib.suppress(CaptureError):
             made = await bring_home.export_one(self._job, report, 0)
             answers = await self._job.ask("files", PATHS=made)
-            there = next((f for f in map(read_file_answer, answers) if f is not None), None)
-            if there is not None:
+            for there in files_in(answers):
                 await Fetch(self._job.link, self._job.values(), there, sqlite, self._tell).run()
         await self._job.link.ask("clean", self._job.values(self._job.record.id + "-export"))
 
@@ -236,10 +235,7 @@ class RemoteSource:
     def _remember(self, file: RemoteFile, content: str, local: Path) -> None:
         entry = {"size": file.size, "mtime": file.mtime, "sha256": content, "local": str(local)}
         text = json.dumps(self._index() | {self._key(file): entry}, indent=1)
-        place = self._cache / f"index.json.{os.getpid()}"
-        place.touch(mode=0o600)
-        place.write_text(text, "utf-8")
-        place.replace(self._cache / "index.json")
+        write_whole(self._cache / "index.json", text)
 
     async def close(self) -> None:
         """Gives the connection back."""
@@ -278,12 +274,6 @@ def _target(name: RemoteName, config: Config) -> Target:
     return Target(name.host, TargetConfig(host=name.host))
 
 
-def _with_ssh(config: Config, ssh: tuple[str, ...]) -> Any:
-    from dataclasses import replace
-
-    return replace(config.capture, ssh=ssh)
-
-
 def _cache_folder(config: Config) -> Path:
     from nsys_tui.reader.cache import cache_at
 
@@ -301,8 +291,3 @@ def _entry(value: str) -> Entry:
         int(size) if size.isdigit() else 0,
         int(mtime) if mtime.isdigit() else 0,
     )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

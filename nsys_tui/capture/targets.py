@@ -73,36 +73,36 @@ class Target:
 
     def snapshot(self) -> dict[str, Any]:
         """The target as plain data for the record; values of ``env`` stay out of it."""
-        plain = plain_settings(self.settings)
-        plain["env"] = sorted(self.settings.env)
-        return {"name": self.name, **plain}
+        names = {"env": sorted(self.settings.env)}
+        return {"name": self.name, **plain_settings(self.settings), **names}
 
 
 def plain_settings(settings: TargetConfig) -> dict[str, Any]:
     """A target's settings as JSON-ready data, as the file has them."""
-    own = {key: _plain(value) for key, value in vars(settings).items() if key != "tables"}
-    return own | {name: _plain(table) for name, table in settings.tables.items()}
+    own = {key: plain(value) for key, value in vars(settings).items() if key != "tables"}
+    return own | {name: plain(table) for name, table in settings.tables.items()}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A setting as JSON has it."""
     if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: plain(item) for name, item in value.items()}
     return list(value) if isinstance(value, list | tuple) else value
+
+
+def frozen(value: Any) -> Any:
+    """A setting back from JSON: lists are tuples again."""
+    if isinstance(value, Mapping):
+        return {name: frozen(item) for name, item in value.items()}
+    return tuple(value) if isinstance(value, list) else value
 
 
 def from_snapshot(snapshot: Mapping[str, Any]) -> Target:
     """A target as a record remembers it; values of ``env`` are not in it."""
     known = {item.name for item in fields(TargetConfig)}
-    values = {key: value for key, value in snapshot.items() if key in known}
-    settings = TargetConfig(
-        **{
-            **values,
-            "env": {},
-            "command": tuple(values.get("command", ())),
-            "env_from": tuple(values.get("env_from", ())),
-            "tables": {k: v for k, v in snapshot.items() if k not in {"name", *known}},
-        }
-    )
+    values = {key: frozen(value) for key, value in snapshot.items() if key in known}
+    tables = {key: value for key, value in snapshot.items() if key not in {"name", *known}}
+    settings = TargetConfig(**{**values, "env": {}, "tables": tables})
     return checked(str(snapshot["name"]), settings, "record")
 
 

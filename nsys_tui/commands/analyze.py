@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.options import add_format, add_report, add_scope, open_from, scope_from
+from nsys_tui.commands.options import add_question, part_from
 from nsys_tui.commands.printing import print_document, print_tables
 from nsys_tui.errors import GATE_HIT, OK, UsageError
 
@@ -26,8 +26,7 @@ EPILOG = "nsys-tui analyze --help-rules lists the rules with their parameters."
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
-    add_report(parser, optional=True)
-    add_scope(parser)
+    add_question(parser, "analysis.rules.answer", optional=True)
     parser.add_argument(
         "-r",
         "--rule",
@@ -37,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[:PARAMETER=VALUE...][,NAME...]",
         help="print the table of this rule; repeatable; all for every one",
     )
-    add_format(parser, "analysis.rules.answer")
     parser.add_argument(
         "--fail-on",
         type=_severity,
@@ -74,8 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
         wanted += [(name, {}) for name in RULES if name not in dict(wanted)]
     if names and arguments.format in ("csv", "tsv") and len(wanted) > 1:
         raise UsageError("a csv file holds one table", hint="give one rule with -r, or use json")
-    report = open_from(arguments)
-    case = Case(report, scope_from(arguments, report))
+    report, scope = part_from(arguments)
+    case = Case(report, scope)
     outcomes = [RULES[name].run(case, values) for name, values in wanted]
     findings = ranked(finding for outcome in outcomes for finding in outcome.findings)
     answer = RuleAnswer(case, findings, outcomes if names else ())

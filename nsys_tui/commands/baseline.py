@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.commands.destinations import say, write
-from nsys_tui.commands.options import add_format, add_report, add_scope, open_from, scope_from
+from nsys_tui.commands.options import add_format, add_names, add_report, add_scope, part_from
 from nsys_tui.errors import OK, UsageError
 from nsys_tui.model.table import (
     Column,
@@ -37,9 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_report(save)
     add_scope(save)
     save.add_argument("--iteration", metavar="REGEX", help="NVTX names that are steps")
-    save.add_argument(
-        "--names", choices=("short", "normalised", "full"), default="normalised", help="of kernels"
-    )
+    add_names(save, "of kernels", "normalised")
     listed = actions.add_parser("list", help="all baselines")
     add_format(listed, "text.documents:ROWS", ("text", "json"))
     remove = actions.add_parser("rm", help="remove a baseline; the report is left alone")
@@ -56,8 +54,7 @@ def _save(arguments: argparse.Namespace) -> int:
     from nsys_tui.export import baselines
     from nsys_tui.reader.cache import report_id
 
-    report = open_from(arguments)
-    scope = scope_from(arguments, report)
+    report, scope = part_from(arguments)
     made = plan(report, scope, pattern=arguments.iteration, style=arguments.names)
     known = report_id(report.path)
     identity = identity_of(known, scope, arguments.iteration, arguments.names)

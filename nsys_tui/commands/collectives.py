@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from nsys_tui.commands.options import (
     add_format,
     add_reading,
+    add_rows,
     add_scope,
-    count,
+    add_sections,
     csv_section,
     log_to,
     rows_shown,
@@ -65,20 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_scope(parser)
     add_format(parser, "analysis.nccl.tables")
-    parser.add_argument(
-        "--section",
-        choices=_SECTIONS,
-        action="append",
-        metavar="NAME",
-        help=f"print only this part (repeatable): {', '.join(_SECTIONS)}; csv prints one, by "
-        "default collectives, and json everything",
+    add_sections(
+        parser,
+        _SECTIONS,
+        f"print only this part (repeatable): {', '.join(_SECTIONS)}; csv prints one, by default"
+        " collectives, and json everything",
     )
-    parser.add_argument(
-        "--top",
-        type=count,
-        metavar="N",
-        help=f"collectives to list, 0 for all (default {_ROWS_OF_TEXT} in tables, else all)",
-    )
+    text = f"collectives to list, 0 for all (default {_ROWS_OF_TEXT} in tables, else all)"
+    add_rows(parser, "--top", text)
     add_reading(parser)
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 from nsys_tui.commands.destinations import room, say, text_file, write
 from nsys_tui.commands.options import (
     add_format,
+    add_names,
     add_overwriting,
     add_reading,
+    add_rows,
     add_scope,
-    count,
     scope_from,
 )
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
@@ -85,11 +86,10 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
         "--gate", metavar="PERCENT", help="the same, and exit with 1 if the verdict is worse"
     )
     group.add_argument("--seed", type=int, metavar="N", help="seed of the bootstrap intervals")
-    group.add_argument(
-        "--names",
-        choices=("short", "normalised", "full"),
-        help="how kernels are named, and so which are one (default: normalised, or as in the "
-        "baseline)",
+    add_names(
+        group,
+        "how kernels are named, and so which are one (default: normalised, or as in the baseline)",
+        None,
     )
     group.add_argument(
         "--findings",
@@ -105,9 +105,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--section", choices=SECTIONS, action="append", help="print only this part (repeatable)"
     )
-    group.add_argument(
-        "--top", type=count, default=15, metavar="N", help="rows of a table, 0 for all (default 15)"
-    )
+    add_rows(group, "--top", "rows of a table, 0 for all (default 15)", 15)
     group.add_argument(
         "--folded",
         action="store_true",

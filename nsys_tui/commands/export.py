@@ -11,8 +11,7 @@ from nsys_tui.commands.options import (
     add_overwriting,
     add_report,
     add_scope,
-    open_from,
-    scope_from,
+    part_from,
 )
 from nsys_tui.errors import OK, UsageError
 from nsys_tui.export.events import TABLES
@@ -54,8 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Writes the table or the trace."""
     if arguments.format == "parquet" and arguments.output == CONSOLE and not arguments.perfetto:
         raise UsageError("Parquet is no text", hint="name a file with -o FILE")
-    report = open_from(arguments)
-    scope = scope_from(arguments, report)
+    report, scope = part_from(arguments)
     if arguments.perfetto:
         from nsys_tui.export.perfetto import trace
 

@@ -12,8 +12,9 @@ from nsys_tui.commands.options import (
     add_format,
     add_overwriting,
     add_reading,
+    add_rows,
+    add_sections,
     choice_from,
-    count,
     csv_section,
     log_to,
     positive,
@@ -145,14 +146,12 @@ def _add_computing(parser: argparse.ArgumentParser) -> None:
 
 def _add_printing(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "fleet.answer", FORMATS)
-    parser.add_argument(
-        "--section",
-        choices=SECTIONS,
-        action="append",
-        metavar="NAME",
-        help=f"print only this part (repeatable): {', '.join(SECTIONS)}; csv prints one, by "
-        "default ranks; api, osrt and mpi are computed only when asked for; calls, pace and, in "
-        "json, heat are printed only then",
+    add_sections(
+        parser,
+        SECTIONS,
+        f"print only this part (repeatable): {', '.join(SECTIONS)}; csv prints one, by default"
+        " ranks; api, osrt and mpi are computed only when asked for; calls, pace and, in json,"
+        " heat are printed only then",
     )
     parser.add_argument(
         "--by", choices=("all", "rank"), default="all", help="names over all ranks, or per rank"
@@ -167,12 +166,8 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
         help="heat map of the printed section heat: busy, compute, comm, overlap, exposed, "
         "memory, 'GPU memory', or a GPU metric",
     )
-    parser.add_argument(
-        "--top",
-        type=count,
-        metavar="N",
-        help=f"rows of each section, 0 for all (default {SHOWN} in tables, else all)",
-    )
+    text = f"rows of each section, 0 for all (default {SHOWN} in tables, else all)"
+    add_rows(parser, "--top", text)
     parser.add_argument(
         "-o",
         "--output",

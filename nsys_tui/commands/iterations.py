@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.commands.options import (
-    add_format,
-    add_report,
-    add_scope,
-    count,
-    open_from,
-    rows_shown,
-    scope_from,
-)
+from nsys_tui.commands.options import add_question, add_rows, part_from, rows_shown
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 
 if TYPE_CHECKING:
@@ -31,18 +23,12 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
-    add_report(parser)
-    add_scope(parser)
-    add_format(parser, "analysis.iterations.answer")
+    add_question(parser, "analysis.iterations.answer")
     parser.add_argument(
         "--iteration", metavar="REGEX", help="NVTX ranges that are iterations, by their names"
     )
-    parser.add_argument(
-        "--limit",
-        type=count,
-        metavar="N",
-        help=f"iterations to print, 0 for all (default {SHOWN}; all in csv and json)",
-    )
+    text = f"iterations to print, 0 for all (default {SHOWN}; all in csv and json)"
+    add_rows(parser, "--limit", text)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -50,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.iterations.answer import DOCUMENT, IterationAnswer
     from nsys_tui.analysis.iterations.table import iteration_table
 
-    report = open_from(arguments)
-    table = iteration_table(report, arguments.iteration, scope_from(arguments, report))
+    report, scope = part_from(arguments)
+    table = iteration_table(report, arguments.iteration, scope)
     answer = IterationAnswer(report.name, table)
     if arguments.format == "json":
         print_document(DOCUMENT, answer, answer, answer.phases().notes, report.notes)

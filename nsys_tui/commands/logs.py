@@ -7,7 +7,14 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.options import add_format, count, csv_section, positive, rows_shown
+from nsys_tui.commands.options import (
+    add_format,
+    add_rows,
+    add_sections,
+    csv_section,
+    positive,
+    rows_shown,
+)
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import GATE_HIT, NoDataError, UsageError
 
@@ -125,21 +132,15 @@ def _add_choosing(parser: argparse.ArgumentParser) -> None:
 
 def _add_printing(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "logs.answer")
-    parser.add_argument(
-        "--section",
-        choices=tuple(dict.fromkeys(_SECTIONS + _JOINED)),
-        action="append",
-        metavar="NAME",
-        help="print only this part (repeatable): " + ", ".join(_SECTIONS) + "; csv prints one, "
-        "by default per-op; with --report " + ", ".join(_JOINED),
+    add_sections(
+        parser,
+        tuple(dict.fromkeys(_SECTIONS + _JOINED)),
+        f"print only this part (repeatable): {', '.join(_SECTIONS)}; csv prints one, by default"
+        f" per-op; with --report {', '.join(_JOINED)}",
     )
     parser.add_argument("--calls", action="store_true", help="add the call list to json")
-    parser.add_argument(
-        "--top",
-        type=count,
-        metavar="N",
-        help="rows of the long lists, 0 for all (default 20 in tables, else all)",
-    )
+    text = f"rows of the long lists, 0 for all (default {_ROWS_OF_TEXT} in tables, else all)"
+    add_rows(parser, "--top", text)
     parser.add_argument(
         "--fail-on",
         choices=("mismatch", "behind", "torn"),

@@ -125,6 +125,32 @@ def add_format(
     action.document = document  # type: ignore[attr-defined]
 
 
+def add_question(parser: argparse.ArgumentParser, document: str, *, optional: bool = False) -> None:
+    """Adds what every verb takes that asks one report: the report, its part, ``--format``."""
+    add_report(parser, optional=optional)
+    add_scope(parser)
+    add_format(parser, document)
+
+
+def add_names(parser: argparse._ActionsContainer, text: str, default: str | None) -> None:
+    """Adds ``--names``: how kernels are named."""
+    parser.add_argument(
+        "--names", choices=("short", "normalised", "full"), default=default, help=text
+    )
+
+
+def add_sections(parser: argparse._ActionsContainer, names: Sequence[str], text: str) -> None:
+    """Adds ``--section``, which may be repeated."""
+    parser.add_argument("--section", choices=names, action="append", metavar="NAME", help=text)
+
+
+def add_rows(
+    parser: argparse._ActionsContainer, flag: str, text: str, default: int | None = None
+) -> None:
+    """Adds how many rows are printed, 0 for all."""
+    parser.add_argument(flag, type=count, default=default, metavar="N", help=text)
+
+
 def add_overwriting(parser: argparse._ActionsContainer) -> None:
     """Adds ``--force-overwrite``."""
     parser.add_argument("--force-overwrite", action="store_true", help="replace existing files")
@@ -198,6 +224,18 @@ def tell_notes(report: Report, name: str = "") -> None:
 
     head = f"note: {name}: " if name else "note: "
     report.notes.listen(lambda note: say(head + note.text))
+
+
+def part_from(arguments: argparse.Namespace) -> tuple[Report, Scope]:
+    """The report that the parsed arguments name, open, and the part that is asked for.
+
+    Raises:
+        UnreadableReportError: the file is no usable report.
+        NsysMissingError: it must be exported first and no nsys was found.
+        UsageError: there is no such part; the hint lists what there is.
+    """
+    report = open_from(arguments)
+    return report, scope_from(arguments, report)
 
 
 def scope_from(arguments: argparse.Namespace, report: Report) -> Scope:

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.options import (
-    add_format,
-    add_report,
-    add_scope,
-    count,
-    csv_section,
-    open_from,
-    scope_from,
-)
+from nsys_tui.commands.options import add_names, add_question, add_rows, csv_section, part_from
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 
 if TYPE_CHECKING:
@@ -31,28 +23,15 @@ DESCRIPTION = "What was captured, where the time of each GPU went, top kernels a
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
-    add_report(parser)
-    add_scope(parser)
-    add_format(parser, "analysis.overview_answer")
+    add_question(parser, "analysis.overview_answer")
     parser.add_argument(
         "--section",
         choices=(*SECTIONS, "each"),
         action="append",
         help="print only this part (repeatable); csv prints one, by default the devices",
     )
-    parser.add_argument(
-        "--top",
-        type=count,
-        default=10,
-        metavar="N",
-        help="kernels and ranges listed, 0 for all (default 10)",
-    )
-    parser.add_argument(
-        "--names",
-        choices=("short", "normalised", "full"),
-        default="normalised",
-        help="how kernels are named and so grouped",
-    )
+    add_rows(parser, "--top", "kernels and ranges listed, 0 for all (default 10)", 10)
+    add_names(parser, "how kernels are named and so grouped", "normalised")
     parser.add_argument(
         "--each",
         metavar="WHAT",
@@ -72,8 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.model.capabilities import Capability
     from nsys_tui.names import NameStyle
 
-    report = open_from(arguments)
-    scope = scope_from(arguments, report)
+    report, scope = part_from(arguments)
     result = overview(report, scope, style=NameStyle(arguments.names), top=arguments.top or None)
     pieces = _pieces(arguments, report, scope)
     answer = OverviewAnswer(report, result, recorded_memory(report), pieces)

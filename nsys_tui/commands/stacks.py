@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from nsys_tui.commands.destinations import say, text_file
 from nsys_tui.commands.options import (
     add_format,
+    add_names,
     add_overwriting,
     add_report,
     add_scope,
@@ -50,12 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "export.folded", ("folded", "svg", "json", "tree"))
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
     add_overwriting(parser)
-    parser.add_argument(
-        "--names",
-        choices=("short", "normalised", "full"),
-        default="full",
-        help="how the kernels at the leaves are named",
-    )
+    add_names(parser, "how the kernels at the leaves are named", "full")
     parser.add_argument(
         "--across-threads",
         action="store_true",

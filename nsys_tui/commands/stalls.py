@@ -5,15 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_tui import units
-from nsys_tui.commands.options import (
-    add_format,
-    add_report,
-    add_scope,
-    count,
-    open_from,
-    rows_shown,
-    scope_from,
-)
+from nsys_tui.commands.options import add_question, add_rows, part_from, rows_shown
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import EmptyAnswerError, UsageError
 
@@ -33,9 +25,7 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
-    add_report(parser)
-    add_scope(parser)
-    add_format(parser, "analysis.stalls.answer")
+    add_question(parser, "analysis.stalls.answer")
     parser.add_argument(
         "--threshold",
         default="10us",
@@ -45,12 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--group-by", choices=GROUPINGS, help="print groups instead of gaps (json has both)"
     )
-    parser.add_argument(
-        "--limit",
-        type=count,
-        metavar="N",
-        help=f"rows to print, 0 for all (default {SHOWN}; all in csv and json)",
-    )
+    text = f"rows to print, 0 for all (default {SHOWN}; all in csv and json)"
+    add_rows(parser, "--limit", text)
     parser.add_argument(
         "--each-gap",
         action="store_true",
@@ -67,8 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     threshold = units.parse_duration(arguments.threshold)
     if threshold < 0:
         raise UsageError(f"--threshold {arguments.threshold}: no gap is shorter than 0")
-    report = open_from(arguments)
-    scope = scope_from(arguments, report)
+    report, scope = part_from(arguments)
     result = stalls(report, scope, threshold_ns=threshold, merge_runs=not arguments.each_gap)
     every = arguments.format in DATA_FORMATS
     limit = rows_shown(arguments.limit, None if every else SHOWN)

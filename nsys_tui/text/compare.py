@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.compare.side import GROUPS, WHOLE
-from nsys_tui.model.table import Column, Table
+from nsys_tui.model.table import Column, Table, table_of
 from nsys_tui.names import visible
 from nsys_tui.text.folding import indented
 from nsys_tui.text.formats import Format
@@ -13,7 +13,7 @@ from nsys_tui.text.tables import render
 from nsys_tui.units import format_bytes, format_count, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from nsys_tui.analysis.compare.comparison import Comparison
     from nsys_tui.analysis.compare.rows import Row
@@ -98,43 +98,40 @@ def _headline(found: Comparison) -> str:
 
 
 def _sides_table(found: Comparison) -> Table:
-    sides = (found.a, found.b)
-    return Table(
-        "sides",
-        "Sides",
-        (Column("Side"), Column("Report"), Column("What")),
-        (["A", "B"], [s.label for s in sides], [side_text(s) for s in sides]),
-    )
+    sides = [("A", found.a), ("B", found.b)]
+    return table_of("sides", "Sides", _SIDES, sides)
+
+
+_SIDES: Final = (
+    Column("Side", read=lambda pair, _: pair[0]),
+    Column("Report", read=lambda pair, _: pair[1].label),
+    Column("What", read=lambda pair, _: side_text(pair[1])),
+)
+_DIFFERENCES: Final = (
+    *(Column("What"), Column("A"), Column("B")),
+    Column("Unfair", read=lambda difference, _: "yes" if difference.unfair else ""),
+)
+_FINDINGS: Final = (
+    Column("Status"),
+    Column("Severity", read=lambda change, _: change.known.severity),
+    Column("Rule"),
+    Column("Finding", read=lambda change, _: change.known.title),
+)
 
 
 def _differences_table(found: Comparison) -> Table:
-    listed = found.differences
-    return Table(
-        "differences",
-        "Not the same on both sides",
-        (Column("What"), Column("A"), Column("B"), Column("Unfair")),
-        (
-            [difference.what for difference in listed],
-            [difference.a for difference in listed],
-            [difference.b for difference in listed],
-            ["yes" if difference.unfair else "" for difference in listed],
-        ),
-    )
+    title = "Not the same on both sides"
+    return table_of("differences", title, _DIFFERENCES, found.differences)
 
 
 def tables(found: Comparison, sections: Iterable[str] = SECTIONS, top: int = TOP) -> list[Table]:
     """The sections as tables of text, in their order."""
-    listed = []
-    for section in SECTIONS:
-        if section not in sections:
-            continue
-        if section == "summary":
-            listed.append(_summary_table(found))
-        elif section == "findings":
-            listed.append(_findings_table(found))
-        else:
-            listed.append(_group_table(found, section, top))
-    return listed
+    makers = {"summary": _summary_table, "findings": _findings_table}
+    return [
+        makers[section](found) if section in makers else _group_table(found, section, top)
+        for section in SECTIONS
+        if section in sections
+    ]
 
 
 def all_tables(found: Comparison, sections: Sequence[str], top: int = TOP) -> list[Table]:
@@ -143,34 +140,39 @@ def all_tables(found: Comparison, sections: Sequence[str], top: int = TOP) -> li
     return [_sides_table(found), *differing, *tables(found, sections, top)]
 
 
-def _right(header: str, texts: Sequence[str]) -> tuple[Column, list[str]]:
-    """A column of figures written out, aligned right."""
-    width = max(map(len, (header, *texts)))
-    return Column(header.rjust(width)), [text.rjust(width) for text in texts]
+_FIGURES: Final[dict[str, Callable[[Row], str]]] = {
+    "A": lambda row: amount(row, row.a_total),
+    "B": lambda row: amount(row, row.b_total),
+    "Delta": lambda row: delta_text(row),
+    "Change": lambda row: ratio_text(row),
+    "Count A": lambda row: count_text(row.a_count),
+    "Count B": lambda row: count_text(row.b_count),
+    "Bytes A": lambda row: format_bytes(round(row.a_bytes)),
+    "Bytes B": lambda row: format_bytes(round(row.b_bytes)),
+}
 
 
-def _table(
-    name: str, title: str, columns: Sequence[tuple[Column, Sequence[Any]]], *notes: str
+def _rows_table(
+    name: str, title: str, headers: Sequence[str], rows: Sequence[Row], *notes: str
 ) -> Table:
-    heads, data = zip(*columns, strict=True)
-    return Table(name, title, tuple(heads), tuple(data), tuple(note for note in notes if note))
+    """Rows of figures written out and aligned right, among texts."""
+    columns, data = [], []
+    for header in headers:
+        if make := _FIGURES.get(header):
+            texts = [make(row) for row in rows]
+            width = max(map(len, (header, *texts)))
+            header, texts = header.rjust(width), [text.rjust(width) for text in texts]
+        else:
+            texts = [row.words if header == "Verdict" else row.name for row in rows]
+        columns.append(Column(header))
+        data.append(texts)
+    return Table(name, title, tuple(columns), tuple(data), tuple(filter(None, notes)))
 
 
 def _summary_table(found: Comparison) -> Table:
     rows = [row for row in found.summary if row.a_total or row.b_total or row.key == "wall"]
-    what = "a step, medians" if found.by_step else "the whole"
-    return _table(
-        "summary",
-        f"Time per GPU of {what}",
-        [
-            (Column("Figure"), [row.name for row in rows]),
-            _right("A", [amount(row, row.a_total) for row in rows]),
-            _right("B", [amount(row, row.b_total) for row in rows]),
-            _right("Delta", [delta_text(row) for row in rows]),
-            _right("Change", [ratio_text(row) for row in rows]),
-            (Column("Verdict"), [row.words for row in rows]),
-        ],
-    )
+    title = f"Time per GPU of {'a step, medians' if found.by_step else 'the whole'}"
+    return _rows_table("summary", title, ("Figure", "A", "B", "Delta", "Change", "Verdict"), rows)
 
 
 def _group_table(found: Comparison, group: str, top: int) -> Table:
@@ -180,27 +182,13 @@ def _group_table(found: Comparison, group: str, top: int) -> Table:
     changed = sum(row.verdict in ("better", "worse") for row in rows[len(shown) :])
     more = f"{format_count(hidden)} more names, {changed} of them changed (--top 0 shows all)"
     per = " per step" if found.by_step else ""
-    columns = [
-        _right("Delta", [delta_text(row) for row in shown]),
-        _right("Change", [ratio_text(row) for row in shown]),
-        _right("A", [amount(row, row.a_total) for row in shown]),
-        _right("B", [amount(row, row.b_total) for row in shown]),
-        _right("Count A", [count_text(row.a_count) for row in shown]),
-        _right("Count B", [count_text(row.b_count) for row in shown]),
-    ]
-    if group == "copies":
-        columns += [
-            _right("Bytes A", [format_bytes(round(row.a_bytes)) for row in shown]),
-            _right("Bytes B", [format_bytes(round(row.b_bytes)) for row in shown]),
-        ]
-    columns += [
-        (Column("Verdict"), [row.words for row in shown]),
-        (Column("Name"), [row.name for row in shown]),
-    ]
-    return _table(
+    headers = ["Delta", "Change", "A", "B", "Count A", "Count B"]
+    headers += ["Bytes A", "Bytes B"] if group == "copies" else []
+    return _rows_table(
         group,
         f"{GROUPS[group]}{per}, largest difference first",
-        columns,
+        [*headers, "Verdict", "Name"],
+        shown,
         more if hidden else "",
         "" if rows else found.why_empty(group),
     )
@@ -208,19 +196,10 @@ def _group_table(found: Comparison, group: str, top: int) -> Table:
 
 def _findings_table(found: Comparison) -> Table:
     listed = [change for change in found.findings or () if change.status != "in both"]
-    both = len(found.findings or ()) - len(listed)
-    why = "not compared: --findings runs the expert rules on both sides"
-    return _table(
-        "findings",
-        "Findings",
-        [
-            (Column("Status"), [change.status for change in listed]),
-            (Column("Severity"), [change.known.severity for change in listed]),
-            (Column("Rule"), [change.rule for change in listed]),
-            (Column("Finding"), [change.known.title for change in listed]),
-        ],
-        why if found.findings is None else f"{both} findings on both sides",
-    )
+    note = f"{len(found.findings or ()) - len(listed)} findings on both sides"
+    if found.findings is None:
+        note = "not compared: --findings runs the expert rules on both sides"
+    return table_of("findings", "Findings", _FINDINGS, listed, notes=(note,))
 
 
 def amount(row: Row, value: float) -> str:

@@ -1,0 +1,32 @@
+"""Files of ours that are replaced at one stroke: a crash leaves the old one or the new one."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def write_whole(path: Path, text: str, mode: int = 0o600) -> None:
+    """Puts a new file in place of the old one, and has the disk keep it.
+
+    Args:
+        path: of the file; a link is followed by whoever calls.
+        text: what it is to hold.
+        mode: its rights.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    part.chmod(mode)
+    part.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
