@@ -14,18 +14,20 @@ from nsys_tui.render.cells import MUTED
 from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.times import moment_text
 from nsys_tui.ui.keymap import SCREENS, Action, bindings
-from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.overview import data, panes
-from nsys_tui.ui.screens.result import failure_text
+from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.trace import HINT, TracePane
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from textual import events
 
     from nsys_tui.analysis.breakdown import DeviceSplit
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
+    from nsys_tui.render.cells import Line
     from nsys_tui.state import ViewState
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.trace import AnyRow, TraceRow
@@ -41,13 +43,13 @@ WIDE = 120
 """Columns from which kernels and ranges stand side by side."""
 
 
-class OverviewScreen(ReportScreen):
+class OverviewScreen(ResultScreen[Overview]):
     """The first screen."""
 
-    SCREEN = "overview"
+    SCREEN = KIND = "overview"
     OF_WHOLE_TRACE = True
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar = bindings(ACTIONS)
+    BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
     AUTO_FOCUS = "#kernels"
     DEFAULT_CSS: ClassVar[str] = """
     OverviewScreen #upper { height: 8; }
@@ -74,7 +76,6 @@ class OverviewScreen(ReportScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: Overview | None = None
         self._detail: Finding | None = None
         """The finding that the strip at the bottom tells in full."""
         self._asked: Session | None = None
@@ -98,9 +99,9 @@ class OverviewScreen(ReportScreen):
         yield TracePane(id="trace")
         yield LinePane("Report", id="facts")
 
-    def show_report(self) -> None:
+    def clear(self) -> None:
         """A new report: nothing is known yet but its metadata."""
-        self.found = self._asked = None
+        self._asked = None
         self.set_class(False, "-findings")
         self._gpu_rows, self._nvtx_rows = [], []
         self._draw_trace()
@@ -123,40 +124,34 @@ class OverviewScreen(ReportScreen):
             self.compute("trace", lambda: data.gpu_rows(session, report), self._show_trace)
             if sample is not None:
                 self.compute(
-                    "overview", lambda: data.gpu_figures(report, names), self._show_overview
+                    "overview",
+                    lambda: data.gpu_figures(report, names),
+                    lambda found: self.show_result(report, found),
                 )
         elif part == "ranges":
             self.compute("nvtx", lambda: data.nvtx_rows(report.ranges), self._show_ranges)
 
-    def load_finished(self) -> None:
-        """All figures can be computed; then what is wrong can be found."""
-        self._compute()
+    def needs_new(self, old: ViewState, new: ViewState) -> bool:
+        """It is of the whole trace; only names change what is in it."""
+        return old.display.names != new.display.names
 
-    def state_changed(self, old: ViewState, new: ViewState) -> None:
-        """Names and times follow the display."""
-        if old.display.names != new.display.names and self.session.finished:
-            self._compute()
+    def display_changed(self, old: ViewState, new: ViewState) -> None:
+        """Times are written anew."""
         if old.display.time != new.display.time:
             self.query_one(TracePane).refresh()
             self.query_one("#findings", LinePane).rebuild()
 
-    def _compute(self) -> None:
-        report, names = self.report, self.state.display.names
-        if report is not None:
-            memo = self.session.memo
-            self.compute(
-                "overview",
-                lambda: memo(
-                    ("overview", names), lambda: overview(report, style=names, top=data.MOST)
-                ),
-                self._show_overview,
-                failed=self._failed,
-            )
+    def work(self, report: Report) -> Callable[[Progress], Overview]:
+        """All figures; then what is wrong can be found."""
+        names, memo = self.state.display.names, self.session.memo
+        return lambda _: memo(
+            ("overview", names), lambda: overview(report, style=names, top=data.MOST)
+        )
 
-    def _failed(self, error: Exception) -> None:
+    def say_stopped(self, why: str) -> None:
         """Panes that would wait for ever say why; earlier figures stay."""
-        if self.found is None:
-            lines = [[(line, MUTED)] for line in failure_text(error).splitlines()]
+        if self.result is None:
+            lines: list[Line] = [[(line, MUTED)] for line in why.splitlines()]
             for pane in self.query(LinePane):
                 pane.show_built(lambda _: lines)
 
@@ -200,8 +195,9 @@ class OverviewScreen(ReportScreen):
                 lambda width: panes.report_facts(found, width, gpus)
             )
 
-    def _show_overview(self, found: Overview) -> None:
-        self.found = found
+    def show_result(self, report: Report, result: Overview) -> None:
+        """Figures, and where all is read what is wrong."""
+        found = self.result = result
         glyphs = self.app.glyphs
         self.query_one("#split", LinePane).show_built(
             lambda width: panes.time_split(found, width, glyphs)
@@ -209,12 +205,12 @@ class OverviewScreen(ReportScreen):
         self._show_facts(found)
         self._show_tops()
         self._draw_trace()
-        self._compute_findings(found.devices)
+        self._compute_findings(report, found.devices)
 
-    def _compute_findings(self, splits: tuple[DeviceSplit, ...]) -> None:
+    def _compute_findings(self, report: Report, splits: tuple[DeviceSplit, ...]) -> None:
         """Not before the figures are there: both at once would make the user wait for both."""
-        report, session, memo = self.report, self.session, self.session.memo
-        if report is None or not session.finished or self._asked == session:
+        session, memo = self.session, self.session.memo
+        if not session.finished or self._asked == session:
             return
         self._asked = session
         self.compute_telling(
@@ -251,9 +247,9 @@ class OverviewScreen(ReportScreen):
         if isinstance(entry, Finding):
             strip.heading("Finding", entry.command.replace("REPORT", self.session.name))
             strip.show_built(lambda width: panes.finding_detail(entry, width))
-        elif self.found is not None:
+        elif self.result is not None:
             strip.heading("Report")
-            self._show_facts(self.found)
+            self._show_facts(self.result)
 
     def _gpu_label(self, place: int | None) -> str:
         report = self.report
@@ -263,7 +259,7 @@ class OverviewScreen(ReportScreen):
 
     def _show_tops(self) -> None:
         """Kernels and ranges side by side, or one below the other where there is no room."""
-        if (found := self.found) is None:
+        if (found := self.result) is None:
             return
         glyphs = self.app.glyphs
         kernels = panes.top_list(found, "kernel", glyphs)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.stacks import views as stack_views
-from nsys_tui.errors import UsageError
+from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.tree import ROOT
 from nsys_tui.ui.dialogs.prompt import Prompt
-from nsys_tui.ui.screens.base import ReportScreen
-from nsys_tui.ui.screens.stacks.panes import several
+from nsys_tui.ui.screens.result import ResultScreen
+from nsys_tui.ui.screens.stacks.panes import Shown, several
 from nsys_tui.ui.widgets.icicle import IciclePane
 from nsys_tui.units import format_share
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Finding(ReportScreen):
+class Finding(ResultScreen[Shown | NoDataError]):
     """Actions that look for frames."""
 
     def __init__(self) -> None:

@@ -18,8 +18,8 @@ from nsys_tui.render.cells import MUTED
 from nsys_tui.state import cycled
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import Action, bindings
-from nsys_tui.ui.scoping import report_scope, same_scope
-from nsys_tui.ui.screens.result import CANCELLED, failure_text
+from nsys_tui.ui.scoping import report_scope
+from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.screens.stacks.finding import Finding
 from nsys_tui.ui.screens.stacks.panes import (
     SOURCES,
@@ -41,9 +41,10 @@ from nsys_tui.ui.widgets.table.actions import WHOLE
 from nsys_tui.ui.widgets.tree.tree import VirtualTree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
     from nsys_tui.model.tree import WeightedTree
     from nsys_tui.state import ViewState
     from nsys_tui.ui.saving import Writer
@@ -80,7 +81,7 @@ SPARE_CELLS = 11
 class StacksScreen(Finding):
     """Screen 6."""
 
-    SCREEN = "stacks"
+    SCREEN = KIND = "stacks"
     ACTIONS = ACTIONS
     BINDINGS: ClassVar[list[Any]] = [*bindings(ACTIONS)]
     AUTO_FOCUS = "#icicle"
@@ -120,19 +121,14 @@ class StacksScreen(Finding):
             Vertical(LinePane(id="above"), LinePane(id="below"), id="side"),
         )
 
-    def show_report(self) -> None:
+    def clear(self) -> None:
         """Another report: nothing is folded yet."""
         self.shown, self.options, self._place = None, Options(), ((), ())
         self._say("reading …")
 
-    def load_finished(self) -> None:
-        """Everything a fold needs is there."""
-        self._fold()
-
-    def state_changed(self, old: ViewState, new: ViewState) -> None:
+    def needs_new(self, old: ViewState, new: ViewState) -> bool:
         """Window, filter and name style decide what is folded."""
-        if not same_scope(old, new) or old.display.names != new.display.names:
-            self._fold()
+        return super().needs_new(old, new) or old.display.names != new.display.names
 
     def view(self) -> Options:
         """For going back."""
@@ -142,15 +138,12 @@ class StacksScreen(Finding):
         """Takes up the options again."""
         if isinstance(view, Options) and view != self.options:
             self.options = view
-            self._fold()
+            self.make()
 
-    def _fold(self) -> None:
-        report, options = self.report, self.options
-        if report is None or not self.session.finished:
-            return
+    def work(self, report: Report) -> Callable[[Progress], Shown | NoDataError]:
+        """Folds the chosen source, and arranges it as it is looked at."""
+        options, memo = self.options, self.session.memo
         scope, names = report_scope(report, self.state), str(self.state.display.names)
-        self._heading("folding …")
-        memo = self.session.memo
 
         def work(progress: Progress) -> Shown | NoDataError:
             try:
@@ -160,22 +153,21 @@ class StacksScreen(Finding):
             except NoDataError as error:
                 return error
 
-        self.compute_telling("stacks", work, self._show, self._cancelled, self._failed)
+        return work
 
-    def _cancelled(self) -> None:
+    def say_busy(self) -> None:
         """What is shown stays."""
-        self._heading("cancelled")
-        if self.shown is None:
-            self._say(CANCELLED)
+        self._heading("folding …")
 
-    def _failed(self, error: Exception) -> None:
+    def say_stopped(self, why: str) -> None:
         """What is shown stays."""
-        self._heading("failed")
+        self._heading("cancelled" if why == CANCELLED else "failed")
         if self.shown is None:
-            self._say(*failure_text(error).splitlines())
+            self._say(*why.splitlines())
 
-    def _show(self, found: Shown | NoDataError) -> None:
-        pane = self.icicle
+    def show_result(self, report: Report, result: Shown | NoDataError) -> None:  # noqa: ARG002
+        """Draws the stacks, or says why there are none."""
+        pane, found = self.icicle, result
         self._keep_place(pane)
         self.set_class(isinstance(found, Shown) and found.callers is not None, "-sandwich")
         if isinstance(found, NoDataError):
@@ -284,7 +276,7 @@ class StacksScreen(Finding):
 
     def _change(self, **changes: Any) -> None:
         self.options = replace(self.options, **changes)
-        self._fold()
+        self.make()
 
     def action_stacks_order(self) -> None:
         """Left-heavy, time order, or the selected frame between its callers and callees."""
@@ -314,10 +306,6 @@ class StacksScreen(Finding):
         busiest = samples.threads[np.argsort(-counts, kind="stable")].tolist()
         choices = [None, *busiest]
         self._change(thread=choices[(choices.index(self.options.thread) + 1) % len(choices)])
-
-    def action_timeline_whole(self) -> None:
-        """The whole trace again."""
-        self.app.show(self.SCREEN, window=None)
 
     def action_stacks_across(self) -> None:
         """Credits work to other threads, or only to its own."""
@@ -368,12 +356,6 @@ class StacksScreen(Finding):
             return {}
         title = f"{self.session.name}: {SOURCES[self.options.source]}"
         return picture_writers(self.shown, pane.root, title)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The whole trace can be shown where it is not."""
-        if action == "timeline_whole":
-            return self.state.window is not None
-        return super().check_action(action, parameters)
 
     def action_stacks_timeline(self) -> None:
         """Shows the longest event of the selected frame on the timeline."""
