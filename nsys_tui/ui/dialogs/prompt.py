@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from textual import events
-    from textual.app import ComposeResult
+    from textual.app import App, ComposeResult
+
+    Answer = tuple[str, Callable[[], object]]
 
 
 class Prompt(Dialog[str | None]):
@@ -130,3 +132,24 @@ class Confirm(Dialog[str | None]):
         if event.character in self._answers:
             event.stop()
             self.dismiss(event.character)
+
+
+def choose(app: App[Any], question: str, answers: Mapping[str, Answer]) -> None:
+    """Asks a question whose answers do something.
+
+    Args:
+        app: shows the question.
+        question: the whole question.
+        answers: key to what it means and what it does, such as ``{"n": ("no", nothing)}``.
+    """
+
+    def answered(key: str | None) -> None:
+        if key is not None:
+            answers[key][1]()
+
+    means = {key: word for key, (word, _) in answers.items()}
+    app.push_screen(Confirm(question, means), answered)
+
+
+def nothing() -> None:
+    """What "no" does."""

@@ -6,6 +6,7 @@ import contextlib
 import shlex
 from abc import abstractmethod
 from datetime import datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,7 @@ from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import State, Store
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui.dialogs.picker import Picker
-from nsys_tui.ui.dialogs.prompt import Confirm
+from nsys_tui.ui.dialogs.prompt import Confirm, choose, nothing
 from nsys_tui.ui.dialogs.secret import ask
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.messages import Failed
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from nsys_tui.capture.askpass import Prompt as Question
     from nsys_tui.capture.fetch import RemoteFile
     from nsys_tui.capture.record import Record
+    from nsys_tui.ui.dialogs.prompt import Answer
 
 LISTED: Final = 6
 """Names of files in a question, reports first."""
@@ -82,26 +84,18 @@ class PastCaptures(ReportScreen):
     def _chosen(self, record: Record | None) -> None:
         if record is None:
             return
-        home = reports_of(record)
         answers = {
-            **({"o": "open"} if home else {}),
-            **({"a": "attach"} if not record.state.over else {}),
-            "r": "repeat",
-            "d": "delete",
+            "o": ("open", partial(self.open_reports, record)),
+            "a": ("attach", partial(self.attach_to, record)),
+            "r": ("repeat", partial(self.repeat, record)),
+            "d": ("delete", partial(self._delete, record)),
         }
-
-        def answered(answer: str | None) -> None:
-            if answer == "o":
-                self.open_reports(record)
-            elif answer == "a":
-                self.attach_to(record)
-            elif answer == "r":
-                self.repeat(record)
-            elif answer == "d":
-                self._delete(record)
-
+        if not reports_of(record):
+            del answers["o"]
+        if record.state.over:
+            del answers["a"]
         failed = f"\n{record.failure.title}" if record.failure else ""
-        self.app.push_screen(Confirm(past_line(record) + failed, answers), answered)
+        choose(self.app, past_line(record) + failed, answers)
 
     def open_reports(self, record: Record) -> None:
         """Opens what came home; the reports of several ranks together, as one fleet."""
@@ -129,19 +123,11 @@ class PastCaptures(ReportScreen):
         text += f" {', '.join(stays)} stays." if stays else ""
         if record.state.started:
             text += " It may still run there, and nobody will know of it any more."
-        answers = {
-            "y": "delete",
-            **({"b": "its folder over there as well"} if record.job_dir else {}),
-            "n": "no",
-        }
-
-        def answered(answer: str | None) -> None:
-            if answer == "y":
-                self._forget(record)
-            elif answer == "b":
-                self.remove_there(record, here=True)
-
-        self.app.push_screen(Confirm(text, answers), answered)
+        answers: dict[str, Answer] = {"y": ("delete", partial(self._forget, record))}
+        if record.job_dir:
+            there = partial(self.remove_there, record, here=True)
+            answers["b"] = ("its folder over there as well", there)
+        choose(self.app, text, {**answers, "n": ("no", nothing)})
 
     def _forget(self, record: Record) -> None:
         try:

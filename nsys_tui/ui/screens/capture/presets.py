@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nsys_tui.capture.presets import built_in, presets
 from nsys_tui.config_edit import remove_table, reread, save_table
 from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.ui.dialogs.picker import Picker
-from nsys_tui.ui.dialogs.prompt import Confirm, Prompt
+from nsys_tui.ui.dialogs.prompt import Prompt, choose
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.base import ReportScreen
@@ -60,17 +61,12 @@ class Presets(ReportScreen):
         self.show_form()
 
     def _use_or_delete(self, preset: Preset) -> None:
-        def answered(answer: str | None) -> None:
-            if answer == "u":
-                self._use(preset)
-            elif answer == "d":
-                self._change(lambda: self._remove(preset.name), f"deleted preset {preset.name}")
-
+        section = ("capture", "presets", preset.name)
+        remove = partial(remove_table, self.app.config.path, section)
+        delete = partial(self._change, remove, f"deleted preset {preset.name}")
         question = f"Your preset {preset.name}: {', '.join(preset.options)}"
-        self.app.push_screen(Confirm(question, {"u": "use", "d": "delete"}), answered)
-
-    def _remove(self, name: str) -> None:
-        remove_table(self.app.config.path, ("capture", "presets", name))
+        answers = {"u": ("use", partial(self._use, preset)), "d": ("delete", delete)}
+        choose(self.app, question, answers)
 
     def _save(self) -> None:
         def check(name: str) -> None:
@@ -82,11 +78,8 @@ class Presets(ReportScreen):
         def named(name: str | None) -> None:
             if name is not None:
                 section = ("capture", "presets", name.strip())
-                options = self.form.options
-                self._change(
-                    lambda: save_table(self.app.config.path, section, options),
-                    f"saved as preset {name.strip()}",
-                )
+                save = partial(save_table, self.app.config.path, section, self.form.options)
+                self._change(save, f"saved as preset {name.strip()}")
 
         hint = ", ".join(self.form.options)
         self.app.push_screen(Prompt("Save as preset", hint, self.form.preset, check), named)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nsys_tui.capture import events
@@ -12,7 +13,7 @@ from nsys_tui.capture.profile_again import replayed_values
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.model.kinds import Kind
 from nsys_tui.state import Selection
-from nsys_tui.ui.dialogs.prompt import Confirm
+from nsys_tui.ui.dialogs.prompt import choose, nothing
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.capture.live import Live
 from nsys_tui.ui.screens.capture.past import PastCaptures, reports_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from nsys_tui.capture.plan import Plan
     from nsys_tui.capture.record import Record
     from nsys_tui.model.report import Report
+    from nsys_tui.ui.dialogs.prompt import Answer
     from nsys_tui.ui.session import Session
 
 
@@ -128,24 +130,23 @@ class Running(PastCaptures):
             self.app.say("no capture is running here")
             return
 
-        def answered(answer: str | None) -> None:
-            if answer is not None:
-                self.app.run_worker(capture.stop(keep=answer == "k"), exit_on_error=False)
+        def stop(*, keep: bool) -> None:
+            self.app.run_worker(capture.stop(keep=keep), exit_on_error=False)
 
         question = "Stop the program: keep what was collected, or discard it?"
-        self.app.push_screen(Confirm(question, {"k": "keep", "d": "discard"}), answered)
+        keep, discard = partial(stop, keep=True), partial(stop, keep=False)
+        choose(self.app, question, {"k": ("keep", keep), "d": ("discard", discard)})
 
     def _ask_to_kill(self) -> None:
         capture = self.capture
         if capture is None:
             return
 
-        def answered(answer: str | None) -> None:
-            if answer == "y":
-                self.app.run_worker(capture.kill(), exit_on_error=False)
+        def kill() -> None:
+            self.app.run_worker(capture.kill(), exit_on_error=False)
 
         question = "The program ignores INT and TERM. KILL ends it and loses the report. Kill it?"
-        self.app.push_screen(Confirm(question, {"y": "kill", "n": "wait"}), answered)
+        choose(self.app, question, {"y": ("kill", kill), "n": ("wait", nothing)})
 
     def _ended(self, record: Record) -> None:
         home = reports_of(record)
@@ -160,23 +161,18 @@ class Running(PastCaptures):
             self.say(f"report: {path}")
         if status:
             self.say(f"the program exited {status}; its report is complete")
-        compare = self.previous is not None and self.app.handler("view.compare") is not None
-        several = len(home) > 1
-        answers = {
-            "o": "open all as a fleet" if several else "open",
-            **({"c": "compare with the previous"} if compare else {}),
-        }
+        several, previous = len(home) > 1, self.previous
+        look = partial(self.open_reports, record)
+        answers: dict[str, Answer] = {"o": ("open all as a fleet" if several else "open", look)}
+        if previous is not None and self.app.handler("view.compare") is not None:
 
-        def answered(answer: str | None) -> None:
-            if answer is None:
-                return
-            self.open_reports(record)
-            if answer == "c" and self.previous is not None:
-                earlier = Selection("compare", (str(self.previous.path),))
-                self.app.show("compare", selection=earlier)
+            def compare() -> None:
+                look()
+                self.app.show("compare", selection=Selection("compare", (str(previous.path),)))
 
+            answers["c"] = ("compare with the previous", compare)
         came = f"{len(home)} reports of one run" if several else home[0].name
-        self.app.push_screen(Confirm(f"{came} came home.", answers), answered)
+        choose(self.app, f"{came} came home.", answers)
 
 
 def metadata(report: Report | None) -> list[tuple[str, str]]:

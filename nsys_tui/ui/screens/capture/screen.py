@@ -13,7 +13,7 @@ from nsys_tui.capture.record import Store
 from nsys_tui.capture.scripts import typed_command
 from nsys_tui.capture.targets import find_target
 from nsys_tui.errors import NsysTuiError
-from nsys_tui.ui.dialogs.prompt import Confirm, Prompt
+from nsys_tui.ui.dialogs.prompt import Prompt, choose, nothing
 from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.screens.capture import form as forms
 from nsys_tui.ui.screens.capture.presets import Presets
@@ -165,14 +165,13 @@ class CaptureScreen(Running, Presets):
             self.show_form()
             return
 
-        def answered(answer: str | None) -> None:
-            if answer == "y":
-                self.ticked |= {name}
-                self.show_form()
+        def replay() -> None:
+            self.ticked |= {name}
+            self.show_form()
 
         value = replayed_values(metadata(self.report), [name])[name]
         question = f"Replay {name}={value[:VALUE_SHOWN]}{'…' if len(value) > VALUE_SHOWN else ''}"
-        self.app.push_screen(Confirm(question, {"y": "replay", "n": "no"}), answered)
+        choose(self.app, question, {"y": ("replay", replay), "n": ("no", nothing)})
 
     def action_capture_type(self) -> None:
         """A box to type the value in; what it would bring is said meanwhile."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -16,7 +17,7 @@ from nsys_tui.config_edit import remove_target, reread, save_setting, save_targe
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.render.cells import BOLD, MUTED, STALL
 from nsys_tui.ui.dialogs.picker import DialogBox
-from nsys_tui.ui.dialogs.prompt import Confirm, Prompt
+from nsys_tui.ui.dialogs.prompt import Prompt, choose, nothing
 from nsys_tui.ui.dialogs.secret import ask
 from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.screens.capture import target_form as forms
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.capture.askpass import Prompt as Question
     from nsys_tui.config import Config
+    from nsys_tui.ui.dialogs.prompt import Answer
     from nsys_tui.ui.host import Host
     from nsys_tui.ui.widgets.lines import Line
 
@@ -206,13 +208,13 @@ class TargetList(Checking):
             self.say([("note", "this machine needs no section in the file: nothing to delete")])
             return
 
-        def answered(answer: str | None) -> None:
-            if answer == "y" and self.change(lambda: remove_target(self.config.path, target.name)):
+        def delete() -> None:
+            if self.change(lambda: remove_target(self.config.path, target.name)):
                 self.say([("ok", f"deleted {target.name}; its past captures stay")])
                 self.draw()
 
         question = f"Delete target {target.name} from {self.config.path}?"
-        self.app.push_screen(Confirm(question, {"y": "delete", "n": "no"}), answered)
+        choose(self.app, question, {"y": ("delete", delete), "n": ("no", nothing)})
 
     def action_check(self) -> None:
         """Looks whether captures can run there."""
@@ -318,12 +320,8 @@ class TargetEditor(Checking):
         if self.texts == self._before:
             self.dismiss(None)
             return
-
-        def answered(answer: str | None) -> None:
-            if answer == "s":
-                self.action_save()
-            elif answer == "d":
-                self.dismiss(None)
-
-        question = "The target was changed."
-        self.app.push_screen(Confirm(question, {"s": "save", "d": "discard"}), answered)
+        answers: dict[str, Answer] = {
+            "s": ("save", self.action_save),
+            "d": ("discard", partial(self.dismiss, None)),
+        }
+        choose(self.app, "The target was changed.", answers)
