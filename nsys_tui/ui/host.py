@@ -269,15 +269,18 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
 
         self.run_worker(job, thread=True, group="load", exit_on_error=False)
 
-    def open_path(self, path: Path) -> None:
-        """Opens a report, or brings it to the front where it is open already."""
+    def session_at(self, path: Path) -> Session:
+        """The session of a report; one that is not open yet is read when it is needed first."""
         for session in self.sessions:
             if session.path.absolute() == path.absolute():
-                self.bring_to_front(session)
-                return
+                return session
         session = Session(path, state=self.first_state)
         self.sessions.append(session)
-        self.bring_to_front(session)
+        return session
+
+    def open_path(self, path: Path) -> None:
+        """Opens a report, or brings it to the front where it is open already."""
+        self.bring_to_front(self.session_at(path))
 
     def bring_to_front(self, session: Session) -> None:
         """Shows another of the open reports; it is loaded when it comes to the front first."""

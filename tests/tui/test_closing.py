@@ -124,7 +124,7 @@ async def test_lanes_and_pairs_of_a_closed_report_go_with_it(reports: list[Path]
         await settled(pilot)
         app.bring_to_front(second)
         await press(pilot, "7")
-        app.screen.choose(first)
+        app.screen.choosing.choose(first)
         await settled(pilot)
         assert "A: run0.sqlite   B: run1.sqlite" in text(pilot)
         await press(pilot, "ctrl+w")

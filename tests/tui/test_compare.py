@@ -227,7 +227,7 @@ async def test_one_report_asks_for_another_and_takes_a_baseline(runs: dict[str, 
 async def test_another_report_is_read_without_coming_to_the_front(runs: dict[str, Path]) -> None:
     async with running(runs["before"]) as pilot:
         await press(pilot, "7")
-        screen(pilot).choose(runs["after"])
+        screen(pilot).choosing.choose(runs["after"])
         await settled(pilot)
         assert "A: before.sqlite   B: after.sqlite" in rows(pilot)[2]
         assert rows(pilot)[0].startswith(" nsys-tui | before.sqlite")
@@ -327,7 +327,7 @@ async def test_two_iterations_of_one_report(runs: dict[str, Path]) -> None:
         await press(pilot, *"iteration", "space", "5", "enter")
         body = text(pilot)
         assert "only A: iteration 3: step 3  B: iteration 5: step 5" in body
-        pair = screen(pilot).pair
+        pair = screen(pilot).choosing.pair
         assert pair is not None
         starts = [plan.window[0] for plan in screen(pilot).result.plans]  # type: ignore[union-attr, index]
         step = 4 * (300 + 120 + 80 + 25) * 1000 + 20_000

@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.compare.rows import Row
     from nsys_tui.ui.widgets.table.columns import TableColumn
 
+GROUPS: Final = {
+    "kernels": ("Kernels", ("kernels", "copies")),
+    "copies": ("Copies and memsets", ("copies",)),
+    "ranges": ("NVTX ranges", ("ranges",)),
+    "api": ("CUDA API", ("api",)),
+    "stalls": ("Idle time by cause", ("stalls",)),
+    "findings": ("Findings", ()),
+}
+"""What the table shows, in the order of ``g``: title, and groups of the comparison."""
 BAR: Final = 7
 VERDICT_INKS: Final = {
     Verdict.BETTER: style(Ink.BETTER),

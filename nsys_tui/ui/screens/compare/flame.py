@@ -7,13 +7,26 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from textual.binding import Binding, BindingType
 
+from nsys_tui.analysis.compare.stacks import DifferentialStacks, differential_stacks
+from nsys_tui.errors import NoDataError
 from nsys_tui.render.cells import Ink
 from nsys_tui.ui.widgets.icicle import IciclePane
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.compare.stacks import DifferentialStacks
     from nsys_tui.model.tree import WeightedTree
+    from nsys_tui.ui.screens.compare.pair import Result
+
+
+def difference_of(result: Result) -> DifferentialStacks | NoDataError:
+    """Folds the stacks of both ends; for a worker."""
+    first, second = result.plans
+    if first is None or second is None:
+        return NoDataError("a baseline holds no stacks")
+    try:
+        return differential_stacks(first, second)
+    except NoDataError as error:
+        return error
 
 
 class DifferenceIcicle(IciclePane):
@@ -29,14 +42,33 @@ class DifferenceIcicle(IciclePane):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.difference: DifferentialStacks | None = None
+        self.result: Result | None = None
+        """The comparison whose stacks are folded, or being folded."""
 
-    def show_difference(self, stacks: DifferentialStacks, threshold: float) -> None:
+    def begin(self, result: Result) -> bool:
+        """Says that a comparison's stacks are folded; False where they are already, or never."""
+        if result is self.result:
+            return False
+        has_stacks = None not in result.plans
+        said = "folding ..." if has_stacks else "a baseline holds no stacks"
+        self.heading("Flame graph of the difference", said)
+        self.result = result if has_stacks else None
+        return has_stacks
+
+    def show_difference(self, found: DifferentialStacks | NoDataError, threshold: float) -> None:
         """Shows B's tree; changes below the threshold are painted as none."""
-        self.difference = stacks
-        inks = np.full(len(stacks.change), int(Ink.MUTED))
-        inks[stacks.change <= -threshold] = Ink.BETTER
-        inks[stacks.change >= threshold] = Ink.WORSE
-        self.show(stacks.b)
+        if isinstance(found, NoDataError):
+            self.heading("Flame graph of the difference", str(found))
+            return
+        self.difference = found
+        per = "per step, " if found.by_step else ""
+        count, lost = found.gone
+        gone = f" (not in it: {count} of A, {format_duration(lost, 3)})" if count else ""
+        self.heading(f"GPU time of B by NVTX path{gone}", f"{per}blue: less, orange: more")
+        inks = np.full(len(found.change), int(Ink.MUTED))
+        inks[found.change <= -threshold] = Ink.BETTER
+        inks[found.change >= threshold] = Ink.WORSE
+        self.show(found.b)
         self.inks = inks
 
     def label(self, stacks: WeightedTree, node: int) -> str:

@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
 from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare
+from nsys_tui.analysis.compare.example_events import event_of
 from nsys_tui.analysis.compare.measure import Plan, identity_of, measure, plan
 from nsys_tui.analysis.compare.side import Found
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import UsageError
 from nsys_tui.export.baselines import Baseline
+from nsys_tui.timeline.painter import Picked
 from nsys_tui.ui.scoping import report_scope, scope_text
 
 if TYPE_CHECKING:
@@ -128,6 +130,31 @@ class Result:
         away = [np.abs(length[:count] / np.median(length) - 1) for length in lengths]
         return int(np.argmin(away[0] + away[1]))
 
+    def windows(self, step: int | None) -> tuple[tuple[int, int] | None, ...]:
+        """A step of each side, else its window; None where there is neither."""
+        if step is None:
+            return tuple(plan.window if plan is not None else None for plan in self.plans)
+        sides = (self.found.a.steps, self.found.b.steps)
+        return tuple((int(s.start[step]), int(s.end[step])) for s in sides)
+
+    def step_name(self, step: int | None) -> str:
+        """What a step is called: by its range, else by its number."""
+        if step is None:
+            return "all"
+        for made in self.plans:
+            if made is not None and step < len(made.rows):
+                ranges = made.report.ranges
+                return ranges.names[int(ranges.name[made.rows[step]])]
+        return f"step {step + 1}"
+
+    def examples(self, group: str, name: str, step: int | None) -> tuple[Picked | None, ...]:
+        """One event of a name on each side; idle time by its cause has none."""
+        found = [
+            event_of(made, group, name, window) if made is not None and group != "stalls" else None
+            for made, window in zip(self.plans, self.windows(step), strict=True)
+        ]
+        return tuple(None if event is None else Picked(*event) for event in found)
+
 
 def gather(pair: Pair, names: str, threshold: float) -> Result:
     """Measures both ends and compares them; what was measured before is kept with the report.
@@ -144,7 +171,7 @@ def gather(pair: Pair, names: str, threshold: float) -> Result:
     if first is not None and second is not None:
         first, second = aligned(first, second)
     with ThreadPoolExecutor(2) as pool:
-        a, b = pool.map(_side, (pair.a, pair.b), (first, second))
+        a, b = pool.map(partial(_side, names), (pair.a, pair.b), (first, second))
     return Result(pair, compare(a, b, threshold=threshold), (first, second))
 
 
@@ -156,12 +183,11 @@ def _plan(part: Part, names: str) -> Plan:
     return _kept(part.session, ("plan", part.scope, part.single, names), make)
 
 
-def _side(end: End, made: Plan | None) -> Side:
+def _side(names: str, end: End, made: Plan | None) -> Side:
     if isinstance(end, Baseline):
         gone = "" if end.there else ", its report is gone"
         return replace(end.side, label=f"baseline {end.name}: {end.side.label}{gone}")
-    assert made is not None
-    session = end.session
+    made, session = made or _plan(end, names), end.session
     known = session.report_id or str(session.path.absolute())
     identity = identity_of(known, made.scope, None, made.style)
     key = ("side", end.scope, end.single, made.by_step, made.style)

@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from nsys_tui.analysis.compare.stacks import DifferentialStacks, differential_stacks
-from nsys_tui.errors import NoDataError, UsageError
-from nsys_tui.ui.dialogs.picker import Picker
+from textual.containers import Vertical
+
+from nsys_tui.analysis.compare.stats import THRESHOLD
+from nsys_tui.errors import UsageError
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import selection_of
 from nsys_tui.ui.keymap import Action, bindings
-from nsys_tui.ui.matching import Entry
-from nsys_tui.ui.messages import Failed
-from nsys_tui.ui.screens.compare.core import CompareCore
+from nsys_tui.ui.screens.compare.choosing import Choosing
+from nsys_tui.ui.screens.compare.columns import GROUPS, finding_columns, row_columns
 from nsys_tui.ui.screens.compare.files import comparison_writers, flame_writers
-from nsys_tui.ui.screens.compare.flame import DifferenceIcicle
-from nsys_tui.ui.screens.compare.pair import Part
-from nsys_tui.ui.screens.compare.parts import PARTS, others, parts, typed_part
-from nsys_tui.ui.screens.compare.positions import GROUPS
+from nsys_tui.ui.screens.compare.flame import DifferenceIcicle, difference_of
+from nsys_tui.ui.screens.compare.pair import Result, end_name, gather, with_findings
+from nsys_tui.ui.screens.compare.panes import summary_lines
+from nsys_tui.ui.screens.compare.timelines import TwinTimelines, half_of
+from nsys_tui.ui.screens.result import ResultScreen
+from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
+from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
-from nsys_tui.units import format_duration, parse_percent
+from nsys_tui.units import parse_percent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Mapping
 
+    from textual import events
+
+    from nsys_tui.analysis.compare.rows import Row
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
+    from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.saving import Writer
+    from nsys_tui.ui.screens.compare.pair import Pair, Part
+    from nsys_tui.ui.screens.compare.timelines import Half
     from nsys_tui.ui.session import Session
+    from nsys_tui.ui.widgets.table.grid import Grid
 
+CHOOSE: Final = "B: compare with another report or a baseline  i: two parts of this one"
 
 ACTIONS: tuple[Action, ...] = (
     Action("compare.swap", ("b",), "swap A/B", "exchange A and B", 1),
@@ -63,16 +77,232 @@ class CompareView:
     parts: tuple[Part, Part] | None = None
 
 
-class CompareScreen(CompareCore):
+def on_twins(act: Callable[[TwinTimelines], object]) -> Callable[[CompareScreen], object]:
+    """An action on both timelines."""
+    return lambda screen: act(screen.twins)
+
+
+class CompareScreen(ResultScreen[Result]):
     """Screen 7."""
 
+    SCREEN = KIND = "compare"
     ACTIONS = ACTIONS
     BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
+    AUTO_FOCUS = "#changes"
+    DEFAULT_CSS: ClassVar[str] = """
+    CompareScreen #summary { height: 10; }
+    CompareScreen #changes { height: 1fr; }
+    CompareScreen #lower { height: 1fr; display: none; }
+    CompareScreen #difference { height: 1fr; display: none; }
+    CompareScreen.-lower #changes { display: none; }
+    CompareScreen.-lower #summary { height: 5; }
+    CompareScreen.-tall #summary { height: 10; }
+    CompareScreen.-lower #lower, CompareScreen.-tall #lower { display: block; }
+    CompareScreen.-tall #changes { display: block; }
+    CompareScreen.-flame #difference { display: block; }
+    CompareScreen.-flame #twins { display: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.choosing = Choosing(self, self._chosen)
+        self.group = "kernels"
+        self.threshold = THRESHOLD
+        self.table = VirtualTable("Kernels", empty=CHOOSE, id="changes")
+        self.summary = LinePane("Compare", id="summary")
+        self.twins = TwinTimelines(id="twins")
+        self.difference = DifferenceIcicle(id="difference")
+        self._asked: tuple[Pair, str, float] | None = None
+        self._rows: tuple[Row, ...] = ()
+        self._taken: Selection | None = None
+
+    def body(self) -> Iterable[Any]:
+        """Verdict and figures, changes by name, both timelines or the flame graph."""
+        yield self.summary
+        yield self.table
+        yield Vertical(self.twins, self.difference, id="lower")
+
+    def sync(self) -> None:
+        """Also another report than the one in front may have become ready."""
+        super().sync()
+        if self.is_mounted and self.is_current:
+            self._take_selection()
+            self.make()
+
+    def _take_selection(self) -> None:
+        """Another screen may ask for a comparison: the report at a path, before the one in front.
+
+        ``app.show("compare", selection=Selection("compare", (str(path),)))`` does.
+        """
+        selection = self.state.selection
+        if selection is None or selection.kind != "compare" or selection is self._taken:
+            return
+        self._taken = selection
+        self.choosing.choose_before(Path(str(selection.key[0])))
+
+    def _chosen(self) -> None:
+        self.show_report()
+        self.make()
+        self.refresh_chrome()
+
+    def report_closed(self, session: Session) -> None:
+        """Neither it nor parts of it are compared any more."""
+        super().report_closed(session)
+        self.choosing.forget(session)
+        self.show_report()
+
+    def clear(self) -> None:
+        """Other reports: nothing is compared yet."""
+        self._asked = None
+        self._rows = ()
+        self.twins.forget()
+        self.difference.result = None
+        self.table.show_rows((), 0)
+        self.summary.show([])
+
+    def display_changed(self, old: ViewState, new: ViewState) -> None:
+        """Names and times are written anew."""
+        if old.display != new.display:
+            self.twins.redraw()
+
+    def make(self) -> None:
+        """Compares when both are loaded, unless it was asked for already."""
+        pair = self.choosing.pair
+        if pair is None:
+            self._say(CHOOSE)
+            self.summary.heading("Compare", "B: choose the other report")
+            return
+        for session in pair.sessions:
+            self.app.begin_load(session)
+        if not pair.ready:
+            waiting = ", ".join(s.name for s in pair.sessions if not s.finished)
+            self._say(f"reading {waiting} ..." if waiting else "a report cannot be read")
+            return
+        asked = (pair, str(self.state.display.names), self.threshold)
+        if asked == self._asked:
+            return
+        if self._asked is not None and self._asked[0] != pair:
+            self.show_report()
+        self._asked = asked
+        super().make()
+
+    def work(self, report: Report) -> Callable[[Progress], Result]:  # noqa: ARG002
+        """Compares what was asked for last."""
+        asked = self._asked
+        if asked is None:
+            raise UsageError("nothing to compare", hint=CHOOSE)
+        return lambda _: gather(*asked)
+
+    def say_busy(self) -> None:
+        """Shows that both are compared."""
+        self._say("comparing ...")
+
+    def say_stopped(self, why: str) -> None:
+        """Shows why there is no comparison."""
+        self._say(why)
+
+    def _say(self, text: str) -> None:
+        self.table.empty = text
+        self.table.refresh()
+
+    def show_result(self, report: Report, result: Result) -> None:  # noqa: ARG002
+        """Shows the figures; findings and timelines take longer."""
+        self._show_figures(result)
+        self.compute("findings", lambda: with_findings(result), self._show_figures)
+        ends = (result.pair.a, result.pair.b)
+        if self.twins.ends != ends:
+
+            def halves() -> tuple[Half | None, Half | None]:
+                return half_of(ends[0], result.plans[0]), half_of(ends[1], result.plans[1])
+
+            self.compute("lanes", halves, partial(self.twins.show_result, result))
+
+    def _show_figures(self, result: Result) -> None:
+        self.result = self.twins.result = result
+        found, pair = result.found, result.pair
+        basis = {"steps": "step", "identity": "step" if found.by_step else "name"}
+        aligned = basis.get(found.judgement.basis, "name")
+        names = f"A: {end_name(pair.a)}   B: {end_name(pair.b)}"
+        whole = "0: whole  " if pair.titles else ""
+        self.summary.heading(f"Compare  {names}", f"{whole}aligned on: {aligned}")
+        self.summary.show_built(lambda width: summary_lines(found, width, pair.titles))
+        self._fill()
+
+    def _fill(self) -> None:
+        """The rows of the group in the table; the cursor stays on its name."""
+        result, table = self.result, self.table
+        if result is None:
+            return
+        here = self.row.name if self.row is not None else ""
+        title, groups = GROUPS[self.group]
+        table.title = title
+        found = result.found
+        if self.group == "findings":
+            self._rows = ()
+            changes = found.findings or ()
+            table.note = "" if found.findings is not None else "running the rules ..."
+            table.empty = "no findings on either side" if found.findings is not None else "..."
+            table.show_rows(finding_columns(changes), len(changes))
+            return
+        rows = [row for group in groups for row in found.groups[group]]
+        self._rows = tuple(sorted(rows, key=lambda row: (-abs(row.delta), -row.a_total)))
+        per = "per step, " if found.by_step else ""
+        table.note = f"{per}by |delta|  < less  > more  threshold {100 * self.threshold:g}%"
+        table.empty = next(
+            (note for note in found.notes if groups[0] in note.lower()), found.why_empty(groups[0])
+        )
+        names = [row.name for row in self._rows]
+        row = names.index(here) if here in names else None
+        table.show_rows(row_columns(self._rows, table.size.width), len(self._rows), row=row)
+
+    @property
+    def row(self) -> Row | None:
+        """The change under the cursor."""
+        place = self.table.row
+        return self._rows[place] if place is not None and place < len(self._rows) else None
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Columns follow the width."""
+        super().on_resize(event)
+        self.call_after_refresh(self._fill)
+
+    def title_parts(self) -> tuple[str, str]:
+        """The title says that two are compared."""
+        left, right = super().title_parts()
+        return left, "A vs B" if self.choosing.pair is not None else right
+
+    def on_grid_opened(self, message: Grid.Opened) -> None:
+        """Both timelines, on the row's name in a usual step."""
+        result, row = self.result, self.row
+        if result is None:
+            return
+        self.remove_class("-flame")
+        self.add_class("-lower")
+        step = self.twins.step if self.twins.step is not None else result.step
+        # Which lanes are in view depends on the height that the timelines have by then.
+        if self.group == "findings":
+            changes = result.found.findings or ()
+            self.call_after_refresh(self.twins.go_to_finding, changes[message.row])
+        elif row is None:
+            self.call_after_refresh(self.twins.go_to_step, step)
+        else:
+            group = GROUPS[self.group][1][0]
+            self.compute(
+                "pick",
+                lambda: result.examples(group, row.name, step),
+                partial(self.twins.go_to_step, step),
+            )
+        if not self.has_class("-tall"):
+            self.twins.canvases[0].focus()
+
+    @property
+    def _lower_shown(self) -> bool:
+        return self.has_class("-lower") or self.has_class("-tall")
 
     def action_compare_swap(self) -> None:
         """Exchanges A and B."""
-        self.is_swapped = not self.is_swapped
-        self._compare()
+        self.choosing.is_swapped = not self.choosing.is_swapped
+        self.make()
 
     def action_compare_group(self) -> None:
         """The next grouping."""
@@ -86,7 +316,7 @@ class CompareScreen(CompareCore):
         def done(text: str | None) -> None:
             if text:
                 self.threshold = parse_percent(text)
-                self._compare()
+                self.make()
 
         value = f"{100 * self.threshold:g}%"
         self.app.push_screen(
@@ -117,138 +347,46 @@ class CompareScreen(CompareCore):
             return found is not None and found[row].status != "in both"
         return bool(self._rows) and self._rows[row].verdict in ("better", "worse")
 
-    def action_compare_lock(self) -> None:
-        """Locks both timelines, or lets each move alone."""
-        self.twins.locked = not self.twins.locked
-        self.twins.redraw()
-
-    def action_compare_pan_left(self) -> None:
-        """A quarter window to the left."""
-        self.twins.pan(-1)
-
-    def action_compare_pan_right(self) -> None:
-        """A quarter window to the right."""
-        self.twins.pan(1)
-
-    def action_compare_zoom_in(self) -> None:
-        """Twice as close."""
-        self.twins.zoom(closer=True)
-
-    def action_compare_zoom_out(self) -> None:
-        """Half as close."""
-        self.twins.zoom(closer=False)
-
-    def action_compare_step_next(self) -> None:
-        """The next step of both."""
-        self._move_step(1)
-
-    def action_compare_step_previous(self) -> None:
-        """The step before of both."""
-        self._move_step(-1)
-
-    def _move_step(self, by: int) -> None:
-        result = self.result
-        if result is None or self._step is None:
-            self.app.say("no steps to go to")
-            return
-        last = min(len(result.found.a.steps), len(result.found.b.steps)) - 1
-        self._go_to_step(min(max(self._step + by, 0), last))
+    action_compare_lock = on_twins(TwinTimelines.toggle_lock)
+    action_compare_pan_left = on_twins(partial(TwinTimelines.pan, direction=-1))
+    action_compare_pan_right = on_twins(partial(TwinTimelines.pan, direction=1))
+    action_compare_zoom_in = on_twins(partial(TwinTimelines.zoom, closer=True))
+    action_compare_zoom_out = on_twins(partial(TwinTimelines.zoom, closer=False))
+    action_compare_step_next = on_twins(partial(TwinTimelines.move_step, by=1))
+    action_compare_step_previous = on_twins(partial(TwinTimelines.move_step, by=-1))
 
     def action_compare_flame(self) -> None:
         """The flame graph of the difference, or the timelines again."""
         self.add_class("-lower")
         self.toggle_class("-flame")
-        pane = self.query_one(DifferenceIcicle)
         if self.has_class("-flame"):
-            pane.focus()
-            self._fold(pane)
+            self.difference.focus()
+            self._fold()
         elif not self.has_class("-tall"):
             self.twins.canvases[0].focus()
         else:
             self.table.focus()
 
-    def _fold(self, pane: DifferenceIcicle) -> None:
-        result = self.result
-        if result is None or self._flame_for is result:
-            return
-        first, second = result.plans
-        if first is None or second is None:
-            pane.heading("Flame graph of the difference", "a baseline holds no stacks")
-            return
-        pane.heading("Flame graph of the difference", "folding ...")
-
-        def work() -> DifferentialStacks | NoDataError:
-            try:
-                return differential_stacks(first, second)
-            except NoDataError as error:
-                return error
-
-        def done(found: DifferentialStacks | NoDataError) -> None:
-            if isinstance(found, NoDataError):
-                pane.heading("Flame graph of the difference", str(found))
-                return
-            self._flame_for = result
-            per = "per step, " if found.by_step else ""
-            count, lost = found.gone
-            gone = f" (not in it: {count} of A, {format_duration(lost, 3)})" if count else ""
-            pane.heading(f"GPU time of B by NVTX path{gone}", f"{per}blue: less, orange: more")
-            pane.show_difference(found, self.threshold)
-
-        self.compute("flame", work, done)
+    def _fold(self) -> None:
+        pane, result, threshold = self.difference, self.result, self.threshold
+        if result is not None and pane.begin(result):
+            take = partial(pane.show_difference, threshold=threshold)
+            self.compute("flame", lambda: difference_of(result), take)
 
     def action_compare_choose(self) -> None:
         """Asks what to compare with."""
-
-        def chosen(value: Session | Path | str | None) -> None:
-            if value == PARTS:
-                self.action_compare_parts()
-            elif value:
-                self.choose(value)
-
-        def ask(entries: list[Entry]) -> None:
-            self.app.push_screen(Picker("Compare with", entries, free=True), chosen)
-
-        front, sessions = self.session, tuple(self.app.sessions)
-        self.compute("others", lambda: others(front, sessions), ask)
+        self.choosing.ask()
 
     def action_compare_parts(self) -> None:
         """Asks for two parts of the report in front."""
-        session, report = self.session, self.report
-        if report is None:
-            return
-
-        def ask(found: list[Part]) -> None:
-            entries = [
-                Entry(part.title, "step" if part.single else "window", part) for part in found
-            ]
-            self._ask_part("A (before)", entries, lambda a: second(entries, a))
-
-        def second(entries: list[Entry], a: Part) -> None:
-            rest = [entry for entry in entries if entry.value != a]
-            self._ask_part("B (after)", rest, lambda b: self.choose_parts(a, b))
-
-        self.compute("parts", lambda: parts(session, report), ask)
-
-    def _ask_part(self, which: str, entries: list[Entry], then: Callable[[Part], None]) -> None:
-        def chosen(value: Part | str | None) -> None:
-            report = self.report
-            if not value or report is None:
-                return
-            try:
-                then(value if isinstance(value, Part) else typed_part(self.session, report, value))
-            except UsageError as error:
-                self.app.post_message(Failed(error))
-
-        title = f"Part {which}: choose, or type a window such as 1.2s/1.5s"
-        self.app.push_screen(Picker(title, entries, free=True), chosen)
+        self.choosing.ask_parts()
 
     def action_timeline_whole(self) -> None:
         """The whole of both reports instead of their windows."""
-        if self.parts is not None:
-            self.parts = None
-            self._chosen()
+        if self.choosing.parts is not None:
+            self.choosing.choose_parts(None)
             return
-        pair = self.pair
+        pair = self.choosing.pair
         for session in pair.sessions if pair is not None else ():
             if session is not self.session:
                 session.state = replace(session.state, window=None)
@@ -256,9 +394,10 @@ class CompareScreen(CompareCore):
 
     @property
     def _is_part(self) -> bool:
-        pair = self.pair
+        pair = self.choosing.pair
         return pair is not None and (
-            self.parts is not None or any(s.state.window is not None for s in pair.sessions)
+            self.choosing.parts is not None
+            or any(s.state.window is not None for s in pair.sessions)
         )
 
     def action_nav_open(self) -> None:
@@ -286,20 +425,21 @@ class CompareScreen(CompareCore):
         result = self.result
         if result is None:
             return {}
-        difference = self.query_one(DifferenceIcicle).difference
+        difference = self.difference.difference
         if self.has_class("-flame") and difference is not None:
             return flame_writers(difference, f"{result.found.a.label} and {result.found.b.label}")
         return comparison_writers(result.found)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What works depends on what there is and what has the focus."""
+        if action == "timeline_whole":
+            return self._is_part
         return self._allowed(action) and super().check_action(action, parameters)
 
     def _allowed(self, action: str) -> bool:
         tests: dict[str, Callable[[], bool]] = {
-            "compare_swap": lambda: self.pair is not None,
+            "compare_swap": lambda: self.choosing.pair is not None,
             "compare_parts": lambda: self.session.finished,
-            "timeline_whole": lambda: self._is_part,
             "compare_next_change": lambda: not self.table.pattern,
             "compare_previous_change": lambda: not self.table.pattern,
             "compare_lock": lambda: self._lower_shown,
@@ -320,15 +460,18 @@ class CompareScreen(CompareCore):
 
     def view(self) -> CompareView:
         """Grouping, threshold, and what is compared."""
-        return CompareView(self.group, self.threshold, self.is_swapped, self.other_name, self.parts)
+        chosen = self.choosing
+        return CompareView(
+            self.group, self.threshold, chosen.is_swapped, chosen.other_name, chosen.parts
+        )
 
     def restore(self, view: Any) -> None:
         """Takes them up again."""
         if not isinstance(view, CompareView):
             return
         self.group, self.threshold = view.group, view.threshold
-        if view.other and view.other != self.other_name:
-            self.choose(view.other)
-        self.parts, self.is_swapped = view.parts, view.swapped
+        if view.other and view.other != self.choosing.other_name:
+            self.choosing.choose(view.other)
+        self.choosing.parts, self.choosing.is_swapped = view.parts, view.swapped
         self._fill()
-        self._compare()
+        self.make()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -23,10 +23,15 @@ from nsys_tui.units import format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from nsys_tui.analysis.compare.finding_changes import FindingChange
     from nsys_tui.analysis.compare.measure import Plan
     from nsys_tui.ui.host import Host
+    from nsys_tui.ui.screens.compare.pair import Result
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas as Canvas
+
+BothPicked: TypeAlias = tuple[Picked | None, Picked | None]
+"""An event on each side."""
 
 ZOOM: Final = 2
 STEP: Final = 4
@@ -48,13 +53,16 @@ class Half:
         return self.lanes.whole.lineup.tracks
 
 
-def prepared(part: Part, plan: Plan) -> Half:
-    """Builds the lanes of a report: its steps, and the GPUs with their streams.
+def half_of(part: End, plan: Plan | None) -> Half | None:
+    """Builds the lanes of a report: its steps, and the GPUs with their streams; for a worker.
 
     Args:
-        part: what is looked at; what the timeline has built already is taken from its session.
+        part: what is looked at; what the timeline has built already is taken from its session. A
+            baseline has no lanes.
         plan: knows the steps.
     """
+    if not isinstance(part, Part) or plan is None:
+        return None
     session, kept = part.session, part.session.state.filter
     streams, _ = part_tracks(session.memo, part.report, "operations")
     devices, layers = part_tracks(session.memo, part.report, "devices")
@@ -118,6 +126,9 @@ class TwinTimelines(Vertical):
         self.tops = [0, 0]
         self.locked = True
         self.what = ""
+        self.result: Result | None = None
+        self.step: int | None = None
+        """The step that both stand on."""
 
     @property
     def canvases(self) -> tuple[Canvas, Canvas]:
@@ -129,20 +140,60 @@ class TwinTimelines(Vertical):
     def forget(self) -> None:
         """Another pair: nothing is drawn yet."""
         self.halves, self.ends, self.picked = (None, None), (None, None), [None, None]
+        self.result = self.step = None
         self.tops = [0, 0]
         for canvas in self.canvases:
             canvas.show(Scene(), "", "")
 
-    def show_pair(self, ends: tuple[End, End], halves: tuple[Half | None, Half | None]) -> None:
-        """Shows both; an end without events says so."""
-        self.ends, self.halves = ends, halves
+    def show_result(self, result: Result, halves: tuple[Half | None, Half | None]) -> None:
+        """Shows both ends of a comparison on a usual step; an end without events says so."""
+        self.result, self.halves = result, halves
+        self.ends = result.pair.a, result.pair.b
+        self.go_to_step(result.step)
+
+    def go_to_step(self, step: int | None, picked: BothPicked = (None, None)) -> None:
+        """Puts the same step of both side by side, equally wide; without steps, what is picked."""
+        if self.result is None:
+            return
+        self.step, what = step, self.result.step_name(step)
+        spans = []
+        for span, pick, half in zip(self.result.windows(step), picked, self.halves, strict=True):
+            if step is None and pick is not None:
+                what, reach = "around one instance", 4 * (pick.end - pick.start)
+                spans.append((pick.start - reach, pick.end + reach))
+            else:
+                spans.append(span or _whole(half))
+        width = max(1, *(end - start for start, end in spans))
+        first, second = (around(start, width) for start, _ in spans)
+        self.look_at((first, second), what, picked)
+
+    def go_to_finding(self, change: FindingChange) -> None:
+        """Each where its side has the finding; the whole where it has none."""
+        found = [side.window if side is not None else None for side in (change.a, change.b)]
+        spans = [span or _whole(half) for span, half in zip(found, self.halves, strict=True)]
+        first, second = (around(start, max(end - start, 1)) for start, end in spans)
+        self.step = None
+        self.look_at((first, second), change.rule)
+
+    def move_step(self, by: int) -> None:
+        """Goes to the next (1) or previous (-1) step of both."""
+        if self.result is None or self.step is None:
+            self.app.say("no steps to go to")
+            return
+        found = self.result.found
+        last = min(len(found.a.steps), len(found.b.steps)) - 1
+        self.go_to_step(min(max(self.step + by, 0), last))
+
+    def toggle_lock(self) -> None:
+        """Moves both together, or lets each move alone."""
+        self.locked = not self.locked
         self.redraw()
 
     def look_at(
         self,
         windows: tuple[Window, Window],
         what: str,
-        picked: tuple[Picked | None, Picked | None] = (None, None),
+        picked: BothPicked = (None, None),
     ) -> None:
         """Goes to a window on each side, with an event selected where one is given."""
         self.windows, self.what, self.picked = list(windows), what, list(picked)
@@ -241,6 +292,12 @@ class TwinTimelines(Vertical):
             time=tick,
             serial=(half, state.display.names, state.display.time, picked and picked.row),
         )
+
+
+def _whole(half: Half | None) -> tuple[int, int]:
+    """The GPU work of a report, else all of it; anything where there is none."""
+    report = half.session.report if half is not None else None
+    return (0, 1) if report is None else report.span or report.extent
 
 
 def around(start: int, width: int) -> Window:

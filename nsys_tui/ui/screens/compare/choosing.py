@@ -1,0 +1,159 @@
+"""Choosing: which two are compared, and how the user says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_tui.errors import UsageError
+from nsys_tui.export import baselines
+from nsys_tui.ui.dialogs.picker import Picker
+from nsys_tui.ui.matching import Entry
+from nsys_tui.ui.messages import Failed
+from nsys_tui.ui.screens.compare.pair import Pair, Part, shown_part
+from nsys_tui.ui.screens.compare.parts import PARTS, others, parts, typed_part
+from nsys_tui.ui.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nsys_tui.export.baselines import Baseline
+    from nsys_tui.ui.screens.base import ReportScreen
+
+
+class Choosing:
+    """Knows the two, and asks for others.
+
+    Args:
+        screen: asks, and has the report in front.
+        changed: hears that others are chosen.
+    """
+
+    def __init__(self, screen: ReportScreen, changed: Callable[[], None]) -> None:
+        self._screen, self._changed = screen, changed
+        self.other: Session | Baseline | None = None
+        self.parts: tuple[Part, Part] | None = None
+        """Two parts of one report, which are compared while it is in front."""
+        self.is_swapped = False
+
+    @property
+    def pair(self) -> Pair | None:
+        """What is compared, as its window and filter show it.
+
+        Two parts of the report in front, or that report and the one chosen, of which the one
+        opened first is A.
+        """
+        pair = self._parts_pair() or self._reports_pair()
+        return pair.swapped if pair is not None and self.is_swapped else pair
+
+    def _parts_pair(self) -> Pair | None:
+        parts = self.parts
+        here = parts is not None and parts[0].session is self._screen.session
+        return Pair(*parts) if parts is not None and here else None
+
+    def _reports_pair(self) -> Pair | None:
+        front, sessions = self._screen.session, self._screen.app.sessions
+        other = self.other
+        if isinstance(other, Session):
+            other = next((s for s in sessions if s.path == other.path), None)
+        if other is None or other is front:
+            others = [session for session in sessions if session is not front]
+            other = others[0] if len(sessions) == 2 else None
+        if other is None:
+            return None
+        if not isinstance(other, Session):
+            return Pair(other, shown_part(front))
+        pair = Pair(shown_part(other), shown_part(front))
+        return pair.swapped if sessions.index(front) < sessions.index(other) else pair
+
+    @property
+    def other_name(self) -> str:
+        """What was chosen, as ``choose`` understands it; empty where nothing was."""
+        if isinstance(self.other, Session):
+            return str(self.other.path)
+        return self.other.name if self.other is not None else ""
+
+    def choose_before(self, path: Path) -> None:
+        """The report at a path as A, and the one in front as B."""
+        app = self._screen.app
+        self.parts = None
+        earlier = self.other = app.session_at(path)
+        self.is_swapped = app.sessions.index(app.session) < app.sessions.index(earlier)
+
+    def choose(self, value: Session | Path | str) -> None:
+        """Compares with an open report, a baseline by its name, or the report at a path."""
+        app = self._screen.app
+        try:
+            if isinstance(value, Session):
+                self.other = value
+            elif isinstance(value, str) and value in baselines.names():
+                self.other = baselines.load(value)
+            else:
+                self.other = app.session_at(Path(value).expanduser())
+        except UsageError as error:
+            app.post_message(Failed(error))
+        else:
+            self.choose_parts(None)
+
+    def choose_parts(self, parts: tuple[Part, Part] | None) -> None:
+        """Compares two parts of the report in front; without any, whole reports again."""
+        self.parts, self.is_swapped = parts, False
+        self._changed()
+
+    def forget(self, session: Session) -> None:
+        """Neither a report that is closed nor parts of it are compared any more."""
+        if self.other is session:
+            self.other = None
+        if self.parts is not None and self.parts[0].session is session:
+            self.parts = None
+
+    def ask(self) -> None:
+        """Asks what to compare with."""
+
+        def chosen(value: Session | Path | str | None) -> None:
+            if value == PARTS:
+                self.ask_parts()
+            elif value:
+                self.choose(value)
+
+        def ask(entries: list[Entry]) -> None:
+            screen.app.push_screen(Picker("Compare with", entries, free=True), chosen)
+
+        screen = self._screen
+        front, sessions = screen.session, tuple(screen.app.sessions)
+        screen.compute("others", lambda: others(front, sessions), ask)
+
+    def ask_parts(self) -> None:
+        """Asks for two parts of the report in front."""
+        session, report = self._screen.session, self._screen.report
+        if report is None:
+            return
+
+        def ask(found: list[Part]) -> None:
+            entries = [
+                Entry(part.title, "step" if part.single else "window", part) for part in found
+            ]
+            self._ask_part("A (before)", entries, lambda a: second(entries, a))
+
+        def second(entries: list[Entry], a: Part) -> None:
+            rest = [entry for entry in entries if entry.value != a]
+            self._ask_part("B (after)", rest, lambda b: self.choose_parts((a, b)))
+
+        self._screen.compute("parts", lambda: parts(session, report), ask)
+
+    def _ask_part(self, which: str, entries: list[Entry], then: Callable[[Part], None]) -> None:
+        screen = self._screen
+
+        def chosen(value: Part | str | None) -> None:
+            report = screen.report
+            if not value or report is None:
+                return
+            try:
+                then(
+                    value if isinstance(value, Part) else typed_part(screen.session, report, value)
+                )
+            except UsageError as error:
+                screen.app.post_message(Failed(error))
+
+        title = f"Part {which}: choose, or type a window such as 1.2s/1.5s"
+        screen.app.push_screen(Picker(title, entries, free=True), chosen)
