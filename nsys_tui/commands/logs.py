@@ -17,6 +17,7 @@ from nsys_tui.commands.options import (
 )
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import GATE_HIT, NoDataError, UsageError
+from nsys_tui.logs.section_names import SECTIONS, SUMMARY
 
 if TYPE_CHECKING:
     import argparse
@@ -35,31 +36,6 @@ Examples:        nsys-tui logs nccl.log --steps 45-49
                  nsys-tui logs nccl.log --section calls --format csv > calls.csv
                  nsys-tui logs nccl.log --report run.nsys-rep    bandwidth of each collective
 """
-_SECTIONS = (
-    "files",
-    "per-op",
-    "histogram",
-    "aggregate",
-    "traffic",
-    "steps",
-    "ranks",
-    "gpus",
-    "communicators",
-    "tuning",
-    "topology",
-    "rings",
-    "trees",
-    "edges",
-    "hangs",
-    "progress",
-    "kernels",
-    "mpi",
-    "environment",
-    "warnings",
-    "calls",
-    "api",
-    "api-calls",
-)
 _JOINED = ("operations", "ranks", "collectives")
 """Sections of the join with a report."""
 _TRAINERS = (
@@ -134,8 +110,8 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "logs.answer")
     add_sections(
         parser,
-        tuple(dict.fromkeys(_SECTIONS + _JOINED)),
-        f"print only this part (repeatable): {', '.join(_SECTIONS)}; csv prints one, by default"
+        tuple(dict.fromkeys(SECTIONS + _JOINED)),
+        f"print only this part (repeatable): {', '.join(SECTIONS)}; csv prints one, by default"
         f" per-op; with --report {', '.join(_JOINED)}",
     )
     parser.add_argument("--calls", action="store_true", help="add the call list to json")
@@ -194,10 +170,10 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.format in ("csv", "tsv"):
         csv_section(arguments.section, "")
     if not arguments.report:
-        if wrong := sorted(sections - set(_SECTIONS)):
+        if wrong := sorted(sections - set(SECTIONS)):
             raise UsageError(
                 f"--section {wrong[0]} needs a report",
-                hint="add --report run.nsys-rep, or choose one of " + ", ".join(_SECTIONS),
+                hint="add --report run.nsys-rep, or choose one of " + ", ".join(SECTIONS),
             )
         return
     if wrong := sorted(sections - set(_JOINED)):
@@ -247,29 +223,33 @@ def _narrate(result: LogResult, *, with_notes: bool) -> None:
 def _print_json(
     arguments: argparse.Namespace, result: LogResult, hangs: HangReport, bounds: Sequence[int]
 ) -> None:
-    from nsys_tui.logs.answer import DOCUMENT, LogAnswer, keys_of
+    from nsys_tui.logs.answer import DOCUMENT, keys_of
+    from nsys_tui.logs.sections import LogAnswer
 
     sections = arguments.section or ()
     asked = {name.replace("-", "_") for name in ("calls", "api-calls") if name in sections}
     lists = {"calls", "api_calls"} if arguments.calls else asked
-    answer = LogAnswer(result, hangs, bounds, frozenset(lists))
+    answer = LogAnswer(result, hangs, bounds, lists=frozenset(lists))
     print_document(DOCUMENT, answer, result, only=keys_of(sections))
 
 
 def _print_tables(
     arguments: argparse.Namespace, result: LogResult, hangs: HangReport, bounds: Sequence[int]
 ) -> None:
-    from nsys_tui.logs.tables import SUMMARY, make_table
+    from nsys_tui.logs import tables
+    from nsys_tui.logs.sections import LogAnswer
 
     fmt = arguments.format
     top = rows_shown(arguments.top, _ROWS_OF_TEXT if fmt == "table" else None)
+    answer = LogAnswer(result, hangs, bounds, top)
     if fmt in DATA_FORMATS:
         name = csv_section(arguments.section, "per-op")
-        print_tables([make_table(name, result, hangs, bounds, top)], fmt)
+        print_tables([tables.SECTIONS[name].table(answer)], fmt)
         return
-    names = arguments.section or [name for name in SUMMARY if _is_shown(name, result, hangs)]
-    tables = [make_table(name, result, hangs, bounds, top) for name in names]
-    print_tables(tables, fmt)
+    # That all ranks agree is worth a line too.
+    said = {"hangs"} if len(result.calls) else set()
+    some = [name for name in SUMMARY if name in said or tables.SECTIONS[name].has_rows(answer)]
+    print_tables([tables.SECTIONS[name].table(answer) for name in arguments.section or some], fmt)
 
 
 def _print_joined(arguments: argparse.Namespace, result: LogResult) -> None:
@@ -281,13 +261,6 @@ def _print_joined(arguments: argparse.Namespace, result: LogResult) -> None:
     found = collectives.join(traced, join_calls(result))
     found = collectives.chosen(found, traced, [Scope()] * len(traced))
     collectives.print_collectives(found, traced, arguments.format, arguments.section, arguments.top)
-
-
-def _is_shown(name: str, result: LogResult, hangs: HangReport) -> bool:
-    from nsys_tui.logs.tables import has_rows
-
-    # That all ranks agree is worth a line too.
-    return has_rows(name, result, hangs) or (name == "hangs" and bool(len(result.calls)))
 
 
 def _gate(fail_on: Sequence[str], result: LogResult, hangs: HangReport) -> bool:

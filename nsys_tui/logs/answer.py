@@ -6,24 +6,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.logs.advice import Advice, advise
-from nsys_tui.logs.communicator_purpose import purposes
-from nsys_tui.logs.decimals import decimals, known, seconds
+from nsys_tui.logs.api_tables import API, API_CALLS
+from nsys_tui.logs.decimals import decimals, seconds
+from nsys_tui.logs.decimals import known as known_value
 from nsys_tui.logs.grammar import opcount_text
-from nsys_tui.logs.mpi import MpiRow
 from nsys_tui.logs.participants import Gpu, Group
-from nsys_tui.logs.result import InitTiming, KernelRow, LogFile, TuningRow
+from nsys_tui.logs.result import InitTiming, LogFile, TuningRow
+from nsys_tui.logs.sections import LogAnswer, counts, file_path, host_pid, item, known, through
 from nsys_tui.logs.select import job_ranks
-from nsys_tui.logs.statistics import (
-    DEFAULT_BOUNDS,
-    BucketRow,
-    aggregate,
-    histogram,
-    per_op,
-    per_owner,
-    rate,
-    traffic,
-)
+from nsys_tui.logs.size_tables import BUCKETS, CALLS, DISTINCT, SIZES, TRAFFIC, owned
+from nsys_tui.logs.statistics import aggregate, histogram, per_op, per_owner, rate, traffic
 from nsys_tui.logs.step_averages import all_averages, average_of
+from nsys_tui.logs.structure_tables import COMMUNICATORS
+from nsys_tui.logs.tables import ENVIRONMENT, KERNELS, MPI, WARNINGS
 from nsys_tui.logs.topology import Edge, Ring, TreeNode
 from nsys_tui.model.table import (
     Column,
@@ -43,25 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from nsys_tui.logs.calls import Calls
-    from nsys_tui.logs.hangs import HangReport
     from nsys_tui.logs.result import LogResult
-
-
-@dataclass(frozen=True, eq=False)
-class LogAnswer:
-    """What was read, and what is asked of it."""
-
-    result: LogResult
-    hangs: HangReport
-    bounds: Sequence[int] = DEFAULT_BOUNDS
-    """Bucket bounds of the histogram in bytes."""
-    lists: frozenset[str] = frozenset()
-    """Call lists that are wanted: ``calls``, ``api_calls``."""
-
-    @property
-    def calls(self) -> Calls:
-        """The calls that count."""
-        return self.result.calls
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,80 +57,27 @@ def _files(answer: LogAnswer, _: Any) -> Iterator[_File]:
         yield _File(file, own, answer.bounds)
 
 
-def _known(key: str, name: str = "") -> Column:
-    """A whole number in which -1 means that it is not known."""
-    return number(key, lambda row, _: known(getattr(row, name or key)))
-
-
-def _counts(keys: str) -> tuple[Column, ...]:
-    return columns(keys, Unit.COUNT)
-
-
-def _text(key: str, name: str = "") -> Column:
-    """A text that is null where it is empty."""
-    return data(key, lambda row, _: getattr(row, name or key) or None)
-
-
 def _pairs(*names: str) -> tuple[Column, ...]:
     """Columns of tuples: texts, and lines counted last."""
     return tuple(
-        data(name, _item(place), Unit.COUNT if name == "lines" else Unit.TEXT)
+        data(name, item(place), Unit.COUNT if name == "lines" else Unit.TEXT)
         for place, name in enumerate(names)
     )
 
 
-def _item(place: int) -> Any:
-    return lambda row, _: row[place]
-
-
-def _through(part: str, one: Column) -> Column:
-    """A column read off a part of the row."""
-    return replace(one, read=lambda row, shared: one.of(getattr(row, part), shared))
-
-
-def _process(key: str, of: Any, unit: Unit) -> Column:
-    """Host or pid of a row's process, null where it is not known."""
-
-    def read(row: Any, result: LogResult) -> Any:
-        place = of(row, result)
-        return getattr(result.processes[place], key) if place >= 0 else None
-
-    return data(key, read, unit)
-
-
-def _host_pid(of: Any) -> tuple[Column, Column]:
-    return _process("host", of, Unit.TEXT), _process("pid", of, Unit.COUNT)
-
-
-_SIZE: Final = (
-    *_counts("calls"),
-    *columns("min_bytes max_bytes total_bytes"),
-    data("avg_bytes", lambda row, _: row.mean_bytes),
-    data("calls_of_unknown_size", lambda row, _: row.unsized or None, Unit.COUNT, optional=True),
-)
 _SIZES: Final = (
     number("collective_lines", lambda a, _: len(a.calls)),
-    records("per_op", _SIZE, lambda a, _: {row.op: row for row in per_op(a.calls)}, Form.MAP),
-    records("histogram", columns_of(BucketRow), lambda a, _: histogram(a.calls, a.bounds)),
-    records(
-        "aggregate",
-        (
-            *_counts("calls"),
-            column("op"),
-            *_counts("count"),
-            column("dtype"),
-            _known("bytes_per_call", "bytes"),
-        ),
-        lambda a, _: aggregate(a.calls),
-    ),
+    records("per_op", SIZES, lambda a, _: {row.op: row for row in per_op(a.calls)}, Form.MAP),
+    records("histogram", BUCKETS, lambda a, _: histogram(a.calls, a.bounds)),
+    records("aggregate", DISTINCT, lambda a, _: aggregate(a.calls)),
 )
 _FILE: Final = (
-    *(_through("file", one) for one in columns_of(LogFile) if one.name != "collective_lines"),
+    *(through("file", one) for one in columns_of(LogFile) if one.name != "collective_lines"),
     *_SIZES,
 )
 _AVERAGE: Final = (
     column("format"),
-    *_counts("steps"),
+    *counts("steps"),
     data("iterations", lambda one, _: (one.first, one.last), Unit.COUNT, form=Form.LIST),
     data("average_train_step_timing_s", lambda one, _: seconds(one.step_ns)),
     data("average_tflops_per_gpu", lambda one, _: decimals(one.tflops)),
@@ -163,35 +87,16 @@ _AVERAGE: Final = (
 )
 _RUN_TOTAL: Final = (
     column("format"),
-    data("file", lambda total, result: result.files[total.file].path),
-    *_counts("line"),
+    file_path(lambda total: total.file),
+    *counts("line"),
     data("step_s", lambda total, _: seconds(total.step_ns)),
     data("tflops_per_gpu", lambda total, _: decimals(total.tflops)),
     data("values", lambda total, _: dict(total.values), form=Form.MAP),
 )
-_COMMUNICATOR: Final = (
-    _text("comm", "pointer"),
-    *map(_known, ("rank", "nranks", "cuda_device")),
-    *map(_text, ("bus_id", "comm_id")),
-    number("collective_lines", lambda one, _: one.calls),
-    *_host_pid(lambda one, _: one.process),
-    _known("gpu"),
-    *_counts("group"),
-    *map(_known, ("nodes", "local_ranks", "local_rank")),
-    *map(_text, ("parent", "ended")),
-    data("file", lambda one, result: result.files[one.first[0]].path),
-    number("first_line", lambda one, _: one.first[1]),
-)
-
-
-def _owned(owner: str) -> tuple[Column, ...]:
-    return _known(owner, "owner"), column("op"), *_SIZE
-
-
 _WINDOW: Final = (
-    *_counts("first last"),
+    *counts("first last"),
     *columns("legacy", Unit.FLAG),
-    *_counts("lines"),
+    *counts("lines"),
     number("steps", lambda window, _: len(window.steps)),
     data("step_lines_inside", lambda window, _: window.step_lines, Unit.COUNT, form=Form.LIST),
     data(
@@ -202,16 +107,16 @@ _WINDOW: Final = (
     ),
 )
 _GROUP_TOPOLOGY: Final = (
-    _known("group"),
+    known("group"),
     data("channels", lambda one, _: dict(one.channels), Unit.COUNT, form=Form.MAP),
     records("rings", columns_of(Ring)),
     records("trees", columns_of(TreeNode)),
     records("edges", (*columns_of(Edge), column("kind"), column("gpu_direct", unit=Unit.FLAG))),
     data("transports", lambda one, _: one.transports(), Unit.COUNT, form=Form.MAP),
-    *_counts("nvls_heads"),
+    *counts("nvls_heads"),
     records(
         "nvls_head_ranks",
-        (number("head", _item(0)), data("ranks", _item(1), Unit.COUNT, form=Form.LIST)),
+        (number("head", item(0)), data("ranks", item(1), Unit.COUNT, form=Form.LIST)),
     ),
     records("facts", _pairs("text", "lines")),
 )
@@ -220,23 +125,6 @@ _TOPOLOGY: Final = (
     records("network", _pairs("subject", "text", "lines")),
     number("unattributed_lines", lambda topology, _: topology.unattributed),
 )
-_API: Final = (
-    column("function"),
-    *_counts("calls"),
-    _known("count"),
-    *columns("dtype reduction"),
-    _known("bytes"),
-    *_counts("processes"),
-)
-
-
-def _known_item(key: str, name: str = "") -> Column:
-    """The same of a row that is a mapping."""
-    return number(key, lambda row, _: known(row[name or key]))
-
-
-def _called(row: Any, result: LogResult) -> Any:
-    return result.communicators[row["communicator"]]
 
 
 def _place(member: Any, result: LogResult) -> Any:
@@ -244,22 +132,22 @@ def _place(member: Any, result: LogResult) -> Any:
 
 
 _MEMBER: Final = (
-    *_counts("communicator"),
-    *_host_pid(lambda member, result: _place(member, result).process),
-    number("rank", lambda member, result: known(_place(member, result).rank)),
+    *counts("communicator"),
+    *host_pid(lambda member, result: _place(member, result).process),
+    number("rank", lambda member, result: known_value(_place(member, result).rank)),
     column("calls", form=Form.LIST),
-    data("file", lambda member, result: result.files[member.file].path),
-    *_counts("line"),
+    file_path(lambda member: member.file),
+    *counts("line"),
 )
 
 
 _PROGRESS: Final = (
-    *(_through("last", one) for one in _MEMBER),
+    *(through("last", one) for one in _MEMBER),
     number("call_count", lambda one, _: one.calls),
     data("last_opcount", lambda one, _: opcount_text(one.last_op_count) if one.calls else None),
 )
 _CERTAIN: Final = (
-    *_counts("group"),
+    *counts("group"),
     data("certain", lambda one, result: result.groups[one.group].certain, Unit.FLAG),
     *columns("by_order", Unit.FLAG),
 )
@@ -276,47 +164,6 @@ _DRIFT: Final = (
     records("ahead", _PROGRESS),
     column("missing_ranks", unit=Unit.COUNT),
     column("next_calls", form=Form.LIST),
-)
-_CALL: Final = (
-    data("file", lambda row, result: result.files[row["file"]].path),
-    *_counts("line"),
-    column("op"),
-    *_counts("count"),
-    column("dtype"),
-    _known_item("bytes"),
-    data("reduction", lambda row, _: row["reduction"] or None),
-    *_counts("root"),
-    data("opcount", lambda row, _: opcount_text(row["op_count"])),
-    data("comm", lambda row, result: _called(row, result).pointer),
-    data("comm_id", lambda row, result: _called(row, result).comm_id or None),
-    *_counts("communicator"),
-    *_host_pid(lambda row, _: row["process"]),
-    _known_item("tid", "thread"),
-    *map(_known_item, ("rank", "nranks", "gpu")),
-    column("stream"),
-    *columns("in_place", Unit.FLAG),
-    _known_item("step"),
-    *columns("torn", Unit.FLAG),
-)
-_API_CALL: Final = (
-    data("file", lambda row, result: result.files[row.file].path),
-    *_counts("line"),
-    *_host_pid(lambda row, _: row.call.process),
-    *(
-        _through("call", one)
-        for one in (
-            column("function"),
-            _known("count"),
-            _text("dtype"),
-            data("bytes", lambda call, _: known(call.bytes)),
-            _text("reduction", "reduction_name"),
-            number("root", lambda call, _: call.root if call.count >= 0 else None),
-            _text("comm", "pointer"),
-            _text("stream"),
-        )
-    ),
-    *columns("in_place", Unit.FLAG),
-    _through("call", _text("arguments")),
 )
 
 
@@ -339,10 +186,6 @@ def _line_count(answer: LogAnswer, _: Any) -> int:
 
 def _step_lines(_: LogAnswer, result: LogResult) -> list[int]:
     return [s.step for s in result.step_lines if s.format == result.trainer]
-
-
-def _groups(_: LogAnswer, result: LogResult) -> Any:
-    return zip(result.groups, purposes(result), strict=True)
 
 
 def _group_column(one: Column) -> Column:
@@ -388,32 +231,23 @@ DOCUMENT: Final = Document(
         records("averages", _AVERAGE, lambda a, _: all_averages(a.result)),
         records("run_totals", _RUN_TOTAL, _of_result("run_totals")),
         records(
-            "processes", (column("host"), *_counts("pid"), _known("rank")), _of_result("processes")
+            "processes", (column("host"), *counts("pid"), known("rank")), _of_result("processes")
         ),
         records("gpus", (*columns_of(Gpu), column("label")), _of_result("gpus")),
-        records("communicators", _COMMUNICATOR, _of_result("communicators")),
+        records("communicators", COMMUNICATORS, _of_result("communicators")),
         records(
             "groups",
             (*map(_group_column, columns_of(Group)), data("purpose", lambda pair, _: pair[1])),
-            _groups,
+            lambda _, result: zip(result.groups, result.purposes, strict=True),
         ),
-        records("per_rank", _owned("rank"), lambda a, r: per_owner(a.calls, job_ranks(r))),
-        records("per_gpu", _owned("gpu"), lambda a, _: per_owner(a.calls, a.calls.gpu)),
+        records("per_rank", owned("rank"), lambda a, r: per_owner(a.calls, job_ranks(r))),
+        records("per_gpu", owned("gpu"), lambda a, _: per_owner(a.calls, a.calls.gpu)),
         records(
             "per_communicator",
-            _owned("communicator"),
+            owned("communicator"),
             lambda a, _: per_owner(a.calls, a.calls.communicator),
         ),
-        records(
-            "traffic",
-            (
-                column("op"),
-                *_counts("nranks calls"),
-                *columns("buffer_bytes"),
-                column("wire_bytes", unit=Unit.NONE),
-            ),
-            lambda a, _: traffic(a.calls),
-        ),
+        records("traffic", TRAFFIC, lambda a, _: traffic(a.calls)),
         record(
             "rate",
             (*columns("first_ns last_ns"), *columns("calls_per_s bytes_per_s", Unit.NONE)),
@@ -421,7 +255,7 @@ DOCUMENT: Final = Document(
         ),
         records("tuning", columns_of(TuningRow), _of_result("tuning")),
         record("topology", _TOPOLOGY, _of_result("topology")),
-        records("api", _API, lambda a, _: a.result.api.per_function()),
+        records("api", API, lambda a, _: a.result.api.per_function()),
         records(
             "init_timings",
             (
@@ -430,9 +264,9 @@ DOCUMENT: Final = Document(
             ),
             _of_result("timings"),
         ),
-        records("rccl_kernels", columns_of(KernelRow), _of_result("kernels")),
-        records("environment", _pairs("name", "value", "lines"), _of_result("environment")),
-        records("nccl_warnings", _pairs("text", "lines"), _of_result("warnings")),
+        records("rccl_kernels", KERNELS, _of_result("kernels")),
+        records("environment", ENVIRONMENT, _of_result("environment")),
+        records("nccl_warnings", WARNINGS, _of_result("warnings")),
         records("mismatches", _MISMATCH, lambda a, _: a.hangs.mismatches),
         number("more_mismatches", lambda a, _: a.hangs.more_mismatches),
         records("drifts", _DRIFT, lambda a, _: a.hangs.drifts),
@@ -442,17 +276,17 @@ DOCUMENT: Final = Document(
             "mpi",
             (
                 number("calls", lambda mpi, _: len(mpi.calls)),
-                *_counts("torn_lines"),
+                *counts("torn_lines"),
                 column("world_ranks", unit=Unit.COUNT, form=Form.LIST),
-                records("per_call", columns_of(MpiRow), lambda mpi, _: mpi.per_call()),
+                records("per_call", MPI, lambda mpi, _: mpi.per_call()),
             ),
             _of_result("mpi"),
         ),
         records("advice", columns_of(Advice), lambda a, _: advise(a.result)),
         records("skipped", _pairs("file", "why"), _of_result("skipped")),
         records("files", _FILE, _files),
-        _list("calls", _CALL, lambda result: result.calls.rows()),
-        _list("api_calls", _API_CALL, lambda result: result.api.rows()),
+        _list("calls", CALLS, lambda result: result.calls.rows()),
+        _list("api_calls", API_CALLS, lambda result: result.api.rows()),
     ),
 )
 """Logs as JSON."""

@@ -1,60 +1,83 @@
-"""CALL lines as tables."""
+"""Sections of CALL lines."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.logs.table_parts import count, known, make, text
+from nsys_tui.logs.sections import (
+    LogAnswer,
+    Section,
+    count,
+    file_path,
+    host_pid,
+    known,
+    shown,
+    text,
+    through,
+)
+from nsys_tui.model.table import Unit, column
 
 if TYPE_CHECKING:
-    from nsys_tui.logs.result import LogResult
-    from nsys_tui.model.table import Table
+    from collections.abc import Sequence
 
-NONE = "no CALL lines (NCCL_DEBUG=TRACE with CALL in NCCL_DEBUG_SUBSYS records them)"
+_NONE: Final = "no CALL lines (NCCL_DEBUG=TRACE with CALL in NCCL_DEBUG_SUBSYS records them)"
+API: Final = (
+    column("function", "Function"),
+    count("calls", "Lines"),
+    known("count", "Count"),
+    column("dtype", "Type"),
+    column("reduction", "Reduction"),
+    known("bytes", "Bytes per call"),
+    count("processes", "Processes"),
+)
+_CALL: Final = (
+    shown("Process", lambda call, result: result.process_label(call.process)),
+    column("function", "Function"),
+    known("count", "Count"),
+    text("dtype", "Type"),
+    known("bytes", "Bytes"),
+    text("reduction", "Reduction", "reduction_name"),
+    shown("Root", lambda call, _: None if call.root < 0 else call.root, Unit.COUNT),
+    count("root", read=lambda call, _: call.root if call.count >= 0 else None),
+    text("comm", "Communicator", "pointer"),
+    text("stream"),
+)
+API_CALLS: Final = (
+    file_path(lambda row: row.file),
+    count("line", "Line"),
+    *host_pid(lambda row, _: row.call.process),
+    *(through("call", one) for one in _CALL),
+    shown("In place", lambda row, _: "yes" if row.in_place else None),
+    column("in_place", unit=Unit.FLAG),
+    through("call", text("arguments", "Arguments")),
+)
 
 
-def api_table(result: LogResult) -> Table:
-    """CALL lines by function, count and type."""
-    rows = result.api.per_function()
-    notes = ["the same calls as in COLL lines, seen where the program made them"] if rows else ()
-    return make(
+def _lines(answer: LogAnswer) -> int:
+    return len(answer.result.api)
+
+
+def _meaning(_: LogAnswer, rows: Sequence[Any]) -> list[str]:
+    return ["the same calls as in COLL lines, seen where the program made them"] * bool(rows)
+
+
+SECTIONS: Final = (
+    Section(
         "api",
         "API calls (CALL lines)",
-        {
-            "Function": text([row.function for row in rows]),
-            "Lines": count([row.calls for row in rows]),
-            "Count": known([row.count for row in rows]),
-            "Type": text([row.dtype or "-" for row in rows]),
-            "Reduction": text([row.reduction or "-" for row in rows]),
-            "Bytes per call": known([row.bytes for row in rows]),
-            "Processes": count([row.processes for row in rows]),
-        },
-        notes,
-        none=NONE,
-    )
-
-
-def api_calls_table(result: LogResult, limit: int | None) -> Table:
-    """CALL lines one by one."""
-    rows = list(result.api.rows(limit))
-    more = len(result.api) - len(rows)
-    calls = [one for _, _, one, _ in rows]
-    return make(
+        API,
+        lambda answer: answer.result.api.per_function(),
+        _meaning,
+        _NONE,
+        _lines,
+    ),
+    Section(
         "api-calls",
         "API calls one by one",
-        {
-            "Line": count([line for _, line, _, _ in rows]),
-            "Process": text([result.process_label(one.process) for one in calls]),
-            "Function": text([one.function for one in calls]),
-            "Count": known([one.count for one in calls]),
-            "Type": text([one.dtype or "-" for one in calls]),
-            "Bytes": known([one.bytes for one in calls]),
-            "Reduction": text([one.reduction_name or "-" for one in calls]),
-            "Root": known([one.root for one in calls]),
-            "Communicator": text([one.pointer or "-" for one in calls]),
-            "In place": text(["yes" if same else "-" for *_, same in rows]),
-            "Arguments": text([one.arguments or "-" for one in calls]),
-        },
-        [f"{more:,} more calls (--top)"] if more else [],
-        none=NONE,
-    )
+        API_CALLS,
+        lambda answer: answer.result.api.rows(),
+        none=_NONE,
+        count=_lines,
+        longest="calls",
+    ),
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -76,31 +77,19 @@ class Calls:
         """Operation of each call as text."""
         return np.array(self.ops or ("",), dtype=np.str_)[self.op]
 
-    def rows(self, start: int = 0, stop: int | None = None) -> Iterator[dict[str, Any]]:
+    def rows(self, stop: int | None = None) -> Iterator[SimpleNamespace]:
         """Plain rows with names instead of codes; indices of tables are left as they are."""
-        part = [getattr(self, name)[start:stop].tolist() for name in COLUMNS]
+        part = [getattr(self, name)[:stop].tolist() for name in COLUMNS]
         for values in zip(*part, strict=True):
-            row = dict(zip(COLUMNS, values, strict=True))
-            op = self.ops[row["op"]]
-            row["op"] = op
-            row["dtype"] = datatype_name(row["datatype"])
-            row["reduction"] = reduction_name(row["reduction"], op)
-            row["stream"] = self.streams[row["stream"]]
+            row = SimpleNamespace(**dict(zip(COLUMNS, values, strict=True)))
+            row.op = self.ops[row.op]
+            row.dtype = datatype_name(row.datatype)
+            row.reduction = reduction_name(row.reduction, row.op)
+            row.stream = self.streams[row.stream]
             yield row
 
 
 COLUMNS: Final = tuple(f.name for f in fields(Calls) if f.name not in ("ops", "streams"))
-
-
-def concatenate(parts: list[Calls], ops: tuple[str, ...], streams: tuple[str, ...]) -> Calls:
-    """Joins lists whose codes mean the same; an empty list of parts gives no calls."""
-    if not parts:
-        return empty()
-    return Calls(
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS},
-        ops=ops,
-        streams=streams,
-    )
 
 
 def empty() -> Calls:

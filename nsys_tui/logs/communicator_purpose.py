@@ -9,10 +9,12 @@ import numpy as np
 from nsys_tui.logs.grammar import POINT_TO_POINT, datatype_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from nsys_tui.logs.calls import Calls
-    from nsys_tui.logs.result import LogResult
+    from nsys_tui.logs.participants import Communicator, Group
 
 _FEWEST: Final = 8
 """Calls below which no guess is made."""
@@ -21,22 +23,23 @@ _MAX: Final = 2
 """ncclMax."""
 
 
-def purposes(result: LogResult) -> list[str]:
+def purposes(
+    calls: Calls, communicators: Sequence[Communicator], groups: Sequence[Group]
+) -> list[str]:
     """A guess for each group, marked ``≈``; empty where the calls show no pattern.
 
     Many calls of one size in half precision look like tensor parallelism, large gathers and
     reductions like data parallelism, single values with ``max`` like a check for overflow, sends
     and receives like pipeline or expert parallelism.
     """
-    calls = result.calls
     if not len(calls):
-        return [""] * len(result.groups)
-    group = np.array([one.group for one in result.communicators])[calls.communicator]
+        return [""] * len(groups)
+    group = np.array([one.group for one in communicators])[calls.communicator]
     order = np.argsort(group, kind="stable")
-    bounds = np.searchsorted(group[order], np.arange(len(result.groups) + 1))
+    bounds = np.searchsorted(group[order], np.arange(len(groups) + 1))
     return [
         _purpose(calls, order[bounds[i] : bounds[i + 1]], one.nranks)
-        for i, one in enumerate(result.groups)
+        for i, one in enumerate(groups)
     ]
 
 

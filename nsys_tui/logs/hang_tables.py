@@ -1,70 +1,45 @@
-"""Tables of what does not fit: mismatched calls, ranks behind, the last call of every rank."""
+"""Sections of what does not fit: mismatched calls, ranks behind, the last call of every rank."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.logs.grammar import opcount_text
-from nsys_tui.logs.table_parts import count, make, text
+from nsys_tui.logs.sections import LogAnswer, Section, item, shown
+from nsys_tui.model.table import Unit
 
 if TYPE_CHECKING:
-    from nsys_tui.logs.hangs import HangReport, Member, Progress
+    from collections.abc import Iterator, Sequence
+
+    from nsys_tui.logs.hangs import Member, Progress
     from nsys_tui.logs.result import LogResult
-    from nsys_tui.model.table import Table
 
 
-def progress_table(result: LogResult, hangs: HangReport) -> Table:
-    """Last call of every rank on every communicator."""
-    rows = hangs.progress
-    return make(
-        "progress",
-        "Last call of each rank",
-        {
-            "Group": text([result.communicators[one.communicator].group for one in rows]),
-            "Rank": text([_who(result, one.last) for one in rows]),
-            "Calls": count([one.calls for one in rows]),
-            "Last opCount": text([opcount_text(one.last_op_count) for one in rows]),
-            "Call": text([one.last.calls[0] for one in rows]),
-            "Line": count([one.last.line for one in rows]),
-        },
-    )
-
-
-def hangs_table(result: LogResult, hangs: HangReport) -> Table:
-    """Mismatches and ranks that fell behind."""
-    kinds, groups, where, what = [], [], [], []
-    for one in hangs.mismatches:
-        kinds.append(f"mismatch of {one.what}")
-        groups.append(result.group_label(one.group))
-        where.append("by order" if one.by_order else opcount_text(one.op_count))
-        what.append("; ".join(f"{_who(result, m)}: {', '.join(m.calls)}" for m in one.members))
-    for drift in hangs.drifts:
-        kinds.append("behind")
-        groups.append(result.group_label(drift.group))
-        where.append("by order" if drift.by_order else "-")
+def _findings(answer: LogAnswer) -> Iterator[tuple[str, str, str, str]]:
+    """Finding, group, opCount and what the ranks did."""
+    result = answer.result
+    for one in answer.hangs.mismatches:
+        at = "by order" if one.by_order else opcount_text(one.op_count)
+        did = "; ".join(f"{_who(result, m)}: {', '.join(m.calls)}" for m in one.members)
+        yield f"mismatch of {one.what}", result.group_label(one.group), at, did
+    for drift in answer.hangs.drifts:
         behind = ", ".join(_reached(result, p, drift.by_order) for p in drift.behind)
         ahead = ", ".join(_reached(result, p, drift.by_order) for p in drift.ahead)
-        what.append(f"{behind}; ahead: {ahead}; not called: {', '.join(drift.next_calls)}")
+        did = f"{behind}; ahead: {ahead}; not called: {', '.join(drift.next_calls)}"
+        at = "by order" if drift.by_order else "-"
+        yield "behind", result.group_label(drift.group), at, did
+
+
+def _left_out(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
     notes = []
-    if hangs.more_mismatches:
-        notes.append(f"{hangs.more_mismatches} more mismatches")
-    if hangs.unchecked_groups:
-        alone = hangs.unchecked_groups
+    if answer.hangs.more_mismatches:
+        notes.append(f"{answer.hangs.more_mismatches} more mismatches")
+    if alone := answer.hangs.unchecked_groups:
         notes.append(f"communicators with one rank in these logs, so not comparable: {alone}")
-    return make(
-        "hangs",
-        "Mismatches and ranks behind",
-        {
-            "Finding": text(kinds),
-            "Group": text(groups),
-            "opCount": text(where),
-            "Ranks": text(what),
-        },
-        notes,
-        none="none: all ranks in these logs called the same and came equally far"
-        if len(result.calls)
-        else "no collectives",
-    )
+    if not rows and not notes:
+        agreed = "none: all ranks in these logs called the same and came equally far"
+        return [agreed if len(answer.calls) else "no collectives"]
+    return notes
 
 
 def _reached(result: LogResult, one: Progress, by_order: bool) -> str:
@@ -78,3 +53,33 @@ def _who(result: LogResult, member: Member) -> str:
     one = result.communicators[member.communicator]
     place = result.process_label(one.process, "?")
     return f"rank {one.rank} ({place})" if one.rank >= 0 else place
+
+
+SECTIONS: Final = (
+    Section(
+        "hangs",
+        "Mismatches and ranks behind",
+        (
+            shown("Finding", item(0)),
+            shown("Group", item(1)),
+            shown("opCount", item(2)),
+            shown("Ranks", item(3)),
+        ),
+        _findings,
+        _left_out,
+        count=lambda answer: len(answer.hangs.mismatches) + len(answer.hangs.drifts),
+    ),
+    Section(
+        "progress",
+        "Last call of each rank",
+        (
+            shown("Group", lambda one, result: result.communicators[one.communicator].group),
+            shown("Rank", lambda one, result: _who(result, one.last)),
+            shown("Calls", lambda one, _: one.calls, Unit.COUNT),
+            shown("Last opCount", lambda one, _: opcount_text(one.last_op_count)),
+            shown("Call", lambda one, _: one.last.calls[0]),
+            shown("Line", lambda one, _: one.last.line, Unit.COUNT),
+        ),
+        lambda answer: answer.hangs.progress,
+    ),
+)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
+
+from nsys_tui.logs.communicator_purpose import purposes
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -120,6 +123,11 @@ class LogResult:
             or self.mpi.torn_lines
             or any(f.header_lines or f.collective_lines or f.torn_lines for f in self.files)
         )
+
+    @cached_property
+    def purposes(self) -> list[str]:
+        """What the communicators of each group are probably for; empty where nothing tells."""
+        return purposes(self.calls, self.communicators, self.groups)
 
     def process_label(self, place: int, unknown: str = "-") -> str:
         """``host:pid`` of a process by its place, or ``unknown`` where that is -1."""

@@ -1,156 +1,186 @@
-"""Tables of sizes: per operation, bucket, distinct size, rank and GPU, and the call list."""
+"""Sections of sizes: per operation, bucket, distinct size, rank and GPU, and the call list."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
-from nsys_tui.logs.grammar import datatype_name, opcount_text, reduction_name
-from nsys_tui.logs.select import job_ranks
-from nsys_tui.logs.statistics import (
-    SizeRow,
-    aggregate,
-    bucket_labels,
-    histogram,
-    per_op,
-    per_owner,
-    traffic,
+from nsys_tui.logs.grammar import opcount_text
+from nsys_tui.logs.sections import (
+    LogAnswer,
+    Section,
+    count,
+    file_path,
+    host_pid,
+    known,
+    shown,
+    text,
 )
-from nsys_tui.logs.table_parts import Columns, count, known, make, text
+from nsys_tui.logs.select import job_ranks
+from nsys_tui.logs.statistics import aggregate, bucket_labels, histogram, per_op, per_owner, traffic
+from nsys_tui.model.table import Column, Unit, column, columns, data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nsys_tui.logs.participants import Communicator
     from nsys_tui.logs.result import LogResult
-    from nsys_tui.model.table import Table
+    from nsys_tui.logs.statistics import BucketRow, DistinctRow, SizeRow
 
 
-def _size_columns(rows: Sequence[SizeRow]) -> Columns:
-    return {
-        "Operation": text([row.op for row in rows]),
-        "Calls": count([row.calls for row in rows]),
-        "Min bytes": count([row.min_bytes for row in rows]),
-        "Avg bytes": count([_rounded(row.mean_bytes) for row in rows]),
-        "Max bytes": count([row.max_bytes for row in rows]),
-        "Total bytes": count([row.total_bytes for row in rows]),
-    }
-
-
-def _rounded(value: Fraction) -> int:
+def _rounded(value: Fraction | None) -> int | None:
     """The nearest integer, halves up; a float would lose digits beyond 2**53."""
-    return math.floor(value + Fraction(1, 2))
+    return None if value is None else math.floor(value + Fraction(1, 2))
 
 
-def per_op_table(result: LogResult) -> Table:
-    """Calls and bytes per operation."""
-    notes = ["bytes are count × element size of one call, summed over all ranks in the logs"]
-    rows = per_op(result.calls)
-    return make("per-op", "Collectives per operation", _size_columns(rows), notes if rows else ())
+_OP: Final = column("op", "Operation")
+SIZES: Final = (
+    count("calls", "Calls"),
+    count("min_bytes", "Min bytes"),
+    shown("Avg bytes", lambda row, _: _rounded(row.mean_bytes), Unit.COUNT),
+    count("max_bytes", "Max bytes"),
+    count("total_bytes", "Total bytes"),
+    data("avg_bytes", lambda row, _: row.mean_bytes),
+    data("calls_of_unknown_size", lambda row, _: row.unsized or None, Unit.COUNT, optional=True),
+)
+BUCKETS: Final = (_OP, column("bucket", "Bucket"), count("calls", "Calls"))
+DISTINCT: Final = (
+    count("calls", "Calls"),
+    _OP,
+    count("count", "Count"),
+    column("dtype", "Type"),
+    known("bytes_per_call", "Bytes per call", "bytes"),
+)
+TRAFFIC: Final = (
+    _OP,
+    count("nranks", "Ranks"),
+    count("calls", "Calls"),
+    count("buffer_bytes", "Buffer bytes"),
+    shown("Wire bytes", lambda row, _: _rounded(row.wire_bytes), Unit.COUNT),
+    column("wire_bytes", unit=Unit.NONE),
+)
 
 
-def histogram_table(result: LogResult, bounds: Sequence[int]) -> Table:
-    """Calls per operation and size bucket."""
-    order = {label: index for index, label in enumerate(bucket_labels(bounds))}
-    rows = sorted(histogram(result.calls, bounds), key=lambda row: (row.op, order[row.bucket]))
-    return make(
-        "histogram",
-        "Sizes of one call",
-        {
-            "Operation": text([row.op for row in rows]),
-            "Bucket": text([row.bucket for row in rows]),
-            "Calls": count([row.calls for row in rows]),
-        },
-    )
+def owned(owner: str, header: str = "") -> tuple[Column, ...]:
+    """Sizes of every owner and operation."""
+    return known(owner, header, "owner"), _OP, *SIZES
 
 
-def aggregate_table(result: LogResult, top: int | None) -> Table:
-    """Distinct sizes."""
-    rows = sorted(aggregate(result.calls), key=lambda row: -row.calls * max(row.bytes, 0))
-    shown = rows[:top] if top else rows
-    notes = [f"{len(rows) - len(shown)} more sizes (--top)"] if len(shown) < len(rows) else []
-    return make(
+_GPU: Final = shown(
+    "GPU", lambda row, result: result.gpus[row.owner].label if row.owner >= 0 else None
+)
+
+
+def _communicator(row: Any, result: LogResult) -> Communicator:
+    place: int = row.communicator
+    return result.communicators[place]
+
+
+CALLS: Final = (
+    count("line", "Line"),
+    known("step", "Step"),
+    shown("GPU", lambda row, result: result.gpus[row.gpu].label if row.gpu >= 0 else None),
+    known("rank", "Rank"),
+    column("comm", "Communicator", lambda row, result: _communicator(row, result).pointer),
+    column("opcount", "opCount", lambda row, _: opcount_text(row.op_count)),
+    _OP,
+    count("count", "Count"),
+    column("dtype", "Type"),
+    known("bytes", "Bytes"),
+    text("reduction", "Reduction"),
+    count("root", "Root"),
+    known("nranks", "Ranks"),
+    file_path(lambda row: row.file, "File"),
+    data("comm_id", lambda row, result: _communicator(row, result).comm_id or None),
+    count("communicator"),
+    *host_pid(lambda row, _: row.process),
+    known("tid", name="thread"),
+    known("gpu"),
+    column("stream"),
+    *columns("in_place torn", Unit.FLAG),
+)
+
+
+def _of_ranks(answer: LogAnswer) -> tuple[SizeRow, ...]:
+    return per_owner(answer.calls, job_ranks(answer.result))
+
+
+def _of_gpus(answer: LogAnswer) -> tuple[SizeRow, ...]:
+    return per_owner(answer.calls, answer.calls.gpu)
+
+
+def _in_buckets(answer: LogAnswer) -> list[BucketRow]:
+    order = {label: index for index, label in enumerate(bucket_labels(answer.bounds))}
+    rows = histogram(answer.calls, answer.bounds)
+    return sorted(rows, key=lambda row: (row.op, order[row.bucket]))
+
+
+def _most_bytes_first(answer: LogAnswer) -> list[DistinctRow]:
+    return sorted(aggregate(answer.calls), key=lambda row: -row.calls * max(row.bytes, 0))
+
+
+def _meaning(_: LogAnswer, rows: Sequence[SizeRow]) -> list[str]:
+    note = "bytes are count × element size of one call, summed over all ranks in the logs"
+    return [note] if rows else []
+
+
+def _without_rank(_: LogAnswer, rows: Sequence[SizeRow]) -> list[str]:
+    return ["rows without a rank: no line tells it"] * any(row.owner < 0 for row in rows)
+
+
+def _guessed_gpus(answer: LogAnswer, rows: Sequence[SizeRow]) -> list[str]:
+    gpus = answer.result.gpus
+    guess = any(row.owner >= 0 and not gpus[row.owner].certain for row in rows)
+    return ["≈ by the calling thread's device, for want of Init lines"] * guess
+
+
+def _calls(answer: LogAnswer) -> int:
+    return len(answer.calls)
+
+
+SECTIONS: Final = (
+    Section(
+        "per-op",
+        "Collectives per operation",
+        (_OP, *SIZES),
+        lambda answer: per_op(answer.calls),
+        _meaning,
+        count=_calls,
+    ),
+    Section("histogram", "Sizes of one call", BUCKETS, _in_buckets, count=_calls),
+    Section(
         "aggregate",
         "Distinct sizes, by total bytes",
-        {
-            "Calls": count([row.calls for row in shown]),
-            "Operation": text([row.op for row in shown]),
-            "Count": count([row.count for row in shown]),
-            "Type": text([row.dtype for row in shown]),
-            "Bytes per call": known([row.bytes for row in shown]),
-        },
-        notes,
-    )
-
-
-def traffic_table(result: LogResult) -> Table:
-    """Buffer and wire bytes."""
-    rows = traffic(result.calls)
-    return make(
+        DISTINCT,
+        _most_bytes_first,
+        count=_calls,
+        longest="sizes",
+    ),
+    Section(
         "traffic",
         "Buffer and wire bytes (ring)",
-        {
-            "Operation": text([row.op for row in rows]),
-            "Ranks": count([row.nranks for row in rows]),
-            "Calls": count([row.calls for row in rows]),
-            "Buffer bytes": count([row.buffer_bytes for row in rows]),
-            "Wire bytes": count(
-                [None if row.wire_bytes is None else _rounded(row.wire_bytes) for row in rows]
-            ),
-        },
-    )
-
-
-def ranks_table(result: LogResult) -> Table:
-    """Calls and bytes per rank of the job."""
-    rows = per_owner(result.calls, job_ranks(result))
-    columns = {"Rank": known([row.owner for row in rows]), **_size_columns(rows)}
-    unknown = ["rows without a rank: no line tells it"] if any(r.owner < 0 for r in rows) else []
-    return make("ranks", "Collectives per rank", columns, unknown)
-
-
-def gpus_table(result: LogResult) -> Table:
-    """Calls and bytes per GPU."""
-    rows = per_owner(result.calls, result.calls.gpu)
-    labels = [result.gpus[row.owner].label if row.owner >= 0 else "-" for row in rows]
-    guess = any(row.owner >= 0 and not result.gpus[row.owner].certain for row in rows)
-    notes = ["≈ by the calling thread's device, for want of Init lines"] if guess else []
-    return make("gpus", "Collectives per GPU", {"GPU": text(labels), **_size_columns(rows)}, notes)
-
-
-def calls_table(result: LogResult, limit: int | None) -> Table:
-    """The call list."""
-    calls = result.calls
-    shown = calls.take(np.arange(min(limit, len(calls)))) if limit is not None else calls
-    more = len(calls) - len(shown)
-    kinds = {code: datatype_name(code) for code in np.unique(shown.datatype).tolist()}
-    who = [result.communicators[i] for i in shown.communicator.tolist()]
-    names = [shown.ops[op] for op in shown.op.tolist()]
-    return make(
+        TRAFFIC,
+        lambda answer: traffic(answer.calls),
+        count=_calls,
+    ),
+    Section(
+        "ranks",
+        "Collectives per rank",
+        owned("rank", "Rank"),
+        _of_ranks,
+        _without_rank,
+        count=_calls,
+    ),
+    Section(
+        "gpus", "Collectives per GPU", (_GPU, *owned("gpu")), _of_gpus, _guessed_gpus, count=_calls
+    ),
+    Section(
         "calls",
         "Calls",
-        {
-            "Line": count(shown.line.tolist()),
-            "Step": known(shown.step.tolist()),
-            "GPU": text([result.gpus[g].label if g >= 0 else "-" for g in shown.gpu.tolist()]),
-            "Rank": known(shown.rank.tolist()),
-            "Communicator": text([one.pointer for one in who]),
-            "opCount": text([opcount_text(n) for n in shown.op_count.tolist()]),
-            "Operation": text(names),
-            "Count": count(shown.count.tolist()),
-            "Type": text([kinds[code] for code in shown.datatype.tolist()]),
-            "Bytes": known(shown.bytes.tolist()),
-            "Reduction": text(
-                [
-                    reduction_name(code, op) or "-"
-                    for code, op in zip(shown.reduction.tolist(), names, strict=True)
-                ]
-            ),
-            "Root": count(shown.root.tolist()),
-            "Ranks": known(shown.nranks.tolist()),
-            "File": text([result.files[i].path for i in shown.file.tolist()]),
-        },
-        [f"{more} more calls (--top)"] if more else [],
-    )
+        CALLS,
+        lambda answer: answer.calls.rows(answer.top),
+        count=_calls,
+        longest="calls",
+    ),
+)

@@ -1,164 +1,184 @@
-"""Tables of structure: communicators, tuning, topology, rings, trees and transports."""
+"""Sections of structure: communicators, tuning, topology, rings, trees and transports."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.logs.communicator_purpose import purposes
-from nsys_tui.logs.table_parts import count, known, make, text
+from nsys_tui.logs.decimals import known as known_value
+from nsys_tui.logs.sections import (
+    LogAnswer,
+    Section,
+    count,
+    counts,
+    file_path,
+    host_pid,
+    item,
+    known,
+    shown,
+    text,
+)
 from nsys_tui.model.table import Unit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nsys_tui.logs.result import LogResult
     from nsys_tui.logs.topology import GroupTopology
-    from nsys_tui.model.table import Table
+
+COMMUNICATORS: Final = (
+    text("comm", "Communicator", "pointer"),
+    shown("Process", lambda one, result: result.process_label(one.process)),
+    shown("Group", lambda one, result: result.group_label(one.group)),
+    known("rank", "Rank"),
+    known("nranks", "Ranks"),
+    known("cuda_device", "Device"),
+    text("bus_id", "Bus"),
+    text("comm_id", "Id"),
+    count("collective_lines", "Calls", lambda one, _: one.calls),
+    *host_pid(lambda one, _: one.process),
+    known("gpu"),
+    *counts("group"),
+    *map(known, ("nodes", "local_ranks", "local_rank")),
+    text("parent"),
+    shown("Purpose", lambda one, result: result.purposes[one.group] or None),
+    text("ended", "Ended"),
+    file_path(lambda one: one.first[0]),
+    count("first_line", read=lambda one, _: one.first[1]),
+)
+_GROUP: Final = shown("Group", lambda row, _: known_value(row[0]), Unit.COUNT)
+_CHANNEL: Final = shown("Channel", lambda row, _: row[1].channel, Unit.COUNT)
 
 
-def communicators_table(result: LogResult) -> Table:
-    """Communicators with rank, device and calls."""
-    rows = result.communicators
-    guess = purposes(result)
-    return make(
-        "communicators",
-        "Communicators",
-        {
-            "Communicator": text([one.pointer for one in rows]),
-            "Process": text([result.process_label(one.process) for one in rows]),
-            "Group": text([result.group_label(one.group) for one in rows]),
-            "Rank": known([one.rank for one in rows]),
-            "Ranks": known([one.nranks for one in rows]),
-            "Device": known([one.cuda_device for one in rows]),
-            "Bus": text([one.bus_id or "-" for one in rows]),
-            "Id": text([one.comm_id or "-" for one in rows]),
-            "Calls": count([one.calls for one in rows]),
-            "Purpose": text([guess[one.group] or "-" for one in rows]),
-            "Ended": text([one.ended or "-" for one in rows]),
-        },
-    )
-
-
-def tuning_table(result: LogResult) -> Table:
-    """Shares of algorithms and protocols."""
+def _tuning(answer: LogAnswer) -> list[tuple[Any, ...]]:
+    """Operation, algorithm, protocol, lines, share and bytes; most bytes first."""
     shares: dict[tuple[str, str, str], list[int]] = {}
-    for row in result.tuning:
-        found = shares.setdefault((row.op or "-", row.algorithm, row.protocol), [0, 0])
-        found[0] += row.calls
-        found[1] += row.calls * row.bytes
-    calls = sum(n for n, _ in shares.values()) or 1
-    keys = sorted(shares, key=lambda key: -shares[key][1])
-    return make(
-        "tuning",
-        "Algorithms and protocols chosen",
-        {
-            "Operation": text([key[0] for key in keys]),
-            "Algorithm": text([key[1] for key in keys]),
-            "Protocol": text([key[2] or "-" for key in keys]),
-            "Lines": count([shares[key][0] for key in keys]),
-            "Share": (Unit.PERCENT, [100 * shares[key][0] / calls for key in keys]),
-            "Bytes": count([shares[key][1] for key in keys]),
-        },
-        none="no TUNING lines (NCCL_DEBUG_SUBSYS with TUNING records them)",
-    )
+    for row in answer.result.tuning:
+        sums = shares.setdefault((row.op, row.algorithm, row.protocol), [0, 0])
+        sums[0] += row.calls
+        sums[1] += row.calls * row.bytes
+    lines = sum(n for n, _ in shares.values()) or 1
+    rows = [(*key, n, 100 * n / lines, size) for key, (n, size) in shares.items()]
+    return sorted(rows, key=lambda row: -row[-1])
 
 
-def rings_table(result: LogResult) -> Table:
-    """Rings by communicator group."""
-    rows = [(one.group, ring) for one in result.topology.groups for ring in one.rings]
-    return make(
-        "rings",
-        "Rings",
-        {
-            "Group": known([group for group, _ in rows]),
-            "Channel": count([ring.channel for _, ring in rows]),
-            "Ranks": text(
-                [
-                    " > ".join(map(str, ring.ranks)) + ("" if ring.whole else " (part)")
-                    for _, ring in rows
-                ]
-            ),
-        },
-        none="no ring lines (NCCL_DEBUG_SUBSYS with INIT,GRAPH records them)",
-    )
+def _parts(name: str) -> Any:
+    """Pairs of a group and each of its rings, trees or edges."""
+    return lambda answer: [
+        (one.group, part) for one in answer.result.topology.groups for part in getattr(one, name)
+    ]
 
 
-def trees_table(result: LogResult) -> Table:
-    """Trees by communicator group."""
-    rows = [(one.group, node) for one in result.topology.groups for node in one.trees]
-    return make(
-        "trees",
-        "Trees",
-        {
-            "Group": known([group for group, _ in rows]),
-            "Channel": count([node.channel for _, node in rows]),
-            "Rank": count([node.rank for _, node in rows]),
-            "Up": text(["root" if node.up < 0 else node.up for _, node in rows]),
-            "Down": text([" ".join(map(str, node.down)) or "-" for _, node in rows]),
-            "Kind": text(["NVLS" if node.nvls else "tree" for _, node in rows]),
-        },
-    )
+def _nodes(one: GroupTopology, result: LogResult) -> int | None:
+    members = result.groups[one.group].members if one.group >= 0 else ()
+    return known_value(max((result.communicators[m].nodes for m in members), default=-1))
 
 
-def edges_table(result: LogResult) -> Table:
-    """Transports per edge."""
-    rows = [(one.group, edge) for one in result.topology.groups for edge in one.edges]
-    return make(
-        "edges",
-        "Transports",
-        {
-            "Group": known([group for group, _ in rows]),
-            "Channel": count([edge.channel for _, edge in rows]),
-            "From": count([edge.source for _, edge in rows]),
-            "To": count([edge.target for _, edge in rows]),
-            "Side": text([edge.direction or "-" for _, edge in rows]),
-            "Transport": text([edge.transport for _, edge in rows]),
-        },
-        none="no channel lines (NCCL_DEBUG_SUBSYS with INIT,P2P,NET records them)",
-    )
+def _ranks(one: GroupTopology, result: LogResult) -> int | None:
+    return known_value(result.groups[one.group].nranks) if one.group >= 0 else None
 
 
-def topology_table(result: LogResult) -> Table:
-    """One row per communicator group: nodes, channels, rings, transports."""
-    rows = result.topology.groups
-    nodes: list[int] = []
-    for one in rows:
-        members = result.groups[one.group].members if one.group >= 0 else ()
-        nodes.append(max((result.communicators[m].nodes for m in members), default=-1))
-    notes = [f"{subject}: {text}" for subject, text, _ in result.topology.network]
-    lost = result.topology.unattributed
-    if lost:
+def _network(answer: LogAnswer, _: Sequence[Any]) -> list[str]:
+    topology = answer.result.topology
+    notes = [f"{subject}: {said}" for subject, said, _ in topology.network]
+    if lost := topology.unattributed:
         notes.append(f"{lost} lines name no communicator that can be told; they are in the row '-'")
-    return make(
-        "topology",
-        "Topology",
-        {
-            "Group": text([one.group if one.group >= 0 else "-" for one in rows]),
-            "Ranks": known([result.groups[o.group].nranks if o.group >= 0 else -1 for o in rows]),
-            "Nodes": known(nodes),
-            "Transports": text([_transports(one) for one in rows]),
-            "Rings": count([len(one.rings) for one in rows]),
-            "Tree nodes": count([len(one.trees) for one in rows]),
-            "NVLS heads": count([one.nvls_heads for one in rows]),
-            "Channels": text([_channels(one.channels) for one in rows]),
-        },
-        notes,
-    )
+    return notes
 
 
-def _transports(one: GroupTopology) -> str:
+def _transports(one: GroupTopology, _: LogResult) -> str | None:
     """``2 P2P/IPC, 1 NET/IB with GPU direct``, most edges first."""
     kinds = Counter(
         edge.kind + (" with GPU direct" if edge.gpu_direct else "") for edge in one.edges
     )
-    return ", ".join(f"{n} {kind}" for kind, n in kinds.most_common()) or "-"
+    return ", ".join(f"{n} {kind}" for kind, n in kinds.most_common()) or None
 
 
-def _channels(counts: tuple[tuple[str, int], ...]) -> str:
+def _channels(one: GroupTopology, _: LogResult) -> str | None:
     """``2 coll, 2 p2p (1 per peer)``; kinds without a channel are left out."""
-    per_peer = dict(counts).get("p2p_per_peer")
-    shown = [
+    per_peer = dict(one.channels).get("p2p_per_peer")
+    kinds = [
         f"{n} {kind}" + (f" ({per_peer} per peer)" if kind == "p2p" and per_peer else "")
-        for kind, n in counts
+        for kind, n in one.channels
         if n and kind != "p2p_per_peer"
     ]
-    return ", ".join(shown) or "-"
+    return ", ".join(kinds) or None
+
+
+SECTIONS: Final = (
+    Section(
+        "communicators", "Communicators", COMMUNICATORS, lambda answer: answer.result.communicators
+    ),
+    Section(
+        "tuning",
+        "Algorithms and protocols chosen",
+        (
+            shown("Operation", lambda row, _: row[0] or None),
+            shown("Algorithm", item(1)),
+            shown("Protocol", lambda row, _: row[2] or None),
+            shown("Lines", item(3), Unit.COUNT),
+            shown("Share", item(4), Unit.PERCENT),
+            shown("Bytes", item(5), Unit.COUNT),
+        ),
+        _tuning,
+        none="no TUNING lines (NCCL_DEBUG_SUBSYS with TUNING records them)",
+    ),
+    Section(
+        "topology",
+        "Topology",
+        (
+            shown("Group", lambda one, _: known_value(one.group)),
+            shown("Ranks", _ranks, Unit.COUNT),
+            shown("Nodes", _nodes, Unit.COUNT),
+            shown("Transports", _transports),
+            shown("Rings", lambda one, _: len(one.rings), Unit.COUNT),
+            shown("Tree nodes", lambda one, _: len(one.trees), Unit.COUNT),
+            shown("NVLS heads", lambda one, _: one.nvls_heads, Unit.COUNT),
+            shown("Channels", _channels),
+        ),
+        lambda answer: answer.result.topology.groups,
+        _network,
+        count=lambda a: len(a.result.topology.groups) + len(a.result.topology.network),
+    ),
+    Section(
+        "rings",
+        "Rings",
+        (
+            _GROUP,
+            _CHANNEL,
+            shown(
+                "Ranks",
+                lambda row, _: " > ".join(map(str, row[1].ranks)) + " (part)" * (not row[1].whole),
+            ),
+        ),
+        _parts("rings"),
+        none="no ring lines (NCCL_DEBUG_SUBSYS with INIT,GRAPH records them)",
+    ),
+    Section(
+        "trees",
+        "Trees",
+        (
+            _GROUP,
+            _CHANNEL,
+            shown("Rank", lambda row, _: row[1].rank, Unit.COUNT),
+            shown("Up", lambda row, _: "root" if row[1].up < 0 else row[1].up),
+            shown("Down", lambda row, _: " ".join(map(str, row[1].down)) or None),
+            shown("Kind", lambda row, _: "NVLS" if row[1].nvls else "tree"),
+        ),
+        _parts("trees"),
+    ),
+    Section(
+        "edges",
+        "Transports",
+        (
+            _GROUP,
+            _CHANNEL,
+            shown("From", lambda row, _: row[1].source, Unit.COUNT),
+            shown("To", lambda row, _: row[1].target, Unit.COUNT),
+            shown("Side", lambda row, _: row[1].direction or None),
+            shown("Transport", lambda row, _: row[1].transport),
+        ),
+        _parts("edges"),
+        none="no channel lines (NCCL_DEBUG_SUBSYS with INIT,P2P,NET records them)",
+    ),
+)

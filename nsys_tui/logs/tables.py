@@ -1,95 +1,78 @@
-"""The result as titled tables, for text output and for a screen; one small function per table."""
+"""Every section of what logs say, for text output and for a screen."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.logs import api_tables, hang_tables, size_tables, structure_tables
+from nsys_tui.logs import api_tables, hang_tables, section_names, size_tables, structure_tables
 from nsys_tui.logs.decimals import decimals, seconds
-from nsys_tui.logs.statistics import DEFAULT_BOUNDS
+from nsys_tui.logs.sections import LogAnswer, Section, count, item, shown
 from nsys_tui.logs.step_averages import all_averages, average_range
-from nsys_tui.logs.table_parts import count, make, text
-from nsys_tui.model.table import Table, Unit
+from nsys_tui.model.table import Unit, column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from nsys_tui.logs.hangs import HangReport
-    from nsys_tui.logs.result import LogResult
     from nsys_tui.logs.trainers import RunTotal
 
-
-def files_table(result: LogResult) -> Table:
-    """Files and what their lines were."""
-    files = result.files
-    folder, names = _short([file.path for file in files])
-    return make(
-        "files",
-        "Logs",
-        {
-            "File": text(names),
-            "Lines": count([file.lines for file in files]),
-            "NCCL lines": count([file.header_lines for file in files]),
-            "Collectives": count([file.collective_lines for file in files]),
-            "Torn": count([file.torn_lines for file in files]),
-            "Cut": count([file.cut_lines for file in files]),
-            "NCCL version": text([", ".join(file.versions) or "-" for file in files]),
-        },
-        [
-            *([f"in {folder}"] if folder else []),
-            *(f"skipped {path}: {why}" for path, why in result.skipped),
-            *_window_notes(result),
-        ],
-    )
+KERNELS: Final = (
+    column("kernel", "Kernel"),
+    count("count", "Count"),
+    column("min_ns", "Min"),
+    column("mean_ns", "Mean"),
+    column("max_ns", "Max"),
+    count("unfinished", "Unfinished"),
+)
+MPI: Final = (
+    column("name", "Call"),
+    count("calls", "Calls"),
+    count("min_bytes", "Min bytes"),
+    count("max_bytes", "Max bytes"),
+    count("total_bytes", "Total bytes"),
+)
+ENVIRONMENT: Final = (
+    column("name", "Variable", item(0)),
+    column("value", "Value", item(1)),
+    count("lines", read=item(2)),
+)
+WARNINGS: Final = (count("lines", "Lines", item(1)), column("text", "Text", item(0)))
 
 
-def _short(paths: Sequence[str]) -> tuple[str, list[str]]:
-    """The folder that all files are in, empty for none, and their names in it."""
-    folders = {str(Path(path).parent) for path in paths}
-    if len(folders) != 1 or folders == {"."}:
-        return "", list(paths)
-    return folders.pop(), [Path(path).name for path in paths]
+def _folder(answer: LogAnswer) -> str:
+    """The folder that all files are in, empty for none."""
+    folders = {str(Path(file.path).parent) for file in answer.result.files}
+    return folders.pop() if len(folders) == 1 and folders != {"."} else ""
 
 
-def _window_notes(result: LogResult) -> list[str]:
-    window = result.window
-    if window is None:
-        return []
-    kind = "legacy window" if window.legacy else "window"
-    held = ", ".join(map(str, window.steps)) or "none"
-    return [
-        f"{kind}: steps {window.first} to {window.last}, {window.lines} lines; "
-        f"collectives of steps {held}"
-    ]
+def _files(answer: LogAnswer) -> list[Any]:
+    """Names of the files in their folder, with the files."""
+    folder = _folder(answer)
+    return [(Path(one.path).name if folder else one.path, one) for one in answer.result.files]
 
 
-def steps_table(result: LogResult) -> Table:
-    """Averages of each trainer's step lines."""
-    rows = all_averages(result)
+def _of_files(answer: LogAnswer, _: Sequence[Any]) -> list[str]:
+    folder, window = _folder(answer), answer.result.window
+    notes = [f"in {folder}"] * bool(folder)
+    notes += [f"skipped {path}: {why}" for path, why in answer.result.skipped]
+    if window is not None:
+        kind = "legacy window" if window.legacy else "window"
+        held = ", ".join(map(str, window.steps)) or "none"
+        notes.append(
+            f"{kind}: steps {window.first} to {window.last}, {window.lines} lines; "
+            f"collectives of steps {held}"
+        )
+    return notes
+
+
+def _of_steps(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
+    result, notes = answer.result, []
     first, last = average_range(result)
-    notes = []
     if not rows and result.step_lines:
         notes = [f"no matching iterations found in range {first}-{last}"]
     if any(row.estimated for row in rows):
         notes.append("≈ TFLOPs worked out by us, the trainer prints none")
-    totals = [_total(total) for total in result.run_totals]
-    return make(
-        "steps",
-        "Training steps",
-        {
-            "Trainer": text([row.format for row in rows]),
-            "Steps": count([row.steps for row in rows]),
-            "From": count([row.first for row in rows]),
-            "To": count([row.last for row in rows]),
-            "Average step (s)": text([seconds(row.step_ns) or "-" for row in rows]),
-            "Average TFLOPs per GPU": text(
-                [("≈ " if row.estimated else "") + (decimals(row.tflops) or "-") for row in rows]
-            ),
-        },
-        notes + totals,
-        none="no step lines",
-    )
+    return notes + [_total(total) for total in result.run_totals]
 
 
 def _total(total: RunTotal) -> str:
@@ -103,144 +86,67 @@ def _total(total: RunTotal) -> str:
     return f"{total.format} at the end: {', '.join(said)}"
 
 
-def kernels_table(result: LogResult) -> Table:
-    """Durations by RCCL's kernel trace."""
-    rows = result.kernels
-    return make(
+def _file(header: str, name: str) -> Any:
+    return shown(header, lambda row, _: getattr(row[1], name), Unit.COUNT)
+
+
+_ALL: Final = (
+    Section(
+        "files",
+        "Logs",
+        (
+            shown("File", item(0)),
+            _file("Lines", "lines"),
+            _file("NCCL lines", "header_lines"),
+            _file("Collectives", "collective_lines"),
+            _file("Torn", "torn_lines"),
+            _file("Cut", "cut_lines"),
+            shown("NCCL version", lambda row, _: ", ".join(row[1].versions) or None),
+        ),
+        _files,
+        _of_files,
+    ),
+    Section(
+        "steps",
+        "Training steps",
+        (
+            column("format", "Trainer"),
+            count("steps", "Steps"),
+            count("first", "From"),
+            count("last", "To"),
+            shown("Average step (s)", lambda row, _: seconds(row.step_ns)),
+            shown(
+                "Average TFLOPs per GPU",
+                lambda row, _: "≈ " * row.estimated + (decimals(row.tflops) or "-"),
+            ),
+        ),
+        lambda answer: all_averages(answer.result),
+        _of_steps,
+        "no step lines",
+        lambda answer: len(answer.result.step_lines) + len(answer.result.run_totals),
+    ),
+    Section(
         "kernels",
         "Collective kernels by RCCL's trace",
-        {
-            "Kernel": text([row.kernel for row in rows]),
-            "Count": count([row.count for row in rows]),
-            "Min": (Unit.NS, [row.min_ns for row in rows]),
-            "Mean": (Unit.NS, [float(row.mean_ns) for row in rows]),
-            "Max": (Unit.NS, [row.max_ns for row in rows]),
-            "Unfinished": count([row.unfinished for row in rows]),
-        },
-    )
-
-
-def mpi_table(result: LogResult) -> Table:
-    """MPI calls of the logger."""
-    rows = result.mpi.per_call()
-    return make(
+        KERNELS,
+        lambda answer: answer.result.kernels,
+    ),
+    Section(
         "mpi",
         "MPI calls",
-        {
-            "Call": text([row.name for row in rows]),
-            "Calls": count([row.calls for row in rows]),
-            "Min bytes": count([row.min_bytes for row in rows]),
-            "Max bytes": count([row.max_bytes for row in rows]),
-            "Total bytes": count([row.total_bytes for row in rows]),
-        },
+        MPI,
+        lambda answer: answer.result.mpi.per_call(),
         none="no lines of the MPI logger",
-    )
-
-
-def environment_table(result: LogResult) -> Table:
-    """NCCL variables that were set."""
-    rows = result.environment
-    return make(
-        "environment",
-        "NCCL variables set",
-        {"Variable": text([row[0] for row in rows]), "Value": text([row[1] for row in rows])},
-    )
-
-
-def warnings_table(result: LogResult) -> Table:
-    """NCCL's own warnings."""
-    rows = result.warnings
-    return make(
-        "warnings",
-        "NCCL warnings",
-        {"Lines": count([n for _, n in rows]), "Text": text([text for text, _ in rows])},
-    )
-
-
-SECTIONS: Final[dict[str, Callable[[LogResult, HangReport, Sequence[int], int | None], Table]]] = {
-    "files": lambda r, _h, _b, _t: files_table(r),
-    "per-op": lambda r, _h, _b, _t: size_tables.per_op_table(r),
-    "histogram": lambda r, _h, b, _t: size_tables.histogram_table(r, b),
-    "aggregate": lambda r, _h, _b, t: size_tables.aggregate_table(r, t),
-    "traffic": lambda r, _h, _b, _t: size_tables.traffic_table(r),
-    "steps": lambda r, _h, _b, _t: steps_table(r),
-    "ranks": lambda r, _h, _b, _t: size_tables.ranks_table(r),
-    "gpus": lambda r, _h, _b, _t: size_tables.gpus_table(r),
-    "communicators": lambda r, _h, _b, _t: structure_tables.communicators_table(r),
-    "tuning": lambda r, _h, _b, _t: structure_tables.tuning_table(r),
-    "topology": lambda r, _h, _b, _t: structure_tables.topology_table(r),
-    "rings": lambda r, _h, _b, _t: structure_tables.rings_table(r),
-    "trees": lambda r, _h, _b, _t: structure_tables.trees_table(r),
-    "edges": lambda r, _h, _b, _t: structure_tables.edges_table(r),
-    "hangs": lambda r, h, _b, _t: hang_tables.hangs_table(r, h),
-    "progress": lambda r, h, _b, _t: hang_tables.progress_table(r, h),
-    "kernels": lambda r, _h, _b, _t: kernels_table(r),
-    "mpi": lambda r, _h, _b, _t: mpi_table(r),
-    "environment": lambda r, _h, _b, _t: environment_table(r),
-    "warnings": lambda r, _h, _b, _t: warnings_table(r),
-    "calls": lambda r, _h, _b, t: size_tables.calls_table(r, t),
-    "api": lambda r, _h, _b, _t: api_tables.api_table(r),
-    "api-calls": lambda r, _h, _b, t: api_tables.api_calls_table(r, t),
-}
-"""All tables by name, in reading order."""
-
-
-def has_rows(name: str, result: LogResult, hangs: HangReport) -> bool:
-    """Whether the logs have anything for a table; cheap, since no table is made."""
-    groups = result.topology.groups
-    found = {
-        "files": True,
-        "steps": result.step_lines or result.run_totals,
-        "tuning": result.tuning,
-        "topology": groups or result.topology.network,
-        "rings": any(one.rings for one in groups),
-        "trees": any(one.trees for one in groups),
-        "edges": any(one.edges for one in groups),
-        "communicators": result.communicators,
-        "hangs": hangs.mismatches or hangs.drifts,
-        "progress": hangs.progress,
-        "kernels": result.kernels,
-        "mpi": result.mpi.calls,
-        "environment": result.environment,
-        "warnings": result.warnings,
-        "api": len(result.api),
-        "api-calls": len(result.api),
-    }
-    return bool(found.get(name, len(result.calls)))
-
-
-SUMMARY: Final = (
-    "files",
-    "steps",
-    "per-op",
-    "histogram",
-    "aggregate",
-    "gpus",
-    "tuning",
-    "topology",
-    "hangs",
-    "warnings",
-    "kernels",
-    "mpi",
-    "api",
+    ),
+    Section(
+        "environment", "NCCL variables set", ENVIRONMENT, lambda answer: answer.result.environment
+    ),
+    Section("warnings", "NCCL warnings", WARNINGS, lambda answer: answer.result.warnings),
+    *size_tables.SECTIONS,
+    *structure_tables.SECTIONS,
+    *hang_tables.SECTIONS,
+    *api_tables.SECTIONS,
 )
-"""Tables that are printed when none is named."""
-
-
-def make_table(
-    name: str,
-    result: LogResult,
-    hangs: HangReport,
-    bounds: Sequence[int] = DEFAULT_BOUNDS,
-    top: int | None = None,
-) -> Table:
-    """The table of that name.
-
-    Args:
-        name: one of ``SECTIONS``.
-        result: what was read.
-        hangs: what ``find_hangs`` says of it.
-        bounds: bucket bounds in bytes.
-        top: rows of the long lists; all without it.
-    """
-    return SECTIONS[name](result, hangs, bounds, top)
+_BY_NAME: Final = {section.name: section for section in _ALL}
+SECTIONS: Final = {name: _BY_NAME[name] for name in section_names.SECTIONS}
+"""All sections by name, in reading order."""

@@ -13,9 +13,9 @@ import pytest
 from loglines import body, info, init, nemo
 
 from nsys_tui.cli import main
-from nsys_tui.commands import logs as verb
 from nsys_tui.errors import GATE_HIT, NO_DATA, OK, UNREADABLE, USAGE
 from nsys_tui.logs import tables
+from nsys_tui.logs.section_names import SECTIONS, SUMMARY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,11 +46,11 @@ def log(tmp_path: Path) -> str:
 
 
 def test_section_names_are_those_of_the_tables() -> None:
-    assert tuple(tables.SECTIONS) == verb._SECTIONS
-    assert set(tables.SUMMARY) <= set(tables.SECTIONS)
+    assert tuple(tables.SECTIONS) == SECTIONS
+    assert set(SUMMARY) <= set(SECTIONS)
 
 
-@pytest.mark.parametrize("section", verb._SECTIONS)
+@pytest.mark.parametrize("section", SECTIONS)
 @pytest.mark.parametrize("fmt", ["table", "csv", "markdown"])
 def test_every_section_in_every_format(log: str, section: str, fmt: str, capsys: Capture) -> None:
     assert main(["logs", log, "--section", section, "--format", fmt]) == OK
@@ -208,6 +208,6 @@ def test_json_of_some_sections(log: str, capsys: Capture) -> None:
     assert keys("per-op", "histogram") == ["collective_lines", "per_op", "histogram", "window"]
     assert keys("calls") == ["window", "calls"]
     assert "calls" not in every
-    for name in verb._SECTIONS:
+    for name in SECTIONS:
         assert len(keys(name)) > 1, name
         assert set(keys(name)) - {"calls", "api_calls"} <= set(every)

@@ -109,15 +109,15 @@ def test_columns_of_a_call(tmp_path: Path) -> None:
         "torn": False,
         "reduction": "",
     }
-    assert {name: row[name] for name in expected} == expected
+    assert {name: getattr(row, name) for name in expected} == expected
 
 
 def test_reduction_and_in_place(tmp_path: Path) -> None:
     same = info(body("ReduceScatter", reduction=4, buffers=("0x1", "0x1")))
     made = info(body("AllReduce", reduction=7))
     rows = list(read(tmp_path, [same, made, info(body("Broadcast"))]).calls.rows())
-    assert [row["reduction"] for row in rows] == ["avg", "user 7", ""]
-    assert [row["in_place"] for row in rows] == [True, False, False]
+    assert [row.reduction for row in rows] == ["avg", "user 7", ""]
+    assert [row.in_place for row in rows] == [True, False, False]
 
 
 def test_rccl_layouts(tmp_path: Path) -> None:
@@ -153,8 +153,8 @@ def test_whole_body_after_a_cut_line_belongs_to_the_last_header(tmp_path: Path) 
     line = cut + info(body("AllGather"), pid=2, dev=3)
     result = read(tmp_path, [info("Using network IB", pid=2), info("x", pid=2), line])
     (row,) = result.calls.rows()
-    process = result.processes[row["process"]]
-    assert (process.host, process.pid, row["device"], row["torn"]) == ("node01", 2, 3, True)
+    process = result.processes[row.process]
+    assert (process.host, process.pid, row.device, row.torn) == ("node01", 2, 3, True)
     assert [(p.host, p.pid) for p in result.processes] == [("node01", 2)]
     assert result.files[0].torn_lines == 1
 

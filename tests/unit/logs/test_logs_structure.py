@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 from loglines import body, info, init, read
 
-from nsys_tui.logs.communicator_purpose import purposes
 from nsys_tui.logs.topology import Edge, Ring
 
 if TYPE_CHECKING:
@@ -287,5 +286,5 @@ PURPOSES = {
 @pytest.mark.parametrize("expected", PURPOSES)
 def test_guess_at_the_purpose_of_a_communicator(tmp_path: Path, expected: str) -> None:
     lines = [info(text) for text in PURPOSES[expected]]
-    assert purposes(read(tmp_path, lines)) == [expected]
-    assert purposes(read(tmp_path, lines[:4])) == [""]
+    assert read(tmp_path, lines).purposes == [expected]
+    assert read(tmp_path, lines[:4]).purposes == [""]

@@ -13,7 +13,8 @@ from nsys_tui.logs import read_logs
 from nsys_tui.logs.advice import advise
 from nsys_tui.logs.hangs import find_hangs
 from nsys_tui.logs.report_join import join_calls
-from nsys_tui.logs.tables import SECTIONS, has_rows, make_table
+from nsys_tui.logs.sections import LogAnswer
+from nsys_tui.logs.tables import SECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,7 +125,7 @@ def section_table(name: str, opened: Opened | None, joined: Joined | None) -> Ta
         return TABLES[JOINED[name]](joined.found, None)
     if opened is None or name not in SECTIONS:
         return None
-    table = make_table(name, opened.result, opened.hangs)
+    table = SECTIONS[name].table(LogAnswer(opened.result, opened.hangs))
     if name != "files":
         return table
     unjoined = joined.found.notes if joined is not None and not len(joined.found) else ()
@@ -136,4 +137,4 @@ def is_empty(name: str, opened: Opened | None) -> bool:
     """Whether a section has nothing to show."""
     if opened is None or name in JOINED:
         return False
-    return not has_rows(name, opened.result, opened.hangs)
+    return not SECTIONS[name].has_rows(LogAnswer(opened.result, opened.hangs))
