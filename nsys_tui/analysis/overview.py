@@ -35,6 +35,7 @@ _CUDA: Final = frozenset(
         Capability.API,
         Capability.SYNC,
         Capability.LAUNCH_SHAPES,
+        Capability.LAUNCH_CALLS,
     )
 )
 _CUDA_NEEDED: Final = (Capability.KERNELS, Capability.API)

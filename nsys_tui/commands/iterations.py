@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     report, scope = part_from(arguments)
     table = iteration_table(report, arguments.iteration, scope)
-    answer = IterationAnswer(report.name, table)
+    answer = IterationAnswer(report.name, table, report.gpu_doubt)
     if arguments.format == "json":
         print_document(DOCUMENT, answer, answer, answer.phases().notes, report.notes)
         return 0

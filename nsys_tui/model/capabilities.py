@@ -26,6 +26,7 @@ class Capability(StrEnum):
     SCHED = "thread scheduling"
     GPU_PROPERTIES = "GPU properties"
     LAUNCH_SHAPES = "grids, blocks, registers and shared memory of kernels"
+    LAUNCH_CALLS = "links from calls to GPU work (causes of idle time, launches, ranges)"
     DURATION = "session duration"
 
 
@@ -47,6 +48,7 @@ OPTIONS: Final[dict[Capability, str]] = {
     Capability.SCHED: "--cpuctxsw=process-tree",
     Capability.GPU_PROPERTIES: "--trace=cuda",
     Capability.LAUNCH_SHAPES: "--trace=cuda",
+    Capability.LAUNCH_CALLS: "--trace=cuda",
     Capability.DURATION: "an nsys of 2022 or later for the export",
 }
 """What to add to ``nsys profile`` to record each kind of data."""

@@ -120,7 +120,6 @@ _DEBUG: Final = (
     " commandListType i, objectName t"
 )
 _WDDM: Final = "start i!, end i, globalTid i!, gpu i!, context i!, engineType i!, packetType i"
-_LAUNCHED: Final = "which CUDA call launched"
 _SHAPE: Final = (
     "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "registersPerThread",
     "staticSharedMemory", "dynamicSharedMemory",
@@ -168,7 +167,7 @@ _TABLES: Final = (
         " tensorSizeMinusOneElements t @2026.1.3",
         kind=Kind.KERNEL,
         lost={
-            "correlationId": f"{_LAUNCHED} a kernel (causes of idle time, launches, ranges)",
+            "correlationId": Capability.LAUNCH_CALLS,
             "graphNodeId": "which kernels ran inside CUDA graphs",
             "greenContextId": "green contexts of kernels",
             "localMemoryPerThread": "the local memory of kernels",
@@ -183,7 +182,7 @@ _TABLES: Final = (
         " dstDeviceId i, dstContextId i, migrationCause i, copyCount i @2025.1.3",
         kind=Kind.MEMCPY,
         lost={
-            "correlationId": f"{_LAUNCHED} a copy (causes of idle time, launches, ranges)",
+            "correlationId": Capability.LAUNCH_CALLS,
             "graphNodeId": "which copies ran inside CUDA graphs",
             "greenContextId": "green contexts of copies",
             ("srcKind", "dstKind"): "whether copies are of pageable memory",
@@ -197,7 +196,7 @@ _TABLES: Final = (
         " correlationId i, graphNodeId i, greenContextId i @2024.5.4, value i",
         kind=Kind.MEMSET,
         lost={
-            "correlationId": f"{_LAUNCHED} a memset (causes of idle time, launches, ranges)",
+            "correlationId": Capability.LAUNCH_CALLS,
             "graphNodeId": "which memsets ran inside CUDA graphs",
             "greenContextId": "green contexts of memsets",
             "memKind": "whether memsets are of pageable memory",
@@ -216,7 +215,7 @@ _TABLES: Final = (
         " callchainId i @2020",
         kind=Kind.API,
         lost={
-            "correlationId": f"{_LAUNCHED} GPU work (causes of idle time, launches, ranges)",
+            "correlationId": Capability.LAUNCH_CALLS,
             "returnValue": "which CUDA calls failed",
             "callchainId": Capability.CUDA_BACKTRACES,
         },

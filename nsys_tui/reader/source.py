@@ -66,7 +66,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 Part = TypeVar("Part")
 
-_GIVEN_BY: Final = {Capability.LAUNCH_SHAPES: Capability.KERNELS}
+_GIVEN_BY: Final = {
+    Capability.LAUNCH_SHAPES: Capability.KERNELS,
+    Capability.LAUNCH_CALLS: Capability.API,
+}
 """Capabilities whose data is in the tables of others."""
 _NOTES = " notes"
 """Key of a stored part under which stands what was found wrong while it was read."""

@@ -82,8 +82,9 @@ class Comparison:
 
     def why_empty(self, group: str) -> str:
         """What stands in place of the rows of a group that has none."""
-        known = group not in self.a.unknown | self.b.unknown
-        return "none on either side" if known else "not known on both sides"
+        sides = {"A": self.a, "B": self.b}
+        doubtful = [letter for letter, side in sides.items() if group in side.unknown]
+        return f"not known in {' and '.join(doubtful)}" if doubtful else "none on either side"
 
     def row(self, key: str) -> Row | None:
         """One row of the summary."""

@@ -188,6 +188,8 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
             lacks[key] = reason
         if report.doubt(capability):
             unknown.add(key)
+    if report.doubt(Capability.LAUNCH_CALLS):
+        unknown.add("stalls")
     if report.gpu_doubt and not (plan.by_step or part.window):
         unknown.add("wall")  # it is the span of GPU work
     base = part.base(report) if plan.by_step or report.span or part.window else report.extent

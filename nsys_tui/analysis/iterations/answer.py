@@ -40,6 +40,8 @@ class IterationAnswer:
 
     report: str
     table: IterationTable
+    gpu_doubt: str = ""
+    """Why the report's GPU work is not believed."""
 
     @cached_property
     def whole(self) -> Spread:
@@ -96,6 +98,7 @@ class IterationAnswer:
         phases = [_phase(name) for name in chosen if len(named) > 1]
         left, hidden, gpus = len(self.table) - count, len(named) - len(chosen), self.table.gpus
         mean = f"GPU busy is the mean of {gpus} GPUs" if gpus else "no GPU work"
+        mean = "how busy GPUs were is not known" if self.gpu_doubt else mean
         notes = {
             f"{left} more iterations (--limit 0)": left,
             f"{hidden} more phases are not shown here (--format csv)": hidden,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.aggregate import Aggregate
     from nsys_tui.analysis.stats.query import Query
 
-CALLS = Needs("CUDA trace", "--trace=cuda", Capability.API)
+CALLS = Needs("CUDA trace", "--trace=cuda", (Capability.API,))
 MERGED = {
     "merged": "one row per function whatever its version suffix, backtrace duplicates left out"
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import GroupStats, Int64, group_stats
 from nsys_tui.analysis.stats.kernels import (
-    KERNELS,
+    LAUNCHES,
     kernel_rows,
     operation_codes,
     shape_texts,
@@ -118,7 +118,7 @@ def _names(query: Query) -> NDArray[Any]:
 
 
 @report(
-    "CUDA Kernel Launch & Exec Time Summary", KERNELS, old="kernexecsum", arguments=KERNEL_NAMES
+    "CUDA Kernel Launch & Exec Time Summary", LAUNCHES, old="kernexecsum", arguments=KERNEL_NAMES
 )
 def cuda_kern_exec_sum(query: Query) -> Columns:
     """Launches by thread, device, call and kernel: total, call (A), queue (Q) and kernel (K) time.
@@ -156,7 +156,7 @@ def cuda_kern_exec_sum(query: Query) -> Columns:
 
 
 @report(
-    "CUDA Kernel Launch & Exec Time Trace", KERNELS, old="kernexectrace", arguments=KERNEL_NAMES
+    "CUDA Kernel Launch & Exec Time Trace", LAUNCHES, old="kernexectrace", arguments=KERNEL_NAMES
 )
 def cuda_kern_exec_trace(query: Query) -> Columns:
     """Every kernel launch with its call, queue and kernel time, by the start of the call."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -85,8 +86,11 @@ def hidden_graphs(query: Query) -> tuple[str, ...]:
 
 
 KERNELS: Final = Needs(
-    "CUDA kernel", "--trace=cuda", Capability.KERNELS, by_device=True, notes=hidden_graphs
+    "CUDA kernel", "--trace=cuda", (Capability.KERNELS,), by_device=True, notes=hidden_graphs
 )
+
+
+LAUNCHES: Final = replace(KERNELS, kinds=(Capability.KERNELS, Capability.LAUNCH_CALLS))
 
 
 def operation_rows(query: Query, *kinds: int) -> Rows:

@@ -47,9 +47,9 @@ CATEGORIES = {
 CATEGORY = Column("Category")
 
 
-MEMORY: Final = Needs("GPU memory", "--trace=cuda", Capability.COPIES, by_device=True)
+MEMORY: Final = Needs("GPU memory", "--trace=cuda", (Capability.COPIES,), by_device=True)
 EITHER: Final = replace(KERNELS, data="CUDA kernel or GPU memory")
-ANY_WORK: Final = Needs("GPU", "--trace=cuda", Capability.KERNELS, by_device=True)
+ANY_WORK: Final = Needs("GPU", "--trace=cuda", (Capability.KERNELS,), by_device=True)
 CALLS_AND_WORK: Final = replace(KERNELS, data="CUDA trace", by_device=False)
 
 

@@ -28,7 +28,7 @@ SOURCES: Final = {
     Kind.MPI_START_WAIT: "start_wait",
     Kind.MPI_OTHER: "other",
 }
-MPI: Final = Needs("MPI", "--trace=mpi", Capability.MPI)
+MPI: Final = Needs("MPI", "--trace=mpi", (Capability.MPI,))
 SOURCE: Final = Column("Source")
 
 

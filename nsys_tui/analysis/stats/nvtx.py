@@ -53,7 +53,9 @@ def open_ranges(query: Query) -> tuple[str, ...]:
     return (f"{count} ranges were never closed and are left out",) if count else ()
 
 
-NVTX: Final = Needs("NV Tools Extension (NVTX)", "--trace=nvtx", Capability.NVTX, notes=open_ranges)
+NVTX: Final = Needs(
+    "NV Tools Extension (NVTX)", "--trace=nvtx", (Capability.NVTX,), notes=open_ranges
+)
 PUSH_POPS: Final = replace(NVTX, data=f"{NVTX.data} push/pop range")
 START_ENDS: Final = replace(NVTX, data=f"{NVTX.data} start/end range")
 

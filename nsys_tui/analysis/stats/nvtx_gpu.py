@@ -39,7 +39,9 @@ WORK: Final = {
     " launches of their process, and GPU Busy is the union of the operations' time"
 }
 RANGES_AND_WORK: Final = Needs(
-    "NV Tools Extension (NVTX) range around GPU work", "--trace=cuda,nvtx", Capability.NVTX
+    "NV Tools Extension (NVTX) range around GPU work",
+    "--trace=cuda,nvtx",
+    (Capability.NVTX, Capability.KERNELS, Capability.LAUNCH_CALLS),
 )
 
 

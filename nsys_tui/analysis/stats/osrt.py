@@ -21,7 +21,7 @@ _CALL: Final = 27
 
 @report(
     "OS Runtime Summary",
-    Needs("OS Runtime trace", "--trace=osrt", Capability.OSRT),
+    Needs("OS Runtime trace", "--trace=osrt", (Capability.OSRT,)),
     old="osrtsum",
 )
 def osrt_sum(query: Query) -> Columns:

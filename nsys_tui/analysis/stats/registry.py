@@ -41,8 +41,8 @@ class Needs:
     """As in "does not contain ... data"."""
     option: str
     """What to add to ``nsys profile`` to record it."""
-    capability: Capability | None = None
-    """The kind of data, where a file may hold it in a form that is not believed."""
+    kinds: tuple[Capability, ...] = ()
+    """Kinds of data that a file may hold in a form that is not believed."""
     by_device: bool = False
     """Whether rows belong to GPUs, so that ``--by-device`` can tell them apart."""
     notes: Callable[[Query], tuple[str, ...]] = nothing

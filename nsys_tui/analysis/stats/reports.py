@@ -144,7 +144,8 @@ def run_report(report: Report, text: str, query: Query | None = None) -> Table:
 
 def _no_data(wanted: StatReport, query: Query) -> NoDataError:
     name, needs = query.report.name, wanted.needs
-    if needs.capability and (doubt := query.report.doubt(needs.capability)):
+    doubts = (query.report.doubt(kind) for kind in needs.kinds)
+    if doubt := next(filter(None, doubts), ""):
         return NoDataError(f"{name}: {doubt}")
     if query.restricted and _has_data(wanted, query):
         return NoDataError(

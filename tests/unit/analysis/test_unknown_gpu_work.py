@@ -82,7 +82,7 @@ def test_nothing_is_compared_as_new_or_gone(
     main(["compare", *map(str, sides), "--no-cache"])
     text = capsys.readouterr().out
     assert "GPU work not known" in text
-    assert "not known on both sides" in text
+    assert f"not known in {'A' if swapped else 'B'}" in text
     assert "wall" not in text.partition("Kernels and CUDA graphs")[0].partition("Verdict")[2]
 
 
@@ -100,3 +100,50 @@ def test_a_fleet_counts_nothing_of_it_and_says_so(
     assert found["step_ranks"]["rows"][-1]["median_compute_ns"] is None
     most = {row["most_compute_ns"] for row in found["steps"]["rows"]}
     assert most == ({None} if alone else {100})
+
+
+@pytest.fixture
+def unlinked(sound: Path) -> Path:
+    """A copy in which nothing tells which call launched a kernel."""
+    path = sound.with_name("unlinked.sqlite")
+    shutil.copyfile(sound, path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME correlationId TO link")
+    return path
+
+
+@pytest.mark.parametrize("report", ["cuda_gpu_kern_sum", "cuda_gpu_sum", "cuda_gpu_trace"])
+def test_stats_name_the_column_that_is_missing(
+    report: str, strange: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["stats", "-r", report, str(strange), "--no-cache"])
+    said = capsys.readouterr().err + capsys.readouterr().out
+    assert "SKIPPED" in said
+    assert "has no column deviceId" in said.partition("SKIPPED")[2]
+    assert "does not contain" not in said
+
+
+def test_launches_without_their_link_are_skipped_by_its_name(
+    unlinked: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["stats", "-r", "cuda_kern_exec_sum", str(unlinked), "--no-cache"])
+    said = capsys.readouterr().err
+    assert "has no column correlationId" in said.partition("SKIPPED")[2]
+
+
+def test_iterations_do_not_say_that_there_is_no_gpu_work(
+    strange: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["iterations", str(strange), "--no-cache"]) == 0
+    said = capsys.readouterr().out
+    assert "no GPU work" not in said
+    assert "how busy GPUs were is not known" in said
+
+
+def test_causes_are_not_compared_where_one_side_cannot_know_them(
+    sound: Path, unlinked: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["compare", str(sound), str(unlinked), "--no-cache"])
+    said = capsys.readouterr().out
+    assert "not known in B" in said.partition("Idle time by cause")[2].partition("\n\n")[0]
+    assert document(capsys, "compare", sound, unlinked)["stalls"] == []
