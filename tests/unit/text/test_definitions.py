@@ -25,7 +25,7 @@ assert set(DEFAULT) <= set(REPORTS), "which the import of the reports fills"
 SOURCES = sorted((ROOT / "nsys_tui").rglob("*.py"))
 MAKERS = {
     *("Column", "column", "columns", "data", "number", "record", "records"),
-    *("Numbers", "Texts", "Drawn", "Written"),
+    *("Numbers", "Texts", "Drawn", "written"),
     *("numbers", "durations", "texts", "strings", "counts"),
 }
 """What makes a column of a table or a screen; the first text is its header or key."""

@@ -9,7 +9,7 @@ import pytest
 from nsys_tui.export.tables import store_parquet
 from nsys_tui.model.table import Table
 from nsys_tui.text.tables import render
-from nsys_tui.ui.widgets.table.columns import Drawn, Written, counts, natural, numbers, strings
+from nsys_tui.ui.widgets.table.columns import Drawn, counts, natural, numbers, strings, written
 from nsys_tui.ui.widgets.table.rows import Arrangement, arrange
 
 
@@ -64,7 +64,7 @@ def test_written_texts_are_built_only_when_all_rows_are_needed() -> None:
         loaded.append(True)
         return np.array([1, 0]), ["b", "a"]
 
-    column = Written(header="path", width=9, write=lambda row: "ab"[row], load=load)
+    column = written("path", 9, lambda row: "ab"[row], load)
     assert column.text(0) == "a"
     assert not loaded
     assert column.keys().tolist() == [0, 1]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from nsys_tui.analysis.events_table import NO_CORRELATION
-from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.times import moment_text
-from nsys_tui.ui.widgets.table.columns import Numbers, Texts
+from nsys_tui.ui.widgets.table.columns import Source, durations, numbers, texts
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -28,6 +25,8 @@ def event_columns(table: EventsTable, display: Display) -> tuple[TableColumn, ..
         display: how times are written.
     """
     origin = start_of(table, int(table.order[0])) if len(table) else 0
+    starts = Source(lambda: table.column(_starts), lambda row: start_of(table, row))
+    lengths = Source(lambda: table.column(_durations), lambda row: duration_of(table, row))
 
     def moment(ns: int) -> str:
         return moment_text(ns, 1, display.time, table.report, origin)
@@ -39,54 +38,26 @@ def event_columns(table: EventsTable, display: Display) -> tuple[TableColumn, ..
         return style(category_ink(table.category(row)))
 
     return (
-        Numbers(
-            header="start",
-            width=14,
-            values=lambda: table.column(_starts),
-            at=lambda row: start_of(table, row),
-            write=moment,
-            unit=Unit.NS,
-        ),
-        Numbers(
-            header="duration",
-            width=10,
-            values=lambda: table.column(_durations),
-            at=lambda row: duration_of(table, row),
-            write=duration,
-            unit=Unit.NS,
-        ),
-        _texts("kind", 8, table.kinds),
-        _texts("where", 17, table.places),
-        Numbers(
-            header="correlation",
-            width=11,
-            values=table.correlations,
-            at=table.correlation,
-            write=str,
+        durations("start", 14, starts, moment),
+        durations("duration", 10, lengths, duration),
+        texts("kind", 8, _codes(table.kinds), table.kinds.labels),
+        texts("where", 17, _codes(table.places), table.places.labels),
+        numbers(
+            "correlation",
+            11,
+            Source(table.correlations, table.correlation),
+            str,
             absent=NO_CORRELATION,
             extra=True,
         ),
-        Texts(
-            header="name",
-            width=20,
-            codes=table.names.codes,
-            at=table.names.at,
-            labels=table.names.labels,
-            grow=True,
-            kernels=True,
-            ink=ink,
+        texts(
+            "name", 20, _codes(table.names), table.names.labels, grow=True, kernels=True, ink=ink
         ),
     )
 
 
-def _texts(header: str, width: int, dictionary: Dictionary) -> Texts:
-    return Texts(
-        header=header,
-        width=width,
-        codes=dictionary.codes,
-        at=dictionary.at,
-        labels=dictionary.labels,
-    )
+def _codes(dictionary: Dictionary) -> Source:
+    return Source(dictionary.codes, dictionary.at)
 
 
 def start_of(table: EventsTable, row: int) -> int:
@@ -106,6 +77,4 @@ def _starts(member: Member) -> Int64:
 
 
 def _durations(member: Member) -> Int64:
-    events, rows = member.events, member.rows
-    lengths: Int64 = np.maximum(events.end[rows] - events.start[rows], 0)
-    return lengths
+    return member.events.durations(member.rows)

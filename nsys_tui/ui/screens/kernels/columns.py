@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,20 +20,21 @@ from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise, factorise_rows
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
-from nsys_tui.render.spark import sparkline
-from nsys_tui.times import duration_text, moment_text
+from nsys_tui.times import duration_text
 from nsys_tui.ui.screens.kernels.panes import short_duration
 from nsys_tui.ui.widgets.table.columns import (
-    Drawn,
     Numbers,
-    Texts,
-    Written,
+    Source,
+    TableColumn,
     counts,
     durations,
     numbers,
     strings,
+    taken,
     texts,
+    written,
 )
+from nsys_tui.ui.widgets.table.event_columns import span_columns, when_column
 from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.state import Display
-    from nsys_tui.ui.widgets.table.columns import TableColumn
 
 NARROW_WHEN = PARTS // 2
 
@@ -77,7 +78,7 @@ def group_columns(
         time("min", table.min, extra=True),
         time("max", table.max, extra=True),
         time("stddev", table.std, extra=True, decimals=1),
-        _when(table, glyphs, PARTS if wide else NARROW_WHEN, inks.__getitem__),
+        when_column(table.when, glyphs, PARTS if wide else NARROW_WHEN, inks.__getitem__),
         strings("GPU", 5, [_devices(report, places) for places in table.devices], extra=True),
         strings("stream", 7, [_streams(report, places) for places in table.streams], extra=True),
         texts(
@@ -123,7 +124,8 @@ def sampled_columns(
 
 def _calls(table: KernelTable) -> TableColumn:
     """Operations that start in the window, and how many more reach into it."""
-    straddles = bool(table.straddling.any())
+    if not table.straddling.any():
+        return counts("calls", 7, table.count)
 
     def pair(row: int) -> tuple[int, int]:
         return int(table.count[row]), int(table.straddling[row])
@@ -132,31 +134,14 @@ def _calls(table: KernelTable) -> TableColumn:
         count, more = value if isinstance(value, tuple) else (int(value), 0)
         return f"{count:,}" + (f" +{more:,}" if more else "")
 
-    header, width = ("calls +straddling", 17) if straddles else ("calls", 7)
-    also = (counts("straddling", width, table.straddling),) if straddles else ()
-    return Numbers(
-        header=header,
-        width=width,
-        values=lambda: table.count,
-        at=pair,
-        write=write,
+    return numbers(
+        "calls +straddling",
+        17,
+        Source(lambda: table.count, pair),
+        write,
         unit=Unit.COUNT,
-        also=also,
+        also=(counts("straddling", 17, table.straddling),),
     )
-
-
-def _when(table: KernelTable, glyphs: Glyphs, width: int, ink: Callable[[int], int]) -> TableColumn:
-    """Where in the window the time was spent; sorts by the first work."""
-    merged = table.when.reshape(len(table), width, PARTS // width).sum(axis=2)
-
-    def draw(row: int) -> str:
-        return sparkline(merged[row], glyphs)
-
-    def order() -> NDArray[Any]:
-        first: NDArray[Any] = np.argmax(table.when > 0, axis=1)
-        return first
-
-    return Drawn(header="when", width=width, draw=draw, order=order, ink=ink)
 
 
 def _devices(report: Report, places: Sequence[int]) -> str:
@@ -189,88 +174,29 @@ def instance_columns(
         paths: NVTX paths, if they are there already.
     """
     ops = report.operations
-
-    def started(ns: int) -> str:
-        return moment_text(ns, 1_000, display.time, report, int(ops.start[rows[0]]))
-
-    names = ops.texts(display.names)
-    streams = stream_labels(report)
-    columns: list[TableColumn] = [
-        Numbers(
-            header="start",
-            width=15,
-            values=lambda: ops.start[rows],
-            at=lambda i: int(ops.start[rows[i]]),
-            write=started,
-            unit=Unit.NS,
-        ),
-        Numbers(
-            header="duration",
-            width=10,
-            values=lambda: np.maximum(ops.end[rows] - ops.start[rows], 0),
-            at=lambda i: max(int(ops.end[rows[i]] - ops.start[rows[i]]), 0),
-            write=duration_text,
-            unit=Unit.NS,
-        ),
-        _coded("stream", 17, ops.stream, rows, streams, grow=True),
-        *_launch_columns(report, rows),
-    ]
+    streams, names = stream_labels(report), ops.texts(display.names)
+    columns = span_columns(report, ops, rows, display)
+    columns.append(texts("stream", 17, taken(rows, ops.stream), streams, grow=True))
+    columns += _launch_columns(report, rows)
     if paths is not None:
         columns.append(_path_column(paths, rows))
-    columns.append(_coded("name", 12, ops.name, rows, names, grow=True, kernels=True, extra=True))
-    return tuple(columns)
-
-
-def _coded(
-    header: str,
-    width: int,
-    codes: NDArray[np.integer],
-    rows: NDArray[np.intp],
-    labels: Sequence[str],
-    **options: Any,
-) -> Texts:
-    return Texts(
-        header=header,
-        width=width,
-        codes=lambda: codes[rows],
-        at=lambda i: int(codes[rows[i]]),
-        labels=labels,
-        **options,
+    columns.append(
+        texts("name", 12, taken(rows, ops.name), names, grow=True, kernels=True, extra=True)
     )
+    return tuple(columns)
 
 
 def _launch_columns(report: Report, rows: NDArray[np.intp]) -> list[TableColumn]:
     """Launch shape of kernels, bytes of copies, latency where the calls are loaded."""
-    ops = report.operations
-    first = rows[:1]
-    columns: list[TableColumn] = []
-    if len(first) and ops.kind[first[0]] == OpKind.KERNEL:
-        # Drawing must not wait for the file: without the shapes there is no column.
-        if report.loaded("launch_attributes") and report.can(Capability.LAUNCH_SHAPES):
-            columns.append(_shape_column(report, rows))
-    else:
-        columns.append(
-            Numbers(
-                header="bytes",
-                width=9,
-                values=lambda: ops.bytes[rows],
-                at=lambda i: int(ops.bytes[rows[i]]),
-                write=format_bytes,
-                unit=Unit.BYTES,
-            )
-        )
+    ops, columns = report.operations, list[TableColumn]()
+    if not len(rows) or ops.kind[rows[0]] != OpKind.KERNEL:
+        columns.append(numbers("bytes", 9, taken(rows, ops.bytes), format_bytes, unit=Unit.BYTES))
+    # Drawing must not wait for the file: without the shapes there is no column.
+    elif report.loaded("launch_attributes") and report.can(Capability.LAUNCH_SHAPES):
+        columns.append(_shape_column(report, rows))
     if report.loaded("api"):
-        columns.append(
-            Numbers(
-                header="latency",
-                width=9,
-                values=lambda: _latency(report, rows),
-                at=lambda i: _latency(report, rows[i : i + 1]).tolist()[0],
-                write=duration_text,
-                unit=Unit.NS,
-                extra=True,
-            )
-        )
+        latency = taken(rows, partial(_latency, report))
+        columns.append(durations("latency", 9, latency, duration_text, extra=True))
     return columns
 
 
@@ -281,19 +207,17 @@ def _latency(report: Report, rows: NDArray[np.intp]) -> Int64:
 
 
 def _shape_column(report: Report, rows: NDArray[np.intp]) -> TableColumn:
-    def shape(row: int) -> tuple[int, ...]:
-        launch = report.launch_attributes
-        return (*launch.grid[row].tolist(), *launch.block[row].tolist())
+    launch = report.launch_attributes
 
     def write(place: int) -> str:
-        return shape_text(shape(int(rows[place])))
+        row = rows[place]
+        return shape_text((*launch.grid[row].tolist(), *launch.block[row].tolist()))
 
     def load() -> tuple[NDArray[np.integer], list[str]]:
-        launch = report.launch_attributes
         codes, shapes = factorise_rows((*launch.grid[rows].T, *launch.block[rows].T))
         return codes, [shape_text(tuple(own)) for own in shapes.tolist()]
 
-    return Written(header="grid x block", width=20, write=write, load=load, extra=True)
+    return written("grid x block", 20, write, load, extra=True)
 
 
 def _path_column(paths: OperationPaths, rows: NDArray[np.intp]) -> TableColumn:
@@ -304,4 +228,4 @@ def _path_column(paths: OperationPaths, rows: NDArray[np.intp]) -> TableColumn:
         codes, distinct = factorise(paths.node[rows])
         return codes, [paths.text(node) for node in distinct.tolist()]
 
-    return Written(header="NVTX path", width=24, write=write, load=load, extra=True, grow=True)
+    return written("NVTX path", 24, write, load, extra=True, grow=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,17 +10,9 @@ from nsys_tui.analysis.kernel_table import PARTS
 from nsys_tui.model.categories import Category
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
-from nsys_tui.render.spark import sparkline
-from nsys_tui.times import duration_text, moment_text
-from nsys_tui.ui.widgets.table.columns import (
-    Drawn,
-    Numbers,
-    Texts,
-    counts,
-    durations,
-    numbers,
-    texts,
-)
+from nsys_tui.times import duration_text
+from nsys_tui.ui.widgets.table.columns import counts, durations, numbers, taken, texts
+from nsys_tui.ui.widgets.table.event_columns import span_columns, when_column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +43,7 @@ def tree_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableCol
     return (
         name,
         *_figures(tree.count, tree.host, tree.host_self, tree.gpu, tree.gpu_busy, tree.busy_share),
-        _when(table.when, glyphs, WIDE_WHEN if wide else NARROW_WHEN),
+        _when(table.when, glyphs, wide),
         *((counts("open", 5, tree.open, extra=True),) if tree.open.any() else ()),
     )
 
@@ -65,7 +57,7 @@ def flat_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableCol
     return (
         name,
         *_figures(flat.count, flat.host, flat.host_self, flat.gpu, flat.gpu_busy, flat.busy_share),
-        _when(when, glyphs, WIDE_WHEN if wide else NARROW_WHEN),
+        _when(when, glyphs, wide),
     )
 
 
@@ -84,18 +76,9 @@ def _figures(
     )
 
 
-def _when(when: Int64, glyphs: Glyphs, width: int) -> TableColumn:
-    merged = when.reshape(len(when), width, PARTS // width).sum(axis=2)
-
-    def draw(row: int) -> str:
-        return sparkline(merged[row], glyphs)
-
-    def order() -> NDArray[Any]:
-        first: NDArray[Any] = np.argmax(when > 0, axis=1)
-        return first
-
+def _when(when: Int64, glyphs: Glyphs, wide: bool) -> TableColumn:
     ink = style(category_ink(Category.NVTX))
-    return Drawn(header="when", width=width, draw=draw, order=order, ink=lambda _: ink)
+    return when_column(when, glyphs, WIDE_WHEN if wide else NARROW_WHEN, lambda _: ink)
 
 
 def kernel_columns(table: KernelTable) -> tuple[TableColumn, ...]:
@@ -123,40 +106,8 @@ def range_columns(
         threads: name of each thread code of the ranges.
     """
     ranges = report.ranges
-
-    def started(ns: int) -> str:
-        return moment_text(ns, 1_000, display.time, report, int(ranges.start[rows[0]]))
-
     return (
-        Numbers(
-            header="start",
-            width=15,
-            values=lambda: ranges.start[rows],
-            at=lambda i: int(ranges.start[rows[i]]),
-            write=started,
-            unit=Unit.NS,
-        ),
-        Numbers(
-            header="duration",
-            width=10,
-            values=lambda: ranges.durations(rows),
-            at=lambda i: max(int(ranges.end[rows[i]] - ranges.start[rows[i]]), 0),
-            write=duration_text,
-            unit=Unit.NS,
-        ),
-        Texts(
-            header="thread",
-            width=16,
-            codes=lambda: ranges.thread[rows],
-            at=lambda i: int(ranges.thread[rows[i]]),
-            labels=threads,
-        ),
-        Texts(
-            header="name",
-            width=16,
-            codes=lambda: ranges.name[rows],
-            at=lambda i: int(ranges.name[rows[i]]),
-            labels=ranges.names,
-            grow=True,
-        ),
+        *span_columns(report, ranges, rows, display),
+        texts("thread", 16, taken(rows, ranges.thread), threads),
+        texts("name", 16, taken(rows, ranges.name), ranges.names, grow=True),
     )

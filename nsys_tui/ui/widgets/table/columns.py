@@ -10,12 +10,12 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.model.table import Coded, Column, Table, Unit
 from nsys_tui.units import format_count
 
 if TYPE_CHECKING:
@@ -68,6 +68,15 @@ class Tally(NamedTuple):
     """Equal to ``low``, or the upper edge of a bin, which belongs to it."""
 
 
+class Source(NamedTuple):
+    """Where the values of a column come from."""
+
+    all: Callable[[], NDArray[Any]]
+    """All of them; may be costly: it is called in a worker."""
+    at: Callable[[int], Any]
+    """One of them."""
+
+
 def _plain(_: int) -> int:
     return 0
 
@@ -75,6 +84,11 @@ def _plain(_: int) -> int:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TableColumn(ABC):
     """One column; ``Numbers``, ``Texts`` and ``Drawn`` say what is in it."""
+
+    descending_first: ClassVar[bool] = False
+    """Whether the first sort puts the largest on top."""
+    is_text: ClassVar[bool] = False
+    """Whether a search looks here."""
 
     header: str
     width: int
@@ -93,19 +107,9 @@ class TableColumn(ABC):
     """What a file has in columns of their own and the screen in this one."""
 
     @property
-    def descending_first(self) -> bool:
-        """Whether the first sort puts the largest on top."""
-        return False
-
-    @property
     def sortable(self) -> bool:
         """Whether rows can be sorted by it."""
         return True
-
-    @property
-    def is_text(self) -> bool:
-        """Whether a search looks here."""
-        return False
 
     @abstractmethod
     def text(self, row: int) -> str:
@@ -120,7 +124,7 @@ class TableColumn(ABC):
         del test
         return None
 
-    def tally(self, rows: NDArray[np.integer] | None) -> tuple[list[Tally], int]:
+    def tally(self, rows: Rows | None) -> tuple[list[Tally], int]:
         """Counts the values of some rows (None: of all); most frequent first.
 
         Returns:
@@ -148,10 +152,9 @@ class TableColumn(ABC):
 class Numbers(TableColumn):
     """A column of numbers."""
 
-    values: Callable[[], NDArray[Any]]
-    """All values, NaN or masked where there is none; may be costly: it is called in a worker."""
-    at: Callable[[int], Any]
-    """One value; NaN or None where there is none."""
+    descending_first = True
+    source: Source
+    """Values, NaN or masked where there is none."""
     write: Callable[[Any], str]
     right: bool = True
     unit: Unit = Unit.NONE
@@ -161,21 +164,16 @@ class Numbers(TableColumn):
     absent: int | None = None
     """The value that stands for none."""
 
-    @property
-    def descending_first(self) -> bool:
-        """The largest are of interest."""
-        return True
-
     def text(self, row: int) -> str:
         """The written number; ``-`` where there is none."""
-        value = self.at(row)
+        value = self.source.at(row)
         none = value is None or value != value or value == self.absent
         return "-" if none else self.write(value)
 
     def keys(self) -> NDArray[Any]:
         """The values themselves, masked where there is none."""
         # As floats with NaN, integers beyond 2**53 would lose their last digits.
-        values = self.values()
+        values = self.source.all()
         return values if self.absent is None else np.ma.masked_equal(values, self.absent)
 
     def stored(self, rows: Rows) -> tuple[Column, Values]:
@@ -184,7 +182,7 @@ class Numbers(TableColumn):
             return super().stored(rows)
         return Column(self.header, self.unit, self.decimals), self.keys()[rows]
 
-    def tally(self, rows: NDArray[np.integer] | None) -> tuple[list[Tally], int]:
+    def tally(self, rows: Rows | None) -> tuple[list[Tally], int]:
         """Counts distinct values where they are few, else bins of equal factors or steps."""
         values = self.keys() if rows is None else self.keys()[rows]
         if np.ma.isMaskedArray(values):
@@ -224,102 +222,52 @@ class Numbers(TableColumn):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Texts(TableColumn):
-    """A column of texts that repeat: a code a row, and a text a code."""
+    """A column of texts, each written when it is seen."""
 
-    codes: Callable[[], NDArray[np.integer]]
-    """All codes; may be costly."""
-    at: Callable[[int], int]
-    """One code."""
-    labels: Sequence[str]
-
-    @property
-    def is_text(self) -> bool:
-        """Texts are searched."""
-        return True
+    is_text = True
+    write: Callable[[int], str]
+    """The text of a row."""
+    load: Callable[[], tuple[NDArray[np.integer], Sequence[str]]]
+    """A code a row and a text a code, for sorting, searching and counting; may be costly."""
 
     def text(self, row: int) -> str:
-        """The label of the row."""
-        return self.labels[self.at(row)]
+        """What the row says."""
+        return self.write(row)
 
     def keys(self) -> NDArray[Any]:
         """Place of each row's label in the order of people: case aside, ``9`` before ``10``."""
-        order = sorted(range(len(self.labels)), key=lambda code: natural(self.labels[code]))
+        codes, labels = self.load()
+        order = sorted(range(len(labels)), key=lambda code: natural(labels[code]))
         rank = np.empty(max(len(order), 1), np.int64)
         rank[order] = np.arange(len(order))
-        found: NDArray[Any] = rank[self.codes()]
+        found: NDArray[Any] = rank[codes]
         return found
 
     def hits(self, test: Callable[[str], bool]) -> Bool:
         """The test runs once a label, never once a row."""
-        passed = np.fromiter((test(label) for label in self.labels), bool, len(self.labels))
-        codes = self.codes()
+        codes, labels = self.load()
+        passed = np.fromiter(map(test, labels), bool, len(labels))
         found: Bool = passed[codes] if len(passed) else np.zeros(len(codes), bool)
         return found
 
     def stored(self, rows: Rows) -> tuple[Column, Values]:
         """The labels, looked up when a writer comes to them."""
-        codes, labels = self.codes()[rows], self.labels
-        return Column(self.header), Lazy(len(rows), lambda place: labels[codes[place]])
+        codes, labels = self.load()
+        return Column(self.header), Coded(codes[rows], labels)
 
-    def tally(self, rows: NDArray[np.integer] | None) -> tuple[list[Tally], int]:
+    def tally(self, rows: Rows | None) -> tuple[list[Tally], int]:
         """Counts labels; equal texts of several codes stay apart only if their codes do."""
-        codes = self.codes() if rows is None else self.codes()[rows]
-        counts = np.bincount(codes, minlength=len(self.labels))
+        codes, labels = self.load()
+        counts = np.bincount(codes if rows is None else codes[rows], minlength=len(labels))
         order = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
-        found = [
-            Tally(self.labels[code], int(counts[code]), code, code)
-            for code in order[:MOST_TALLIES].tolist()
-        ]
-        return found, len(order)
+        most = order[:MOST_TALLIES].tolist()
+        return [Tally(labels[code], int(counts[code]), code, code) for code in most], len(order)
 
     def within(self, low: float, high: float) -> Bool:
         """Rows whose code lies in [low, high]."""
-        codes = self.codes()
+        codes = self.load()[0]
         found: Bool = (codes >= low) & (codes <= high)
         return found
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Written(TableColumn):
-    """Texts that are written row by row when seen; codes for all are made only when needed."""
-
-    write: Callable[[int], str]
-    load: Callable[[], tuple[NDArray[np.integer], Sequence[str]]]
-    """Codes of all rows and their labels, for sorting, searching and counting."""
-
-    @cached_property
-    def _texts(self) -> Texts:
-        codes, labels = self.load()
-        return texts(self.header, self.width, codes, labels)
-
-    @property
-    def is_text(self) -> bool:
-        """Texts are searched."""
-        return True
-
-    def text(self, row: int) -> str:
-        """Writes one row."""
-        return self.write(row)
-
-    def keys(self) -> NDArray[Any]:
-        """As for ``Texts``."""
-        return self._texts.keys()
-
-    def stored(self, rows: Rows) -> tuple[Column, Values]:
-        """As for ``Texts``."""
-        return self._texts.stored(rows)
-
-    def hits(self, test: Callable[[str], bool]) -> Bool:
-        """As for ``Texts``."""
-        return self._texts.hits(test)
-
-    def tally(self, rows: NDArray[np.integer] | None) -> tuple[list[Tally], int]:
-        """As for ``Texts``."""
-        return self._texts.tally(rows)
-
-    def within(self, low: float, high: float) -> Bool:
-        """As for ``Texts``."""
-        return self._texts.within(low, high)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -351,25 +299,59 @@ def table_of(name: str, title: str, columns: Sequence[TableColumn], rows: Rows) 
 
 
 def numbers(
-    header: str, width: int, values: NDArray[Any], write: Callable[[Any], str], **options: Any
+    header: str,
+    width: int,
+    values: NDArray[Any] | Source,
+    write: Callable[[Any], str],
+    **options: Any,
 ) -> Numbers:
-    """A column over an array that is at hand."""
-    at = _at(values) if np.ma.isMaskedArray(values) else values.item
-    return Numbers(header=header, width=width, values=lambda: values, at=at, write=write, **options)
+    """A column of numbers."""
+    return Numbers(header=header, width=width, source=source(values), write=write, **options)
 
 
-def _at(values: np.ma.MaskedArray[Any, Any]) -> Callable[[int], Any]:
-    known, masked = values.data, np.ma.getmaskarray(values)
-    return lambda row: None if masked[row] else known.item(row)
+def source(values: NDArray[Any] | Source) -> Source:
+    """An array that is at hand as what a column is made of."""
+    if not isinstance(values, np.ndarray):
+        return values
+    if np.ma.isMaskedArray(values):
+        known, masked = values.data, np.ma.getmaskarray(values)
+        return Source(lambda: values, lambda row: None if masked[row] else known.item(row))
+    return Source(lambda: values, values.item)
+
+
+def taken(rows: Rows, values: NDArray[Any] | Callable[[Rows], NDArray[Any]]) -> Source:
+    """The values of some rows: of an array, or made for those that are looked at."""
+    take = values.__getitem__ if isinstance(values, np.ndarray) else values
+    return Source(lambda: take(rows), lambda place: take(rows[place : place + 1]).tolist()[0])
 
 
 def texts(
-    header: str, width: int, codes: NDArray[np.integer], labels: Sequence[str], **options: Any
+    header: str,
+    width: int,
+    codes: NDArray[np.integer] | Source,
+    labels: Sequence[str],
+    **options: Any,
 ) -> Texts:
-    """A column of texts over codes that are at hand."""
+    """A column of texts that repeat: a code a row, and a text a code."""
+    of = source(codes)
     return Texts(
-        header=header, width=width, codes=lambda: codes, at=codes.item, labels=labels, **options
+        header=header,
+        width=width,
+        write=lambda row: labels[of.at(row)],
+        load=lambda: (of.all(), labels),
+        **options,
     )
+
+
+def written(
+    header: str,
+    width: int,
+    write: Callable[[int], str],
+    load: Callable[[], tuple[NDArray[np.integer], Sequence[str]]],
+    **options: Any,
+) -> Texts:
+    """A column of texts whose codes are made once, and only when all rows are needed."""
+    return Texts(header=header, width=width, write=write, load=cache(load), **options)
 
 
 def strings(header: str, width: int, values: Sequence[str], **options: Any) -> Texts:
@@ -379,13 +361,19 @@ def strings(header: str, width: int, values: Sequence[str], **options: Any) -> T
     return texts(header, width, codes, tuple(distinct), **options)
 
 
-def counts(header: str, width: int, values: NDArray[np.integer], **options: Any) -> Numbers:
+def counts(
+    header: str, width: int, values: NDArray[np.integer] | Source, **options: Any
+) -> Numbers:
     """A column of counts."""
     return numbers(header, width, values, format_count, unit=Unit.COUNT, **options)
 
 
 def durations(
-    header: str, width: int, values: NDArray[Any], write: Callable[[Any], str], **options: Any
+    header: str,
+    width: int,
+    values: NDArray[Any] | Source,
+    write: Callable[[Any], str],
+    **options: Any,
 ) -> Numbers:
     """A column of durations or moments in ns."""
     return numbers(header, width, values, write, unit=Unit.NS, **options)

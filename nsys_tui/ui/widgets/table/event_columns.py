@@ -1,0 +1,60 @@
+"""Columns that several screens have: when time was spent, and the spans of single events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nsys_tui.analysis.kernel_table import PARTS
+from nsys_tui.render.spark import sparkline
+from nsys_tui.times import duration_text, moment_text
+from nsys_tui.ui.widgets.table.columns import Drawn, TableColumn, durations, taken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.events import EventSet, Int64
+    from nsys_tui.model.report import Report
+    from nsys_tui.render.glyphs import Glyphs
+    from nsys_tui.state import Display
+
+
+def when_column(when: Int64, glyphs: Glyphs, width: int, ink: Callable[[int], int]) -> TableColumn:
+    """Where in the window the time was spent; sorts by the first work.
+
+    Args:
+        when: time in each of ``PARTS`` parts of the window, a row each.
+        glyphs: characters of the sparkline.
+        width: its cells, which divide ``PARTS``.
+        ink: style code of a row.
+    """
+    merged = when.reshape(len(when), width, PARTS // width).sum(axis=2)
+
+    def order() -> NDArray[Any]:
+        first: NDArray[Any] = np.argmax(when > 0, axis=1)
+        return first
+
+    return Drawn(
+        header="when",
+        width=width,
+        draw=lambda row: sparkline(merged[row], glyphs),
+        order=order,
+        ink=ink,
+    )
+
+
+def span_columns(
+    report: Report, events: EventSet, rows: NDArray[np.intp], display: Display
+) -> list[TableColumn]:
+    """Start and duration of some events of a set."""
+
+    def started(ns: int) -> str:
+        return moment_text(ns, 1_000, display.time, report, int(events.start[rows[0]]))
+
+    return [
+        durations("start", 15, taken(rows, events.start), started),
+        durations("duration", 10, taken(rows, events.durations), duration_text),
+    ]
