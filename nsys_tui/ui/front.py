@@ -5,7 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from nsys_tui.ui.keymap import SCREENS
+from nsys_tui.ui.loader import telling
+from nsys_tui.ui.messages import WorkEnded
 from nsys_tui.ui.runtime.batched_screen import BatchedScreen
+from nsys_tui.ui.runtime.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,15 +34,19 @@ class FrontScreen(BatchedScreen[None], inherit_bindings=False):
     OF_ONE_REPORT: ClassVar[bool] = True
     """Whether nothing on it outlives the report that it shows."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._tasks: dict[str, Task] = {}
+
     @property
     @abstractmethod
     def session(self) -> Session:
         """The report in front, with its view state."""
 
     @property
-    @abstractmethod
     def long_name(self) -> str:
         """What the tab says."""
+        return next((spec.long for spec in SCREENS if spec.name == self.SCREEN), self.SCREEN)
 
     @abstractmethod
     def tab_offset(self, name: str) -> Offset | None:
@@ -51,17 +59,6 @@ class FrontScreen(BatchedScreen[None], inherit_bindings=False):
     @abstractmethod
     def refresh_status(self) -> None:
         """Brings the progress or error line up to date."""
-
-    @abstractmethod
-    def compute_telling(
-        self,
-        kind: str,
-        work: Callable[[Progress], T],
-        done: Callable[[T], None],
-        stopped: Callable[[], None] | None = None,
-        failed: Callable[[Exception], None] | None = None,
-    ) -> None:
-        """Works in the background, tells how far it is, and can be cancelled."""
 
     @property
     @abstractmethod
@@ -85,3 +82,53 @@ class FrontScreen(BatchedScreen[None], inherit_bindings=False):
 
     def restore(self, view: Any) -> None:
         """Takes up what ``view`` gave, after going back."""
+
+    def task_of(self, kind: str) -> Task:
+        """The work of one kind."""
+        return self._tasks.setdefault(kind, Task(self, kind))
+
+    def drop_tasks(self) -> None:
+        """Another report came to the front: what is computed for the one before is void."""
+        for task in self._tasks.values():
+            task.drop()
+
+    def compute(
+        self,
+        kind: str,
+        work: Callable[[], T],
+        done: Callable[[T], None],
+        stopped: Callable[[], None] | None = None,
+        failed: Callable[[Exception], None] | None = None,
+    ) -> None:
+        """Runs ``work`` in a thread and ``done`` with its result on the screen's own thread.
+
+        A later call of the same kind, or another report, makes an earlier result void (``Task``).
+        Errors go to the error bar; then ``failed`` follows, and ``stopped`` a cancelled ``work``.
+        """
+        self.task_of(kind).run(work, done, stopped, failed)
+
+    def compute_telling(
+        self,
+        kind: str,
+        work: Callable[[Progress], T],
+        done: Callable[[T], None],
+        stopped: Callable[[], None] | None = None,
+        failed: Callable[[Exception], None] | None = None,
+    ) -> None:
+        """``compute`` for work that lasts: it gets a progress callback, and Esc cancels it."""
+        app, session = self.app, self.session
+        if session.finished:
+            session.cancel.clear()
+        tell = telling(session, app.post_message)
+
+        def told(check: Callable[[], None]) -> T:
+            def progress(what: str, done: int, total: int) -> None:
+                check()
+                tell(what, done, total)
+
+            try:
+                return work(progress)
+            finally:
+                app.post_message(WorkEnded())
+
+        self.task_of(kind).run_checked(told, done, stopped, failed)

@@ -20,20 +20,16 @@ from nsys_tui.names import visible
 from nsys_tui.state import Window
 from nsys_tui.times import window_text
 from nsys_tui.ui.front import FrontScreen
-from nsys_tui.ui.keymap import GLOBAL, SCREENS, effective_keys, shown_key
-from nsys_tui.ui.loader import telling
-from nsys_tui.ui.messages import WorkEnded
-from nsys_tui.ui.runtime.task import Task
+from nsys_tui.ui.keymap import GLOBAL, effective_keys, shown_key
 from nsys_tui.ui.widgets.chrome import KeyLine, StatusLine, TabLine, TitleLine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from textual import events
     from textual.app import ComposeResult
     from textual.widget import Widget
 
-    from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.state import ViewState
     from nsys_tui.ui.host import Host
@@ -77,7 +73,6 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
         self._seen_parts: set[str] = set()
         self._seen_state: ViewState | None = None
         self._seen_finished = False
-        self._tasks: dict[str, Task] = {}
 
     @property
     def session(self) -> Session:
@@ -93,11 +88,6 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
     def state(self) -> ViewState:
         """The shared view state; replace it with ``self.app.set_state``."""
         return self.session.state
-
-    @property
-    def long_name(self) -> str:
-        """What the tab says."""
-        return next((spec.long for spec in SCREENS if spec.name == self.SCREEN), self.SCREEN)
 
     def tab_offset(self, name: str) -> Offset | None:
         """Where a screen's tab is, or None where it has none."""
@@ -264,53 +254,3 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
         if self.is_mounted:
             self.refresh_keys()
         super()._on_timer_update()
-
-    def task_of(self, kind: str) -> Task:
-        """The work of one kind."""
-        return self._tasks.setdefault(kind, Task(self, kind))
-
-    def drop_tasks(self) -> None:
-        """Another report came to the front: what is computed for the one before is void."""
-        for task in self._tasks.values():
-            task.drop()
-
-    def compute(
-        self,
-        kind: str,
-        work: Callable[[], T],
-        done: Callable[[T], None],
-        stopped: Callable[[], None] | None = None,
-        failed: Callable[[Exception], None] | None = None,
-    ) -> None:
-        """Runs ``work`` in a thread and ``done`` with its result on the screen's own thread.
-
-        A later call of the same kind, or another report, makes an earlier result void (``Task``).
-        Errors go to the error bar; then ``failed`` follows, and ``stopped`` a cancelled ``work``.
-        """
-        self.task_of(kind).run(work, done, stopped, failed)
-
-    def compute_telling(
-        self,
-        kind: str,
-        work: Callable[[Progress], T],
-        done: Callable[[T], None],
-        stopped: Callable[[], None] | None = None,
-        failed: Callable[[Exception], None] | None = None,
-    ) -> None:
-        """``compute`` for work that lasts: it gets a progress callback, and Esc cancels it."""
-        app, session = self.app, self.session
-        if session.finished:
-            session.cancel.clear()
-        tell = telling(session, app.post_message)
-
-        def told(check: Callable[[], None]) -> T:
-            def progress(what: str, done: int, total: int) -> None:
-                check()
-                tell(what, done, total)
-
-            try:
-                return work(progress)
-            finally:
-                app.post_message(WorkEnded())
-
-        self.task_of(kind).run_checked(told, done, stopped, failed)
