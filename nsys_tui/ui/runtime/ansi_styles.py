@@ -52,11 +52,6 @@ def has_lines(style: Style) -> bool:
     return not _LINES.isdisjoint(style.flags.split(";"))
 
 
-def alike_on_blanks(one: Style, other: Style) -> bool:
-    """Whether blanks look the same; a tenth of the bytes of a zoom were colours of nothing."""
-    return one.bg == other.bg and not has_lines(one) and not has_lines(other)
-
-
 @lru_cache(maxsize=8192)
 def change(now: Style, wanted: Style) -> str:
     """The shortest sequence from one style to another."""

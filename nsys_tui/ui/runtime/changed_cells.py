@@ -9,14 +9,13 @@ untouched.
 from __future__ import annotations
 
 import re
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from nsys_tui.names import char_cells
 from nsys_tui.ui.runtime.ansi_styles import (
     PLAIN,
     Style,
-    alike_on_blanks,
     change,
     has_lines,
     style_of,
@@ -24,6 +23,8 @@ from nsys_tui.ui.runtime.ansi_styles import (
 from nsys_tui.ui.runtime.cursor_moves import along, jump, step
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from textual.driver import Driver
 
 _FRAME: Final = re.compile(r"\x1b\[\d+;\d+H")
@@ -54,9 +55,6 @@ class Piece(NamedTuple):
     x: int
     text: str
     cells: int
-
-
-Run: TypeAlias = tuple[Style, Piece]
 
 
 class Shadow:
@@ -147,29 +145,23 @@ class Shadow:
         for y, spans in sorted(self._changed.items()):
             for start, stop in _merged(spans):
                 for style, piece in self._runs(y, start, stop):
-                    if piece.text.isspace() and not has_lines(style):
-                        blank = Style("", PLAIN.fg, style.bg)
-                        style = next(filter(partial(alike_on_blanks, style), pieces), blank)
                     pieces.setdefault(style, []).append(piece)
         self._changed = {}
         return pieces
 
-    def _runs(self, y: int, start: int, stop: int) -> list[Run]:
-        """Cells of a row as texts of one style each; blanks join what is beside them."""
+    def _runs(self, y: int, start: int, stop: int) -> Iterator[tuple[Style, Piece]]:
+        """Cells of a row as texts of one style each."""
         chars, styles = self._chars[y], self._styles[y]
         start -= chars[start] == ""  # the second half of a wide character
-        runs: list[Run] = []
         while start < stop:
             code, end = styles[start], start + 1
             while end < stop and styles[end] == code:
                 end += 1
-            style, piece = style_of(code), Piece(y, start, "".join(chars[start:end]), end - start)
-            if runs and (joined := _joined(runs[-1], (style, piece))):
-                runs[-1] = joined
-            else:
-                runs.append((style, piece))
+            text, style = "".join(chars[start:end]), style_of(code)
+            if text.isspace() and not has_lines(style):
+                style = Style("", PLAIN.fg, style.bg)
+            yield style, Piece(y, start, text, end - start)
             start = end
-        return runs
 
     def _erased(self, text: str, style: Style) -> str:
         """A text whose long blanks are erased, not written."""
@@ -238,19 +230,6 @@ def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             merged.append((start, stop))
     return merged
-
-
-def _joined(left: Run, right: Run) -> Run | None:
-    """Two neighbours as one, if one style serves both."""
-    (style, piece), (other, more) = left, right
-    if style != other:
-        if not alike_on_blanks(style, other):
-            return None
-        if piece.text.isspace():
-            style = other
-        elif not more.text.isspace():
-            return None
-    return style, Piece(piece.y, piece.x, piece.text + more.text, piece.cells + more.cells)
 
 
 @lru_cache(maxsize=4096)

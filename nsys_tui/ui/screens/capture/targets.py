@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -19,6 +19,7 @@ from nsys_tui.render.cells import BOLD, MUTED, STALL
 from nsys_tui.ui.dialogs.picker import DialogBox
 from nsys_tui.ui.dialogs.prompt import Prompt, choose, nothing
 from nsys_tui.ui.dialogs.secret import ask
+from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.screens.capture import target_form as forms
 from nsys_tui.ui.widgets.lines import LinePane
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from nsys_tui.ui.dialogs.prompt import Answer
     from nsys_tui.ui.host import Host
     from nsys_tui.ui.widgets.lines import Line
+
+
+INKS: Final = {"error": STALL, "warning": STALL, "note": MUTED}
+"""How remarks stand out, by their severity."""
 
 
 class Checking(Dialog[Any]):
@@ -82,7 +87,11 @@ class Checking(Dialog[Any]):
         """Shows remarks as (severity, text); the last ones where there are too many."""
         said = [remark for remark in remarks if remark[1]]
         self.query_one("#said", LinePane).show_built(
-            lambda width: [line for item in said for line in _wrapped(*item, width)]
+            lambda width: [
+                [(line, INKS.get(severity, 0))]
+                for severity, text in said
+                for line in wrapped(f"{severity}: {text}", width)
+            ]
         )
 
     def change(self, act: Callable[[], None]) -> bool:
@@ -115,14 +124,6 @@ class Checking(Dialog[Any]):
 
     async def _asked(self, question: Question) -> str | None:
         return await ask(self.app, question)
-
-
-def _wrapped(severity: str, text: str, width: int) -> list[Line]:
-    from textwrap import wrap
-
-    ink = {"error": STALL, "warning": STALL, "note": MUTED}.get(severity, 0)
-    rows = wrap(f"{severity}: {text}", max(20, width), break_long_words=True) or [""]
-    return [[(row, ink)] for row in rows]
 
 
 class TargetList(Checking):

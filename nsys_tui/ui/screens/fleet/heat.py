@@ -11,9 +11,9 @@ from textual.message import Message
 from textual.strip import Strip
 
 from nsys_tui.fleet.heat_text import group_labels, scale_text, value_text
-from nsys_tui.names import cell_len, pad, visible
+from nsys_tui.names import cell_len, cut, pad, visible
 from nsys_tui.render.axis import draw_axis
-from nsys_tui.render.cells import Emphasis, Ink, Row, category_ink, style
+from nsys_tui.render.cells import BOLD, Emphasis, Ink, Row, category_ink, join, style, text_row
 from nsys_tui.render.heatmap import groups, heat, squeeze
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import TimeFormat
@@ -141,25 +141,20 @@ class HeatPane(Framed, can_focus=True):
         return self._drawn[1]
 
     def _fresh(self) -> list[Row]:
-        shown, gutter, width = self.shown, self._gutter, self.size.width
+        shown, gutter = self.shown, self._gutter
         if shown is None or not self._height:
             return []
         glyphs = self.app.glyphs
         ink = Ink.COUNTER if shown.category is None else category_ink(shown.category)
         drawn = heat(shown.values, self._height, self.cells, glyphs, shown.top, ink)
-        rows = [self._axis(shown, gutter, width)]
+        rows = [self._axis(shown, gutter)]
         here = self._line_of(self.row)
         for place, (label, line) in enumerate(
             zip(group_labels(shown, len(drawn)), drawn, strict=True)
         ):
-            row = Row.blank(width)
-            mark = ">" if place == here else " "
-            row.put(0, pad(mark + visible(label, self.app.ascii), gutter - 1))
-            row.chars[gutter:width] = line.chars[: width - gutter]
-            row.styles[gutter:width] = line.styles[: width - gutter]
-            if place == here:
-                row.emphasise(0, gutter - 1, Emphasis.BOLD)
-            rows.append(row)
+            mark, weight = (">", BOLD) if place == here else (" ", 0)
+            name = cut(mark + visible(label, self.app.ascii), gutter - 1)
+            rows.append(join(text_row(pad(name, gutter - 1), weight), Row.blank(1), line))
         if self.column is not None:
             spot = gutter + min(self.column, self.cells - 1)
             for place, row in enumerate(rows):
@@ -167,20 +162,11 @@ class HeatPane(Framed, can_focus=True):
                     row.emphasise(spot, spot + 1, Emphasis.REVERSE)
         return rows
 
-    def _axis(self, shown: HeatMap, gutter: int, width: int) -> Row:
+    def _axis(self, shown: HeatMap, gutter: int) -> Row:
         first, last = int(shown.edges[0]), int(shown.edges[-1])
         window = Viewport(first, last, self.cells)
-        row = Row.blank(width, style(Ink.AXIS))
-        axis = draw_axis(
-            window,
-            lambda moment, step: self._moment(moment, step),
-            self.app.glyphs,
-            origin=first,
-        )
-        row.put(0, "rank")
-        row.chars[gutter:width] = axis.chars[: width - gutter]
-        row.styles[gutter:width] = axis.styles[: width - gutter]
-        return row
+        axis = draw_axis(window, self._moment, self.app.glyphs, origin=first)
+        return join(text_row("rank".ljust(gutter), style(Ink.AXIS)), axis)
 
     def _moment(self, moment: int, step: int) -> str:
         kind = self.app.state.display.time

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -10,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from textual.containers import Horizontal, Vertical
 
 from nsys_tui.errors import NsysTuiError
-from nsys_tui.names import visible
 from nsys_tui.render.cells import MUTED
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.messages import Failed
+from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.logs.columns import columns_of
 from nsys_tui.ui.screens.logs.files import entries, expand
@@ -215,14 +214,10 @@ class LogsScreen(ReportScreen):
         self._show_notes(dict.fromkeys((*table.notes, *joined)))
 
     def _show_notes(self, notes: Iterable[str]) -> None:
-        texts = [visible(note) for note in notes]
-
-        def build(width: int) -> list[list[tuple[str, int]]]:
-            return [
-                [(line, MUTED)] for text in texts for line in textwrap.wrap(text, max(10, width))
-            ]
-
-        self.query_one("#notes", LinePane).show_built(build)
+        texts = [*notes]
+        self.query_one("#notes", LinePane).show_built(
+            lambda width: [[(line, MUTED)] for text in texts for line in wrapped(text, width)]
+        )
 
     def action_report_open(self) -> None:
         """Asks for logs: one file, a folder, or a pattern for one per rank."""
