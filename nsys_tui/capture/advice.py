@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from nsys_tui.capture import rules_clashes, rules_options  # noqa: F401 - they register
-from nsys_tui.capture.draft import ERROR, NOTE, RULES, WARNING, Advice, Draft
+from nsys_tui.capture.draft import ERROR, NOTE, RULES, WARNING, Check, Draft
 
 _ORDER: Final = (ERROR, WARNING, NOTE)
 
 
-def advise(draft: Draft) -> list[Advice]:
+def advise(draft: Draft) -> list[Check]:
     """All remarks on a draft, errors first.
 
     An error is a command that nsys would refuse or that would collect nothing; the rest is for

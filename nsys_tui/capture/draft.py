@@ -22,11 +22,11 @@ NOTE: Final = "note"
 
 
 @dataclass(frozen=True)
-class Advice:
-    """One remark on a draft: how bad, about which option, what, and what to do."""
+class Check:
+    """One remark: ok, note, warning or error, about which option or part, what, what to do."""
 
     severity: str
-    option: str
+    name: str
     text: str
     remedy: str = ""
 
@@ -74,7 +74,7 @@ class Draft:
         return self.value(name) not in ("none", "false", "")
 
 
-Rule = Callable[[Draft], Iterator[Advice]]
+Rule = Callable[[Draft], Iterator[Check]]
 RULES: Final[list[Rule]] = []
 
 

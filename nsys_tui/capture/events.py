@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from nsys_tui.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
+    from nsys_tui.capture.draft import Check
     from nsys_tui.capture.output import LogUpdate
-    from nsys_tui.capture.preflight import Check
     from nsys_tui.capture.record import Record, State
 
 

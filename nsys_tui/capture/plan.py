@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.capture import functions_trace
 from nsys_tui.capture.advice import advise
-from nsys_tui.capture.draft import Advice, Draft
+from nsys_tui.capture.draft import Check, Draft
 from nsys_tui.capture.options import OPTIONS, read_words
 from nsys_tui.capture.presets import presets
 from nsys_tui.capture.target_facts import Facts
@@ -114,7 +114,7 @@ class Plan:
         """The command for reading and copying; a POSIX shell reads it back exactly."""
         return shlex.join(self.argv(nsys, job_dir))
 
-    def advice(self, facts: Facts | None = None) -> list[Advice]:
+    def advice(self, facts: Facts | None = None) -> list[Check]:
         """Remarks on this plan, errors first."""
         return advise(
             Draft(

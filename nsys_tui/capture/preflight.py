@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nsys_tui.capture.draft import ERROR, WARNING
+from nsys_tui.capture.draft import ERROR, WARNING, Check
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.target_facts import Facts, parse_version, refused_scopes
 from nsys_tui.errors import NSYS_MISSING
@@ -24,16 +24,6 @@ LITTLE_DISK = 2 * 10**9
 WHOLE_HELP = 25
 """Fewer options than any nsys has are no list to refuse an option by."""
 _LOOKED = "PATH after the preamble, /usr/local/cuda*/bin, /opt/nvidia/nsight-systems*"
-
-
-@dataclass(frozen=True)
-class Check:
-    """One line of a preflight: ok, warning or error, what, and what to do."""
-
-    severity: str
-    name: str
-    text: str
-    remedy: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,11 +92,8 @@ def checks(found: Preflight, target: Target, plan: Plan | None = None) -> list[C
         lines += [_shell(found), _nsys(found, target)]
     lines += [*_environment(found), *_tools(found, target), *_clock(found), *_held(found)]
     if plan is not None:
-        lines += [
-            Check(advice.severity, advice.option, advice.text, advice.remedy)
-            for advice in plan.advice(found.facts)
-            if advice.severity in (ERROR, WARNING)
-        ]
+        told = plan.advice(found.facts)
+        lines += [advice for advice in told if advice.severity in (ERROR, WARNING)]
     return lines
 
 

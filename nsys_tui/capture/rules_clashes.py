@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.capture.draft import ERROR, NOTE, WARNING, Advice, Draft, rule
+from nsys_tui.capture.draft import ERROR, NOTE, WARNING, Check, Draft, rule
 from nsys_tui.capture.functions_trace import check, modules
 
 if TYPE_CHECKING:
@@ -17,102 +17,100 @@ _UNIQUE: Final = ("%q{", "%p", "%n")
 
 
 @rule
-def nvtx_capture(draft: Draft) -> Iterator[Advice]:
+def nvtx_capture(draft: Draft) -> Iterator[Check]:
     """An NVTX range as the capture range."""
     by_nvtx = draft.value("capture-range") == "nvtx"
     if by_nvtx and not draft.given("nvtx-capture"):
-        yield Advice(
+        yield Check(
             ERROR, "nvtx-capture", "--capture-range=nvtx needs the name of the range",
             "for instance --nvtx-capture=step@*",
         )  # fmt: skip
     if draft.given("nvtx-capture") and not by_nvtx:
-        yield Advice(
+        yield Check(
             WARNING, "nvtx-capture", "--nvtx-capture does nothing by itself",
             "add --capture-range=nvtx",
         )  # fmt: skip
     if by_nvtx and draft.env.get(REGISTER_ONLY) != "0":
-        yield Advice(
+        yield Check(
             WARNING, "nvtx-capture",
             "only registered NVTX strings open the capture; PyTorch's range_push is not one",
             f"set {REGISTER_ONLY}=0 in the environment, else 'No reports were generated'",
         )  # fmt: skip
     if by_nvtx and "nvtx" not in draft.words("trace"):
-        yield Advice(ERROR, "trace", "the NVTX range is never seen without nvtx in --trace")
+        yield Check(ERROR, "trace", "the NVTX range is never seen without nvtx in --trace")
 
 
 @rule
-def capture_range(draft: Draft) -> Iterator[Advice]:
+def capture_range(draft: Draft) -> Iterator[Check]:
     """What the capture range does to the program and to other options."""
     ranged = draft.wants("capture-range")
     if draft.given("capture-range-end") and not ranged:
-        yield Advice(
+        yield Check(
             WARNING, "capture-range-end", "--capture-range-end does nothing without a range",
             "add --capture-range",
         )  # fmt: skip
     if ranged and draft.value("capture-range-end") == "stop-shutdown":
-        yield Advice(
+        yield Check(
             NOTE, "capture-range-end", "the program is ended when the range closes",
             "--capture-range-end=stop lets it run on",
         )  # fmt: skip
     if ranged and draft.given("delay"):
-        yield Advice(WARNING, "delay", "a delay and a capture range together seldom meet")
+        yield Check(WARNING, "delay", "a delay and a capture range together seldom meet")
     if draft.given("duration") and draft.value("kill") != "none":
-        yield Advice(
+        yield Check(
             NOTE, "duration", "the program is ended when the time is over",
             "--kill=none lets it run on",
         )  # fmt: skip
 
 
 @rule
-def cuda_graphs(draft: Draft) -> Iterator[Advice]:
+def cuda_graphs(draft: Draft) -> Iterator[Check]:
     """Whole graphs hide kernels; nodes cost."""
     if draft.value("cuda-graph-trace").startswith("node"):
-        yield Advice(
+        yield Check(
             NOTE, "cuda-graph-trace", "tracing graph nodes costs time in every launch",
             "graph is cheap and hides the kernels inside",
         )  # fmt: skip
     elif draft.given("cuda-graph-trace"):
-        yield Advice(
+        yield Check(
             NOTE, "cuda-graph-trace", "kernels inside CUDA graphs do not show", "node shows them"
         )
 
 
 @rule
-def traces(draft: Draft) -> Iterator[Advice]:
+def traces(draft: Draft) -> Iterator[Check]:
     """A trace list that leaves out what the user looks for."""
     words = draft.words("trace")
     if "none" in words and len(words) > 1:
-        yield Advice(ERROR, "trace", "none cannot stand beside other traces")
+        yield Check(ERROR, "trace", "none cannot stand beside other traces")
     implied = ("cuda", "cuda-sw", "cublas", "cudnn", "cusolver", "cusparse", "cudla")
     if "none" not in words and not any(word.startswith(implied) for word in words):
-        yield Advice(
-            WARNING, "trace", "without cuda there are no kernels in the report", "add cuda"
-        )
+        yield Check(WARNING, "trace", "without cuda there are no kernels in the report", "add cuda")
     if draft.given("nvtx-domain-include") and draft.given("nvtx-domain-exclude"):
-        yield Advice(ERROR, "nvtx-domain-include", "include and exclude cannot stand together")
+        yield Check(ERROR, "nvtx-domain-include", "include and exclude cannot stand together")
 
 
 @rule
-def sampling(draft: Draft) -> Iterator[Advice]:
+def sampling(draft: Draft) -> Iterator[Check]:
     """CPU sampling, what needs it and what it needs."""
     sampling_on = draft.wants("sample")
     for name in ("cudabacktrace", "python-backtrace"):
         if draft.wants(name) and not sampling_on:
-            yield Advice(ERROR, name, f"--{name} needs CPU sampling", "set --sample=process-tree")
+            yield Check(ERROR, name, f"--{name} needs CPU sampling", "set --sample=process-tree")
     if draft.wants("python-backtrace") and not draft.wants("cudabacktrace"):
-        yield Advice(ERROR, "python-backtrace", "needs --cudabacktrace", "add --cudabacktrace=all")
+        yield Check(ERROR, "python-backtrace", "needs --cudabacktrace", "add --cudabacktrace=all")
     if sampling_on and draft.given("cpuctxsw") and draft.value("cpuctxsw") != draft.value("sample"):
-        yield Advice(
+        yield Check(
             NOTE, "cpuctxsw", "nsys gives --cpuctxsw the value of --sample unless that is none"
         )
     yield from _sampling_there(draft, sampling_on=sampling_on)
 
 
-def _sampling_there(draft: Draft, *, sampling_on: bool) -> Iterator[Advice]:
+def _sampling_there(draft: Draft, *, sampling_on: bool) -> Iterator[Check]:
     """What the target allows, by nsys's own look at it and by the kernel's setting."""
     facts, scope = draft.facts, draft.value("sample")
     if sampling_on and scope.replace("cpu", "process-tree") in facts.refused_scopes:
-        yield Advice(
+        yield Check(
             WARNING, "sample", f"nsys status -e there: CPU profiling ({scope}) fails",
             "nsys-tui targets check shows its lines; or --sample=none --cpuctxsw=none",
         )  # fmt: skip
@@ -121,43 +119,43 @@ def _sampling_there(draft: Draft, *, sampling_on: bool) -> Iterator[Advice]:
         return
     wants = sampling_on or draft.wants("cpuctxsw")
     if paranoid > 2 and wants:
-        yield Advice(
+        yield Check(
             WARNING, "sample", f"perf_event_paranoid is {paranoid} there: no CPU samples",
             "kernel.perf_event_paranoid=2 (administrator), or --sample=none --cpuctxsw=none",
         )  # fmt: skip
     elif paranoid == 2 and sampling_on:
-        yield Advice(NOTE, "sample", "perf_event_paranoid is 2 there: samples of user space only")
+        yield Check(NOTE, "sample", "perf_event_paranoid is 2 there: samples of user space only")
 
 
 @rule
-def gpu_metrics(draft: Draft) -> Iterator[Advice]:
+def gpu_metrics(draft: Draft) -> Iterator[Check]:
     """GPU metrics need rights, and one session per GPU."""
     if not draft.wants("gpu-metrics-devices"):
         return
     if draft.facts.gpu_admin_only and not draft.facts.root:
-        yield Advice(
+        yield Check(
             WARNING, "gpu-metrics-devices", "the driver there gives GPU counters to administrators",
             "an administrator sets NVreg_RestrictProfilingToAdminUsers=0 (ERR_NVGPUCTRPERM)",
         )  # fmt: skip
     if draft.processes > 1:
-        yield Advice(
+        yield Check(
             WARNING, "gpu-metrics-devices", "only one nsys per node can read GPU metrics",
             "profile one rank per node with them",
         )  # fmt: skip
 
 
 @rule
-def many_processes(draft: Draft) -> Iterator[Advice]:
+def many_processes(draft: Draft) -> Iterator[Check]:
     """Several nsys with one output name overwrite or refuse each other."""
     several = draft.processes > 1
     if several and draft.output and not any(mark in draft.output for mark in _UNIQUE):
-        yield Advice(
+        yield Check(
             ERROR, "output", f"{draft.processes} processes would write the same report",
             "put %q{SLURM_PROCID} or %h.%p in the name",
         )  # fmt: skip
     wrapper = PurePath(draft.program[0]).name if draft.program else ""
     if wrapper in WRAPPERS and not several:
-        yield Advice(
+        yield Check(
             NOTE,
             "program",
             f"one report will hold all processes that {wrapper} starts on this node",
@@ -165,17 +163,17 @@ def many_processes(draft: Draft) -> Iterator[Advice]:
 
 
 @rule
-def functions_trace(draft: Draft) -> Iterator[Advice]:
+def functions_trace(draft: Draft) -> Iterator[Check]:
     """Functions that nsys would skip in silence."""
     if not draft.functions_json:
         return
     known = draft.facts.known_options
     if known is not None and "python-functions-trace" not in known:
-        yield Advice(
+        yield Check(
             ERROR, "python-functions-trace", "the nsys there does not know it", "use a newer one"
         )
     if "nvtx" not in draft.words("trace"):
-        yield Advice(
+        yield Check(
             ERROR,
             "python-functions-trace",
             "traced functions are NVTX ranges",
@@ -183,23 +181,23 @@ def functions_trace(draft: Draft) -> Iterator[Advice]:
         )
     scripts = {PurePath(word).stem for word in draft.program if word.endswith(".py")}
     for module in sorted(scripts & modules(draft.functions_json)):
-        yield Advice(
+        yield Check(
             WARNING, "python-functions-trace",
             f"{module} is the script itself: it runs as __main__ and is never imported as {module}",
             "move its functions to a module that the script imports",
         )  # fmt: skip
     for remark in check(draft.functions_json, "functions trace"):
-        yield Advice(NOTE, "python-functions-trace", remark)
+        yield Check(NOTE, "python-functions-trace", remark)
 
 
 @rule
-def end_of_run(draft: Draft) -> Iterator[Advice]:
+def end_of_run(draft: Draft) -> Iterator[Check]:
     """Work at the end that a time limit may cut."""
     for name in ("stats", "export"):
         if draft.wants(name):
-            yield Advice(
+            yield Check(
                 NOTE, name, f"--{name} makes the end of the run longer",
                 "a batch time limit there leaves only a .qdstrm",
             )  # fmt: skip
     if draft.value("show-output") == "false":
-        yield Advice(NOTE, "show-output", "the program's own output will not be in the log")
+        yield Check(NOTE, "show-output", "the program's own output will not be in the log")

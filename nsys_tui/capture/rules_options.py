@@ -6,7 +6,7 @@ import difflib
 import re
 from typing import TYPE_CHECKING
 
-from nsys_tui.capture.draft import ERROR, NOTE, WARNING, Advice, Draft, rule
+from nsys_tui.capture.draft import ERROR, NOTE, WARNING, Check, Draft, rule
 from nsys_tui.capture.options import OPTIONS, RANGE_ENDS, RENAMED, Kind, Option
 
 if TYPE_CHECKING:
@@ -23,58 +23,58 @@ _SECRET_WORD = re.compile(
 
 
 @rule
-def values_fit(draft: Draft) -> Iterator[Advice]:
+def values_fit(draft: Draft) -> Iterator[Check]:
     """Values that cannot be what the option takes."""
     for name in draft.options:
         option, text = OPTIONS.get(name), draft.value(name)
         if not text:
-            yield Advice(ERROR, name, f"--{name} has no value", "give one or remove the option")
+            yield Check(ERROR, name, f"--{name} has no value", "give one or remove the option")
         elif option is None:
             yield from _unknown_name(name)
         elif option.kind is Kind.FLAG and text not in ("true", "false"):
-            yield Advice(ERROR, name, f"--{name}={text}: takes true or false")
+            yield Check(ERROR, name, f"--{name}={text}: takes true or false")
         elif option.kind in (Kind.SECONDS, Kind.NUMBER) and not _NUMBER.fullmatch(text):
-            yield Advice(ERROR, name, f"--{name}={text}: takes a number")
+            yield Check(ERROR, name, f"--{name}={text}: takes a number")
         elif option.kind in (Kind.CHOICE, Kind.WORDS) and option.choices:
             yield from _unknown_words(option, draft.words(name))
 
 
-def _unknown_name(name: str) -> Iterator[Advice]:
+def _unknown_name(name: str) -> Iterator[Check]:
     if name in RENAMED:
         return
     near = difflib.get_close_matches(name, OPTIONS, 1)
     remedy = f"did you mean --{near[0]}?" if near else "it is passed on as it is"
-    yield Advice(WARNING, name, f"--{name} is no option known here", remedy)
+    yield Check(WARNING, name, f"--{name} is no option known here", remedy)
 
 
-def _unknown_words(option: Option, words: list[str]) -> Iterator[Advice]:
+def _unknown_words(option: Option, words: list[str]) -> Iterator[Check]:
     for word in words:
         if word not in option.choices:
             near = difflib.get_close_matches(word, option.choices, 1)
             remedy = f"did you mean {near[0]}?" if near else "it is passed on as it is"
-            yield Advice(WARNING, option.name, f"--{option.name}: {word!r} is not known", remedy)
+            yield Check(WARNING, option.name, f"--{option.name}: {word!r} is not known", remedy)
 
 
 @rule
-def range_end_is_spelled_right(draft: Draft) -> Iterator[Advice]:
+def range_end_is_spelled_right(draft: Draft) -> Iterator[Check]:
     """``--capture-range-end`` has a little grammar of its own."""
     text = draft.value("capture-range-end")
     match = _RANGE_END.fullmatch(text)
     if match is None:
-        yield Advice(
+        yield Check(
             ERROR, "capture-range-end", f"--capture-range-end={text} is not understood by nsys",
             "one of " + ", ".join(RANGE_ENDS) + "; repeat:N takes N ranges",
         )  # fmt: skip
     elif match[1] == "repeat-shutdown" and not match[2]:
-        yield Advice(
+        yield Check(
             ERROR, "capture-range-end", "repeat-shutdown needs a count", "write repeat-shutdown:3"
         )
     elif match[1].startswith("repeat"):
-        yield Advice(NOTE, "capture-range-end", "every range becomes a report of its own")
+        yield Check(NOTE, "capture-range-end", "every range becomes a report of its own")
 
 
 @rule
-def deprecated(draft: Draft) -> Iterator[Advice]:
+def deprecated(draft: Draft) -> Iterator[Check]:
     """Old names, with what took their place."""
     for old, new in RENAMED.items():
         if not draft.given(old):
@@ -82,13 +82,13 @@ def deprecated(draft: Draft) -> Iterator[Advice]:
         value = draft.value(old)
         if old == "stop-on-range-end":
             value = "stop" if value == "true" else "none"
-        yield Advice(WARNING, old, f"--{old} is deprecated", f"use --{new}={value}")
+        yield Check(WARNING, old, f"--{old} is deprecated", f"use --{new}={value}")
     if draft.value("sample") == "cpu":
-        yield Advice(NOTE, "sample", "--sample=cpu is an old name", "use --sample=process-tree")
+        yield Check(NOTE, "sample", "--sample=cpu is an old name", "use --sample=process-tree")
 
 
 @rule
-def known_to_this_nsys(draft: Draft) -> Iterator[Advice]:
+def known_to_this_nsys(draft: Draft) -> Iterator[Check]:
     """Options that the nsys on the target does not have."""
     facts = draft.facts
     for name in draft.options:
@@ -103,42 +103,42 @@ def known_to_this_nsys(draft: Draft) -> Iterator[Advice]:
             if unlisted and facts.known_options and older and older[0] in facts.known_options:
                 wanted = f"it is called --{older[0]} there"
             severity = ERROR if option or name in RENAMED else WARNING
-            yield Advice(severity, name, f"nsys {version} does not know --{name}", wanted)
+            yield Check(severity, name, f"nsys {version} does not know --{name}", wanted)
 
 
 @rule
-def costs(draft: Draft) -> Iterator[Advice]:
+def costs(draft: Draft) -> Iterator[Check]:
     """Options that are correct and dear."""
     if draft.value("backtrace") == "dwarf":
-        yield Advice(WARNING, "backtrace", "dwarf stacks make large reports", "fp is cheaper")
+        yield Check(WARNING, "backtrace", "dwarf stacks make large reports", "fp is cheaper")
     for name in ("cuda-um-cpu-page-faults", "cuda-um-gpu-page-faults"):
         if draft.wants(name):
-            yield Advice(WARNING, name, f"--{name} slows the program down much")
+            yield Check(WARNING, name, f"--{name} slows the program down much")
     duration = draft.value("duration")
     if _NUMBER.fullmatch(duration) and float(duration) > 300:
-        yield Advice(
+        yield Check(
             WARNING, "duration", "NVIDIA does not support captures over 5 minutes",
             "use --delay and a shorter --duration, or fewer traces",
         )  # fmt: skip
     if draft.wants("force-overwrite"):
-        yield Advice(WARNING, "force-overwrite", "an existing report of that name is lost")
+        yield Check(WARNING, "force-overwrite", "an existing report of that name is lost")
 
 
 @rule
-def program_is_sound(draft: Draft) -> Iterator[Advice]:
+def program_is_sound(draft: Draft) -> Iterator[Check]:
     """The program itself, and secrets on its command line."""
     if draft.program and draft.program[0].startswith("-"):
-        yield Advice(
+        yield Check(
             ERROR, "program", f"nsys takes {draft.program[0]!r} for an option of its own",
             f"write ./{draft.program[0]}",
         )  # fmt: skip
     if any(_SECRET_WORD.search(word) for word in draft.program):
-        yield Advice(
+        yield Check(
             WARNING, "program", "an argument looks like a secret, and every user there sees it",
             "pass it by environment and name it in env_from",
         )  # fmt: skip
     if draft.env_from:
-        yield Advice(
+        yield Check(
             NOTE, "env_from", "nsys writes the whole environment of the program into the report",
             "do not share the .nsys-rep; values of " + ", ".join(draft.env_from) + " are in it",
         )  # fmt: skip

@@ -19,7 +19,7 @@ from nsys_tui.commands.options import (
     scope_from,
 )
 from nsys_tui.errors import NO_DATA, OK, NoDataError, UsageError
-from nsys_tui.text.formats import FORMATS, Format, parse_format
+from nsys_tui.text.formats import KINDS, Format, parse_format
 
 if TYPE_CHECKING:
     import argparse
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "-f", "--format", dest="formats", action="append", default=[], metavar="FORMAT[:OPTION...]",
-        help=f"{', '.join(FORMATS)}, or . for the default: column on the console, csv elsewhere;"
+        help=f"{', '.join(KINDS)}, or . for the default: column on the console, csv elsewhere;"
         f" {SCHEMA} describes what json prints",
     )  # fmt: skip
     parser.add_argument(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from nsys_tui.text.formats import FORMATS, options_of
+from nsys_tui.text.formats import KINDS, options_of
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.stats.registry import StatReport
@@ -43,7 +43,7 @@ def report_help(report: StatReport) -> str:
 
 def formats_help() -> str:
     """The formats with their options."""
-    lines = [f"{name:10}{text}{_options(name)}" for name, text in FORMATS.items()]
+    lines = [f"{name:10}{kind.text}{_options(name)}" for name, kind in KINDS.items()]
     return "\n".join([*lines, ""])
 
 

@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from nsys_tui.errors import UsageError
 
-FORMATS: Final = {
-    "column": "aligned columns under a ruled header",
-    "table": "the same in a box",
-    "csv": "comma-separated values",
-    "tsv": "tab-separated values",
-    "json": "an array of row objects",
-    "markdown": "a GitHub-flavoured Markdown table",
-    "html": "a whole HTML page",
-    "hdoc": "the same as html",
-    "htable": "an HTML table alone",
-}
-EXTENSIONS: Final = {
-    "column": "txt",
-    "table": "txt",
-    "csv": "csv",
-    "tsv": "tsv",
-    "json": "json",
-    "markdown": "md",
-    "html": "html",
-    "hdoc": "html",
-    "htable": "html",
-}
-_OPTIONS: Final = {
-    "column": ("nohdr", "nolimit", "nofmt"),
-    "table": ("nohdr", "nolimit", "nofmt"),
-    "csv": ("nohdr",),
-    "tsv": ("nohdr", "esc"),
-    "html": ("title", "css"),
-    "hdoc": ("title", "css"),
+
+class Kind(NamedTuple):
+    """One format: what it is, how files of it end, and its options."""
+
+    text: str
+    extension: str
+    options: tuple[str, ...] = ()
+
+
+_HUMAN: Final = ("nohdr", "nolimit", "nofmt")
+KINDS: Final = {
+    "column": Kind("aligned columns under a ruled header", "txt", _HUMAN),
+    "table": Kind("the same in a box", "txt", _HUMAN),
+    "csv": Kind("comma-separated values", "csv", ("nohdr",)),
+    "tsv": Kind("tab-separated values", "tsv", ("nohdr", "esc")),
+    "json": Kind("an array of row objects", "json"),
+    "markdown": Kind("a GitHub-flavoured Markdown table", "md"),
+    "html": Kind("a whole HTML page", "html", ("title", "css")),
+    "hdoc": Kind("the same as html", "html", ("title", "css")),
+    "htable": Kind("an HTML table alone", "html"),
 }
 
 
@@ -44,7 +35,7 @@ class Format:
     """A format with its options."""
 
     kind: str
-    """Key of ``FORMATS``."""
+    """Key of ``KINDS``."""
     show_header: bool = True
     limit: int | None = 100
     """Cells after which text of human formats is cut; None for never."""
@@ -62,7 +53,7 @@ class Format:
     @property
     def extension(self) -> str:
         """File name extension without the dot."""
-        return EXTENSIONS[self.kind]
+        return KINDS[self.kind].extension
 
     @property
     def is_human(self) -> bool:
@@ -77,8 +68,8 @@ def parse_format(text: str) -> Format:
         UsageError: unknown format or option.
     """
     kind, *options = text.split(":")
-    if kind not in FORMATS:
-        raise UsageError(f"unknown format: {kind!r}", hint=f"one of {', '.join(FORMATS)}")
+    if kind not in KINDS:
+        raise UsageError(f"unknown format: {kind!r}", hint=f"one of {', '.join(KINDS)}")
     chosen = Format(kind)
     for option in options:
         chosen = _with_option(chosen, option, text)
@@ -87,7 +78,7 @@ def parse_format(text: str) -> Format:
 
 def _with_option(chosen: Format, option: str, text: str) -> Format:
     name, _, value = option.partition("=")
-    known = _OPTIONS.get(chosen.kind, ())
+    known = KINDS[chosen.kind].options
     if chosen.is_human and (option == "." or option.isdigit()):
         width = None if option == "." else int(option)
         return replace(chosen, widths=(*chosen.widths, width))
@@ -96,18 +87,18 @@ def _with_option(chosen: Format, option: str, text: str) -> Format:
         raise UsageError(
             f"unknown option {option!r} in format {text!r}", hint=f"{chosen.kind}: {listed}"
         )
-    if name in ("title", "css"):
-        return replace(chosen, title=value) if name == "title" else replace(chosen, css=value)
-    if name == "nohdr":
-        return replace(chosen, show_header=False)
-    if name == "nolimit":
-        return replace(chosen, limit=None)
-    return (
-        replace(chosen, separators=False) if name == "nofmt" else replace(chosen, escape_tabs=True)
-    )
+    changes: dict[str, dict[str, Any]] = {
+        "title": {"title": value},
+        "css": {"css": value},
+        "nohdr": {"show_header": False},
+        "nolimit": {"limit": None},
+        "nofmt": {"separators": False},
+        "esc": {"escape_tabs": True},
+    }
+    return replace(chosen, **changes[name])
 
 
 def options_of(kind: str) -> tuple[str, ...]:
     """Names of a format's options, for help."""
-    widths = ("<width>...",) if kind in ("column", "table") else ()
-    return _OPTIONS.get(kind, ()) + widths
+    own = KINDS[kind].options
+    return (*own, "<width>...") if own == _HUMAN else own

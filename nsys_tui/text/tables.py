@@ -31,7 +31,7 @@ def render(
     timeunit: str = "nsec",
     ascii_only: bool = False,
 ) -> str:
-    """Prints a table in one of ``formats.FORMATS``.
+    """Prints a table in one of ``formats.KINDS``.
 
     Args:
         table: the table; times in ns, ``Unit.MB`` in bytes.

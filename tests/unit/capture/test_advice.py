@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from nsys_tui.capture.advice import advise
-from nsys_tui.capture.draft import Advice, Draft
+from nsys_tui.capture.draft import Check, Draft
 from nsys_tui.capture.functions_trace import make
 from nsys_tui.capture.target_facts import Facts, parse_version, refused_scopes
 
 
-def given(options: dict[str, Any], **rest: Any) -> list[Advice]:
+def given(options: dict[str, Any], **rest: Any) -> list[Check]:
     return advise(Draft(options, **{"program": ("./a.out",), **rest}))
 
 
@@ -159,7 +159,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
 def test_each_clash_is_explained(
     options: dict[str, Any], rest: dict[str, Any], severity: str, option: str, says: str
 ) -> None:
-    found = [a for a in given(options, **rest) if (a.severity, a.option) == (severity, option)]
+    found = [a for a in given(options, **rest) if (a.severity, a.name) == (severity, option)]
     assert any(says in f"{advice.text} {advice.remedy}" for advice in found), given(options, **rest)
 
 
@@ -188,7 +188,7 @@ def test_each_clash_is_explained(
 def test_what_is_right_is_not_remarked_on(
     options: dict[str, Any], rest: dict[str, Any], option: str
 ) -> None:
-    assert [advice for advice in given(options, **rest) if advice.option == option] == []
+    assert [advice for advice in given(options, **rest) if advice.name == option] == []
 
 
 def test_errors_come_first() -> None:

@@ -102,7 +102,7 @@ def test_options_passed_on_are_judged_like_those_of_the_form() -> None:
     typed = ["--stop-on-range-end=true", "-s", "cpu", "-tcuda,nvtx", "--isr", "--cpuctxsw"]
     plan = make_plan(REMOTE, ["true"], extra=typed)
     assert plan.argv()[2:8] == typed
-    told = {(advice.severity, advice.option): advice for advice in plan.advice()}
+    told = {(advice.severity, advice.name): advice for advice in plan.advice()}
     assert told["warning", "stop-on-range-end"].remedy == "use --capture-range-end=stop"
     assert "old name" in told["note", "sample"].text
     assert told["error", "cpuctxsw"].text == "--cpuctxsw has no value"

@@ -196,7 +196,7 @@ def live_text(form: Form, config: Config, key: str, text: str, facts: Facts | No
     before = planned(form, config)
     known = before.advice(facts) if isinstance(before, Plan) else []
     name = "python-functions-trace" if key == "functions_trace" else key.removeprefix("--")
-    told = [a for a in plan.advice(facts) if a.option == name or a not in known]
+    told = [a for a in plan.advice(facts) if a.name == name or a not in known]
     return "; ".join(
         f"{a.severity}: {a.text}" + (f" ({a.remedy})" if a.remedy else "") for a in told[:3]
     )
