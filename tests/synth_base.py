@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -84,7 +85,7 @@ class Base:
 
     def add(self, table: str, **columns: Any) -> Self:
         """Adds a row by column names of any generation."""
-        unknown = set(columns) - schema.known_columns()[table]
+        unknown = set(columns) - _known_columns(table)
         if unknown:
             raise ValueError(
                 f"{table} has no column {sorted(unknown)} in any generation; use raw()"
@@ -161,7 +162,7 @@ class Base:
                 hidden = self._omit_columns.get(name, set())
                 _insert(connection, _without(table, hidden), rows.get(name, []))
         if self._enums:
-            for name, labels in enum_tables(schema.parse_version(product)).items():
+            for name, labels in enum_tables(schema.product_of(self.generation)).items():
                 if name not in self._omit_tables:
                     connection.execute(f'CREATE TABLE "{name}" ({ENUM_COLUMNS})')
                     connection.executemany(f'INSERT INTO "{name}" VALUES (?, ?, ?)', labels)
@@ -177,6 +178,19 @@ class Base:
 def _quoted(declaration: str) -> str:
     name, _, rest = declaration.partition(" ")
     return f'"{name}" {rest}'
+
+
+@cache
+def _known_columns(table: str) -> frozenset[str]:
+    """The columns that a table has in any generation.
+
+    Raises:
+        KeyError: no generation has the table.
+    """
+    made = [tables[table] for tables in map(schema.tables, schema.GENERATIONS) if table in tables]
+    if not made:
+        raise KeyError(table)
+    return frozenset(column.name for one in made for column in one.columns)
 
 
 def _without(table: schema.Table, hidden: set[str]) -> schema.Table:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from nsys_tui.reader.schema import COPY_KINDS
+
 ENUM_COLUMNS: Final = "id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT"
 
 
@@ -12,25 +14,7 @@ def _numbered(*labels: str) -> dict[int, str]:
 
 
 _LABELS: Final[dict[str, tuple[str, dict[int, str]]]] = {
-    "ENUM_CUDA_MEMCPY_OPER": (
-        "CUDA_MEMCPY_KIND",
-        {
-            0: "Unknown",
-            1: "Host-to-Device",
-            2: "Device-to-Host",
-            3: "Host-to-Array",
-            4: "Array-to-Host",
-            5: "Array-to-Array",
-            6: "Array-to-Device",
-            7: "Device-to-Array",
-            8: "Device-to-Device",
-            9: "Host-to-Host",
-            10: "Peer-to-Peer",
-            11: "Unified Host-to-Device",
-            12: "Unified Device-to-Host",
-            13: "Unified Device-to-Device",
-        },
-    ),
+    "ENUM_CUDA_MEMCPY_OPER": ("CUDA_MEMCPY_KIND", _numbered(*COPY_KINDS)),
     "ENUM_CUDA_MEM_KIND": (
         "CUDA_MEMOPR_MEMORY_KIND",
         _numbered(

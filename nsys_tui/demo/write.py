@@ -51,8 +51,7 @@ def _fill(path: Path, rows: Rows, tiling: Tiling) -> None:
         for table in schema.tables(rows.generation).values():
             if table.name in rows.tables:
                 _write_table(connection, table, rows.tables[table.name], tiling)
-        product = schema.parse_version(schema.GENERATIONS[rows.generation][0])
-        for name, labels in enum_tables(product).items():
+        for name, labels in enum_tables(schema.product_of(rows.generation)).items():
             connection.execute(f'CREATE TABLE "{name}" ({ENUM_COLUMNS})')
             connection.executemany(f'INSERT INTO "{name}" VALUES (?, ?, ?)', labels)
         connection.execute("COMMIT")

@@ -15,6 +15,7 @@ from nsys_tui.reader.encode import Int32, Int64, column, ends, instants
 from nsys_tui.reader.filecheck import unreadable
 from nsys_tui.reader.gather import NOTHING, Arrays, Codebook, Tuples, gather, merge
 from nsys_tui.reader.raw_columns import RawColumns
+from nsys_tui.reader.schema import COPY_KINDS
 from nsys_tui.reader.target import Devices, read_stream_facts
 
 if TYPE_CHECKING:
@@ -44,22 +45,6 @@ _OWN: Final = {
     OpKind.MEMCPY: ("bytes", "copyKind", "srcKind", "dstKind", "graphNodeId"),
     OpKind.MEMSET: ("bytes", "memKind", "graphNodeId"),
     OpKind.GRAPH: ("graphId",),
-}
-COPY_LABELS: Final = {
-    0: "Unknown",
-    1: "Host-to-Device",
-    2: "Device-to-Host",
-    3: "Host-to-Array",
-    4: "Array-to-Host",
-    5: "Array-to-Array",
-    6: "Array-to-Device",
-    7: "Device-to-Array",
-    8: "Device-to-Device",
-    9: "Host-to-Host",
-    10: "Peer-to-Peer",
-    11: "Unified Host-to-Device",
-    12: "Unified Device-to-Host",
-    13: "Unified Device-to-Device",
 }
 UVM_KINDS: Final = (11, 12, 13)
 _UNKNOWN_MEMORY: Final = 255
@@ -226,9 +211,11 @@ class _LabelledNames:
 
 
 def _copy_names() -> _LabelledNames:
-    return _LabelledNames(
-        "copyKind", lambda kind: f"[CUDA memcpy {COPY_LABELS.get(kind, f'kind {kind}')}]"
-    )
+    return _LabelledNames("copyKind", lambda kind: f"[CUDA memcpy {_copy_label(kind)}]")
+
+
+def _copy_label(kind: int) -> str:
+    return COPY_KINDS[kind] if 0 <= kind < len(COPY_KINDS) else f"kind {kind}"
 
 
 _NAMERS: Final[dict[OpKind, Callable[[], _KernelNames | _LabelledNames]]] = {

@@ -1,11 +1,13 @@
 """What nsys calls things: every table and column that is read, as data.
 
 A column is written as ``name type``. Types: ``i`` whole number, ``r`` number, ``t`` text, ``s``
-whole number that points into StringIds, ``b`` anything. Marks:
+whole number that points into StringIds, ``b`` anything. Signs behind the type, and marks:
 
 * ``!``: required. Without it, or where it is of another type, nothing of the table is believed, and
   an event without a number there is left out.
 * ``?``: required, and NULL says something of an event, such as a range that was never closed.
+* ``*``: the exporter declares it NOT NULL. Columns stand in the order of the files in those tables
+  that the demo writes.
 * ``p!`` is a process that is also known where only one process made CUDA calls.
 * ``|other``: the name in another generation. Where ``other`` is a column of its own it stands in,
   which is said.
@@ -37,6 +39,12 @@ NEWEST: Final = (3, 28, 1)
 METADATA_TABLES: Final = ("META_DATA_EXPORT", "EXPORT_META_DATA")
 """Where the exporter notes its version and input: since 2023.3, and 2022.1 to 2023.2."""
 STRINGS: Final = "StringIds"
+COPY_KINDS: Final = (
+    "Unknown", "Host-to-Device", "Device-to-Host", "Host-to-Array", "Array-to-Host",
+    "Array-to-Array", "Array-to-Device", "Device-to-Array", "Device-to-Device", "Host-to-Host",
+    "Peer-to-Peer", "Unified Host-to-Device", "Unified Device-to-Host", "Unified Device-to-Device",
+)  # fmt: skip
+"""What the numbers in copyKind mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,8 @@ class Column:
     required: bool = False
     may_be_null: bool = False
     """Whether an event without a value there is whole."""
+    not_null: bool = False
+    """Whether the exporter declares it so."""
     since: Version = ()
     until: Version = ()
     aliases: tuple[str, ...] = ()
@@ -62,9 +72,7 @@ class Column:
 
     def expected(self, version: Version) -> bool:
         """Whether exports of a version have it; those of unknown version only what all have."""
-        if self.since and version < self.since:
-            return False
-        return not (self.until and version >= self.until)
+        return _is_between(version, self.since, self.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +89,28 @@ class Table:
     """Column -> what cannot be known without it, though the rest of the table is used."""
 
 
+def in_versions(marks: Iterable[str], version: Version) -> bool:
+    """Whether a version is one of those that ``@2022.1`` and ``<2023.3.1`` name."""
+    return _is_between(version, *_versions(marks))
+
+
+def _is_between(version: Version, since: Version, until: Version) -> bool:
+    return version >= since and not (until and version >= until)
+
+
+def _versions(marks: Iterable[str]) -> tuple[Version, Version]:
+    """Version that brought what has these marks, and that dropped it; empty for none."""
+    edges = {mark[0]: version(mark[1:]) for mark in marks}
+    return edges.get("@", ()), edges.get("<", ())
+
+
 def _column(text: str) -> Column:
     names, kind, *marks = text.split()
     name, *aliases = names.split("|")
-    since = next((version(mark[1:]) for mark in marks if mark[0] == "@"), ())
-    until = next((version(mark[1:]) for mark in marks if mark[0] == "<"), ())
-    may_be_null = kind.endswith("?")
-    required = may_be_null or kind.endswith("!")
-    return Column(name, kind[0], required, may_be_null, since, until, tuple(aliases))
+    since, until = _versions(marks)
+    required, may_be_null = "!" in kind or "?" in kind, "?" in kind
+    others = tuple(aliases)
+    return Column(name, kind[0], required, may_be_null, "*" in kind, since, until, others)
 
 
 def version(text: str) -> Version:
@@ -99,17 +121,14 @@ def version(text: str) -> Version:
     )
 
 
-_CHAIN: Final = (
-    "id i!, symbol s!, module s!, stackDepth i!, kernelMode i, thumbCode i, unresolved i,"
-    " specialEntry i, originalIP i, unwindMethod i"
+_TIMES: Final = "start i!*, end i!*"
+_CALL: Final = f"{_TIMES}, eventClass i!*, globalTid i!, nameId s!*"
+_PLACE: Final = "deviceId i!*, contextId i!*, greenContextId i @2023.4.4, streamId i!*"
+_FRAMES: Final = (
+    "symbol s!*, module s!*, kernelMode i, thumbCode i, unresolved i, specialEntry i,"
+    " originalIP i, unwindMethod i, stackDepth i!*"
 )
-_TIMES: Final = "start i!, end i!"
-_CALL: Final = f"{_TIMES}, eventClass i!, globalTid i!, nameId s!"
-_WHERE: Final = (
-    f"{_TIMES}, deviceId i!, contextId i!, streamId i!, globalPid p!, greenContextId i @2023.4.4"
-)
-_MPI: Final = f"{_TIMES}, globalTid i!, textId s!, commHandle i, requestHandle i"
-_UCX: Final = f"{_TIMES}, globalTid i!, textId s!"
+_MPI: Final = f"{_TIMES}, globalTid i!, textId s!"
 _OPENACC: Final = (
     f"{_TIMES}, globalTid i!, nameId s!, eventKind i, DeviceType i, lineNo i, cuDeviceId i,"
     " cuContextId i, cuStreamId i, srcFile s, funcName s, correlationId i @2025.5"
@@ -151,20 +170,21 @@ def _table(
 
 
 _TABLES: Final = (
-    _table(STRINGS, "the names of anything", "id i!, value t!"),
+    _table(STRINGS, "the names of anything", "id i!*, value t!*"),
     _table(
         "CUPTI_ACTIVITY_KIND_KERNEL",
         Capability.KERNELS,
-        f"{_WHERE}, demangledName|shortName s!, shortName|demangledName s,"
-        " mangledName|demangledName s @2022.1.1, correlationId i, graphNodeId i,"
-        + "".join(f"{name} i, " for name in _SHAPE)
-        + "localMemoryPerThread i, localMemoryTotal i, launchType i, cacheConfig i, gridId i,"
-        " sharedMemoryExecuted i, sharedMemoryLimitConfig i, qmdBulkReleaseDone i @2025.5.1,"
+        f"{_TIMES}, {_PLACE}, correlationId i, globalPid p!, demangledName|shortName s!*,"
+        " shortName|demangledName s*, mangledName|demangledName s @2022.1.1, launchType i,"
+        " cacheConfig i, registersPerThread i*, gridX i*, gridY i*, gridZ i*, blockX i*,"
+        " blockY i*, blockZ i*, staticSharedMemory i*, dynamicSharedMemory i*,"
+        " localMemoryPerThread i*, localMemoryTotal i*, gridId i*, sharedMemoryExecuted i,"
+        " graphNodeId i, sharedMemoryLimitConfig i, qmdBulkReleaseDone i @2025.5.1,"
         " qmdPreexitDone i @2025.5.1, qmdLastCtaDone i @2025.5.1, graphId i @2025.5.1,"
         " clusterX i @2025.5.1, clusterY i @2025.5.1, clusterZ i @2025.5.1,"
         " clusterSchedulingPolicy i @2025.5.1, maxPotentialClusterSize i @2025.5.1,"
         " maxActiveClusters i @2025.5.1, sharedMemoryRequestedPercentage i @2025.6.3,"
-        " tensorSizeMinusOneElements t @2026.1.3",
+        " tensorSizeMinusOneElements t* @2026.1.3",
         kind=Kind.KERNEL,
         lost={
             "correlationId": Capability.LAUNCH_CALLS,
@@ -177,9 +197,10 @@ _TABLES: Final = (
     _table(
         "CUPTI_ACTIVITY_KIND_MEMCPY",
         Capability.COPIES,
-        f"{_WHERE}, bytes i!, copyKind i!, srcKind i, dstKind i, correlationId i, graphNodeId i,"
-        " virtualAddress i @2022.1.1, deprecatedSrcId i, srcDeviceId i, srcContextId i,"
-        " dstDeviceId i, dstContextId i, migrationCause i, copyCount i @2025.1.3",
+        f"{_TIMES}, {_PLACE}, correlationId i, globalPid p!, bytes i!*, copyKind i!*,"
+        " deprecatedSrcId i, srcKind i, dstKind i, srcDeviceId i, srcContextId i, dstDeviceId i,"
+        " dstContextId i, migrationCause i, graphNodeId i, virtualAddress i @2022.1.1,"
+        " copyCount i @2025.1.3",
         kind=Kind.MEMCPY,
         lost={
             "correlationId": Capability.LAUNCH_CALLS,
@@ -192,8 +213,8 @@ _TABLES: Final = (
     _table(
         "CUPTI_ACTIVITY_KIND_MEMSET",
         Capability.MEMSETS,
-        f"{_TIMES}, deviceId i!, contextId i!, streamId i!, globalPid p!, bytes i!, memKind i,"
-        " correlationId i, graphNodeId i, greenContextId i @2024.5.4, value i",
+        f"{_TIMES}, deviceId i!*, contextId i!*, greenContextId i @2024.5.4, streamId i!*,"
+        " correlationId i, globalPid p!, value i*, bytes i!*, graphNodeId i, memKind i",
         kind=Kind.MEMSET,
         lost={
             "correlationId": Capability.LAUNCH_CALLS,
@@ -205,14 +226,14 @@ _TABLES: Final = (
     _table(
         "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
         Capability.GRAPHS,
-        f"{_WHERE}, graphId i!, correlationId i?, graphExecId i",
+        f"{_TIMES}, {_PLACE}, correlationId i?, globalPid p!, graphId i!*, graphExecId i*",
         kind=Kind.GRAPH,
     ),
     _table(
         "CUPTI_ACTIVITY_KIND_RUNTIME",
         Capability.API,
-        f"{_TIMES}, globalTid i!, nameId s!, eventClass i! @2020, correlationId i, returnValue i,"
-        " callchainId i @2020",
+        f"{_TIMES}, eventClass i!* @2020, globalTid i!, correlationId i, nameId s!*,"
+        " returnValue i*, callchainId i @2020",
         kind=Kind.API,
         lost={
             "correlationId": Capability.LAUNCH_CALLS,
@@ -223,38 +244,38 @@ _TABLES: Final = (
     _table(
         "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
         Capability.SYNC,
-        f"{_WHERE}, syncType i!, correlationId i?, eventId i, deprecatedSyncType i @2025.1.1,"
-        " eventSyncId i @2025.1.1",
+        f"{_TIMES}, {_PLACE}, correlationId i?, globalPid p!, deprecatedSyncType i @2025.1.1,"
+        " syncType i!*, eventId i*, eventSyncId i @2025.1.1",
         kind=Kind.SYNC,
     ),
     _table(
         "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
         "CUDA events",
-        "timestamp i @2025.5.1, deviceId i, contextId i, greenContextId i @2023.4.4, streamId i,"
-        " correlationId i, globalPid i, eventId i, eventSyncId i @2025.5.1",
+        "timestamp i @2025.5.1, deviceId i*, contextId i*, greenContextId i @2023.4.4,"
+        " streamId i*, correlationId i, globalPid i, eventId i*, eventSyncId i @2025.5.1",
     ),
     _table(
         "CUPTI_ACTIVITY_KIND_OVERHEAD",
         "overhead of CUDA",
-        f"{_TIMES}, globalTid i!, nameId s?, overheadType i!, eventClass i, correlationId i",
+        f"{_TIMES}, eventClass i*, globalTid i!, correlationId i, nameId s?, overheadType i!*",
         kind=Kind.CUDA_OVERHEAD,
     ),
     _table(
         "CUDA_GRAPH_EVENTS",
         "when CUDA graphs were made",
-        f"{_CALL}, graphNodeId i <2022.4, originalGraphNodeId i <2022.4, graphId i @2022.4,"
+        f"{_CALL}, graphNodeId i* <2022.4, originalGraphNodeId i <2022.4, graphId i @2022.4,"
         " originalGraphId i @2022.4, graphExecId i @2022.4",
     ),
     _table(
         "CUDA_GRAPH_NODE_EVENTS",
         "when nodes of CUDA graphs were made",
-        f"{_CALL}, graphNodeId i, originalGraphNodeId i",
+        f"{_CALL}, graphNodeId i*, originalGraphNodeId i",
     ),
     _table(
         "CUDA_GPU_MEMORY_USAGE_EVENTS",
         Capability.GPU_MEMORY,
-        "start i!, globalPid i!, deviceId i!, address i!, bytes i!, memKind i!,"
-        " memoryOperationType i!, correlationId i, contextId i, pc i, name t, streamId i @2023.3,"
+        "start i!*, globalPid i!*, deviceId i!*, contextId i*, address i!*, pc i*, bytes i!*,"
+        " memKind i!*, memoryOperationType i!*, name t, correlationId i, streamId i @2023.3,"
         " localMemoryPoolAddress i @2023.3, localMemoryPoolReleaseThreshold i @2023.3,"
         " localMemoryPoolSize i @2023.3, localMemoryPoolUtilizedSize i @2023.3,"
         " importedMemoryPoolAddress i @2023.3, importedMemoryPoolProcessId i @2023.3",
@@ -264,24 +285,25 @@ _TABLES: Final = (
     _table(
         "CUDA_UM_CPU_PAGE_FAULT_EVENTS",
         "CPU page faults on unified memory",
-        "start i!, globalPid i!, address i!, CpuInstruction s, originalFaultPc i, module i,"
-        " unresolvedFaultPc i, sourceFile i @2026, sourceLine i @2026",
+        "start i!*, globalPid i!*, address i!*, originalFaultPc i, CpuInstruction s*, module i,"
+        " unresolvedFaultPc i, sourceFile i @2026.4, sourceLine i @2026.4",
         kind=Kind.UM_CPU_FAULT,
         lost={"CpuInstruction": "which instructions caused page faults"},
     ),
     _table(
         "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
         "GPU page faults on unified memory",
-        f"{_TIMES}, globalPid i!, address i!, numberOfPageFaults i!, deviceId i, faultAccessType i",
+        f"{_TIMES}, globalPid i!*, deviceId i*, address i!*, numberOfPageFaults i!*,"
+        " faultAccessType i*",
         kind=Kind.UM_GPU_FAULT,
     ),
     _table(
         "NVTX_EVENTS",
         Capability.NVTX,
-        "start i!, end i?, eventType i!, globalTid i!, endGlobalTid i?, text t?, textId s?,"
-        " domainId i?, category i, color i, rangeId i, jsonTextId i, jsonText t,"
-        " binaryData b @2024.6.2, eventId i @2026.4, uint64Value i, int64Value i, uint32Value i,"
-        " int32Value i, doubleValue r, floatValue r",
+        "start i!*, end i?, eventType i!*, rangeId i, category i, color i, text t?, globalTid i!,"
+        " endGlobalTid i?, textId s?, domainId i?, uint64Value i, int64Value i, doubleValue r,"
+        " uint32Value i, int32Value i, floatValue r, jsonTextId i, jsonText t,"
+        " binaryData b @2024.6.2, eventId i @2026.4",
         kind=Kind.NVTX,
         lost={
             "category": "categories of NVTX ranges",
@@ -292,38 +314,45 @@ _TABLES: Final = (
     _table(
         "NVTX_PAYLOAD_SCHEMAS",
         "binary payloads of NVTX ranges",
-        "domainId i!, schemaId i!, payloadSize i!, name t, type i, flags i, numEntries i,"
+        "domainId i!, schemaId i!, name t, type i, flags i, numEntries i, payloadSize i!,"
         " alignTo i",
     ),
     _table(
         "NVTX_PAYLOAD_SCHEMA_ENTRIES",
         "binary payloads of NVTX ranges",
-        "domainId i!, schemaId i!, name t!, type i!, offset i!, idx i, flags i, description t,"
-        " arrayOrUnionDetail i",
+        "domainId i!*, schemaId i!*, idx i*, flags i, type i!, name t!, description t,"
+        " arrayOrUnionDetail i, offset i!",
     ),
     _table(
         "OSRT_API",
         Capability.OSRT,
-        f"{_CALL}, nestingLevel i?, returnValue i, callchainId i, correlationId i <2022.1.1,"
-        " argumentsId i @2025.5.1",
+        f"{_TIMES}, eventClass i!*, globalTid i!, correlationId i <2022.1.1, nameId s!*,"
+        " returnValue i*, nestingLevel i?, callchainId i*, argumentsId i* @2025.5.1",
         kind=Kind.OSRT,
         lost={
             "returnValue": "what OS runtime calls returned",
             "callchainId": Capability.OSRT_BACKTRACES,
         },
     ),
-    _table("OSRT_CALLCHAINS", Capability.OSRT_BACKTRACES, _CHAIN, kind=Kind.OSRT_CHAIN),
+    _table(
+        "OSRT_CALLCHAINS", Capability.OSRT_BACKTRACES, f"id i!*, {_FRAMES}", kind=Kind.OSRT_CHAIN
+    ),
     _table(
         "CUDA_CALLCHAINS",
         Capability.CUDA_BACKTRACES,
-        "id i!, symbol s!, module s!, stackDepth i!, unresolved i, originalIP i",
+        "id i!*, symbol s!*, module s!*, unresolved i, originalIP i, stackDepth i!*",
         kind=Kind.CUDA_CHAIN,
     ),
-    _table("SAMPLING_CALLCHAINS", "call stacks of CPU samples", _CHAIN, kind=Kind.SAMPLE_CHAIN),
+    _table(
+        "SAMPLING_CALLCHAINS",
+        "call stacks of CPU samples",
+        f"id i!*, {_FRAMES}",
+        kind=Kind.SAMPLE_CHAIN,
+    ),
     _table(
         "COMPOSITE_EVENTS",
         Capability.SAMPLES,
-        "id i!, start i!, globalTid i!, cpu i, threadState i, cpuCycles i",
+        "id i!*, start i!*, cpu i, threadState i, globalTid i!, cpuCycles i*",
         kind=Kind.SAMPLE,
         lost={
             "cpu": "on which processor samples were taken",
@@ -333,15 +362,15 @@ _TABLES: Final = (
     _table(
         "SCHED_EVENTS",
         Capability.SCHED,
-        "start i, cpu i, isSchedIn i, globalTid i, threadState i @2024.5.1,"
+        "start i*, cpu i*, isSchedIn i*, globalTid i, threadState i @2024.5.1,"
         " threadBlock i @2024.5.1",
         kind=Kind.SCHEDULING,
     ),
     _table(
         "PROFILER_OVERHEAD",
         "overhead of the profiler",
-        f"{_TIMES}, globalTid i!, nameId s!, overheadType i @2025.5.2, returnValue i <2025.5.2,"
-        " correlationId i <2022.1.1",
+        f"{_TIMES}, globalTid i!, correlationId i <2022.1.1, nameId s!*, returnValue i* <2025.5.2,"
+        " overheadType i* @2025.5.2",
         kind=Kind.PROFILER_OVERHEAD,
         lost={"overheadType": "of which type profiler overhead is, but by its name"},
     ),
@@ -349,13 +378,13 @@ _TABLES: Final = (
     _table(
         "CUDNN_EVENTS",
         "cuDNN calls",
-        f"{_TIMES}, globalTid i!, nameId s!, eventClass i",
+        f"{_TIMES}, eventClass i*, globalTid i!, nameId s!*",
         kind=Kind.CUDNN,
     ),
     _table(
         "CUBLAS_EVENTS",
         "cuBLAS calls",
-        f"{_TIMES}, globalTid i!, nameId s!, eventClass i",
+        f"{_TIMES}, eventClass i*, globalTid i!, nameId s!*",
         kind=Kind.CUBLAS,
     ),
     _table(
@@ -381,20 +410,26 @@ _TABLES: Final = (
         " waitId i, count i",
         kind=Kind.OPENMP,
     ),
-    _table("MPI_RANKS", "MPI ranks", "globalTid i!, rank i!"),
+    _table("MPI_RANKS", "MPI ranks", "globalTid i!*, rank i!*"),
     _table(
         "MPI_P2P_EVENTS",
         Capability.MPI,
-        f"{_MPI}, tag i!, remoteRank i!, size i!, commUid i",
+        f"{_MPI}, commHandle i, commUid i, tag i!, remoteRank i!, size i!, requestHandle i",
         kind=Kind.MPI_P2P,
     ),
     _table(
         "MPI_COLLECTIVES_EVENTS",
         Capability.MPI,
-        f"{_MPI}, rootRank i!, size i!, recvSize i!, commUid i",
+        f"{_MPI}, commHandle i, rootRank i!, size i!, recvSize i!, requestHandle i,"
+        " commUid i @2026.4",
         kind=Kind.MPI_COLLECTIVE,
     ),
-    _table("MPI_START_WAIT_EVENTS", Capability.MPI, _MPI, kind=Kind.MPI_START_WAIT),
+    _table(
+        "MPI_START_WAIT_EVENTS",
+        Capability.MPI,
+        f"{_MPI}, requestHandle i",
+        kind=Kind.MPI_START_WAIT,
+    ),
     _table("MPI_OTHER_EVENTS", Capability.MPI, _MPI, kind=Kind.MPI_OTHER),
     _table(
         "MPI_COMMUNICATORS",
@@ -402,24 +437,24 @@ _TABLES: Final = (
         "rank i, timestamp i, commHandle i, parentHandle i, localRank i, size i, groupRoot i,"
         " groupRootUid i, members t",
     ),
-    _table("UCP_SUBMIT_EVENTS", "UCX calls", _UCX, kind=Kind.UCX_SUBMIT),
-    _table("UCP_PROGRESS_EVENTS", "UCX calls", _UCX, kind=Kind.UCX_PROGRESS),
-    _table("UCP_EVENTS", "UCX calls", _UCX, kind=Kind.UCX),
+    _table("UCP_SUBMIT_EVENTS", "UCX calls", _MPI, kind=Kind.UCX_SUBMIT),
+    _table("UCP_PROGRESS_EVENTS", "UCX calls", _MPI, kind=Kind.UCX_PROGRESS),
+    _table("UCP_EVENTS", "UCX calls", _MPI, kind=Kind.UCX),
     _table(
         "GPU_METRICS",
         Capability.GPU_METRICS,
-        "timestamp|start i!, typeId i!, metricId i!, value i!, rawTimestamp i",
+        "rawTimestamp i, timestamp|start i!, typeId i!*, metricId i!*, value i!*",
         kind=Kind.GPU_METRIC,
     ),
     _table(
         "TARGET_INFO_GPU_METRICS",
         "names of GPU metrics",
-        "typeId i!, metricId i!, metricName t!, sourceId i, typeName t",
+        "typeId i!*, sourceId i*, typeName t*, metricId i!*, metricName t!*",
     ),
     _table(
         "NET_NIC_METRIC",
         "metrics of network cards",
-        f"{_TIMES}, globalId i!, metricsListId i!, metricsIdx i!, value i!, portId i",
+        f"{_TIMES}, globalId i!*, portId i*, metricsListId i!*, metricsIdx i!*, value i!*",
         kind=Kind.NIC_METRIC,
     ),
     _table(
@@ -431,14 +466,14 @@ _TABLES: Final = (
     _table(
         "TARGET_INFO_NETWORK_METRICS",
         "names of network metrics",
-        "metricsListId i!, metricsIdx i!, name t!, description t, unit t",
+        "metricsListId i!*, metricsIdx i!*, name t!*, description t*, unit t*",
         kind=Kind.NETWORK_METRIC_NAME,
     ),
     _table(
         "TARGET_INFO_NIC_INFO",
         "names of network cards",
-        "nicId i!, name t!, globalId i <2023.4.4, GUID i @2023.4.4, stateName t, deviceId i,"
-        " vendorId i, linkLayer i",
+        "globalId i <2023.4.4, GUID i @2023.4.4, stateName t*, nicId i!*, name t!*, deviceId i*,"
+        " vendorId i*, linkLayer i*",
         kind=Kind.NIC,
         lost={("GUID", "globalId"): "ids of network cards"},
     ),
@@ -528,14 +563,15 @@ _TABLES: Final = (
     _table(
         "TARGET_INFO_GPU",
         Capability.GPU_PROPERTIES,
-        "id i!, name t, busLocation t, cuDevice i, "
-        + ", ".join(f"{name} i @2022.1" for name in _LIMITS)
-        + ", vmId i, isDiscrete i, l2CacheSize i, totalMemory i, memoryBandwidth i, clockRate i,"
-        " smCount i, pwGpuId i, uuid t, luid i, chipName t, ctxswDevPath t, ctrlDevPath t,"
-        " revision i, nodeMask i, constantMemory i, maxIPC i, maxRegistersPerBlock i,"
-        " maxShmemPerBlock i, maxShmemPerBlockOptin i, asyncEngines i, maxThreadsPerBlock i,"
+        "vmId i*, id i!*, name t, busLocation t, isDiscrete i, l2CacheSize i, totalMemory i,"
+        " memoryBandwidth i, clockRate i, smCount i, pwGpuId i, uuid t, luid i, chipName t,"
+        " cuDevice i, ctxswDevPath t, ctrlDevPath t, revision i, nodeMask i, constantMemory i,"
+        " maxIPC i, maxRegistersPerBlock i, maxShmemPerBlock i, maxShmemPerBlockOptin i,"
+        " maxShmemPerSm i @2021, maxRegistersPerSm i @2021, threadsPerWarp i @2021,"
+        " asyncEngines i, maxWarpsPerSm i @2021, maxBlocksPerSm i @2021, maxThreadsPerBlock i,"
         " maxBlockDimX i, maxBlockDimY i, maxBlockDimZ i, maxGridDimX i, maxGridDimY i,"
-        " maxGridDimZ i, smMajor i, smMinor i, deviceId i <2022.1.1, numaNodeId i @2026.4",
+        " maxGridDimZ i, computeMajor i @2021, computeMinor i @2021, smMajor i, smMinor i,"
+        " deviceId i <2021, numaNodeId i @2026.4",
         lost={
             "name": "the names of GPUs",
             "busLocation": "where GPUs are on the bus",
@@ -546,12 +582,12 @@ _TABLES: Final = (
     _table(
         "TARGET_INFO_CUDA_DEVICE",
         "which GPU a process worked on",
-        "gpuId i!, cudaId i!, pid i!, uuid t @2025.6.1, numMultiprocessors i @2025.6.1",
+        "gpuId i!, cudaId i!*, pid i!*, uuid t @2025.6.1, numMultiprocessors i @2025.6.1",
     ),
     _table(
         "TARGET_INFO_CUDA_STREAM",
         "priorities of streams and which are default ones",
-        "processId i!, contextId i!, streamId i!, priority i, flag i, hwId i, vmId i",
+        "streamId i!*, hwId i*, vmId i*, processId i!*, contextId i!*, priority i*, flag i*",
         lost={
             "priority": "priorities of streams",
             "flag": "which streams are default ones",
@@ -560,41 +596,41 @@ _TABLES: Final = (
     _table(
         "TARGET_INFO_NVTX_CUDA_STREAM",
         "names that the program gave to streams",
-        "processId i!, contextId i!, streamId i!, name t!, hwId i, vmId i, deviceId i",
+        "name t!*, hwId i*, vmId i*, processId i!*, deviceId i*, contextId i!*, streamId i!*",
     ),
     _table(
         "TARGET_INFO_NVTX_CUDA_CONTEXT",
         "names that the program gave to contexts",
-        "name t, hwId i, vmId i, processId i, deviceId i, contextId i",
+        "name t*, hwId i*, vmId i*, processId i*, deviceId i*, contextId i*",
     ),
     _table(
         "TARGET_INFO_NVTX_CUDA_DEVICE",
         "names that the program gave to GPUs",
-        "name t, hwId i, vmId i, deviceId i",
+        "name t*, hwId i*, vmId i*, deviceId i*",
     ),
     _table(
         "TARGET_INFO_CUDA_CONTEXT_INFO",
         "CUDA contexts",
-        "nullStreamId i, hwId i, vmId i, processId i, deviceId i, contextId i, parentContextId i,"
-        " isGreenContext i, numMultiprocessors i @2025.6.1, numTpcs i @2026.1.3,"
-        " tpcMask t @2026.1.3, workqueueSharingScope i @2026.1.3, workqueueConcurrencyLimit i"
-        " @2026.1.3",
+        "nullStreamId i*, hwId i*, vmId i*, processId i*, deviceId i*, contextId i*,"
+        " parentContextId i, isGreenContext i, numMultiprocessors i @2025.6.1,"
+        " numTpcs i @2026.1.3, tpcMask t @2026.1.3, workqueueSharingScope i @2026.4,"
+        " workqueueConcurrencyLimit i @2026.4",
     ),
     _table(
         "TARGET_INFO_CUDA_NULL_STREAM",
         "CUDA contexts",
-        "streamId i, hwId i, vmId i, processId i, deviceId i, contextId i",
+        "streamId i*, hwId i*, vmId i*, processId i*, deviceId i*, contextId i*",
     ),
     _table(
         "ThreadNames",
         "names of threads",
-        "globalTid i!, nameId s!, priority i",
+        "nameId s!*, priority i, globalTid i!",
         kind=Kind.THREAD,
         lost={"priority": "priorities of threads"},
     ),
-    _table("PROCESSES", "names of processes", "globalPid i!, name t!, pid i"),
-    _table("ProcessStreams", "output of the program", "globalPid i, filenameId i, contentId i"),
-    _table("UnwindMethodType", "how call stacks were found", "number i, name t"),
+    _table("PROCESSES", "names of processes", "globalPid i!, pid i, name t!"),
+    _table("ProcessStreams", "output of the program", "globalPid i*, filenameId i*, contentId i*"),
+    _table("UnwindMethodType", "how call stacks were found", "number i, name t*"),
     _table(
         "TARGET_INFO_SESSION_START_TIME",
         "when the session began",
@@ -603,24 +639,24 @@ _TABLES: Final = (
     _table(
         "TARGET_INFO_SYSTEM_ENV",
         "the machine",
-        "name t!, value t!, globalVid i, devStateName t, nameEnum i",
+        "globalVid i*, devStateName t*, name t!*, nameEnum i*, value t!*",
         kind=Kind.MACHINE_SETTING,
     ),
     _table(
         "ANALYSIS_DETAILS",
         Capability.DURATION,
-        "duration i!, globalVid i, startTime i, stopTime i",
+        "globalVid i*, duration i!*, startTime i*, stopTime i*",
     ),
     _table(
         "DIAGNOSTIC_EVENT",
         "what nsys said about the capture",
-        "timestamp i!, severity i!, source i!, text t!, timestampType i, globalPid i",
+        "timestamp i!*, timestampType i*, source i!*, severity i!*, text t!*, globalPid i",
     ),
     _table(
-        "META_DATA_CAPTURE", "how it was captured", "name t!, value t!", kind=Kind.CAPTURE_SETTING
+        "META_DATA_CAPTURE", "how it was captured", "name t!*, value t!", kind=Kind.CAPTURE_SETTING
     ),
-    _table("META_DATA_EXPORT", "which nsys exported it", "name t!, value t!"),
-    _table("EXPORT_META_DATA", "which nsys exported it", "name t!, value t!"),
+    _table("META_DATA_EXPORT", "which nsys exported it", "name t!*, value t!"),
+    _table("EXPORT_META_DATA", "which nsys exported it", "name t!*, value t!"),
 )
 
 TABLES: Final[Mapping[str, Table]] = {table.name: table for table in _TABLES}

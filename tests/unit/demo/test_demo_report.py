@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from demo_making import make
 
-from nsys_tui.demo.schema import GENERATIONS, known_columns, tables
+from nsys_tui.demo.schema import GENERATIONS, tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,7 +113,7 @@ def test_old_generations_have_their_own_columns_and_the_same_work(
     old = make(tmp_path, generation=generation)
     expected = {name: [c.name for c in t.columns] for name, t in tables(generation).items()}
     present = {n for (n,) in old.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    for name in present & set(known_columns()):
+    for name in present & set(expected):
         columns = [row[1] for row in old.rows(f'PRAGMA table_info("{name}")')]
         assert columns == expected[name]
     assert f"{CAK}KERNEL" in present

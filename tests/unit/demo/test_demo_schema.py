@@ -7,7 +7,6 @@ from paths import REPORTS, needs_reports
 
 from nsys_tui.demo import schema
 from nsys_tui.demo.enums import enum_tables
-from nsys_tui.reader.schema import declared, version
 
 REAL = {
     "2021": "no-metadata-old",
@@ -68,24 +67,3 @@ def test_enumerations_appear_in_2022_4_with_the_misspelt_name() -> None:
     assert (1, "CUDA_MEMCPY_KIND_HOST-TO-DEVICE", "Host-to-Device") in enum_tables((2025, 1))[
         "ENUM_CUDA_MEMCPY_OPER"
     ]
-
-
-def test_the_reader_knows_every_column_of_the_demo_and_in_the_same_generations() -> None:
-    """Two descriptions of one format, written apart: each checks the other."""
-    kinds = {"INTEGER": "isp", "REAL": "r", "TEXT": "tb"}
-    for generation, (product, _) in schema.GENERATIONS.items():
-        for name, table in schema.tables(generation).items():
-            known = declared(name)
-            assert known is not None, name
-            ours = {column.name: column for column in known.columns.values()}
-            theirs = {column.name for column in table.columns}
-            for column in table.columns:
-                assert column.name in ours, f"{name}.{column.name}"
-                assert ours[column.name].type in kinds[column.affinity], f"{name}.{column.name}"
-            needed = {
-                column.name
-                for column in ours.values()
-                if column.required or column.name in known.lost
-                if column.expected(version(product))
-            }
-            assert needed <= theirs, f"{generation}: {name}"
