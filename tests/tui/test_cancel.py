@@ -105,8 +105,9 @@ async def test_escape_stops_a_sort_and_keeps_the_order(
         table = pilot.app.screen.table  # type: ignore[attr-defined]
         go, before = threading.Event(), table.arrangement
         column = table.columns[2]
-        slow = column.values
-        object.__setattr__(column, "values", lambda: (go.wait(5), slow())[1])
+        slow = column.source
+        waiting = slow._replace(all=lambda: (go.wait(5), slow.all())[1])
+        object.__setattr__(column, "source", waiting)
         first = table.row_at(0)
         table.sort_by(2)
         await pilot.pause()

@@ -118,6 +118,33 @@ async def test_a_pane_that_cannot_be_filled_says_why_and_does_not_wait(
         assert waiting not in body
 
 
+@pytest.mark.parametrize(
+    ("work", "keys", "pane"),
+    [
+        ("kernels.detail.find_detail", "3", "Durations"),
+        ("kernels.detail.kernel_facts", "3", "Facts"),
+        ("kernels.detail.instance_columns", "3", "Instances"),
+        ("nvtx.detail.step_times", "4", "per iteration"),
+        ("stalls.screen.look", "5", "Scene"),
+        ("stalls.screen.scene_lines", "5", "Scene"),
+        ("events.screen.facts_of", "2 i", "Event"),
+    ],
+)
+async def test_a_pane_about_a_row_says_its_fault(
+    small: Path, monkeypatch: pytest.MonkeyPatch, work: str, keys: str, pane: str
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(f"nsys_tui.ui.screens.{work}", failing)
+    async with running(small, size=(160, 45)) as pilot:
+        app: Any = pilot.app
+        app.keeps_going = True
+        seen = await press(pilot, "escape", *keys.split())
+        body = "\n".join(line for line in seen.splitlines() if "!" not in line)
+        assert "internal error: ValueError" in body, pane
+
+
 async def test_a_fault_in_a_key_is_shown_and_the_next_key_works(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,11 +127,6 @@ class ResultScreen(ReportScreen, Generic[T]):
         elif (first or self.GOES_BACK) and self.state.selection is not None:
             self.go_to(self.state.selection)
 
-    def make_for(self, view: Any) -> None:
-        """Has the result made that an earlier look needs, which is then taken up."""
-        self._pending = view
-        self.make()
-
     def on_grid_filtered(self, message: Grid.Filtered) -> None:
         """The filter is shared by all screens."""
         shared = replace(self.state.filter, pattern=message.pattern)

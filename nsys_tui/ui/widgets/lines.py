@@ -12,7 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from nsys_tui.names import both_ends, cell_len, cut, visible
-from nsys_tui.render.cells import Emphasis, style
+from nsys_tui.render.cells import MUTED, Emphasis, style
 from nsys_tui.ui.widgets.frame import Framed
 
 if TYPE_CHECKING:
@@ -127,6 +127,10 @@ class LinePane(ScrollView, Framed, can_focus=True):
         """
         self._build = None
         self._set(lines, choices)
+
+    def say(self, text: str) -> None:
+        """Shows a text in the place of lines, such as why there are none."""
+        self.show([[(line, MUTED)] for line in text.splitlines()])
 
     def _set(self, lines: Sequence[Line], choices: Sequence[object]) -> None:
         self._lines, self._choices = lines, choices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,7 +18,7 @@ from nsys_tui.ui.keymap import bindings
 from nsys_tui.ui.pane_text import labelled
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.events.columns import event_columns
-from nsys_tui.ui.screens.result import ResultScreen
+from nsys_tui.ui.screens.tables import TableScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
 from nsys_tui.ui.widgets.table.table import VirtualTable
@@ -31,29 +31,21 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
     from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.widgets.table.grid import Grid
-    from nsys_tui.ui.widgets.table.sifted import GridView
 
 ACTIONS = (*TABLE, WHOLE)
 
-READING = "reading events ..."
 LABEL_LIMIT = 2_000
 """Characters of a fact that are wrapped into lines."""
 
 
-@dataclass(frozen=True)
-class EventsView:
-    """How the screen looked, for the history."""
-
-    table: GridView
-
-
-class EventsScreen(ResultScreen[EventsTable]):
+class EventsScreen(TableScreen[EventsTable]):
     """All events of the window or of the selected area."""
 
     SCREEN = "events"
     ACTIONS = ACTIONS
     BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
     AUTO_FOCUS = "#events"
+    READING, MAKING, BUSY = "reading events ...", "putting events in order ...", "listing events"
     GOES_BACK = True
     DEFAULT_CSS: ClassVar[str] = """
     EventsScreen #split { layout: vertical; height: 1fr; }
@@ -68,7 +60,7 @@ class EventsScreen(ResultScreen[EventsTable]):
     def body(self) -> Iterable[Any]:
         """The table, and all that is known about the event under the cursor."""
         yield Container(
-            VirtualTable("Events", empty=READING, share_filter=True, id="events"),
+            VirtualTable("Events", share_filter=True, id="events"),
             LinePane("Event", id="event"),
             id="split",
         )
@@ -77,12 +69,6 @@ class EventsScreen(ResultScreen[EventsTable]):
     def table(self) -> VirtualTable:
         """The events."""
         return self.query_one("#events", VirtualTable)
-
-    def clear(self) -> None:
-        """Nothing is known of the report yet."""
-        self.table.empty = READING
-        self.table.show_rows((), 0)
-        self.query_one("#event", LinePane).show([])
 
     def needs_new(self, old: ViewState, new: ViewState) -> bool:
         """Window, area, filters and names change the rows."""
@@ -94,10 +80,6 @@ class EventsScreen(ResultScreen[EventsTable]):
         """Times are written anew."""
         if old.display.time != new.display.time and self.report and self.result:
             self.show_result(self.report, self.result)
-
-    def filter_by(self, pattern: str) -> None:
-        """Only events whose name fits."""
-        self.table.filter_by(pattern)
 
     def work(self, report: Report) -> Callable[[Progress], EventsTable]:
         """Lists what window, area and filters let through."""
@@ -115,23 +97,8 @@ class EventsScreen(ResultScreen[EventsTable]):
         )
         return lambda progress: _ready(work(progress=progress))
 
-    def say_busy(self) -> None:
-        """The rows there are stay meanwhile."""
-        self.table.busy = "listing events"
-        if self.result is None:
-            self.table.empty = "putting events in order ..."
-            self.table.refresh()
-        self.table.redraw_heading()
-
-    def say_stopped(self, why: str) -> None:
-        """What is shown stays."""
-        self.table.busy, self.table.empty = "", why
-        self.table.refresh()
-        self.table.redraw_heading()
-
     def show_result(self, report: Report, result: EventsTable) -> None:
         """Fills the table."""
-        self.table.busy = ""
         self.table.note = self._note(report, result)
         self.table.empty = "no events here: 0 shows the whole trace"
         if self.state.window is None and _area(self.state) is None:
@@ -171,7 +138,8 @@ class EventsScreen(ResultScreen[EventsTable]):
     def _look(self, row: int) -> None:
         """Looks at an event; while one look is under way, only the last wish is kept."""
         if self.result is not None and row < len(self.result):
-            self.compute("event", partial(self._facts, self.result, row), self._show_facts)
+            work = partial(self._facts, self.result, row)
+            self.look_at("event", work, self._show_facts, "#event")
 
     def _facts(self, listed: EventsTable, row: int) -> Facts:
         report = listed.report
@@ -205,19 +173,6 @@ class EventsScreen(ResultScreen[EventsTable]):
         if self.result is not None:
             member, place = self.result.locate(message.row)
             show_on_timeline(self.app, member.events, place)
-
-    def view(self) -> EventsView:
-        """Sort, scroll and cursor."""
-        return EventsView(self.table.view())
-
-    def restore(self, view: Any) -> None:
-        """Takes them up again, at once or when the rows are there."""
-        if not isinstance(view, EventsView):
-            return
-        if self.result is None or self.table.busy:
-            self._pending = view
-        else:
-            self.table.restore(view.table)
 
 
 def _area(state: ViewState) -> Selection | None:

@@ -16,7 +16,7 @@ from nsys_tui.render.cells import MUTED
 from nsys_tui.render.spark import Histogram, histogram
 from nsys_tui.ui.screens.kernels import panes
 from nsys_tui.ui.screens.kernels.columns import instance_columns
-from nsys_tui.ui.screens.result import ResultScreen
+from nsys_tui.ui.screens.tables import DetailScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.table import VirtualTable
 
@@ -54,7 +54,7 @@ class Told(NamedTuple):
     paths: OperationPaths
 
 
-class KernelDetail(ResultScreen[KernelTable]):
+class KernelDetail(DetailScreen[KernelTable]):
     """Durations, instances and facts of a group; the screen itself shows which groups there are."""
 
     def __init__(self) -> None:
@@ -67,11 +67,6 @@ class KernelDetail(ResultScreen[KernelTable]):
     def table(self) -> VirtualTable:
         """The groups."""
         return self.query_one("#kernels", VirtualTable)
-
-    @property
-    def instances(self) -> VirtualTable:
-        """The instances of the current group."""
-        return self.query_one("#instances", VirtualTable)
 
     def forget(self) -> None:
         """Another report: nothing is known of it."""
@@ -88,7 +83,7 @@ class KernelDetail(ResultScreen[KernelTable]):
         if report is not None and table is not None:
             width = self.query_one("#histogram", LinePane).size.width
             work = partial(find_detail, report, table, group, panes.bins_for(width))
-            self.compute("detail", work, self._show_detail)
+            self.look_at("detail", work, self._show_detail, "#histogram", "#instances", "#facts")
 
     def _show_detail(self, detail: Detail) -> None:
         if detail.table is not self.result:
@@ -116,7 +111,8 @@ class KernelDetail(ResultScreen[KernelTable]):
         if len(detail.table.codes) > SLOW_FROM:
             self._show_facts(detail, "computing ...")
         work = partial(self._find_facts, detail)
-        self.compute_telling("facts", work, self._show_told, self._untold)
+        failed = partial(self.say_fault, "#facts")
+        self.compute_telling("facts", work, self._show_told, self._untold, failed)
 
     def _find_facts(self, detail: Detail, progress: Progress) -> Told:
         paths = self._paths(detail.report, progress)

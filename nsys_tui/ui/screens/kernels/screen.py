@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -31,24 +31,11 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.state import Selection, ViewState
+    from nsys_tui.ui.screens.tables import Look
     from nsys_tui.ui.widgets.table.columns import TableColumn
     from nsys_tui.ui.widgets.table.grid import Grid
-    from nsys_tui.ui.widgets.table.sifted import GridView
 
 ACTIONS = (*TABLE, GROUP, INSTANCES, WHOLE)
-
-WIDE = 120
-"""Columns from which instances stand beside the histogram."""
-
-
-@dataclass(frozen=True)
-class KernelsView:
-    """How the screen looked, for the history."""
-
-    by: GroupBy
-    table: GridView
-    instances: GridView | None
-    """Set while the instances had the focus."""
 
 
 class KernelsScreen(KernelDetail):
@@ -58,6 +45,9 @@ class KernelsScreen(KernelDetail):
     ACTIONS = ACTIONS
     BINDINGS: ClassVar[list[Any]] = [*bindings(ACTIONS)]
     AUTO_FOCUS = "#kernels"
+    READING, MAKING = "reading GPU work ...", "grouping GPU work ..."
+    BUSY = "grouping"
+    wish: GroupBy = GroupBy.NAME
     DEFAULT_CSS: ClassVar[str] = """
     KernelsScreen #kernels { height: 1fr; }
     KernelsScreen #lower { height: 7; }
@@ -78,14 +68,12 @@ class KernelsScreen(KernelDetail):
 
     def __init__(self) -> None:
         super().__init__()
-        self.by = GroupBy.NAME
         self._labels: tuple[str, ...] = ()
         """What the rows of the table are called."""
-        self._wide = False
 
     def body(self) -> Iterable[Any]:
         """The table above, what belongs to its current row below."""
-        yield VirtualTable("Kernels", empty="reading GPU work ...", share_filter=True, id="kernels")
+        yield VirtualTable("Kernels", share_filter=True, id="kernels")
         yield Horizontal(
             LinePane("Durations", id="histogram"),
             VirtualTable("Instances", id="instances"),
@@ -98,9 +86,7 @@ class KernelsScreen(KernelDetail):
         self._labels = ()
         self.table.estimated = False
         self.forget()
-        self.table.empty = "reading GPU work ..."
-        self.table.show_rows((), 0)
-        self._clear_detail()
+        super().clear()
 
     def part_loaded(self, part: str) -> None:
         """The table needs the operations alone; a sample of them gives first figures."""
@@ -134,18 +120,11 @@ class KernelsScreen(KernelDetail):
         if old.display.time != new.display.time and self.detail is not None:
             self._show_instances(self.detail)
 
-    def filter_by(self, pattern: str) -> None:
-        """Only groups whose name fits."""
-        self.table.filter_by(pattern)
-
     def on_resize(self, event: events.Resize) -> None:
-        """The sparkline column has two widths."""
-        wide = event.size.width >= WIDE
-        if wide != self._wide:
-            self._wide = wide
-            if self.report is not None and self.result is not None:
-                self.show_result(self.report, self.result)
-        elif self.detail is not None and self.table.row is not None:
+        """The chart has as many bins as there is room for."""
+        was_wide = self.wide
+        super().on_resize(event)
+        if was_wide == self.wide and self.detail is not None and self.table.row is not None:
             self._look(self.table.row)
 
     def _estimate(self) -> None:
@@ -163,21 +142,13 @@ class KernelsScreen(KernelDetail):
     def _show_estimate(self, made: tuple[Report, KernelTable]) -> None:
         sampled, found = made
         glyphs = self.app.glyphs
-        self._arrange(found, sampled_columns(found, sampled, glyphs, self._wide))
+        self._arrange(found, sampled_columns(found, sampled, glyphs, self.wide))
         self.table.note, self.table.estimated = "group: name  ≈ from a sample", True
-        self.table.redraw_heading()
-
-    def say_busy(self) -> None:
-        """The rows there are stay meanwhile."""
-        self.table.busy = "grouping"
-        if self.result is None:
-            self.table.empty = "grouping GPU work ..."
-            self.table.refresh()
         self.table.redraw_heading()
 
     def work(self, report: Report) -> Callable[[Progress], KernelTable]:
         """Groups what window and scope let through."""
-        by, scope, names = self.by, report_scope(report, self.state), self.state.display.names
+        by, scope, names = self.wish, report_scope(report, self.state), self.state.display.names
 
         def work(progress: Progress) -> KernelTable:
             paths = self._paths(report, progress) if by is GroupBy.RANGE else None
@@ -185,21 +156,12 @@ class KernelsScreen(KernelDetail):
 
         return work
 
-    def say_stopped(self, why: str) -> None:
-        """What is shown stays."""
-        self.table.busy, self.table.empty = "", why
-        if self.result is not None:
-            self.by = self.result.by
-        self.table.refresh()
-        self.table.redraw_heading()
-
     def show_result(self, report: Report, result: KernelTable) -> None:
         """Fills the table; the cursor stays on the group of the same name."""
         glyphs = self.app.glyphs
-        self.table.busy = ""
         self.table.note = f"group: {result.by}"
         self.table.empty = why_empty(report)
-        self._arrange(result, group_columns(result, report, glyphs, self._wide))
+        self._arrange(result, group_columns(result, report, glyphs, self.wide))
         self.table.estimated = False
         if not len(result):
             self._clear_detail()
@@ -241,29 +203,10 @@ class KernelsScreen(KernelDetail):
 
     def action_table_group(self) -> None:
         """Groups by the next criterion."""
-        self.by = cycled(self.by)
-        if self.by is GroupBy.RANGE and not self.session.finished:
-            self.by = cycled(self.by)
-        self.make()
-
-    def action_table_instances(self) -> None:
-        """Goes to the instances of the row, or back."""
-        if self.instances.has_focus:
-            self.action_nav_escape()
-        elif self.result is not None and len(self.result):
-            self.add_class("-instances")
-            self.call_after_refresh(self.instances.focus)
-
-    def action_nav_escape(self) -> None:
-        """Leaves the instances."""
-        self.remove_class("-instances")
-        self.table.focus()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Escape is the screen's only while the instances are open."""
-        if action == "nav_escape":
-            return self.instances.has_focus or self.has_class("-instances")
-        return super().check_action(action, parameters)
+        following = cycled(self.wish)
+        if following is GroupBy.RANGE and not self.session.finished:
+            following = cycled(following)
+        self.change(following)
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """Shows the longest instance of a row, or the chosen one, on the timeline."""
@@ -278,23 +221,17 @@ class KernelsScreen(KernelDetail):
         if row is not None:
             show_on_timeline(self.app, report.operations, row)
 
-    def view(self) -> KernelsView:
-        """Grouping, sort, scroll and cursor."""
+    def view(self) -> Look:
+        """Grouping, sort, scroll and cursor, also among the instances."""
         inner = self.instances.view() if self.instances.has_focus else None
-        return KernelsView(self.by, self.table.view(), inner)
+        return replace(super().view(), inner=inner)
 
-    def restore(self, view: Any) -> None:
-        """Takes them up again, at once or when the rows are there."""
-        if not isinstance(view, KernelsView):
-            return
-        if self.result is None or self.by is not view.by:
-            self.by = view.by
-            self.make_for(view)
-            return
-        self.table.restore(view.table)
-        if view.instances is not None:
+    def take_up(self, view: Look) -> None:
+        """The groups are there."""
+        super().take_up(view)
+        if view.inner is not None:
             self.action_table_instances()
-            self.instances.restore(view.instances)
+            self.instances.restore(view.inner)
 
 
 def why_empty(report: Report) -> str:

@@ -14,7 +14,7 @@ from nsys_tui.analysis.nvtx.steps import StepTimes, step_times
 from nsys_tui.analysis.nvtx.table import NvtxTable
 from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.screens.nvtx import columns, panes
-from nsys_tui.ui.screens.result import ResultScreen
+from nsys_tui.ui.screens.tables import DetailScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.ui.widgets.tree.tree import VirtualTree
@@ -39,7 +39,7 @@ class Detail:
     iterations: Iterations
 
 
-class RangeDetail(ResultScreen[NvtxTable]):
+class RangeDetail(DetailScreen[NvtxTable]):
     """Kernels, iterations and instances of a range; the screen itself shows which ranges exist."""
 
     def __init__(self) -> None:
@@ -57,11 +57,6 @@ class RangeDetail(ResultScreen[NvtxTable]):
     def by_name(self) -> VirtualTable:
         """The ranges by name."""
         return self.query_one("#flat", VirtualTable)
-
-    @property
-    def instances(self) -> VirtualTable:
-        """The instances of the current range."""
-        return self.query_one("#instances", VirtualTable)
 
     @property
     def under(self) -> VirtualTable:
@@ -82,7 +77,7 @@ class RangeDetail(ResultScreen[NvtxTable]):
         """Looks at a line; while one look is under way, only the last wish is kept."""
         if (table := self.result) is not None:
             work = partial(self._find_detail, table, row, self._nodes_of_row(table, row))
-            self.compute("detail", work, self._show_detail)
+            self.look_at("detail", work, self._show_detail, "#steps", "#under", "#instances")
 
     def _nodes_of_row(self, table: NvtxTable, row: int) -> tuple[Int64, Int64]:
         """Nodes whose instances, and nodes whose operations, belong to a line."""

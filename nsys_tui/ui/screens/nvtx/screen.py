@@ -19,23 +19,22 @@ from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.nvtx import columns
 from nsys_tui.ui.screens.nvtx.detail import RangeDetail
+from nsys_tui.ui.screens.tables import Look
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, TREE, WHOLE
 from nsys_tui.ui.widgets.table.table import VirtualTable
-from nsys_tui.ui.widgets.tree.tree import TreeView, VirtualTree
+from nsys_tui.ui.widgets.tree.tree import VirtualTree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
-    from textual import events
 
     from nsys_tui.analysis.nvtx.flat import NvtxFlat
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.widgets.table.grid import Grid
-    from nsys_tui.ui.widgets.table.sifted import GridView
 
 ACTIONS = (
     *TREE,
@@ -50,20 +49,12 @@ ACTIONS = (
     WHOLE,
 )
 
-WIDE = 120
-"""Columns from which kernels stand beside the tree."""
-READING = "reading NVTX ranges ..."
-
 
 @dataclass(frozen=True)
-class NvtxView:
-    """How the screen looked, for the history."""
+class NvtxLook(Look):
+    """How the screen looked; ``inner`` is the list by name, if that was seen."""
 
-    merge: bool
-    tree: TreeView
-    flat: GridView | None
-    """Set while ranges were listed by name."""
-    step: int | None
+    step: int | None = None
 
 
 class NvtxScreen(RangeDetail):
@@ -73,6 +64,10 @@ class NvtxScreen(RangeDetail):
     ACTIONS = ACTIONS
     BINDINGS: ClassVar[list[Any]] = [*bindings(ACTIONS)]
     AUTO_FOCUS = "#tree"
+    READING, MAKING = "reading NVTX ranges ...", "projecting GPU work on the ranges ..."
+    BUSY = "computing"
+    wish: bool = True
+    """Whether similar names are one line."""
     DEFAULT_CSS: ClassVar[str] = """
     NvtxScreen #upper { height: 1fr; }
     NvtxScreen #tree, NvtxScreen #flat { width: 1fr; }
@@ -93,16 +88,14 @@ class NvtxScreen(RangeDetail):
 
     def __init__(self) -> None:
         super().__init__()
-        self.merge = True
-        self._wide = False
         self._shown_merge: bool | None = None
         self._shown_table: NvtxTable | None = None
 
     def body(self) -> Iterable[Any]:
         """Tree and kernels above, iterations or instances below."""
         yield Horizontal(
-            VirtualTree("NVTX tree", empty=READING, share_filter=True, id="tree"),
-            VirtualTable("NVTX by name", empty=READING, share_filter=True, id="flat"),
+            VirtualTree("NVTX tree", share_filter=True, id="tree"),
+            VirtualTable("NVTX by name", share_filter=True, id="flat"),
             VirtualTable("Kernels under it", id="under"),
             id="upper",
         )
@@ -116,9 +109,7 @@ class NvtxScreen(RangeDetail):
         """Nothing is known of the report yet."""
         self.detail = self.step = None
         self._shown_merge = self._shown_table = None
-        self.by_path.empty = self.by_name.empty = READING
-        self.by_name.show_rows((), 0)
-        self._clear_detail()
+        super().clear()
 
     def display_changed(self, old: ViewState, new: ViewState) -> None:
         """Names and times are written anew."""
@@ -130,17 +121,9 @@ class NvtxScreen(RangeDetail):
         self.by_path.filter_by(pattern)
         self.by_name.filter_by(pattern)
 
-    def on_resize(self, event: events.Resize) -> None:
-        """The sparkline column has two widths."""
-        wide = event.size.width >= WIDE
-        if wide != self._wide:
-            self._wide = wide
-            if self.report is not None and self.result is not None:
-                self.show_result(self.report, self.result)
-
     def work(self, report: Report) -> Callable[[Progress], NvtxTable]:
         """Projects GPU work on the ranges that window and scope let through."""
-        merge, flat, memo = self.merge, self.is_flat, self.session.memo
+        merge, flat, memo = self.wish, self.is_flat, self.session.memo
         scope = report_scope(report, self.state)
 
         def make(progress: Progress) -> NvtxTable:
@@ -159,22 +142,6 @@ class NvtxScreen(RangeDetail):
 
         return work
 
-    def say_busy(self) -> None:
-        """The lines there are stay meanwhile."""
-        if self.result is None:
-            self.by_path.empty = self.by_name.empty = "projecting GPU work on the ranges ..."
-            self.main.refresh()
-        self.main.note = "computing ..."
-        self.main.redraw_heading()
-
-    def say_stopped(self, why: str) -> None:
-        """What is shown stays."""
-        self.by_path.empty = self.by_name.empty = why
-        self.main.note = "" if self.result is None else why.partition(":")[0]
-        self.merge = self.merge if self._shown_merge is None else self._shown_merge
-        self.main.refresh()
-        self.main.redraw_heading()
-
     def show_result(self, report: Report, result: NvtxTable) -> None:
         """Fills tree or list; folds and cursor stay where the nodes are the same."""
         name, self._shown_table = self._flat_name(), result
@@ -187,14 +154,14 @@ class NvtxScreen(RangeDetail):
         if self.is_flat:
             self._show_flat(result, name)
         else:
-            same = self._shown_merge == self.merge
-            self._shown_merge = self.merge
+            same = self._shown_merge == self.wish
+            self._shown_merge = self.wish
             self.by_path.title = "NVTX tree (gpu-projected)"
             self.by_path.prefer("total", pattern)
             self.by_path.show_tree(
                 result.trie,
                 result.labels,
-                columns.tree_columns(result, glyphs, self._wide),
+                columns.tree_columns(result, glyphs, self.wide),
                 dull=result.dull,
                 weight=result.tree.host,
                 present=result.present if len(report.ranges) else np.zeros(len(result.trie), bool),
@@ -217,7 +184,7 @@ class NvtxScreen(RangeDetail):
         if len(found.report.ranges):
             names = [found.names[code] for code in found.flat.label.tolist()]
             row = names.index(name) if name in names else None
-            shown = columns.flat_columns(found, glyphs, self._wide)
+            shown = columns.flat_columns(found, glyphs, self.wide)
             self.by_name.show_rows(shown, len(found.flat), row=row)
         else:
             self.by_name.show_rows((), 0)
@@ -249,22 +216,12 @@ class NvtxScreen(RangeDetail):
 
     def action_tree_similar(self) -> None:
         """One line for similar names, or one each."""
-        self.merge = not self.merge
-        self.make()
-
-    def action_table_instances(self) -> None:
-        """Goes to the instances of the range, or back."""
-        if self.instances.has_focus:
-            self.action_nav_escape()
-        elif self.detail is not None:
-            self.add_class("-instances")
-            self.call_after_refresh(self.instances.focus)
+        self.change(not self.wish)
 
     def action_nav_escape(self) -> None:
         """Leaves the instances, the chosen iteration, or the list by name."""
-        if self.has_class("-instances"):
-            self.remove_class("-instances")
-            self.main.focus()
+        if self.in_instances:
+            self.leave_instances()
         elif self.step is not None:
             self.step = None
             if self.detail is not None:
@@ -275,29 +232,28 @@ class NvtxScreen(RangeDetail):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Escape is the screen's only while there is a mode to leave."""
         if action == "nav_escape":
-            return self.has_class("-instances") or self.step is not None or self.is_flat
+            return self.in_instances or self.step is not None or self.is_flat
         return super().check_action(action, parameters)
 
-    def view(self) -> NvtxView:
+    def view(self) -> NvtxLook:
         """Folds, sort, scroll and cursor."""
         flat = self.by_name.view() if self.is_flat else None
-        return NvtxView(self.merge, self.by_path.view(), flat, self.step)
+        return NvtxLook(self.wish, self.by_path.view(), flat, self.step)
 
     def restore(self, view: Any) -> None:
         """Takes them up again, at once or when the lines are there."""
-        if not isinstance(view, NvtxView):
-            return
-        flat = view.flat is not None
-        if self.result is None or view.merge != self.merge or flat != self.is_flat:
-            self.merge = view.merge
-            self.set_class(flat, "-flat")
-            self.make_for(view)
-            return
-        self.step = view.step
-        if view.flat is not None:
-            self.by_name.restore(view.flat)
+        if isinstance(view, NvtxLook) and (view.inner is not None) != self.is_flat:
+            self.action_tree_flat()
+        super().restore(view)
+
+    def take_up(self, view: Look) -> None:
+        """The lines are there."""
+        if isinstance(view, NvtxLook):
+            self.step = view.step
+        if view.inner is not None:
+            self.by_name.restore(view.inner)
         elif self.by_path.shown:
-            self.by_path.restore(view.tree)
+            super().take_up(view)
 
 
 def nodes_of(found: NvtxTable, name: str) -> NDArray[np.intp]:

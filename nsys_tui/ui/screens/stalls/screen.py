@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,7 +17,6 @@ from nsys_tui.ui.idle_gaps import idle_gaps
 from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
 from nsys_tui.ui.scoping import report_scope
-from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.screens.stalls.columns import gap_columns, group_columns, plain_duration
 from nsys_tui.ui.screens.stalls.found import (
     WAYS,
@@ -29,6 +28,7 @@ from nsys_tui.ui.screens.stalls.found import (
 from nsys_tui.ui.screens.stalls.panes import cause_lines, sum_lines
 from nsys_tui.ui.screens.stalls.scene import Drawn, look, scene_lines
 from nsys_tui.ui.screens.stalls.stacks import show_stacks
+from nsys_tui.ui.screens.tables import TableScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import GROUP, INSTANCES, TABLE, WHOLE
 from nsys_tui.ui.widgets.table.table import VirtualTable
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from nsys_tui.state import ViewState
     from nsys_tui.ui.screens.stalls.found import Key
     from nsys_tui.ui.widgets.table.grid import Grid
-    from nsys_tui.ui.widgets.table.sifted import GridView
 
 ACTIONS = (
     Action("stalls.threshold", ("t",), "threshold", "shortest gap that is listed, with units", 2),
@@ -63,21 +62,15 @@ SHORTEST, LONGEST = 100, 10_000_000_000
 """Thresholds that ``+`` and ``-`` reach, ns."""
 
 
-@dataclass(frozen=True)
-class StallsView:
-    """How the screen looked, for the history."""
-
-    wish: Wish
-    table: GridView
-
-
-class StallsScreen(ResultScreen[Found]):
+class StallsScreen(TableScreen[Found]):
     """Screen 5."""
 
     SCREEN = "stalls"
     ACTIONS = ACTIONS
     BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
     KIND = "stalls"
+    READING, MAKING, BUSY = "reading ...", "finding gaps ...", "finding gaps"
+    wish: Wish = Wish()
     AUTO_FOCUS = "#stalls"
     DEFAULT_CSS: ClassVar[str] = """
     StallsScreen #upper { height: 1fr; }
@@ -94,7 +87,6 @@ class StallsScreen(ResultScreen[Found]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.wish = Wish()
         self.drawn: Drawn | None = None
         self._key: Key | None = None
         self._exposed: tuple[Scope, int] | None = None
@@ -105,7 +97,7 @@ class StallsScreen(ResultScreen[Found]):
         """Table and causes above, the scene of the current row below."""
         sums = LinePane(id="sums", framed=False)
         sums.can_focus = False
-        table = VirtualTable("Idle gaps", empty="reading ...", id="stalls")
+        table = VirtualTable("Idle gaps", id="stalls")
         yield Horizontal(
             Vertical(table, sums, id="main"), LinePane("Idle by cause", id="causes"), id="upper"
         )
@@ -124,10 +116,7 @@ class StallsScreen(ResultScreen[Found]):
     def clear(self) -> None:
         """Nothing is known of the report yet."""
         self.drawn = self._exposed = self._key = None
-        self.table.empty = "reading ..."
-        self.table.show_rows((), 0)
-        for pane in self.query(LinePane):
-            pane.show([])
+        super().clear()
 
     def state_changed(self, old: ViewState, new: ViewState) -> None:
         """A group of operations is known by names, which may be written otherwise now."""
@@ -156,12 +145,6 @@ class StallsScreen(ResultScreen[Found]):
         if self.table.size.width != self._width:
             self._fill()
 
-    def say_busy(self) -> None:
-        """The rows there are stay meanwhile."""
-        self.table.busy = "finding gaps" if self.result is not None else ""
-        self.table.empty = "finding gaps ..."
-        self.table.redraw_heading()
-
     def work(self, report: Report) -> Callable[[Progress], Found]:
         """Finds the gaps that are wished for."""
         scope, names = report_scope(report, self.state), self.state.display.names
@@ -175,14 +158,6 @@ class StallsScreen(ResultScreen[Found]):
             give_back_freed_memory()  # 100 MB at 5 M kernels, before as much again is taken
         gaps = idle_gaps(self.session, report, scope, wish.threshold, progress)
         return gather(report, gaps, wish, self._exposed[1], names)
-
-    def say_stopped(self, why: str) -> None:
-        """What is shown stays."""
-        self.table.busy, self.table.empty = "", why
-        if self.result is not None:
-            self.wish = self.result.wish
-        self.table.refresh()
-        self.table.redraw_heading()
 
     def show_result(self, report: Report, result: Found) -> None:  # noqa: ARG002
         """Fills the table and says what it sums up to."""
@@ -200,7 +175,7 @@ class StallsScreen(ResultScreen[Found]):
             return
         sums = found.sums
         width = self._width = table.size.width
-        table.busy, table.empty = "", self._why_empty(report)
+        table.empty = self._why_empty(report)
         threshold = plain_duration(found.wish.threshold)
         between = f"between work {format_duration(sums.inner_ns)} ({sums.inner_share})"
         if found.grouped:
@@ -253,7 +228,7 @@ class StallsScreen(ResultScreen[Found]):
             self.drawn = None
             self._draw_scene()
         else:
-            self.compute("scene", partial(look, self.report, stall), self._show_scene)
+            self.look_at("scene", partial(look, self.report, stall), self._show_scene, "#scene")
 
     def _show_scene(self, drawn: Drawn) -> None:
         self.drawn = drawn
@@ -277,17 +252,16 @@ class StallsScreen(ResultScreen[Found]):
         )
         pane.scroll_to(y=0, animate=False)
 
-    def change(self, **changes: Any) -> None:
+    def choose(self, **changes: Any) -> None:
         """Shows something else of the same stalls."""
-        self.wish = replace(self.wish, **changes)
-        self.make()
+        self.change(replace(self.wish, **changes))
 
     def action_stalls_threshold(self) -> None:
         """Asks for the shortest gap to list."""
 
         def done(text: str | None) -> None:
             if text is not None:
-                self.change(threshold=max(0, parse_duration(text, "us")))
+                self.choose(threshold=max(0, parse_duration(text, "us")))
 
         now = plain_duration(self.wish.threshold).replace(" ", "")
         prompt = Prompt(
@@ -297,15 +271,15 @@ class StallsScreen(ResultScreen[Found]):
 
     def action_stalls_longer(self) -> None:
         """The next longer threshold."""
-        self.change(threshold=step_of(self.wish.threshold, up=True))
+        self.choose(threshold=step_of(self.wish.threshold, up=True))
 
     def action_stalls_shorter(self) -> None:
         """The next shorter threshold."""
-        self.change(threshold=step_of(self.wish.threshold, up=False))
+        self.choose(threshold=step_of(self.wish.threshold, up=False))
 
     def action_table_group(self) -> None:
         """Groups by the next criterion, after the last one not at all."""
-        self.change(by=WAYS[(WAYS.index(self.wish.by) + 1) % len(WAYS)], inside="")
+        self.choose(by=WAYS[(WAYS.index(self.wish.by) + 1) % len(WAYS)], inside="")
 
     def action_table_instances(self) -> None:
         """The gaps of the group under the cursor, or back to the groups."""
@@ -313,12 +287,12 @@ class StallsScreen(ResultScreen[Found]):
         if self.wish.inside:
             self.action_nav_escape()
         elif found is not None and row is not None and found.gap_at(row) is not None:
-            self.change(inside=found.groups[row].key)
+            self.choose(inside=found.groups[row].key)
 
     def action_nav_escape(self) -> None:
         """Back from the gaps of a group to the groups."""
         self._key = self.wish.inside
-        self.change(inside="")
+        self.choose(inside="")
 
     def action_view_stacks(self) -> None:
         """Stacks of what the host ran in the gap."""
@@ -348,20 +322,6 @@ class StallsScreen(ResultScreen[Found]):
             cursor=Cursor(stall.start, gpu_key(stall.place)),
             selection=Selection("gap", key, span, label=stall.label),
         )
-
-    def view(self) -> StallsView:
-        """Grouping, threshold, sort, scroll and cursor."""
-        return StallsView(self.wish, self.table.view())
-
-    def restore(self, view: Any) -> None:
-        """Takes them up again, at once or when the rows are there."""
-        if not isinstance(view, StallsView):
-            return
-        if self.result is None or self.is_making or self.wish != view.wish:
-            self.wish = view.wish
-            self.make_for(view)
-        else:
-            self.table.restore(view.table)
 
 
 def step_of(threshold: int, *, up: bool) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -224,6 +224,10 @@ class SiftedGrid(Working):
     def view(self) -> GridView:
         """Everything ``restore`` needs."""
         return GridView(self.arrangement, self.row, self.scroll_offset.y, self.header)
+
+    @abstractmethod
+    def restore(self, view: Any) -> None:
+        """Takes up an earlier look, which ``view`` gave."""
 
     def jump_to(self, scroll: int) -> None:
         """Scrolls at once."""

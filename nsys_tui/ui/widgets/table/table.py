@@ -88,6 +88,11 @@ class VirtualTable(SiftedGrid):
         if self.pattern:
             self.seek(self.pattern)
 
+    def say(self, text: str) -> None:
+        """Shows a text in the place of rows."""
+        self.empty = text
+        self.show_rows((), 0)
+
     def _start_column(self, headers: list[str]) -> int:
         """The sorted column is of interest first."""
         return headers.index(self.arrangement.sort) if self.arrangement.sort in headers else 0
