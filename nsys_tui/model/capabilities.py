@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
 
 
 class Capability(StrEnum):
@@ -52,6 +55,55 @@ OPTIONS: Final[dict[Capability, str]] = {
     Capability.DURATION: "an nsys of 2022 or later for the export",
 }
 """What to add to ``nsys profile`` to record each kind of data."""
+
+
+CUDA: Final = frozenset(
+    kind for kind, option in OPTIONS.items() if option.startswith("--trace=cuda")
+) - {Capability.GPU_PROPERTIES}
+"""What calls of CUDA bring into a report."""
+
+_ASKED: Final[dict[Capability, tuple[tuple[str, str], str]]] = {
+    **dict.fromkeys(
+        CUDA, (("COLLECT_CUDA_TRACE", "true"), "CUDA was asked for; no CUDA call was seen")
+    ),
+    Capability.GPU_PROPERTIES: (
+        ("COLLECT_CUDA_TRACE", "true"),
+        "CUDA was asked for; nsys found no GPU",
+    ),
+    Capability.NVTX: (("COLLECT_NVTX_TRACE", "true"), "NVTX was asked for; no range was seen"),
+    Capability.OSRT: (("CAPTURE_EVENT_TYPE", "OSRuntime"), "osrt was asked for; no call was seen"),
+    Capability.SAMPLES: (
+        ("COLLECT_IP_BACKTRACE_SAMPLES", "true"),
+        "samples were asked for; none was taken (rights? kernel.perf_event_paranoid)",
+    ),
+    Capability.SCHED: (
+        ("COLLECT_CPU_CTXSW_TRACE", "true"),
+        "context switches were asked for; none was seen (rights? kernel.perf_event_paranoid)",
+    ),
+    Capability.GPU_MEMORY: (
+        ("COLLECT_GPU_MEMORY_USAGE", "true"),
+        "GPU memory usage was asked for; no allocation was seen",
+    ),
+}
+"""Setting of the capture that asked for a kind of data, and what it means that there is none."""
+
+
+def unmet(
+    capability: Capability, settings: Iterable[tuple[str, str]], held: Collection[Capability]
+) -> str:
+    """Why there is none of a kind of data although it was asked for; empty where it was not.
+
+    Args:
+        capability: what is missing.
+        settings: of the capture, such as ``PROCESS_0:COLLECT_CUDA_TRACE``.
+        held: kinds of data that the report has.
+    """
+    wanted, why = _ASKED.get(capability, (("", ""), ""))
+    if not any((name.rpartition(":")[2], value) == wanted for name, value in settings):
+        return ""
+    if capability in CUDA and not CUDA.isdisjoint(held):
+        why = "CUDA was traced, and there was none"
+    return f"no {capability} in this report: {why}"
 
 
 def explain(capability: Capability) -> str:

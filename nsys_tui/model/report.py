@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from nsys_tui.config import LaunchBoundConfig
-from nsys_tui.model.capabilities import Capability, explain
+from nsys_tui.model.capabilities import Capability, explain, unmet
 from nsys_tui.model.target import Device, Metadata, Stream, pid_of, tid_of
 
 if TYPE_CHECKING:
@@ -135,7 +135,8 @@ class Report:
         """Why a kind of data is missing and what would record it; empty when it is there."""
         if self.can(capability):
             return ""
-        return self.doubt(capability) or explain(capability)
+        asked = unmet(capability, self.metadata.capture_settings, self._source.capabilities)
+        return self.doubt(capability) or asked or explain(capability)
 
     def doubt(self, capability: Capability) -> str:
         """Why a kind of data in the file is not believed; empty where it is, or is not there."""

@@ -93,7 +93,12 @@ def _pairs(db: Database, table: str) -> tuple[tuple[str, str], ...]:
 
 
 def _driver(version: str) -> str:
-    """``525.105.17``, which nsys of 2022 and older wrote as ``52510517``; 42600 is 426.00."""
+    """``525.105.17``, which nsys of 2022 and older wrote as ``52510517``; 42600 is 426.00.
+
+    Without a GPU nsys writes 0, which is no driver.
+    """
+    if version == "0":
+        return ""
     if not (version.isdigit() and len(version) >= _DRIVER_DIGITS):
         return version
     parts = (version[:3], version[3:-2], version[-2:])

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from synth import Synth
 from training import Run
 from tui.frames import FANCY, rows, running, settled, text
 
@@ -398,3 +399,19 @@ async def test_enter_on_a_finding_shows_where_each_side_has_it(runs: dict[str, P
 def test_a_part_of_a_closed_report_says_so() -> None:
     with pytest.raises(UsageError, match=r"run\.sqlite is closed"):
         _ = Part(Session(Path("run.sqlite"))).report
+
+
+async def test_reports_without_kernels_are_compared_by_what_they_have(tmp_path: Path) -> None:
+    paths = []
+    for name, length in (("a", 1_000_000), ("b", 2_000_000)):
+        synth = Synth(tmp_path / f"{name}.sqlite").process(1000)
+        for number in range(12):
+            begin = number * 10_000_000
+            synth.nvtx("load", begin, begin + length + 1000 * number)
+        paths.append(synth.write())
+    async with running(*paths) as pilot:
+        await press(pilot, "7")
+        assert "NVTX ranges" in text(pilot)
+        assert "worse" in line_of(pilot, " load ")
+        await press(pilot, *"gggg")
+        assert "> Kernels" in text(pilot)

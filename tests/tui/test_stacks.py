@@ -208,3 +208,12 @@ async def test_a_window_without_events_says_so_and_0_leaves_it(report: Path) -> 
         assert "0: the whole trace" in text(pilot)
         await press(pilot, "0")
         assert "total 1.000 us" in text(pilot)
+
+
+async def test_a_report_without_gpu_work_opens_on_what_it_has(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "cpu.sqlite").process(1000)
+    synth.sample(10, ("leaf", "main")).sample(20, ("leaf", "main"))
+    async with running(synth.write()) as pilot:
+        await press(pilot, "6")
+        assert "CPU samples  v: [left-heavy]" in text(pilot)
+        assert "leaf 100%" in text(pilot)

@@ -20,7 +20,7 @@ from nsys_tui.model.kinds import Kind
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.tree import ROOT, TrieBuilder, WeightedTree, weighted
 from nsys_tui.names import api_name
-from nsys_tui.units import format_duration
+from nsys_tui.units import format_duration, format_share
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
 
 NO_CHAIN: Final = "[no call chain]"
+BROKEN: Final = "[Broken backtraces]"
+"""What nsys writes in place of callers that it could not find."""
+UNBROKEN: Final = "another --backtrace (fp, dwarf, lbr), or code with frame pointers, keeps them"
 NO_RULES: Final = FrameRules()
 
 
@@ -155,7 +158,7 @@ def cpu_stacks(
     node = _chain_nodes(report.chains(Kind.SAMPLE_CHAIN), samples.chain[rows], builder, rules)
     inside = np.flatnonzero(node != DROPPED)
     tree = weighted(builder, node[inside], np.ones(len(inside), np.int64), "samples")
-    return Stacks(tree, rows[inside], node[inside], rules.labels)
+    return Stacks(tree, rows[inside], node[inside], (*rules.labels, *_broken(tree)))
 
 
 def call_stacks(
@@ -200,7 +203,19 @@ def call_stacks(
     leaves = np.array([builder.label(api_name(name)) for name in calls.names], np.int64)
     node = _below(builder, above[inside], calls.name[rows[inside]], leaves)
     start, end = clipped(calls, rows[inside], scope.window)
-    return Stacks(weighted(builder, node, end - start, "ns"), rows[inside], node, rules.labels)
+    tree = weighted(builder, node, end - start, "ns")
+    return Stacks(tree, rows[inside], node, (*rules.labels, *_broken(tree)))
+
+
+def _broken(tree: WeightedTree) -> tuple[str, ...]:
+    """What is meant where nsys could not walk stacks to their outermost frame."""
+    labels = tree.trie.labels
+    if BROKEN not in labels:
+        return ()
+    lost = int(tree.weight[tree.trie.label == labels.index(BROKEN)].sum())
+    share = format_share(lost, int(tree.weight[ROOT]))
+    what = "samples are" if tree.unit == "samples" else "time is"
+    return (f"{share} of the {what} under {BROKEN}: nsys lost the callers there; {UNBROKEN}",)
 
 
 def _chain_nodes(

@@ -142,6 +142,14 @@ def test_os_calls_fold_by_backtrace_and_nested_ones_count_once(synth: Synth) -> 
     assert lines(stacks) == ["main;load;read;read 30"]
 
 
+def test_lost_callers_are_counted_and_explained(synth: Synth) -> None:
+    synth.sample(10, ("leaf", "[Broken backtraces]")).sample(20, ("leaf", "main"))
+    synth.sample(30, ("other", "main")).sample(40, ("other", "[Broken backtraces]"))
+    (note,) = cpu_stacks(open_report(synth.write())).notes
+    assert note.startswith("50.0% of the samples are under [Broken backtraces]: nsys lost")
+    assert "frame pointers" in note
+
+
 def test_nothing_to_fold_says_what_would_record_it(synth: Synth) -> None:
     report = open_report(synth.nvtx("only", 0, 10).write())
     with pytest.raises(NoDataError, match="--trace=cuda"):

@@ -12,6 +12,7 @@ from paths import goldens, needs_reports, report_paths
 from synth import Synth
 
 from nsys_tui.errors import UnreadableReportError
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.reader import btree, filecheck, open_report
 from nsys_tui.reader.cache import cache_root
@@ -104,6 +105,7 @@ def test_a_program_with_tens_of_thousands_of_streams(synth: Synth) -> None:
         ("42600", "426.00"),
         ("580.95.05", "580.95.05"),
         ("unknown", "unknown"),
+        ("0", ""),
     ],
 )
 def test_driver_versions_that_were_written_as_one_number(
@@ -111,6 +113,29 @@ def test_driver_versions_that_were_written_as_one_number(
 ) -> None:
     synth.environment("NvDriverVersion", written)
     assert opened(synth).metadata.driver == version
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "kind", "why"),
+    [
+        ("PROCESS_0:COLLECT_CUDA_TRACE", "true", Capability.KERNELS, "no CUDA call was seen"),
+        ("PROCESS_0:COLLECT_CUDA_TRACE", "false", Capability.KERNELS, "--trace=cuda"),
+        ("PROCESS_1:COLLECT_NVTX_TRACE", "true", Capability.NVTX, "no range was seen"),
+        ("CAPTURE_EVENT_TYPE", "OSRuntime", Capability.OSRT, "no call was seen"),
+        ("CAPTURE_EVENT_TYPE", "Cuda", Capability.OSRT, "--trace=osrt"),
+    ],
+)
+def test_what_was_asked_for_and_not_seen_is_told(
+    synth: Synth, setting: str, value: str, kind: Capability, why: str
+) -> None:
+    synth.meta(setting, value, capture=True).sample(10)
+    assert why in opened(synth).lacks(kind)
+
+
+def test_kernels_are_not_asked_for_again_where_cuda_was_traced(synth: Synth) -> None:
+    synth.meta("PROCESS_0:COLLECT_CUDA_TRACE", "true", capture=True)
+    synth.api("cudaMalloc_v3020", 0, 10, corr=1)
+    assert opened(synth).lacks(Capability.KERNELS).endswith("CUDA was traced, and there was none")
 
 
 def test_more_gpus_than_there_can_be_are_damage(synth: Synth) -> None:

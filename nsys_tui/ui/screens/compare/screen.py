@@ -211,11 +211,20 @@ class CompareScreen(ResultScreen[Result]):
         self.compute("findings", lambda: with_findings(result), self._show_figures)
         ends = (result.pair.a, result.pair.b)
         if self.twins.ends != ends:
+            self._open_on_rows(result)
 
             def halves() -> tuple[Half | None, Half | None]:
                 return half_of(ends[0], result.plans[0]), half_of(ends[1], result.plans[1])
 
             self.compute("lanes", halves, partial(self.twins.show_result, result))
+
+    def _open_on_rows(self, result: Result) -> None:
+        """Another pair is shown by what both have rows of: not every report has kernels."""
+        groups = result.found.groups
+        held = [name for name, (_, keys) in GROUPS.items() if any(groups[key] for key in keys)]
+        if held and self.group not in (*held, "findings"):
+            self.group = held[0]
+            self._fill()
 
     def _show_figures(self, result: Result) -> None:
         self.result = self.twins.result = result

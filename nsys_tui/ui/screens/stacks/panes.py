@@ -17,6 +17,7 @@ from nsys_tui.analysis.stacks.folding import (
 )
 from nsys_tui.export.flamegraph import flame_graph
 from nsys_tui.export.folded import DOCUMENT, folded_lines
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.table import Unit
 from nsys_tui.model.tree import ROOT, WeightedTree
 from nsys_tui.names import cell_len, cut, normalise_nvtx
@@ -89,6 +90,20 @@ def fold(report: Report, options: Options, scope: Scope, names: str, progress: P
     if options.source is StackSource.CPU:
         return cpu_stacks(report, scope, thread=options.thread)
     return call_stacks(report, options.source, scope)
+
+
+NEEDED = {
+    StackSource.CPU: Capability.SAMPLES,
+    StackSource.CUDA: Capability.CUDA_BACKTRACES,
+    StackSource.OSRT: Capability.OSRT_BACKTRACES,
+}
+
+
+def first_source(report: Report) -> StackSource:
+    """The first source that a report has something of; GPU time where there is nothing."""
+    if len(report.operations):
+        return StackSource.GPU
+    return next((source for source, kind in NEEDED.items() if report.can(kind)), StackSource.GPU)
 
 
 def event_set(report: Report, source: StackSource) -> EventSet:

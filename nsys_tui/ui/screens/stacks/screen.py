@@ -26,6 +26,7 @@ from nsys_tui.ui.screens.stacks.panes import (
     Shown,
     arranged,
     event_set,
+    first_source,
     fold,
     frame_facts,
     heading,
@@ -125,6 +126,12 @@ class StacksScreen(Finding):
         """Another report: nothing is folded yet."""
         self.shown, self.options, self._place = None, Options(), ((), ())
         self._say("reading …")
+
+    def load_finished(self) -> None:
+        """Opens on a source that has data, unless one was asked for."""
+        if self.report is not None and self.options == Options():
+            self.options = Options(source=first_source(self.report))
+        super().load_finished()
 
     def needs_new(self, old: ViewState, new: ViewState) -> bool:
         """Window, filter and name style decide what is folded."""
