@@ -44,7 +44,6 @@ class HelpScreen(Dialog[str]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", show=False),
         Binding("enter", "take", show=False, priority=True),
         Binding("up", "step(-1)", show=False, priority=True),
         Binding("down", "step(1)", show=False, priority=True),
@@ -52,10 +51,8 @@ class HelpScreen(Dialog[str]):
         Binding("pagedown", "step(10)", show=False, priority=True),
     ]
     DEFAULT_CSS: ClassVar[str] = """
-    HelpScreen { background: transparent; }
+    HelpScreen { align: left top; }
     HelpScreen DialogBox { margin-top: 2; height: 1fr; width: 1fr; }
-    HelpScreen Input { height: 1; }
-    HelpScreen LinePane { height: 1fr; border: none; }
     """
     app: Host
 
@@ -86,9 +83,7 @@ class HelpScreen(Dialog[str]):
 
     def on_mount(self) -> None:
         """Shows all keys."""
-        field = self.query_one(Input)
-        field.cursor_blink = False
-        field.focus()
+        self.query_one(Input).focus()
         self.query_one(LinePane).can_focus = False
         keys = (("type", "to filter", 1), ("enter", "run", 2), ("esc", "close", 3))
         self.query_one(KeyLine).show_keys(

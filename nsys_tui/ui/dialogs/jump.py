@@ -5,7 +5,6 @@ from __future__ import annotations
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
@@ -25,9 +24,8 @@ if TYPE_CHECKING:
 class JumpOverlay(Dialog[None]):
     """Shows the letters until a key is pressed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
     DEFAULT_CSS: ClassVar[str] = """
-    JumpOverlay { background: transparent; layers: letters; }
+    JumpOverlay { layers: letters; align: left top; }
     JumpOverlay Static {
         layer: letters; position: absolute; width: 3; height: 1; text-style: bold reverse;
     }

@@ -32,13 +32,13 @@ class MarkList(Dialog[tuple[str, bool]]):
     """Returns the letter and whether only its time is wanted."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,apostrophe", "dismiss(None)", show=False),
+        Binding("apostrophe", "dismiss(None)", show=False),
         Binding("delete", "remove", show=False),
     ]
     DEFAULT_CSS: ClassVar[str] = """
-    MarkList { align: center middle; background: transparent; }
-    MarkList LinePane { width: 78; max-width: 100%; height: 70%; min-height: 8; }
-    MarkList Static { width: 78; max-width: 100%; height: 1; padding: 0 2; background: $panel; }
+    MarkList LinePane, MarkList Static { width: 78; max-width: 100%; }
+    MarkList LinePane { height: 70%; min-height: 8; }
+    MarkList Static { height: 1; padding: 0 2; background: $panel; }
     """
     app: Host
 

@@ -109,14 +109,14 @@ class DisplayPanel(Dialog[None]):
     """A strip at the right; the screen to its left redraws with each change."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,C,q", "dismiss(None)", show=False),
+        Binding("C,q", "dismiss(None)", show=False),
         Binding("right,space,l", "change(1)", show=False),
         Binding("left,h", "change(-1)", show=False),
         Binding("r", "reset", show=False),
         Binding("w", "write", show=False),
     ]
     DEFAULT_CSS: ClassVar[str] = """
-    DisplayPanel { background: transparent; align: right top; }
+    DisplayPanel { align: right top; }
     DisplayPanel LinePane { width: 42; margin-top: 2; }
     """
     app: Host

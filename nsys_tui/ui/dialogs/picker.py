@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from textual.app import ComposeResult
+    from textual.widget import Widget
 
 SHOWN: Final = 500
 """Most lines listed; the heading says how many there are."""
@@ -28,8 +29,42 @@ SHOWN: Final = 500
 class DialogBox(Vertical, Framed):
     """The frame of a dialog."""
 
+    DEFAULT_CSS: ClassVar[str] = """
+    DialogBox { width: 64; max-width: 100%; height: auto; }
+    DialogBox Static { height: auto; }
+    DialogBox LinePane { height: 1fr; border: none; }
+    """
 
-class Picker(Dialog[Any]):
+
+class ListDialog(Dialog[Any]):
+    """Returns what stands in the line that was chosen, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "take", show=False, priority=True)]
+    DEFAULT_CSS: ClassVar[str] = """
+    ListDialog DialogBox { width: 76; height: 80%; min-height: 12; }
+    """
+
+    def listing(self, title: str, remark: str, *above: Widget) -> ComposeResult:
+        """A box with the list below other widgets."""
+        box = DialogBox(*above, LinePane(framed=False, always_cursor=True))
+        box.heading(title, remark)
+        yield box
+
+    @property
+    def pane(self) -> LinePane:
+        """The list."""
+        return self.query_one(LinePane)
+
+    def action_take(self) -> None:
+        """Returns what is under the cursor."""
+        self.dismiss(self.pane.choice)
+
+    def on_line_pane_chosen(self) -> None:
+        """A double click takes a line."""
+        self.action_take()
+
+
+class Picker(ListDialog):
     """Returns the value of the chosen entry, or None.
 
     Args:
@@ -40,19 +75,11 @@ class Picker(Dialog[Any]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", show=False),
-        Binding("enter", "take", show=False, priority=True),
         Binding("up", "step(-1)", show=False, priority=True),
         Binding("down", "step(1)", show=False, priority=True),
         Binding("pageup", "page(-1)", show=False, priority=True),
         Binding("pagedown", "page(1)", show=False, priority=True),
     ]
-    DEFAULT_CSS: ClassVar[str] = """
-    Picker { align: center middle; background: transparent; }
-    Picker DialogBox { width: 76; max-width: 100%; height: 80%; min-height: 12; }
-    Picker Input { height: 1; }
-    Picker LinePane { height: 1fr; border: none; }
-    """
 
     def __init__(
         self, title: str, entries: Sequence[Entry], *, typed: str = "", free: bool = False
@@ -63,17 +90,12 @@ class Picker(Dialog[Any]):
 
     def compose(self) -> ComposeResult:
         """A box with the input line above the list."""
-        box = DialogBox(
-            LineInput(self._typed, placeholder="type to filter", compact=True),
-            LinePane(framed=False, always_cursor=True),
-        )
-        box.heading(self._title, "enter: choose, esc: close")
-        yield box
+        field = LineInput(self._typed, placeholder="type to filter", compact=True)
+        yield from self.listing(self._title, "enter: choose, esc: close", field)
 
     def on_mount(self) -> None:
         """Shows everything."""
-        self.query_one(Input).cursor_blink = False
-        self.query_one(LinePane).can_focus = False
+        self.pane.can_focus = False
         self._filter(self._typed)
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -84,7 +106,7 @@ class Picker(Dialog[Any]):
         self._typed = typed
         found = matching(self._entries, typed)
         width = max((cell_len(entry.detail) for entry in found[:SHOWN]), default=0)
-        pane = self.query_one(LinePane)
+        pane = self.pane
         lines = [[(f" {entry.detail:<{width}}  ", KEY), (entry.text, 0)] for entry in found[:SHOWN]]
         pane.cursor = 0
         if lines:
@@ -96,24 +118,19 @@ class Picker(Dialog[Any]):
 
     def action_step(self, step: int) -> None:
         """Moves the cursor of the list."""
-        self.query_one(LinePane).action_move(step)
+        self.pane.action_move(step)
 
     def action_page(self, direction: int) -> None:
         """Moves it by a page."""
-        self.query_one(LinePane).action_page(direction)
+        self.pane.action_page(direction)
 
     def action_take(self) -> None:
         """Returns what is under the cursor."""
         typed = self.query_one(Input).value
         if typed != self._typed:  # Enter may overtake the change that the last key announced
             self._filter(typed)
-        entry = self.query_one(LinePane).choice
+        entry = self.pane.choice
         if isinstance(entry, Entry):
             self.dismiss(entry.value)
         elif self._free:
             self.dismiss(typed)
-
-    def on_line_pane_chosen(self, message: LinePane.Chosen) -> None:
-        """A double click takes a line."""
-        if isinstance(message.choice, Entry):
-            self.dismiss(message.choice.value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, Static
 
@@ -34,12 +33,8 @@ class Prompt(Dialog[str | None]):
         live: what to say about the text as it is typed, in place of the hint; empty = the hint.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
     DEFAULT_CSS: ClassVar[str] = """
-    Prompt { align: center middle; background: transparent; }
-    Prompt DialogBox { width: 64; max-width: 100%; height: auto; }
-    Prompt Input { height: 1; }
-    Prompt Static { height: auto; color: $muted; }
+    Prompt Static { color: $muted; }
     """
 
     def __init__(
@@ -62,10 +57,6 @@ class Prompt(Dialog[str | None]):
         )
         box.heading(self._title, "enter: ok, esc: close")
         yield box
-
-    def on_mount(self) -> None:
-        """No blinking."""
-        self.query_one(Input).cursor_blink = False
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Says what there is to say about the text so far."""
@@ -94,13 +85,6 @@ class Confirm(Dialog[str | None]):
         answers: key to what it means, such as ``{"y": "discard", "n": "keep"}``.
         title: heading: who asks.
         emphasis: the part of the question to look at; it gets a line of its own.
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
-    DEFAULT_CSS: ClassVar[str] = """
-    Confirm { align: center middle; background: transparent; }
-    Confirm DialogBox { width: 64; max-width: 100%; height: auto; }
-    Confirm Static { height: auto; }
     """
 
     def __init__(

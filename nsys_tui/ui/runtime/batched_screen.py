@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import time
 from asyncio import sleep
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual._compositor import Compositor, ReflowResult
 from textual.await_complete import AwaitComplete
+from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.timer import Timer
 
@@ -93,7 +94,12 @@ class BatchedScreen(KeepsGoing, Screen[ScreenResultType]):
 
 
 class Dialog(BatchedScreen[ScreenResultType], ModalScreen[ScreenResultType]):
-    """A modal screen that waits likewise, and ends once."""
+    """A modal screen that waits likewise, and ends once; Esc ends it without an answer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
+    DEFAULT_CSS: ClassVar[str] = """
+    Dialog { align: center middle; background: transparent; }
+    """
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Ends the dialog; keys that came meanwhile are no second answer."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from textual.reactive import reactive
 from textual.widgets import Input
 
 from nsys_tui.ui.runtime.faults import KeepsGoing
@@ -13,11 +14,13 @@ if TYPE_CHECKING:
 
 
 class LineInput(KeepsGoing, Input):
-    """An input whose editing keys act at once.
+    """An input whose editing keys act at once, and whose cursor does not blink.
 
     Those of Textual 8.2.8 wait until they have bubbled up to the app, behind letters of the same
     packet: over a slow line ``^U`` and a word typed after it left nothing.
     """
+
+    cursor_blink = reactive(False, init=False)
 
     async def _on_key(self, event: events.Key) -> None:
         for binding in self._bindings.key_to_bindings.get(event.key, ()):

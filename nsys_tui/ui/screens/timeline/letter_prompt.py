@@ -5,7 +5,6 @@ from __future__ import annotations
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
@@ -19,9 +18,8 @@ if TYPE_CHECKING:
 class LetterPrompt(Dialog[str | None]):
     """Waits for one letter."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
     DEFAULT_CSS: ClassVar[str] = """
-    LetterPrompt { align: center bottom; background: transparent; }
+    LetterPrompt { align: center bottom; }
     LetterPrompt Static { width: 100%; height: 1; text-style: bold; background: $panel; }
     """
 

@@ -35,11 +35,10 @@ class FindLine(Dialog[Sought | None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", show=False),
         Binding("ctrl+f,alt+enter", "filter", show=False, priority=True),
     ]
     DEFAULT_CSS: ClassVar[str] = """
-    FindLine { align: left bottom; background: transparent; }
+    FindLine { align: left bottom; }
     FindLine Horizontal { height: 1; width: 1fr; background: $background; }
     FindLine .sign { width: 2; text-style: bold; }
     FindLine Input { height: 1; width: 1fr; }
@@ -59,10 +58,6 @@ class FindLine(Dialog[Sought | None]):
             LineInput(self._pattern, placeholder="regex or words", compact=True),
             Static(Content("enter: search  ^F: filter  esc: close"), id="count", markup=False),
         )
-
-    def on_mount(self) -> None:
-        """No blinking."""
-        self.query_one(Input).cursor_blink = False
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Counts the matches of what is typed."""

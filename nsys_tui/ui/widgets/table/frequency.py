@@ -8,9 +8,7 @@ from textual.binding import Binding, BindingType
 
 from nsys_tui.names import visible
 from nsys_tui.render.cells import Ink, style
-from nsys_tui.ui.dialogs.picker import DialogBox
-from nsys_tui.ui.runtime.batched_screen import Dialog
-from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.dialogs.picker import ListDialog
 from nsys_tui.units import format_share
 
 if TYPE_CHECKING:
@@ -25,7 +23,7 @@ BAR: Final = 16
 LONGEST: Final = 200
 
 
-class FrequencyList(Dialog["Tally | None"]):
+class FrequencyList(ListDialog):
     """Returns the chosen value, or None.
 
     Args:
@@ -35,15 +33,7 @@ class FrequencyList(Dialog["Tally | None"]):
         rows: rows that were counted.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,F", "dismiss(None)", show=False),
-        Binding("enter", "take", show=False, priority=True),
-    ]
-    DEFAULT_CSS: ClassVar[str] = """
-    FrequencyList { align: center middle; background: transparent; }
-    FrequencyList DialogBox { width: 76; max-width: 100%; height: 80%; min-height: 12; }
-    FrequencyList LinePane { height: 1fr; border: none; }
-    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("F", "dismiss(None)", show=False)]
     app: Host
 
     def __init__(
@@ -54,12 +44,10 @@ class FrequencyList(Dialog["Tally | None"]):
 
     def compose(self) -> ComposeResult:
         """A box with the list."""
-        box = DialogBox(LinePane(framed=False, always_cursor=True))
         cut = f"{len(self._tallies):,} of " if self._distinct > len(self._tallies) else ""
         what = "bins" if any(tally.high > tally.low for tally in self._tallies) else "values"
         title = f"Frequency of {self._column.header}: {cut}{self._distinct:,} {what}"
-        box.heading(title, "enter: filter, esc: close")
-        yield box
+        yield from self.listing(title, "enter: filter, esc: close")
 
     def on_mount(self) -> None:
         """Fills the list."""
@@ -77,14 +65,5 @@ class FrequencyList(Dialog["Tally | None"]):
                     (visible(tally.text[:LONGEST]), 0),
                 ]
             )
-        pane = self.query_one(LinePane)
-        pane.show(lines, self._tallies)
-        pane.focus()
-
-    def action_take(self) -> None:
-        """Returns the value under the cursor."""
-        self.dismiss(self._tallies[self.query_one(LinePane).cursor])
-
-    def on_line_pane_chosen(self, message: LinePane.Chosen) -> None:
-        """A double click takes a value."""
-        self.dismiss(message.choice)  # type: ignore[arg-type]
+        self.pane.show(lines, self._tallies)
+        self.pane.focus()
