@@ -53,6 +53,11 @@ class Domain(NamedTuple):
     name: str
     """Empty for the default domain; ``domain N`` where no row names it."""
 
+    @property
+    def is_named(self) -> bool:
+        """Whether the program gave it a name."""
+        return self.name not in ("", f"domain {self.id}")
+
 
 @dataclass(frozen=True, eq=False)
 class EventSet:

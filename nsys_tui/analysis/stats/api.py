@@ -27,8 +27,10 @@ MERGED = {
 }
 
 
-def api_summary(query: Query) -> tuple[Aggregate, list[str]]:
+def api_summary(query: Query, *, printed: bool = False) -> tuple[Aggregate, list[str]]:
     """CUDA calls by name: one group per recorded name, or by function with ``merged``.
+
+    With ``printed``, names that are printed alike are one group.
 
     NVIDIA's rule keeps a row for each recorded name, prints it without ``_v`` and four digits, and
     counts the class-67 rows that enclose a call with a backtrace. Merged is ours.
@@ -36,10 +38,10 @@ def api_summary(query: Query) -> tuple[Aggregate, list[str]]:
     api = query.report.api
     merged = query.has("merged")
     rows = query.events(api, api.real if merged else None)
-    keys = [api_name(name) for name in api.names] if merged else list(api.names)
-    codes, names = regroup(api.name[rows], keys)
-    summary = summarise(query, api, rows, codes, len(names))
-    return summary, [api_name(name, nsys_compatible=not merged) for name in names]
+    texts = [api_name(name, nsys_compatible=not merged) for name in api.names]
+    codes, keys = regroup(api.name[rows], texts if merged or printed else list(api.names))
+    shown = dict(zip(api.names, texts, strict=True))
+    return summarise(query, api, rows, codes, len(keys)), [shown.get(key, key) for key in keys]
 
 
 @report("CUDA API Summary", CALLS, old="cudaapisum", arguments=MERGED)

@@ -50,11 +50,14 @@ def closed_ranges(report: Report, rows: Rows) -> Ranges:
 
 
 def label_codes(ranges: Ranges) -> tuple[NDArray[np.integer], list[str]]:
-    """Code of each range's ``domain:name``, and the labels; processes share equal labels."""
+    """Code of each range's ``domain:name``, and the labels; processes share equal labels.
+
+    As nsys prints them: a range of the default domain, or of one that has no name, by its own name.
+    """
     codes, domain, name = pair_codes(ranges.domain, ranges.name, max(len(ranges.names), 1))
+    prefixes = [f"{each.name}:" if each.is_named else "" for each in ranges.domains]
     texts = [
-        f"{ranges.domains[d].name}:{ranges.names[n]}"
-        for d, n in zip(domain.tolist(), name.tolist(), strict=True)
+        prefixes[d] + ranges.names[n] for d, n in zip(domain.tolist(), name.tolist(), strict=True)
     ]
     return regroup(codes, texts)
 

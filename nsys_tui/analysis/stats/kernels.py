@@ -46,7 +46,7 @@ def operation_codes(query: Query, rows: Rows) -> tuple[NDArray[np.integer], list
     range_codes, labels = label_codes(ranges)
     prefix = np.zeros(len(place), np.int64)
     prefix[place >= 0] = 1 + range_codes[place[place >= 0]]
-    prefixes = ["", *(f"{label.removeprefix(':')}/" for label in labels)]
+    prefixes = ["", *(f"{label}/" for label in labels)]
     joined, outer, inner = pair_codes(prefix, codes, max(len(names), 1))
     texts = [prefixes[o] + names[i] for o, i in zip(outer.tolist(), inner.tolist(), strict=True)]
     return regroup(joined, texts)

@@ -126,7 +126,7 @@ def cuda_api_gpu_sum(query: Query) -> Columns:
     codes, labels = _by_category(query, rows)
     (_, kinds), (_, texts) = labels
     work = summarise(query, ops, rows, codes, len(kinds))
-    calls, names = api_summary(query)
+    calls, names = api_summary(query, printed=True)
     if not len(names) and not row_count(ops, rows):
         raise NoDataError("neither CUDA calls nor GPU work")
     combined: Columns = [

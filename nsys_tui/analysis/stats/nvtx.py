@@ -62,19 +62,19 @@ START_ENDS: Final = replace(NVTX, data=f"{NVTX.data} start/end range")
 
 @report("NVTX Range Summary", NVTX, old="nvtxsum")
 def nvtx_sum(query: Query) -> Columns:
-    """Push/pop and start/end ranges by ``domain:name`` and their durations on the host."""
+    """Push/pop and start/end ranges by name (with its domain's) and their durations on the host."""
     return _summary(query, PUSH_POP + START_END, with_style=True)
 
 
 @report("NVTX Push/Pop Range Summary", PUSH_POPS, old="nvtxppsum")
 def nvtx_pushpop_sum(query: Query) -> Columns:
-    """Push/pop ranges by ``domain:name`` and their durations on the host."""
+    """Push/pop ranges by name (with its domain's) and their durations on the host."""
     return _summary(query, PUSH_POP, with_style=False)
 
 
 @report("NVTX Start/End Range Summary", START_ENDS, old="nvtxsssum nvtxstartendsum")
 def nvtx_startend_sum(query: Query) -> Columns:
-    """Start/end ranges by ``domain:name`` and their durations on the host."""
+    """Start/end ranges by name (with its domain's) and their durations on the host."""
     return _summary(query, START_END, with_style=False)
 
 
@@ -159,7 +159,7 @@ def nvtx_pushpop_trace(query: Query) -> Columns:
         (
             Column("NameTree"),
             [
-                "  " * min(int(depth), MOST_FRAMES) + name
+                "--" * min(int(depth), MOST_FRAMES) + name
                 for depth, name in zip(nested.level, names, strict=True)
             ],
         ),

@@ -19,7 +19,7 @@ from nsys_tui.analysis.stats.enclosing import (
 from nsys_tui.analysis.stats.kernels import kernel_rows, operation_codes
 from nsys_tui.analysis.stats.nvtx import NAMES, Nesting, nesting, parent_ids
 from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, Needs, report
-from nsys_tui.analysis.stats.summary import RANGE, moments, rank
+from nsys_tui.analysis.stats.summary import RANGE, moments, only, rank
 from nsys_tui.analysis.stats.thread_columns import pids, tids
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.errors import NoDataError
@@ -60,6 +60,13 @@ class Projection:
     """Number of operations."""
     busy: Int64
     """Union of the operations' time, per device, summed over the devices."""
+
+    @property
+    def children(self) -> Int64:
+        """Ranges with GPU work directly inside each projected range."""
+        above = self.nested.parent[self.place]
+        count = np.bincount(above[above >= 0], minlength=len(self.ranges))
+        return count[self.place].astype(np.int64)
 
 
 def project(query: Query) -> Projection:
@@ -117,7 +124,7 @@ def nvtx_gpu_proj_trace(query: Query) -> Columns:
     The projected time is a span and includes idle time; ``work`` adds the busy time beside it.
     """
     found = project(query)
-    order = np.lexsort((found.place, found.start))
+    order = np.argsort(found.place)
     place = found.place[order]
     ranges = found.ranges.take(place)
     label, texts = label_codes(ranges)
@@ -138,7 +145,7 @@ def nvtx_gpu_proj_trace(query: Query) -> Columns:
         (Column("TID", Unit.NONE), tids(threads)),
         (Column("NumGPUOps", Unit.NONE), found.operations[order]),
         (Column("Lvl", Unit.NONE), found.nested.level[place]),
-        (Column("NumChild", Unit.NONE), found.nested.children[place]),
+        (Column("NumChild", Unit.NONE), found.children[order]),
         (Column("RangeId", Unit.NONE), ranges.rowid),
         (Column("ParentId", Unit.NONE), parent_ids(found.ranges, found.nested)[place]),
         (Column("RangeStack"), [found.nested.stack[p] for p in place.tolist()]),
@@ -179,7 +186,7 @@ def nvtx_gpu_proj_sum(query: Query) -> Columns:
         (Column("Total GPU Ops", Unit.COUNT), total(found.operations)),
         (Column("Avg GPU Ops", Unit.NONE, 1), mean(found.operations)),
         (Column("Avg Range Lvl", Unit.NONE, 1), mean(found.nested.level[found.place])),
-        (Column("Avg Num Child", Unit.NONE, 1), mean(found.nested.children[found.place])),
+        (Column("Avg Num Child", Unit.NONE, 1), mean(found.children)),
     ]
 
 
@@ -190,43 +197,50 @@ def nvtx_gpu_proj_sum(query: Query) -> Columns:
     arguments={key: KERNEL_NAMES[key] for key in ("base", "mangled")},
 )
 def nvtx_kern_sum(query: Query) -> Columns:
-    """Kernels by the ranges that enclose their launch; a kernel counts in every one of them."""
-    every = query.report.ranges
+    """Kernels by the ranges that enclose their launch; a kernel counts in every one of them.
+
+    Kernels that no range encloses have rows without a range.
+    """
+    every, ops = query.report.ranges, query.report.operations
+    rows = row_numbers(ops, query.counted(ops, kernel_rows(query)))
+    if not len(every):
+        raise NoDataError("no NVTX ranges")
     ranges = closed_ranges(query.report, query.events(every, every.nests))
-    made = launches(query.report, query.counted(query.report.operations, kernel_rows(query)))
-    kernel, kernels = operation_codes(query, made.operation)
-    pairs = list(enclosed(ranges, made))
-    if not pairs:
-        raise NoDataError("no NVTX range encloses a kernel launch")
+    made = launches(query.report, rows)
+    nothing = np.empty(0, np.intp)
+    pairs = [(nothing, nothing), *enclosed(ranges, made)]
     which, launch = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    inside = made.operation[launch]
+    outside = np.setdiff1d(rows, inside)
+    operation = np.concatenate((inside, outside))
+    kernel, kernels = operation_codes(query, operation)
     label, texts = label_codes(ranges)
     per_range, kinds = factorise_rows((label, ranges.style, ranges.thread))
-    codes, range_kind, name = pair_codes(per_range[which], kernel[launch], max(len(kernels), 1))
-    groups = np.column_stack((kinds[range_kind], name))
-    n = len(groups)
-    ops = query.report.operations
-    operation = made.operation[launch]
-    stats = group_stats(codes, ops.end[operation] - ops.start[operation], n)
-    instances = np.bincount(_distinct_pairs(codes, which), minlength=n)
-    threads = ranges.threads[groups[:, 2]]
-    names = [texts[label] for label in groups[:, 0]]
+    of_range = np.concatenate((per_range[which], np.full(len(outside), len(kinds))))
+    codes, group, name = pair_codes(of_range, kernel, max(len(kernels), 1))
+    stats = group_stats(codes, ops.durations(operation), len(group))
+    instances = np.bincount(_distinct_pairs(codes[: len(which)], which), minlength=len(group))
+    ranged = group < len(kinds)
+    kinds = np.vstack((kinds.reshape(-1, 3), np.zeros((1, 3), np.int64)))[group]
+    threads = ranges.threads[kinds[:, 2]] if len(ranges) else np.zeros(len(group), np.int64)
+    names = [texts[at] if own else "" for at, own in zip(kinds[:, 0], ranged, strict=True)]
     order = np.lexsort((-stats.totals, tids(threads), pids(threads), rank(names)))
+    threads, ranged = threads[order], ranged[order]
     return [
-        (Column("NVTX Range"), [names[place] for place in order.tolist()]),
-        (Column("Style"), NAMES[groups[order, 1]]),
-        (Column("PID", Unit.NONE), pids(threads[order])),
-        (Column("TID", Unit.NONE), tids(threads[order])),
+        (Column("NVTX Range"), [names[place] or None for place in order.tolist()]),
+        (Column("Style"), only(NAMES[kinds[order, 1]], ranged)),
+        (Column("PID", Unit.NONE), only(pids(threads), ranged)),
+        (Column("TID", Unit.NONE), only(tids(threads), ranged)),
         (Column("NVTX Inst", Unit.COUNT), instances[order]),
         (Column("Kern Inst", Unit.COUNT), stats.counts[order]),
         (Column("Total Time", Unit.NS), stats.totals[order]),
         *moments(stats, order, Unit.NS, 1),
-        (Column("Kernel Name"), [kernels[name] for name in groups[order, 3]]),
+        (Column("Kernel Name"), [kernels[place] for place in name[order]]),
     ]
 
 
 def _distinct_pairs(codes: NDArray[np.integer], which: NDArray[np.intp]) -> NDArray[np.int64]:
     """The code of each distinct (code, range) pair."""
-    size = int(which.max()) + 1
+    size = int(which.max(initial=0)) + 1
     pairs = codes.astype(np.int64) * size + which
-    pairs.sort()
-    return np.asarray(pairs[np.append(True, pairs[1:] != pairs[:-1])] // size, np.int64)
+    return np.asarray(np.unique(pairs) // size, np.int64)

@@ -37,9 +37,10 @@ class Pages:
     gpu_faults: int = 0
 
     @property
-    def moved(self) -> int:
-        """Bytes in both directions."""
-        return self.to_device + self.to_host
+    def throughput(self) -> float:
+        """Bytes in both directions per second of migration, 0 without any."""
+        moved = self.to_device + self.to_host
+        return moved * 1e9 / self.duration if self.duration else 0.0
 
 
 def pages(query: Query) -> dict[int | None, Pages]:
@@ -74,22 +75,20 @@ def _address(address: int | None) -> str | None:
     arguments={"rows=": f"how many addresses to list, {_ROWS} by default, -1 for all"},
 )
 def um_sum(query: Query) -> Columns:
-    """Virtual addresses by the bytes that migrated, with their page faults."""
-    listed = sorted(
-        pages(query).items(), key=lambda item: (-item[1].moved, -item[1].gpu_faults, item[0] or 0)
-    )
+    """Virtual addresses by how fast their pages migrated, with their page faults."""
+    listed = sorted(pages(query).items(), key=lambda item: (-item[1].throughput, item[0] or 0))
     limit = _limit(query.arguments.get("rows"))
     kept = listed if limit < 0 else listed[:limit]
     found = [page for _, page in kept]
     return [
         (Column("Virtual Address"), [_address(address) for address, _ in kept]),
-        (Column("HtoD Migration Size", Unit.MB), [page.to_device for page in found]),
-        (Column("DtoH Migration Size", Unit.MB), [page.to_host for page in found]),
-        (Column("CPU Page Faults", Unit.COUNT), [page.cpu_faults for page in found]),
-        (Column("GPU Page Faults", Unit.COUNT), [page.gpu_faults for page in found]),
+        (Column("HtoD Migration Size", Unit.MB), [page.to_device or None for page in found]),
+        (Column("DtoH Migration Size", Unit.MB), [page.to_host or None for page in found]),
+        (Column("CPU Page Faults", Unit.COUNT), [page.cpu_faults or None for page in found]),
+        (Column("GPU Page Faults", Unit.COUNT), [page.gpu_faults or None for page in found]),
         (
             Column("Migration Throughput", Unit.MB_PER_S),
-            [page.moved * 1e9 / page.duration if page.duration else None for page in found],
+            [page.throughput or None for page in found],
         ),
     ]
 

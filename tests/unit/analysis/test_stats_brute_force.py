@@ -30,8 +30,7 @@ API = (
 )
 OSRT = """select s.value, o.end - o.start from OSRT_API o join StringIds s on s.id = o.nameId
           where o.eventClass = 27"""
-NVTX = """select coalesce(d.text, case coalesce(e.domainId, 0) when 0 then '' else
-                 'domain ' || e.domainId end) || ':' || coalesce(e.text, s.value),
+NVTX = """select coalesce(d.text || ':', '') || coalesce(e.text, s.value),
                  e.end - e.start, e.eventType
           from NVTX_EVENTS e left join StringIds s on s.id = e.textId
           left join NVTX_EVENTS d on d.eventType = 75 and d.domainId = e.domainId

@@ -128,7 +128,7 @@ def test_lists_combine_and_repeat_their_last_element(
         "r_nvtx_sum.json",
         "x_cuda_gpu_kern_sum_base.csv",
     ]
-    assert json.loads((tmp_path / "r_nvtx_sum.json").read_text())[0]["Range"] == ":step"
+    assert json.loads((tmp_path / "r_nvtx_sum.json").read_text())[0]["Range"] == "step"
     status, _, err = run(capsys, *words)
     assert status == 64
     assert "exists already" in err

@@ -1,0 +1,107 @@
+"""Where our rows are not nsys's, and why: every difference that is found has a name here.
+
+A name that no report shows any more fails the test as much as a difference without a name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Named:
+    """One reason for differences."""
+
+    why: str
+    signs: frozenset[str]
+    """How it shows: ``column NAME``, ``header NAME``, ``order``, ``rows``, ``theirs alone``."""
+    tables: frozenset[str]
+    """Reports or rules in which it shows."""
+    files: frozenset[str] = frozenset()
+    """Reports of whom; empty for any."""
+
+    def tells(self, file: str, table: str, sign: str) -> bool:
+        """Whether a difference is this one."""
+        return (
+            sign in self.signs and table in self.tables and (not self.files or file in self.files)
+        )
+
+
+def _named(why: str, signs: str, tables: str, files: str = "") -> Named:
+    parts = frozenset(sign.strip() for sign in signs.split(";"))
+    return Named(why, parts, frozenset(tables.split()), frozenset(files.split()))
+
+
+_TWICE: Final = "mpi-nvtx-callchains-2022.2"
+"""Every CUDA call stands twice, with and without its backtrace, under one correlation id."""
+
+STATS: Final = {
+    "exact throughput": _named(
+        "bytes / ns is divided once, in floating point; theirs divides whole numbers first, so that"
+        " addresses of almost the same throughput stand in another order",
+        "column Throughput (MB/s); column Migration Throughput (MB/s); column Virtual Address",
+        "cuda_gpu_trace um_sum",
+    ),
+    "column of newer files": _named(
+        "green contexts have a column where the file has one, and no empty column elsewhere",
+        "header GreenCtx",
+        "cuda_gpu_trace",
+    ),
+    "GPU without a name": _named(
+        "a device that TARGET_INFO_GPU does not name is called by its number",
+        "column Device",
+        "cuda_gpu_trace",
+        "pytorch-nccl-2gpu-2026.2",
+    ),
+    "call with a backtrace": _named(
+        "a kernel is launched by one call: the row that carries the backtrace is no second launch",
+        "rows; column Count; column QCount; column TAvg (ns); column TMed (ns); column TMax (ns);"
+        " column TStdDev (ns); column AAvg (ns); column AMed (ns); column AMax (ns);"
+        " column AStdDev (ns); column QAvg (ns); column QMed (ns); column QMin (ns);"
+        " column QStdDev (ns); column KStdDev (ns); column Total Time (ns); column StdDev (ns)",
+        "cuda_kern_exec_sum cuda_kern_exec_trace nvtx_kern_sum",
+        _TWICE,
+    ),
+    "deviation of nothing": _named(
+        "where no kernel queued there is no deviation either, as there is no mean",
+        "column QStdDev (ns)",
+        "cuda_kern_exec_sum",
+        "many-kernels-2025.5 uvm-migration-2025.1",
+    ),
+    "rows of equal time": _named(
+        "rows with the same total and count stand by their labels; theirs in the order of groups",
+        "order",
+        "cuda_gpu_kern_gb_sum nvtx_sum nvtx_pushpop_sum",
+    ),
+    "spelling of headers": _named(
+        "sizes are written Size, and no header begins with a blank",
+        "header HtoD Migration size (MB); header DtoH Migration size (MB);"
+        " header  GPU Page Faults; header HtoD Migration Size (MB);"
+        " header DtoH Migration Size (MB); header GPU Page Faults",
+        "um_sum",
+    ),
+    "totals of nothing": _named(
+        "without migrations and page faults there is no row of zeros",
+        "theirs alone",
+        "um_total_sum",
+    ),
+    "addresses of migrations": _named(
+        "the range of addresses is that of migrations and faults; theirs of GPU faults alone",
+        "column Minimum Virtual Address; column Maximum Virtual Address;"
+        " column Total GPU PageFaults",
+        "um_total_sum",
+        "uvm-migration-2025.1",
+    ),
+    "work outside of ranges": _named(
+        "work that no range encloses is no projection of a range",
+        "rows; theirs alone",
+        "nvtx_gpu_proj_trace",
+    ),
+    "no ranges at all": _named(
+        "a file without a single range holds no NVTX data, be its table there or not",
+        "theirs alone",
+        "nvtx_kern_sum",
+    ),
+}
+"""By name; of ``stats``."""

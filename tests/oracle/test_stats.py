@@ -1,0 +1,106 @@
+"""Our statistical reports beside those of NVIDIA's nsys, row by row, on every real report."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import pytest
+from oracle.completing import complete
+from oracle.differences import STATS, Named
+from oracle.real_nsys import Rows, laid_out, names, rows, run
+from paths import needs_reports, report_paths
+
+from nsys_tui.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+Found: TypeAlias = tuple[str, str, str]
+"""File, report and sign of a difference."""
+
+VERSION: Final = "2023.4"
+
+
+def signs(theirs: Rows, ours: Rows) -> Iterator[str]:
+    """How two tables differ; nothing where they are the same."""
+    if theirs == ours:
+        return
+    if not theirs or not ours:
+        yield "theirs alone" if theirs else "ours alone"
+        return
+    for header in {*theirs[0]} ^ {*ours[0]}:
+        yield f"header {header}"
+    shared = [header for header in theirs[0] if header in ours[0]]
+    mine, other = _columns(ours, shared), _columns(theirs, shared)
+    if mine == other:
+        return
+    if len(mine) != len(other):
+        yield "rows"
+    elif Counter(mine) == Counter(other):
+        yield "order"
+    else:
+        for place, header in enumerate(shared):
+            if [row[place] for row in mine] != [row[place] for row in other]:
+                yield f"column {header}"
+
+
+def _columns(table: Rows, headers: list[str]) -> list[tuple[str, ...]]:
+    places = [table[0].index(header) for header in headers]
+    return [tuple(row[place] for place in places) for row in table[1:]]
+
+
+def unnamed(found: list[Found], named: Mapping[str, Named]) -> list[str]:
+    """The differences without a name, and the names without a difference."""
+    lost = [" ".join(one) for one in found if not any(n.tells(*one) for n in named.values())]
+    idle = [key for key, one in named.items() if not any(one.tells(*each) for each in found)]
+    return [*lost, *(f"no difference is called {key!r} any more" for key in idle)]
+
+
+@needs_reports
+def test_every_report_has_nsys_s_rows_or_a_named_difference(tmp_path: Path) -> None:
+    nsys = laid_out(VERSION)
+    listed = names(nsys, "stats", "--help-reports")
+    assert len(listed) > 30
+    found: list[Found] = []
+    equal = 0
+    for path in report_paths():
+        folder = tmp_path / path.stem
+        folder.mkdir()
+        copy = folder / path.name
+        shutil.copyfile(path, copy)
+        complete(copy, VERSION)
+        wanted = ("-r", ",".join(listed), "-f", "csv", "-o")
+        run(nsys, "stats", *wanted, str(folder / "theirs"), str(copy))
+        main(["stats", *wanted, str(folder / "ours"), "--no-cache", "--quiet", str(path)])
+        for name in listed:
+            theirs, ours = (rows(folder / f"{side}_{name}.csv") for side in ("theirs", "ours"))
+            found += [(path.stem, name, sign) for sign in signs(theirs, ours)]
+            equal += bool(theirs) and theirs == ours
+    assert equal > 60
+    assert unnamed(found, STATS) == []
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "expected"),
+    [
+        ([["A", "B"], ["1", "2"]], [["A", "B"], ["1", "2"]], []),
+        ([["A"], ["1"], ["2"]], [["A"], ["2"], ["1"]], ["order"]),
+        ([["A", "B"], ["1", "2"]], [["A", "B"], ["1", "3"]], ["column B"]),
+        ([["A"], ["1"]], [["A"], ["1"], ["1"]], ["rows"]),
+        ([["A", "B"], ["1", "2"]], [["A"], ["1"]], ["header B"]),
+        ([["A"], ["1"]], [], ["theirs alone"]),
+        ([], [["A"], ["1"]], ["ours alone"]),
+    ],
+)
+def test_a_difference_has_its_sign(theirs: Rows, ours: Rows, expected: list[str]) -> None:
+    assert [*signs(theirs, ours)] == expected
+
+
+def test_names_and_differences_are_held_against_each_other() -> None:
+    named = {"known": Named("", frozenset({"rows"}), frozenset({"a"}))}
+    assert unnamed([("file", "a", "rows")], named) == []
+    assert unnamed([("file", "b", "rows"), ("file", "a", "rows")], named) == ["file b rows"]
+    assert unnamed([], named) == ["no difference is called 'known' any more"]
