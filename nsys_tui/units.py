@@ -53,6 +53,11 @@ def format_duration(ns: int, digits: int = 4) -> str:
     return f"{sign}{text} {unit}"
 
 
+def short_duration(ns: float, digits: int = 4) -> str:
+    """A duration in few cells: ``41.31ms``."""
+    return format_duration(round(ns), digits).replace(" ", "")
+
+
 def format_bytes(count: int, digits: int = 3) -> str:
     """Formats a byte count with decimal prefixes (1 MB = 10**6 bytes, as nsys prints them)."""
     value = float(abs(count))

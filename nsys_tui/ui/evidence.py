@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from nsys_tui.analysis.timeline.events import key_of, kind_of, naming
 from nsys_tui.state import Cursor, Selection, Window
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from nsys_tui.model.events import EventSet
     from nsys_tui.ui.host import Host
 
@@ -55,3 +59,10 @@ def show_on_timeline(
         changes["window"] = window_around(selection.span, extent or app.session.extent)
         changes["cursor"] = Cursor(selection.span.start)
     app.show("timeline", **changes)
+
+
+def show_longest(app: Host, events: EventSet, rows: NDArray[np.intp]) -> bool:
+    """Goes to the longest of some events; False where there are none."""
+    if len(rows):
+        show_on_timeline(app, events, int(rows[np.argmax(events.durations(rows))]))
+    return bool(len(rows))

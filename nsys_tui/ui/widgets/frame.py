@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.scroll_view import ScrollView
 
 from nsys_tui.names import cell_len, cut, visible
 from nsys_tui.ui.runtime.faults import KeepsDrawing
 
+if TYPE_CHECKING:
+    from nsys_tui.ui.host import Host
+
+FAR: Final = 1 << 62
 _BORDER_CELLS = 6
 """Corner, line and blank on either side of a heading."""
 
@@ -64,3 +73,33 @@ class Framed(KeepsDrawing):
         shown = self.has_focus if focused is None else focused
         text = heading_text(*self._heading, self.outer_size.width, shown)
         self.border_title = Content(text)
+
+
+class ScrolledPane(ScrollView, Framed, can_focus=True):
+    """A pane of lines with a cursor that keys move."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", show=False),
+        Binding("down,j", "move(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
+        Binding("home", f"move(-{FAR})", show=False),
+        Binding("end,G", f"move({FAR})", show=False),
+    ]
+    DEFAULT_CSS: ClassVar[str] = """
+    ScrolledPane { overflow-x: hidden; overflow-y: auto; }
+    """
+    app: Host
+
+    @property
+    def room(self) -> int:
+        """Columns for text: a scrollbar takes one."""
+        return self.size.width - self.scrollbar_size_vertical
+
+    @abstractmethod
+    def action_move(self, step: int) -> None:
+        """Moves the cursor by lines."""
+
+    def action_page(self, direction: int) -> None:
+        """Moves the cursor by what is visible."""
+        self.action_move(direction * max(1, self.size.height - 1))

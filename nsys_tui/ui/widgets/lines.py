@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rich.segment import Segment
-from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from nsys_tui.names import both_ends, cell_len, cut, visible
 from nsys_tui.render.cells import MUTED, Emphasis, style
-from nsys_tui.ui.widgets.frame import Framed
+from nsys_tui.ui.widgets.frame import ScrolledPane
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from textual import events
-
-    from nsys_tui.ui.host import Host
 
 
 Line: TypeAlias = "Sequence[tuple[str, int]]"
@@ -30,7 +26,7 @@ Line: TypeAlias = "Sequence[tuple[str, int]]"
 CURSOR: Final = style(emphasis=Emphasis.REVERSE | Emphasis.BOLD)
 
 
-class LinePane(ScrollView, Framed, can_focus=True):
+class LinePane(ScrolledPane):
     """Shows lines; with ``choices`` the cursor moves over those that stand for something.
 
     Args:
@@ -41,36 +37,18 @@ class LinePane(ScrollView, Framed, can_focus=True):
         names: texts are names, whose ends are kept where they are too long.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", show=False),
-        Binding("down,j", "move(1)", show=False),
-        Binding("pageup", "page(-1)", show=False),
-        Binding("pagedown", "page(1)", show=False),
-        Binding("home", "move(-1000000)", show=False),
-        Binding("end,G", "move(1000000)", show=False),
-    ]
-    app: Host
+    class LineMessage(Message):
+        """Something about a line."""
 
-    class Chosen(Message):
+        def __init__(self, pane: LinePane, choice: object) -> None:
+            super().__init__()
+            self.pane, self.choice = pane, choice
+
+    class Chosen(LineMessage):
         """A line was double-clicked or Enter was pressed on it."""
 
-        def __init__(self, pane: LinePane, choice: object) -> None:
-            super().__init__()
-            self.pane = pane
-            self.choice = choice
-
-        @property
-        def control(self) -> LinePane:
-            """The pane."""
-            return self.pane
-
-    class Moved(Message):
+    class Moved(LineMessage):
         """The cursor stands on another line, or the pane got the focus."""
-
-        def __init__(self, pane: LinePane, choice: object) -> None:
-            super().__init__()
-            self.pane = pane
-            self.choice = choice
 
     def __init__(
         self,
@@ -97,16 +75,11 @@ class LinePane(ScrollView, Framed, can_focus=True):
     ) -> None:
         """Replaces the lines by what ``build`` gives for a width, now and after each resizing."""
         self._build = build
-        self._set(build(max(1, self._room)), choices)
+        self._set(build(max(1, self.room)), choices)
 
     def on_resize(self) -> None:
         """Lines that depend on the width are built anew."""
         self.rebuild()
-
-    @property
-    def _room(self) -> int:
-        """Columns for text: a scrollbar takes one."""
-        return self.size.width - self.scrollbar_size_vertical
 
     def watch_show_vertical_scrollbar(self) -> None:
         """A scrollbar takes a column, and Textual tells of no resizing then."""
@@ -115,7 +88,7 @@ class LinePane(ScrollView, Framed, can_focus=True):
     def rebuild(self) -> None:
         """Builds the lines anew, after what they depend on has changed."""
         if self._build is not None:
-            self._set(self._build(max(1, self._room)), self._choices)
+            self._set(self._build(max(1, self.room)), self._choices)
 
     def show(self, lines: Sequence[Line], choices: Sequence[object] = ()) -> None:
         """Replaces the lines.
@@ -156,7 +129,7 @@ class LinePane(ScrollView, Framed, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """Draws one line, cut to the width; the chosen one is reversed and marked."""
         row = self.scroll_offset.y + y
-        width = self._room
+        width = self.room
         inks = self.app.inks
         if row >= len(self._lines):
             return Strip.blank(width, inks[0])
@@ -189,10 +162,6 @@ class LinePane(ScrollView, Framed, can_focus=True):
     def on_focus(self) -> None:
         """Tells what is under the cursor."""
         self.post_message(self.Moved(self, self.choice))
-
-    def action_page(self, direction: int) -> None:
-        """Moves by what is visible."""
-        self.action_move(direction * max(1, self.size.height - 1))
 
     def action_nav_open(self) -> None:
         """Tells the screen what was chosen."""

@@ -21,7 +21,7 @@ from nsys_tui.model.groups import factorise, factorise_rows
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.times import duration_text
-from nsys_tui.ui.screens.kernels.panes import short_duration
+from nsys_tui.ui.screens.kernels.panes import short
 from nsys_tui.ui.widgets.table.columns import (
     Numbers,
     Source,
@@ -102,7 +102,7 @@ def rounded_count(value: Any) -> str:
 
 
 _ROUNDED: Final[dict[Unit, Callable[[Any], str]]] = {
-    Unit.NS: short_duration,
+    Unit.NS: short,
     Unit.COUNT: rounded_count,
 }
 """How estimates are written."""

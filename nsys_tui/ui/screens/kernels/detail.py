@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from nsys_tui.analysis.kernel_facts import KernelFacts, kernel_facts
 from nsys_tui.analysis.kernel_table import KernelTable
 from nsys_tui.analysis.nvtx.operation_paths import OperationPaths, operation_paths
@@ -21,9 +19,9 @@ from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.table import VirtualTable
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
-    from nsys_tui.model.events import Operations
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.render.cells import Line
@@ -168,10 +166,5 @@ class KernelDetail(DetailScreen[KernelTable]):
 def find_detail(report: Report, table: KernelTable, group: int, bins: int) -> Detail:
     """Looks at one group of a table."""
     ops, rows = report.operations, table.instances(group)
-    durations = np.maximum(ops.end[rows] - ops.start[rows], 0)
+    durations = ops.durations(rows)
     return Detail(report, table, group, rows, histogram(durations, bins), bins)
-
-
-def longest_of(ops: Operations, rows: NDArray[np.intp]) -> int | None:
-    """The longest of some operations; None where there are none."""
-    return int(rows[np.argmax(ops.end[rows] - ops.start[rows])]) if len(rows) else None

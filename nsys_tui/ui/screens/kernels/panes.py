@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.names import cut, visible
 from nsys_tui.render.spark import MARGIN, draw_histogram
 from nsys_tui.ui.pane_text import labelled
-from nsys_tui.units import format_bytes, format_count, format_duration
+from nsys_tui.units import format_bytes, format_count, short_duration
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.kernel_facts import KernelFacts, Parts
@@ -20,6 +21,9 @@ NAME_LIMIT: Final = 2_000
 """Characters of a full name that are wrapped into lines."""
 
 
+short = partial(short_duration, digits=3)
+
+
 def bins_for(width: int) -> int:
     """Bins of a chart of durations in a pane of ``width`` cells."""
     return max(8, min(width - MARGIN - 1, 96))
@@ -27,13 +31,8 @@ def bins_for(width: int) -> int:
 
 def histogram_lines(found: Histogram, height: int, glyphs: Glyphs) -> list[Line]:
     """Durations by equal factors; the axis is labelled at its edges."""
-    rows = draw_histogram(found, max(1, height - 2), glyphs, short_duration)
+    rows = draw_histogram(found, max(1, height - 2), glyphs, short)
     return [row.runs() for row in rows]
-
-
-def short_duration(ns: float) -> str:
-    """A duration in few cells: ``1.14ms``."""
-    return format_duration(round(ns), 3).replace(" ", "")
 
 
 def fact_lines(facts: KernelFacts, where: str, width: int, note: str = "") -> list[Line]:
@@ -81,4 +80,4 @@ def _span(pair: tuple[int, int]) -> str:
 
 
 def _time(ns: float | None) -> str:
-    return "-" if ns is None else short_duration(ns)
+    return "-" if ns is None else short(ns)

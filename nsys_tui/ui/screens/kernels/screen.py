@@ -14,11 +14,11 @@ from nsys_tui.analysis.timeline.events import find
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import Operations
 from nsys_tui.state import cycled
-from nsys_tui.ui.evidence import show_on_timeline
+from nsys_tui.ui.evidence import show_longest, show_on_timeline
 from nsys_tui.ui.keymap import bindings
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.kernels.columns import group_columns, sampled_columns
-from nsys_tui.ui.screens.kernels.detail import KernelDetail, longest_of
+from nsys_tui.ui.screens.kernels.detail import KernelDetail
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import GROUP, INSTANCES, TABLE, WHOLE
 from nsys_tui.ui.widgets.table.table import VirtualTable
@@ -213,13 +213,10 @@ class KernelsScreen(KernelDetail):
         report, table, detail = self.report, self.result, self.detail
         if report is None or table is None:
             return
-        row: int | None
-        if message.grid is self.instances:
-            row = None if detail is None else int(detail.rows[message.row])
-        else:
-            row = longest_of(report.operations, table.instances(message.row))
-        if row is not None:
-            show_on_timeline(self.app, report.operations, row)
+        if message.grid is not self.instances:
+            show_longest(self.app, report.operations, table.instances(message.row))
+        elif detail is not None:
+            show_on_timeline(self.app, report.operations, int(detail.rows[message.row]))
 
     def view(self) -> Look:
         """Grouping, sort, scroll and cursor, also among the instances."""

@@ -12,7 +12,7 @@ from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.analysis.kernel_table import KernelTable, kernel_table
 from nsys_tui.analysis.nvtx.steps import StepTimes, step_times
 from nsys_tui.analysis.nvtx.table import NvtxTable
-from nsys_tui.ui.evidence import show_on_timeline
+from nsys_tui.ui.evidence import show_longest, show_on_timeline
 from nsys_tui.ui.screens.nvtx import columns, panes
 from nsys_tui.ui.screens.tables import DetailScreen
 from nsys_tui.ui.widgets.lines import LinePane
@@ -160,10 +160,7 @@ class RangeDetail(DetailScreen[NvtxTable]):
             return
         report = detail.table.report
         if message.grid is self.under:
-            rows, ops = detail.kernels.instances(message.row), report.operations
-            if len(rows):
-                longest = int(rows[np.argmax(ops.end[rows] - ops.start[rows])])
-                show_on_timeline(self.app, ops, longest)
+            show_longest(self.app, report.operations, detail.kernels.instances(message.row))
         elif message.grid is self.instances:
             show_on_timeline(self.app, report.ranges, int(detail.instances[message.row]))
         elif message.row == detail.row:
@@ -174,10 +171,7 @@ class RangeDetail(DetailScreen[NvtxTable]):
         instances, ranges = detail.instances, detail.table.report.ranges
         if self.step is not None and detail.steps.rows[self.step] >= 0:
             show_on_timeline(self.app, ranges, int(detail.steps.rows[self.step]))
-        elif len(instances):
-            longest = int(instances[np.argmax(ranges.durations(instances))])
-            show_on_timeline(self.app, ranges, longest)
-        else:
+        elif not show_longest(self.app, ranges, instances):
             self.app.say("no range of its own: nothing to show on the timeline")
 
 

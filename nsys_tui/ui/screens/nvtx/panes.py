@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,7 +11,7 @@ from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.names import visible
 from nsys_tui.render.cells import MUTED, STALL, Emphasis
 from nsys_tui.render.spark import MARGIN, draw_bars
-from nsys_tui.units import format_duration
+from nsys_tui.units import short_duration
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.iterations.detection import Iterations
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 NAMED: Final = 3
 """Outliers that are named; the rest is counted."""
+
+
+_short = partial(short_duration, digits=3)
 
 
 def step_heading(steps: StepTimes, found: Iterations) -> tuple[str, str]:
@@ -94,7 +98,3 @@ def _outliers(steps: StepTimes, width: int) -> str:
 def _distance(steps: StepTimes, place: int) -> str:
     away = int(steps.time[place] - steps.median)
     return f"{'+' if away >= 0 else ''}{_short(away)} (z={steps.z[place]:.1f})"
-
-
-def _short(ns: float) -> str:
-    return format_duration(round(ns), 3).replace(" ", "")

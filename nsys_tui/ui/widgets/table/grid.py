@@ -8,16 +8,14 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from rich.segment import Segment
-from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from nsys_tui.names import cell_len, visible
 from nsys_tui.render.cells import BOLD, MUTED, Emphasis, style
 from nsys_tui.ui.saving import Saving, save, table_writers
-from nsys_tui.ui.widgets.frame import Framed
+from nsys_tui.ui.widgets.frame import ScrolledPane
 from nsys_tui.ui.widgets.table.cells import joined, shown_cell
 from nsys_tui.ui.widgets.table.layout import Slot, first_for, order_of, slots
 
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from nsys_tui.model.table import Table
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.ui.front import FrontScreen
-    from nsys_tui.ui.host import Host
     from nsys_tui.ui.widgets.table.columns import TableColumn
 
 HEADER: Final = MUTED
@@ -38,10 +35,9 @@ CURSOR: Final = style(emphasis=Emphasis.REVERSE | Emphasis.BOLD)
 RESTING: Final = BOLD
 EMPHASIS_SHIFT: Final = 16
 MATCH: Final = int(Emphasis.UNDERLINE) << EMPHASIS_SHIFT
-FAR: Final = 1 << 62
 
 
-class Grid(ScrollView, Framed, can_focus=True):
+class Grid(ScrolledPane):
     """Rows under a header line that stays; subclasses say what a position holds.
 
     Args:
@@ -51,20 +47,8 @@ class Grid(ScrollView, Framed, can_focus=True):
             shares them with others and gives them back through ``filter_by``.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", show=False),
-        Binding("down,j", "move(1)", show=False),
-        Binding("pageup", "page(-1)", show=False),
-        Binding("pagedown", "page(1)", show=False),
-        Binding("home", f"move(-{FAR})", show=False),
-        Binding("end,G", f"move({FAR})", show=False),
-    ]
-    DEFAULT_CSS: ClassVar[str] = """
-    Grid { overflow-x: hidden; overflow-y: auto; }
-    """
     PINNED: ClassVar[bool] = False
     """Whether the first column stays when the others scroll."""
-    app: Host
 
     class RowMessage(Message):
         """Something about a row."""
@@ -200,10 +184,6 @@ class Grid(ScrollView, Framed, can_focus=True):
         """Moves the cursor by rows."""
         self.put_cursor(self.cursor + step)
 
-    def action_page(self, direction: int) -> None:
-        """Moves the cursor by what is visible."""
-        self.put_cursor(self.cursor + direction * self.page_rows)
-
     def action_table_column_next(self) -> None:
         """The next column becomes the current one."""
         self._step_column(1)
@@ -220,14 +200,14 @@ class Grid(ScrollView, Framed, can_focus=True):
     def _step_column(self, step: int) -> None:
         if not self.columns:
             return
-        order = order_of(self.columns, self._room)
+        order = order_of(self.columns, self.room)
         place = order.index(self.column) if self.column in order else 0
         self.choose_column(order[min(max(place + step, 0), len(order) - 1)])
 
     def choose_column(self, place: int) -> None:
         """Makes a column the current one and scrolls to it."""
         self.column = place
-        width = self._room
+        width = self.room
         self._first = first_for(self.columns, width, place, self._first, self.PINNED)
         self.refresh()
         self.redraw_heading()
@@ -322,20 +302,15 @@ class Grid(ScrollView, Framed, can_focus=True):
     def empty_text(self) -> str:
         """Why there is nothing to see."""
 
-    @property
-    def _room(self) -> int:
-        """Columns for text: a scrollbar takes one."""
-        return self.size.width - self.scrollbar_size_vertical
-
     def _slots(self) -> list[Slot]:
-        key = (self.columns, self._room, self._first)
+        key = (self.columns, self.room, self._first)
         if self._laid_out is None or self._laid_out[0] != key:
             self._laid_out = (key, slots(*key, self.PINNED))
         return self._laid_out[1]
 
     def render_line(self, y: int) -> Strip:
         """The header, or one row."""
-        width, inks = self._room, self.app.inks
+        width, inks = self.room, self.app.inks
         runs = self._header() if y == 0 else self._line(self.scroll_offset.y + y - 1)
         segments, used = [], 0
         for text, code in runs:
@@ -364,7 +339,7 @@ class Grid(ScrollView, Framed, can_focus=True):
 
     def _empty_line(self, position: int) -> list[tuple[str, int]]:
         texts = [visible(text, self.app.ascii) for text in self.empty_text().splitlines()]
-        lines = [line for text in texts for line in wrap(text, max(self._room - 2, 1))]
+        lines = [line for text in texts for line in wrap(text, max(self.room - 2, 1))]
         return [(f" {lines[position]}", HEADER)] if position < len(lines) else []
 
     def _line(self, position: int) -> list[tuple[str, int]]:
