@@ -11,7 +11,7 @@ from nsys_tui.model.groups import by_code
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.model.events import ThreadEvents
+    from nsys_tui.model.events import Samples, ThreadEvents
 
 
 class ByThread:
@@ -21,7 +21,7 @@ class ByThread:
         events: the event set.
     """
 
-    def __init__(self, events: ThreadEvents) -> None:
+    def __init__(self, events: ThreadEvents | Samples) -> None:
         order, edges = by_code(events.thread, len(events.threads))
         parts = np.split(order.astype(np.int32), edges[1:-1])
         self._rows: dict[int, NDArray[np.int32]] = dict(

@@ -27,6 +27,7 @@ HOST_CAUSES: Final = (
     "OSRT call",
     "other API",
     "host compute",
+    "off the CPU",
 )
 """What the launching thread can be doing, in the order in which a nanosecond is given away."""
 
@@ -208,7 +209,11 @@ class RankView:
         for os_call in trace.os_calls:
             if os_call.tid == tid:
                 found["OSRT call"].append((os_call.start, os_call.end))
-        found["host compute"] = [(r.start, self._end(r)) for r in self.ranges.get(tid, [])]
+        switches = sorted((s for s in trace.switches if s.tid == tid), key=lambda s: s.start)
+        ends = [*(s.start for s in switches[1:]), extent(trace)[1]]
+        for switch, end in zip(switches, ends, strict=True):
+            name = "host compute" if switch.switched_in else "off the CPU"
+            found[name].append((switch.start, end))
         return [union(intervals) for intervals in found.values()]
 
     def _call_cause(self, call: Call) -> str:

@@ -312,9 +312,9 @@ class Report:
         """All rows of a rarely used kind; empty when its table is missing."""
         return self._source.rows(kind, fields)
 
-    def numbers(self, kind: Kind, name: str) -> tuple[Int64, Int64]:
-        """Rowids and values of one field of numbers, -1 where a row has none."""
-        return self._source.numbers(kind, name)
+    def numbers(self, kind: Kind, *names: str) -> tuple[Int64, ...]:
+        """Rowids and values of fields of numbers, -1 where a row has none."""
+        return self._source.numbers(kind, names)
 
     def close(self) -> None:
         """Closes the file; parts already loaded stay usable."""

@@ -140,8 +140,8 @@ class Source(Protocol):
         """All rows of a rarely used kind."""
         ...
 
-    def numbers(self, kind: Kind, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rowids and values of one field of numbers, -1 where a row has none."""
+    def numbers(self, kind: Kind, names: tuple[str, ...]) -> tuple[NDArray[np.int64], ...]:
+        """Rowids and values of fields of numbers, -1 where a row has none."""
         ...
 
     def close(self) -> None:

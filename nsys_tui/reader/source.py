@@ -347,12 +347,12 @@ class FileSource:
     def _named(self, string_id: int | None) -> str | None:
         return None if string_id is None else self._strings.get(string_id)
 
-    def numbers(self, kind: Kind, name: str) -> tuple[Int64, Int64]:
-        """Rowids and values of one field of numbers, -1 where a row has none."""
+    def numbers(self, kind: Kind, names: tuple[str, ...]) -> tuple[Int64, ...]:
+        """Rowids and values of fields of numbers, -1 where a row has none."""
         table = self.table_of(kind)
-        known = self._fields(table)[name].name
-        raw = read_columns(self._db, table, (known,))
-        return raw.rowid, column(raw, known)
+        known = [self._fields(table)[name].name for name in names]
+        raw = read_columns(self._db, table, tuple(known))
+        return raw.rowid, *(column(raw, name) for name in known)
 
     def close(self) -> None:
         """Closes the file; mapped parts stay usable."""

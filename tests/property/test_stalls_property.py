@@ -31,11 +31,24 @@ CALLS = {
 }
 
 
+RANGE = Cause.NOTHING
+"""An NVTX range names what the host did, and is no witness of it."""
+
+
 class Host(NamedTuple):
     kind: Cause
     name: str
     start: int
     end: int
+    pid: int
+    tid: int
+
+
+class Switch(NamedTuple):
+    """A thread comes onto a CPU, or leaves it."""
+
+    t: int
+    switched_in: bool
     pid: int
     tid: int
 
@@ -74,7 +87,7 @@ host_events = st.one_of(
         tids,
     ),
     st.builds(
-        lambda name, t, pid, tid: Host(Cause.HOST, name, t[0], t[1], pid, tid),
+        lambda name, t, pid, tid: Host(RANGE, name, t[0], t[1], pid, tid),
         st.sampled_from(("fwd", "bwd", "data")),
         times(60),
         pids,
@@ -87,6 +100,7 @@ host_events = st.one_of(
         tids,
     ),
 )
+switches = st.builds(Switch, st.integers(0, END - 1), st.booleans(), pids, tids)
 kernels = st.builds(
     lambda name, t, pid, stream, call, tid: Kernel(
         name, t[0], t[1], pid, stream, (call[0], call[1], tid) if call else None
@@ -100,7 +114,7 @@ kernels = st.builds(
 )
 
 
-def write(path: Path, hosts: list[Host], gpu: list[Kernel]) -> None:
+def write(path: Path, hosts: list[Host], switched: list[Switch], gpu: list[Kernel]) -> None:
     """One GPU for both processes; correlation ids repeat in each of them."""
     synth = Synth(path).gpu(0).session(END)
     numbers: Counter[int] = Counter()
@@ -108,7 +122,7 @@ def write(path: Path, hosts: list[Host], gpu: list[Kernel]) -> None:
         synth.cuda_device(pid, 0, 0)
     for event in hosts:
         synth.process(event.pid)
-        if event.kind is Cause.HOST:
+        if event.kind is RANGE:
             synth.nvtx(event.name, event.start, event.end, tid=event.tid)
         elif event.kind is Cause.OSRT:
             synth.osrt(event.name, event.start, event.end, tid=event.tid)
@@ -116,6 +130,8 @@ def write(path: Path, hosts: list[Host], gpu: list[Kernel]) -> None:
             synth.overhead(event.name, event.start, event.end, tid=event.tid)
         else:
             synth.api(event.name, event.start, event.end, tid=event.tid)
+    for switch in switched:
+        synth.process(switch.pid).sched(switch.t, switch.switched_in, tid=switch.tid)
     for kernel in gpu:
         synth.process(kernel.pid)
         numbers[kernel.pid] += 1
@@ -127,7 +143,9 @@ def write(path: Path, hosts: list[Host], gpu: list[Kernel]) -> None:
     synth.write()
 
 
-def expected(hosts: list[Host], gpu: list[Kernel]) -> dict[tuple[int, int], tuple[int, list[int]]]:
+def expected(
+    hosts: list[Host], switched: list[Switch], gpu: list[Kernel]
+) -> dict[tuple[int, int], tuple[int, list[int]]]:
     """Cause and shares of each gap, nanosecond by nanosecond."""
     launches = [
         Host(Cause.API, "cudaLaunchKernel_v7000", k.call[0], k.call[1], k.pid, k.call[2])
@@ -143,10 +161,24 @@ def expected(hosts: list[Host], gpu: list[Kernel]) -> dict[tuple[int, int], tupl
         if not idle and start is not None:
             gaps.append((start, t))
             start = None
-    return {gap: explain(*gap, [*hosts, *launches], gpu) for gap in gaps}
+    return {gap: explain(*gap, [*hosts, *launches], switched, gpu) for gap in gaps}
 
 
-def explain(g0: int, g1: int, hosts: list[Host], gpu: list[Kernel]) -> tuple[int, list[int]]:
+def state(t: int, switched: list[Switch]) -> list[Cause]:
+    """Where a thread was by its switches, which are in order of time."""
+    earlier = [switch for switch in switched if switch.t <= t]
+    if not earlier:
+        return []
+    coming = switched[len(earlier) :]
+    lost = coming[0].switched_in == earlier[-1].switched_in if coming else False
+    if lost or not (coming or earlier[-1].switched_in):
+        return []
+    return [Cause.HOST if earlier[-1].switched_in else Cause.OFF_CPU]
+
+
+def explain(
+    g0: int, g1: int, hosts: list[Host], switched: list[Switch], gpu: list[Kernel]
+) -> tuple[int, list[int]]:
     nothing = [0] * len(SHARES)
     ending = [kernel for kernel in gpu if kernel.start == g1 and kernel.end > kernel.start]
     if not ending:
@@ -160,20 +192,26 @@ def explain(g0: int, g1: int, hosts: list[Host], gpu: list[Kernel]) -> tuple[int
     shares = list(nothing)
     shares[Cause.LAUNCH_LATENCY] = g1 - call
     mine = [host for host in hosts if (host.pid, host.tid) == (last.pid, tid)]
+    own = [switch for switch in switched if (switch.pid, switch.tid) == (last.pid, tid)]
+    own.sort(key=lambda switch: switch.t)
     for t in range(g0, call):
-        covering = [host.kind for host in mine if host.start <= t < host.end]
+        covering = [host.kind for host in mine if host.start <= t < host.end] + state(t, own)
         shares[min(covering, default=Cause.NOTHING)] += 1
     return shares.index(max(shares)), shares
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(host_events, max_size=14), st.lists(kernels, min_size=1, max_size=10))
+@given(
+    st.lists(host_events, max_size=14),
+    st.lists(switches, max_size=8),
+    st.lists(kernels, min_size=1, max_size=10),
+)
 def test_gaps_causes_and_shares_agree_with_a_loop_over_nanoseconds(
-    hosts: list[Host], gpu: list[Kernel]
+    hosts: list[Host], switched: list[Switch], gpu: list[Kernel]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "r.sqlite"
-        write(path, hosts, gpu)
+        write(path, hosts, switched, gpu)
         report = open_report(path, use_cache=False)
         result = stalls(report, threshold_ns=1)
         gaps = result.gaps
@@ -181,7 +219,7 @@ def test_gaps_causes_and_shares_agree_with_a_loop_over_nanoseconds(
             (int(gaps.start[i]), int(gaps.end[i])): (int(gaps.cause[i]), gaps.shares[i].tolist())
             for i in range(len(gaps))
         }
-        assert found == expected(hosts, gpu)
+        assert found == expected(hosts, switched, gpu)
         assert result.idle_ns == sum(end - start for start, end in found)
         (total,) = result.totals
         assert total.listed_count == len(found) == total.gap_count
@@ -203,7 +241,7 @@ def check_ranges(hosts: list[Host], gpu: list[Kernel], result: Stalls) -> None:
         assert last.call is not None
         call, _, tid = last.call
         lo, hi = (int(gaps.start[i]), call) if call > gaps.start[i] else (call, call + 1)
-        ranges = [h for h in hosts if (h.kind, h.pid, h.tid) == (Cause.HOST, last.pid, tid)]
+        ranges = [h for h in hosts if (h.kind, h.pid, h.tid) == (RANGE, last.pid, tid)]
         counts: Counter[str] = Counter()
         for t in range(lo, hi):
             opened = [r for r in ranges if r.start <= t < r.end]

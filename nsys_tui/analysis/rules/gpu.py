@@ -35,8 +35,9 @@ _IDLE_ADVICE: Final = {
     Cause.PROFILER: "caused by profiling: trace less, or flush less often",
     Cause.OSRT: "take the I/O, lock or sleep off the launching thread, or do it ahead of time",
     Cause.API: "move the call out of the loop",
-    Cause.HOST: "the host computes here: launch ahead of it, or move it to another thread",
-    Cause.NOTHING: "record more to see why: --trace=osrt,nvtx --sample=process-tree",
+    Cause.HOST: "launch ahead of what the host computes here, or move it to another thread",
+    Cause.OFF_CPU: "the launching thread slept or had no CPU: see in which call (--trace=osrt)",
+    Cause.NOTHING: "record what the host does: --cpuctxsw=process-tree --trace=cuda,nvtx,osrt",
     Cause.UNKNOWN: "no call launched what follows: record with --trace=cuda from the start",
 }
 """Causes that this rule reports; the others have rules of their own."""

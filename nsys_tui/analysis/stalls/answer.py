@@ -59,7 +59,9 @@ class StallAnswer:
     @property
     def notes(self) -> list[str]:
         """Idle time that no row holds, and what causes would need to be told."""
-        wanted = (Capability.API, Capability.OSRT, Capability.NVTX)
+        wanted = [Capability.API, Capability.OSRT, Capability.NVTX]
+        if not self.report.can(Capability.SAMPLES):
+            wanted.append(Capability.SCHED)
         lacking = [self.report.lacks(kind) for kind in wanted]
         coarser = [f"causes are coarser: {why}" for why in lacking if why]
         return [_idle_note(self.report, total) for total in self.result.totals] + coarser
@@ -107,6 +109,7 @@ _GAP: Final = (
     column("range", "NVTX range", _or_none("range")),
     column("thread", "Thread", _thread),
     data("call", _or_none("call")),
+    data("witness", _or_none("witness")),
 )
 
 

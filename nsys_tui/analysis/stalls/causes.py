@@ -34,11 +34,12 @@ class Cause(IntEnum):
     OSRT = 6
     API = 7
     HOST = 8
-    NOTHING = 9
-    PEER = 10
-    EVENT = 11
-    STREAM = 12
-    UNKNOWN = 13
+    OFF_CPU = 9
+    NOTHING = 10
+    PEER = 11
+    EVENT = 12
+    STREAM = 13
+    UNKNOWN = 14
 
     @property
     def key(self) -> str:
@@ -61,6 +62,7 @@ _KEYS: Final = {
     Cause.OSRT: "OSRT call",
     Cause.API: "other API",
     Cause.HOST: "host compute",
+    Cause.OFF_CPU: "off the CPU",
     Cause.NOTHING: "nothing",
     Cause.PEER: "peer",
     Cause.EVENT: "event",

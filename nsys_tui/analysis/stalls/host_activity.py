@@ -10,6 +10,7 @@ import numpy as np
 
 from nsys_tui.analysis.nvtx.innermost import segments
 from nsys_tui.analysis.stalls.causes import NO_CLASS, SHARES, Cause, api_classes, host_event_classes
+from nsys_tui.analysis.thread_states import Scheduling
 from nsys_tui.analysis.threads import ByThread
 from nsys_tui.model import intervals
 from nsys_tui.names import api_name
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.thread_states import ThreadStates, Witness
     from nsys_tui.model.events import Int32, Int64, ThreadEvents, UInt8
     from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.report import Report
 
 _HOST_CLASSES = SHARES[1:-1]
-"""Profiler overhead to NVTX ranges: what a thread's own events can cover."""
+"""Profiler overhead to off the CPU: what a thread's events and states can cover."""
 HELD = 500_000
 """Events of threads that are kept for the next question, 28 bytes each."""
 
@@ -96,14 +98,18 @@ class ThreadWork:
     by_class: dict[Cause, Named]
     innermost: Named
     """Disjoint pieces of time with the name of the innermost NVTX range."""
+    witness: Witness
+    """How it is known where the thread was beside its events."""
 
     def __len__(self) -> int:
         return sum(len(named.starts) for named in self.by_class.values())
 
     @property
     def named(self) -> dict[Cause, Named]:
-        """Where to look for the name of what a class did: for NVTX, the innermost ranges."""
-        return self.by_class | {Cause.HOST: self.innermost}
+        """Where to look for the name of what a class did: for computing, the innermost ranges."""
+        named = self.by_class | {Cause.HOST: self.innermost}
+        named.pop(Cause.OFF_CPU, None)
+        return named
 
     def shares(self, lo: Int64, hi: Int64) -> Int64:
         """Nanoseconds of each interval [lo, hi) by class: int64 [n, len(SHARES)].
@@ -154,23 +160,29 @@ class HostWork:
         self._threads: dict[int, ThreadWork] = {}
         self._held = 0
         self._innermost: dict[int, Named] = {}
+        self._scheduling = Scheduling(report)
 
     @cached_property
     def _sources(self) -> tuple[_Source, ...]:
         report = self._report
-        osrt, ranges = report.osrt, report.ranges
+        osrt = report.osrt
         classes = {
             report.host_events: host_event_classes(report.host_events),
             report.api: api_classes(report),
             osrt: np.where(osrt.nesting <= 0, Cause.OSRT, NO_CLASS).astype(np.uint8),
-            ranges: np.where(ranges.nests, Cause.HOST, NO_CLASS).astype(np.uint8),
         }
         return tuple(_Source(events, codes, ByThread(events)) for events, codes in classes.items())
 
+    @cached_property
+    def _ranges(self) -> ByThread:
+        return ByThread(self._report.ranges)
+
     def rest(self) -> None:
         """Keeps the names only; the next question about a thread takes as long as the first."""
-        self.__dict__.pop("_sources", None)
+        for kept in ("_sources", "_ranges"):
+            self.__dict__.pop(kept, None)
         self._threads, self._innermost, self._held = {}, {}, 0
+        self._scheduling = Scheduling(self._report)
 
     def code(self, name: str) -> int:
         """Code of a text, known or new."""
@@ -195,9 +207,9 @@ class HostWork:
         """The work of one thread; that of the threads asked for last is kept."""
         found = self._threads.pop(global_tid, None)
         if found is None:
-            found = ThreadWork(
-                self._of_classes(global_tid, _HOST_CLASSES), self.innermost(global_tid)
-            )
+            states = self._scheduling.thread(global_tid)
+            by_class = self._events(global_tid) | _of_states(states)
+            found = ThreadWork(by_class, self.innermost(global_tid), states.witness)
             self._held += len(found)
         self._threads[global_tid] = found
         while self._held > HELD and self._threads:
@@ -208,7 +220,9 @@ class HostWork:
         """Disjoint pieces of a thread's time with the name of the innermost NVTX range."""
         found = self._innermost.get(global_tid)
         if found is None:
-            ranges = self._of_classes(global_tid, (Cause.HOST,)).get(Cause.HOST, _NOTHING)
+            rows = self._ranges.rows(global_tid).astype(np.intp)
+            nesting = rows[self._report.ranges.nests[rows]]
+            ranges = self._named(self._report.ranges, nesting)
             pieces = segments(ranges.starts, ranges.ends)
             found = Named(pieces.starts, pieces.ends, ranges.name[pieces.owner])
             self._innermost[global_tid] = found
@@ -230,13 +244,13 @@ class HostWork:
             found[mine] = self.innermost(thread).longest(begun, begun + 1)
         return found
 
-    def _of_classes(self, global_tid: int, causes: tuple[Cause, ...]) -> dict[Cause, Named]:
-        """The events of some classes on a thread; classes without events are left out."""
+    def _events(self, global_tid: int) -> dict[Cause, Named]:
+        """The events of a thread by class; classes without events are left out."""
         parts: dict[Cause, list[Named]] = {}
         for source in self._sources:
             rows = source.by_thread.rows(global_tid)
             classes = source.classes[rows]
-            for cause in causes:
+            for cause in _HOST_CLASSES:
                 chosen = rows[classes == cause]
                 if len(chosen):
                     parts.setdefault(cause, []).append(self._named(source.events, chosen))
@@ -248,7 +262,14 @@ class HostWork:
         return Named(events.start[rows], np.maximum(events.end[rows], events.start[rows]), codes)
 
 
-_NOTHING = Named(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
+def _of_states(states: ThreadStates) -> dict[Cause, Named]:
+    """Where a thread was, as classes without names."""
+    classes = {Cause.HOST: states.running, Cause.OFF_CPU: states.off}
+    return {
+        cause: Named(starts, ends, np.zeros(len(starts), np.int32))
+        for cause, (starts, ends) in classes.items()
+        if len(starts)
+    }
 
 
 def _joined(parts: list[Named]) -> Named:

@@ -11,6 +11,7 @@ from nsys_tui.analysis.aggregate import group_stats
 from nsys_tui.analysis.rules.severity import Severity, severity
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.gaps import Edge
+from nsys_tui.analysis.thread_states import Witness
 from nsys_tui.model.groups import factorise_rows, regroup, sums
 from nsys_tui.names import NameStyle, api_name, normalise_nvtx
 
@@ -56,6 +57,8 @@ class StallRow:
     thread: int
     """globalTid that launched the operation which ends the gap, -1 for none."""
     call: str
+    witness: Witness
+    """How the cause is known: an event says so, samples do, or a rule infers it."""
 
     @property
     def length_ns(self) -> int:
@@ -99,6 +102,7 @@ def stall_row(report: Report, result: Stalls, number: int) -> StallRow:
         int(column[number]) for column in (gaps.previous, gaps.next, gaps.call)
     )
     cause, what, label = _told(result, number, edge)
+    thread = int(api.threads[api.thread[call]]) if call >= 0 else -1
     shares = gaps.shares[number]
     return StallRow(
         place=int(gaps.place[number]),
@@ -115,9 +119,20 @@ def stall_row(report: Report, result: Stalls, number: int) -> StallRow:
         previous=ops.names[ops.name[previous]].short if previous >= 0 else "",
         next=ops.names[ops.name[following]].short if following >= 0 else "",
         range=work.name(int(gaps.range[number])),
-        thread=int(api.threads[api.thread[call]]) if call >= 0 else -1,
+        thread=thread,
         call=api_name(api.names[api.name[call]]) if call >= 0 else "",
+        witness=_witness(result, number, thread),
     )
+
+
+def _witness(result: Stalls, number: int, thread: int) -> Witness:
+    cause = Cause(result.gaps.cause[number])
+    if cause in (Cause.NOTHING, Cause.UNKNOWN):
+        return Witness.NONE
+    if cause not in SHARES:
+        return Witness.INFERRED
+    by_state = cause in (Cause.HOST, Cause.OFF_CPU)
+    return result.work.thread(thread).witness if by_state else Witness.MEASURED
 
 
 def _told(result: Stalls, number: int, edge: Edge) -> tuple[str, str, str]:

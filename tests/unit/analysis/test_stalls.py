@@ -55,7 +55,7 @@ def test_a_named_sync_call_and_then_launch_latency(synth: Synth) -> None:
     assert row.shares == {
         "launch latency": 10 * US,
         "sync call": 180 * US,
-        "host compute": 10 * US,
+        "nothing": 10 * US,
     }
     assert (row.previous, row.next, row.range, row.call) == (
         "first",
@@ -86,10 +86,40 @@ def test_os_calls_count_outermost_and_are_named(synth: Synth) -> None:
     assert gap_before(synth).label == "OSRT call: read"
 
 
-def test_host_compute_names_the_innermost_range_that_lasted_longest(synth: Synth) -> None:
+def test_a_range_alone_is_named_and_no_witness_that_the_host_computed(synth: Synth) -> None:
     synth.nvtx("step 7", 0, 400 * US).nvtx("augment", 120 * US, 280 * US)
     row = gap_before(synth)
-    assert (row.label, row.range) == ("host compute: augment", "augment")
+    assert (row.label, row.range) == ("nothing recorded on the host", "augment")
+
+
+def test_a_thread_on_a_cpu_computes_and_names_its_innermost_range(synth: Synth) -> None:
+    synth.nvtx("step 7", 0, 400 * US).nvtx("augment", 120 * US, 280 * US).sched(0, True)
+    row = gap_before(synth)
+    assert (row.label, row.range, row.witness) == ("host compute: augment", "augment", "measured")
+
+
+def test_a_thread_that_slept_did_not_compute(synth: Synth) -> None:
+    synth.nvtx("host work", 0, 400 * US)
+    synth.sched(0, True).sched(130 * US, False).sched(270 * US, True)
+    row = gap_before(synth)
+    assert (row.label, row.range, row.witness) == ("off the CPU", "host work", "measured")
+    assert row.shares == {
+        "launch latency": 10 * US,
+        "host compute": 50 * US,
+        "off the CPU": 140 * US,
+    }
+
+
+def test_samples_are_a_witness_of_the_time_before_them(synth: Synth) -> None:
+    for t in (140, 180, 220, 260):
+        synth.sample(t * US)
+    row = gap_before(synth)
+    assert (row.cause, row.witness) == ("host compute", "sampled")
+    assert row.shares == {
+        "launch latency": 10 * US,
+        "host compute": 160 * US,
+        "nothing": 30 * US,
+    }
 
 
 def test_an_asynchronous_copy_of_pageable_memory_blocks(tmp_path: Path) -> None:
@@ -181,7 +211,7 @@ def test_equal_correlation_ids_in_two_processes_are_told_apart(tmp_path: Path) -
     synth.process(20).nvtx("other", 0, 400 * US)
     synth.launch("second", call=(290 * US, 291 * US), gpu=(300 * US, 400 * US), corr=2)
     row = gap_before(synth)
-    assert (row.cause, row.range) == ("host compute", "other")
+    assert (row.cause, row.range) == ("nothing", "other")
 
 
 def test_no_api_row_is_unknown(synth: Synth) -> None:

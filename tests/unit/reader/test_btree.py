@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-TABLE = "SCHED_EVENTS"
+TABLE = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
 
 
 def make(path: Path, columns: str, rows: Iterable[tuple[Any, ...]], *more: str) -> Path:
@@ -257,7 +257,7 @@ def test_varints_of_every_width(data: bytes, value: int, width: int) -> None:
 def test_event_tables_of_real_reports_are_read_from_pages_and_equal_sqlite3(path: Path) -> None:
     events = (
         "CUPTI_ACTIVITY_KIND_",
-        "SCHED_EVENTS",
+        "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
         "OSRT_API",
         "COMPOSITE_",
         "SCHED_",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.reader.raw_columns import RawColumns
 
-TABLE = "SCHED_EVENTS"
+TABLE = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
 
 
 @pytest.fixture

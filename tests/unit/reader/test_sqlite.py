@@ -28,7 +28,7 @@ def make(path: Path, rows: int = ROWS, journal_mode: str = "delete") -> Path:
     with closing(sqlite3.connect(path)) as db:
         db.execute(f"PRAGMA journal_mode = {journal_mode}")
         db.execute("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)")
-        db.execute("CREATE TABLE SCHED_EVENTS (start INTEGER, text TEXT)")
+        db.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (start INTEGER, text TEXT)")
         db.executemany("INSERT INTO StringIds (value) VALUES (?)", [("name",)] * rows)
         db.execute("CREATE VIEW broken AS SELECT * FROM nowhere")
         db.commit()
@@ -63,17 +63,17 @@ def test_tables_are_real_tables_with_columns_in_file_order(tmp_path: Path) -> No
     with Database.open(make(tmp_path / "r.sqlite")) as db:
         assert dict(db.tables) == {
             "StringIds": ("id", "value"),
-            "SCHED_EVENTS": ("start", "text"),
+            "CUPTI_ACTIVITY_KIND_CUDA_EVENT": ("start", "text"),
         }
 
 
 def test_rows_are_counted_without_reading_them_and_missing_tables_have_none(tmp_path: Path) -> None:
     with Database.open(make(tmp_path / "r.sqlite")) as db:
         assert db.has_rows("StringIds")
-        assert not db.has_rows("SCHED_EVENTS")
+        assert not db.has_rows("CUPTI_ACTIVITY_KIND_CUDA_EVENT")
         assert not db.has_rows("nowhere")
         assert db.row_count("StringIds") == ROWS
-        assert db.row_count("SCHED_EVENTS") == 0
+        assert db.row_count("CUPTI_ACTIVITY_KIND_CUDA_EVENT") == 0
         assert db.row_count("nowhere") == 0
 
 

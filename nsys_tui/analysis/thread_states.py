@@ -1,0 +1,121 @@
+"""When a host thread was on a CPU: by the scheduler's switches, else by CPU samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.threads import ByThread
+from nsys_tui.model import intervals
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.groups import by_code, factorise
+from nsys_tui.model.kinds import Kind
+
+if TYPE_CHECKING:
+    from nsys_tui.model.events import Bool, Int64
+    from nsys_tui.model.intervals import Intervals
+    from nsys_tui.model.report import Report
+
+
+class Witness(StrEnum):
+    """How something is known; nothing is stated more firmly than that."""
+
+    MEASURED = "measured"
+    """An event says so."""
+    SAMPLED = "sampled"
+    """Samples hit it, so its length is an estimate."""
+    INFERRED = "inferred"
+    """A rule over other events."""
+    NONE = ""
+
+
+@dataclass(frozen=True, eq=False)
+class ThreadStates:
+    """Where one thread was; of the time that neither covers nothing is known."""
+
+    running: Intervals
+    """Disjoint times on a CPU."""
+    off: Intervals
+    """Disjoint times asleep or waiting for a CPU."""
+    witness: Witness
+
+
+_UNKNOWN: Final = ThreadStates(intervals.empty(), intervals.empty(), Witness.NONE)
+
+
+class Scheduling:
+    """Answers where the threads of one report were; reads only what is asked for.
+
+    Args:
+        report: the report.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    def thread(self, global_tid: int) -> ThreadStates:
+        """The states of one thread: switches where it has any, else samples."""
+        switches = self._switches.get(global_tid)
+        return (
+            self._sampled(global_tid)
+            if switches is None
+            else _paired(*switches, self._report.extent[1])
+        )
+
+    @cached_property
+    def _switches(self) -> dict[int, tuple[Int64, Bool]]:
+        """Times in order and whether each puts the thread on a CPU, by thread."""
+        if not self._report.can(Capability.SCHED):
+            return {}
+        _, start, switched_in, thread = self._report.numbers(
+            Kind.SCHEDULING, "start", "is_sched_in", "global_tid"
+        )
+        codes, threads = factorise(thread)
+        # Rows are not in the order of their times in one of six real reports.
+        order = np.argsort(start, kind="stable")
+        grouped, edges = by_code(codes[order], len(threads))
+        rows = np.split(order[grouped], edges[1:-1])
+        return {
+            int(tid): (start[mine], switched_in[mine] != 0)
+            for tid, mine in zip(threads, rows, strict=True)
+        }
+
+    @cached_property
+    def _samples(self) -> ByThread:
+        return ByThread(self._report.samples)
+
+    @cached_property
+    def _period(self) -> int:
+        """CPU time between two samples of a thread: the usual distance of neighbours."""
+        start = self._report.samples.start
+        rows = (self._samples.rows(tid) for tid in self._report.samples.threads.tolist())
+        apart = [np.diff(start[mine]) for mine in rows]
+        distances = np.concatenate([np.empty(0, np.int64), *apart])
+        return int(np.median(distances)) if len(distances) else 0
+
+    def _sampled(self, global_tid: int) -> ThreadStates:
+        if not self._report.can(Capability.SAMPLES):
+            return _UNKNOWN
+        times = self._report.samples.start[self._samples.rows(global_tid)]
+        if not len(times):
+            return _UNKNOWN
+        # A sample is taken after a period of CPU time of the thread, so it ran before, not after.
+        running = intervals.union(times - self._period, times)
+        return ThreadStates(running, intervals.empty(), Witness.SAMPLED)
+
+
+def _paired(times: Int64, switched_in: Bool, end: int) -> ThreadStates:
+    """States between switches; where two of a kind follow each other one was lost.
+
+    A thread put on a CPU last runs on to the end of the trace; one taken off may have ended.
+    """
+    nexts = np.append(times[1:], max(end, int(times[-1])))
+    differ = np.append(switched_in[1:] != switched_in[:-1], switched_in[-1])
+    running, off = switched_in & differ, ~switched_in & differ
+    return ThreadStates(
+        (times[running], nexts[running]), (times[off], nexts[off]), Witness.MEASURED
+    )
