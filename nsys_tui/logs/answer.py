@@ -12,7 +12,15 @@ from nsys_tui.logs.decimals import known as known_value
 from nsys_tui.logs.grammar import opcount_text
 from nsys_tui.logs.participants import Gpu, Group
 from nsys_tui.logs.result import InitTiming, LogFile, TuningRow
-from nsys_tui.logs.sections import LogAnswer, counts, file_path, host_pid, item, known, through
+from nsys_tui.logs.sections import (
+    LogAnswer,
+    file_path,
+    host_pid,
+    item,
+    known,
+    through,
+    whole_numbers,
+)
 from nsys_tui.logs.select import job_ranks
 from nsys_tui.logs.size_tables import BUCKETS, CALLS, DISTINCT, SIZES, TRAFFIC, owned
 from nsys_tui.logs.statistics import aggregate, histogram, per_op, per_owner, rate, traffic
@@ -77,7 +85,7 @@ _FILE: Final = (
 )
 _AVERAGE: Final = (
     column("format"),
-    *counts("steps"),
+    *whole_numbers("steps"),
     data("iterations", lambda one, _: (one.first, one.last), Unit.COUNT, form=Form.LIST),
     data("average_train_step_timing_s", lambda one, _: seconds(one.step_ns)),
     data("average_tflops_per_gpu", lambda one, _: decimals(one.tflops)),
@@ -88,15 +96,15 @@ _AVERAGE: Final = (
 _RUN_TOTAL: Final = (
     column("format"),
     file_path(lambda total: total.file),
-    *counts("line"),
+    *whole_numbers("line"),
     data("step_s", lambda total, _: seconds(total.step_ns)),
     data("tflops_per_gpu", lambda total, _: decimals(total.tflops)),
     data("values", lambda total, _: dict(total.values), form=Form.MAP),
 )
 _WINDOW: Final = (
-    *counts("first last"),
+    *whole_numbers("first last"),
     *columns("legacy", Unit.FLAG),
-    *counts("lines"),
+    *whole_numbers("lines"),
     number("steps", lambda window, _: len(window.steps)),
     data("step_lines_inside", lambda window, _: window.step_lines, Unit.COUNT, form=Form.LIST),
     data(
@@ -113,7 +121,7 @@ _GROUP_TOPOLOGY: Final = (
     records("trees", columns_of(TreeNode)),
     records("edges", (*columns_of(Edge), column("kind"), column("gpu_direct", unit=Unit.FLAG))),
     data("transports", lambda one, _: one.transports(), Unit.COUNT, form=Form.MAP),
-    *counts("nvls_heads"),
+    *whole_numbers("nvls_heads"),
     records(
         "nvls_head_ranks",
         (number("head", item(0)), data("ranks", item(1), Unit.COUNT, form=Form.LIST)),
@@ -132,12 +140,12 @@ def _place(member: Any, result: LogResult) -> Any:
 
 
 _MEMBER: Final = (
-    *counts("communicator"),
+    *whole_numbers("communicator"),
     *host_pid(lambda member, result: _place(member, result).process),
     number("rank", lambda member, result: known_value(_place(member, result).rank)),
     column("calls", form=Form.LIST),
     file_path(lambda member: member.file),
-    *counts("line"),
+    *whole_numbers("line"),
 )
 
 
@@ -147,7 +155,7 @@ _PROGRESS: Final = (
     data("last_opcount", lambda one, _: opcount_text(one.last_op_count) if one.calls else None),
 )
 _CERTAIN: Final = (
-    *counts("group"),
+    *whole_numbers("group"),
     data("certain", lambda one, result: result.groups[one.group].certain, Unit.FLAG),
     *columns("by_order", Unit.FLAG),
 )
@@ -231,7 +239,9 @@ DOCUMENT: Final = Document(
         records("averages", _AVERAGE, lambda a, _: all_averages(a.result)),
         records("run_totals", _RUN_TOTAL, _of_result("run_totals")),
         records(
-            "processes", (column("host"), *counts("pid"), known("rank")), _of_result("processes")
+            "processes",
+            (column("host"), *whole_numbers("pid"), known("rank")),
+            _of_result("processes"),
         ),
         records("gpus", (*columns_of(Gpu), column("label")), _of_result("gpus")),
         records("communicators", COMMUNICATORS, _of_result("communicators")),
@@ -276,7 +286,7 @@ DOCUMENT: Final = Document(
             "mpi",
             (
                 number("calls", lambda mpi, _: len(mpi.calls)),
-                *counts("torn_lines"),
+                *whole_numbers("torn_lines"),
                 column("world_ranks", unit=Unit.COUNT, form=Form.LIST),
                 records("per_call", MPI, lambda mpi, _: mpi.per_call()),
             ),

@@ -108,7 +108,7 @@ def count(key: str, header: str = "", read: Read | None = None) -> Column:
     return column(key, header, read, Unit.COUNT)
 
 
-def counts(keys: str) -> tuple[Column, ...]:
+def whole_numbers(keys: str) -> tuple[Column, ...]:
     """Columns of whole numbers for programs."""
     return tuple(map(count, keys.split()))
 

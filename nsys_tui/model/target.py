@@ -44,6 +44,7 @@ class GpuInfo:
     max_shared_per_sm: int | None = None
     """Bytes."""
     threads_per_warp: int | None = None
+    sm_count: int | None = None
 
 
 @dataclass(frozen=True)

@@ -577,6 +577,7 @@ _TABLES: Final = (
             "busLocation": "where GPUs are on the bus",
             "cuDevice": "which GPU has which CUDA device number",
             _LIMITS: "the occupancy of kernels",
+            "smCount": "which kernels leave SMs without work",
         },
     ),
     _table(

@@ -39,6 +39,7 @@ _GPU_COLUMNS: Final = (
     "maxRegistersPerSm",
     "maxShmemPerSm",
     "threadsPerWarp",
+    "smCount",
     "cuDevice",
 )
 
@@ -160,6 +161,7 @@ def read_gpus(db: Database) -> list[tuple[GpuInfo, int | None]]:
             max_registers_per_sm=_number(values["maxRegistersPerSm"]),
             max_shared_per_sm=_number(values["maxShmemPerSm"]),
             threads_per_warp=_number(values["threadsPerWarp"]),
+            sm_count=_number(values["smCount"]),
         )
         found[number] = (info, _number(values["cuDevice"]))
     return list(found.values())

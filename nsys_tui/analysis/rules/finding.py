@@ -30,3 +30,10 @@ class Finding:
     """Number key of the screen that shows it."""
     command: str
     """Command that shows it, with ``REPORT`` for the file."""
+    stake_ns: int = 0
+    """Time that it is about, where what could be saved of it cannot be told."""
+
+    @property
+    def weight_ns(self) -> int:
+        """By what it is rated."""
+        return max(self.saved_ns, self.stake_ns)

@@ -19,7 +19,7 @@ from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import factorise_rows, sums
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.names import normalise_kernel
+from nsys_tui.names import fit, normalise_kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,8 +88,8 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Findi
     worst = int(np.argmax(gaps.idle))
     what, where = work.name(int(gaps.what[worst])), work.name(int(gaps.range[worst]))
     several = "" if (gaps.what == gaps.what[0]).all() else "most in "
-    told = f"{cause.label}: {several}{what}" if what else cause.label
-    inside = f" in {where}" if where and where != what else ""
+    told = f"{cause.label}: {several}{fit(what, _NAME_CELLS)}" if what else cause.label
+    inside = f" in {fit(where, _NAME_CELLS)}" if where and where != what else ""
     advice = _IDLE_ADVICE.get(cause, "order work with events instead of waiting on the host")
     if cause is Cause.UNKNOWN and _before_migrations(case, gaps):
         inside = ": pages of unified memory migrate on demand"
@@ -114,6 +114,7 @@ def _before_migrations(case: Case, gaps: Gaps) -> bool:
     return int(gaps.idle[migrates & (gaps.next >= 0)].sum()) * 2 > int(gaps.idle.sum())
 
 
+_NAME_CELLS: Final = 24
 _BOUND: Final = LaunchBoundConfig()
 
 

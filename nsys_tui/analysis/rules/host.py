@@ -66,7 +66,7 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
             f" {units.format_bytes(int(series[top, 1]))} {_DIRECTIONS[int(series[top, 0])]}:"
             f" {units.format_duration(int(host[small].sum()))} in their calls",
             "gather them in one copy, or keep the data on the GPU",
-            saved_ns=int(host[small].sum()),
+            saved_ns=_idle_in_calls_of(case, rows[np.isin(group, small)]),
             window=(int(ops.start[of_top[0]]), int(ops.end[of_top[-1]])),
             place=int(ops.device[of_top[0]]),
         )
@@ -82,6 +82,12 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
         tuple(found),
         hidden=hidden,
     )
+
+
+def _idle_in_calls_of(case: Case, rows: NDArray[np.intp]) -> int:
+    """GPU idle time in the calls of some operations."""
+    calls = case.report.calls[rows]
+    return case.idle_in_calls(calls[calls >= 0])
 
 
 @rule(
@@ -108,7 +114,7 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
             f"{units.format_count(len(rows))} allocations and frees inside the loop,"
             f" {units.format_duration(held)} in all",
             "allocate once before the loop, or use a caching or stream-ordered allocator",
-            saved_ns=held,
+            saved_ns=case.idle_in_calls(rows),
             window=(int(api.start[worst]), int(api.end[worst])),
         )
     return Result(columns, tuple(found), hidden=hidden)
@@ -203,6 +209,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
     others = np.flatnonzero(
         (host_event_classes(events) == Cause.MODULE) & (events.start >= lo) & (events.start < hi)
     )
+    owners = (api.thread_process[api.thread[calls]], events.thread_process[events.thread[others]])
     listed = [
         *((int(api.start[r]), int(api.end[r]), api_name(api.names[api.name[r]])) for r in calls),
         *((int(events.start[r]), int(events.end[r]), events.names[events.name[r]]) for r in others),
@@ -217,7 +224,11 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
             f"code loaded or compiled {plural(len(listed), 'time')} inside the loop,"
             f" {units.format_duration(lost)} in all, longest in {listed[0][2]}",
             "warm up before the loop, or load modules eagerly",
-            saved_ns=lost,
+            saved_ns=case.idle_within(
+                np.concatenate((api.start[calls], events.start[others])),
+                np.concatenate((api.end[calls], events.end[others])),
+                np.concatenate(owners),
+            ),
             window=listed[0][:2],
         )
     return Result(

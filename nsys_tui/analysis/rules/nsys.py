@@ -118,20 +118,21 @@ def _launched_by(case: Case, kind: OpKind, name: re.Pattern[str]) -> NDArray[np.
 def _blocking(
     case: Case, name: str, rows: NDArray[np.intp], what: str, advice: str
 ) -> list[Finding]:
-    """A finding about calls that hold the host up, rated by the time in them."""
+    """A finding about calls that hold the host up, rated by the time that GPUs idle in them."""
     if not len(rows):
         return []
     report = case.report
     calls = report.calls[rows]
     held = int(report.api.durations(calls).sum())
     worst = int(calls[np.argmax(report.api.durations(calls))])
+    idle = case.idle_in_calls(calls)
     size = units.format_bytes(int(report.operations.bytes[rows].sum()))
     return case.finding(
         name,
         f"{units.format_count(len(rows))} x {what}, {size}: host held up"
-        f" {units.format_duration(held)} in the calls",
+        f" {units.format_duration(held)}, GPU idle {units.format_duration(idle)} of it",
         advice,
-        saved_ns=held,
+        saved_ns=idle,
         window=(int(report.api.start[worst]), int(report.api.end[worst])),
         place=int(report.operations.device[rows[np.argmax(report.api.durations(calls))]]),
     )

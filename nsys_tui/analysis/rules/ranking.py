@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.rules import gpu, host, nsys, register, report_quality, utilisation
+from nsys_tui.analysis.rules import (
+    gpu,
+    gpu_work,
+    host,
+    nsys,
+    register,
+    report_quality,
+    utilisation,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,7 +23,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
 
-FAMILIES: Final = (nsys, utilisation, report_quality, gpu, host)
+FAMILIES: Final = (nsys, utilisation, report_quality, gpu_work, gpu, host)
 """Importing a family registers its rules."""
 
 RULES: Final = dict(sorted(register.RULES.items(), key=lambda item: not item[1].of_nsys))
@@ -49,8 +57,8 @@ def find_in(case: register.Case, progress: Progress | None = None) -> list[Findi
 
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
-    """The gravest first, then by the time that could be saved, then by rule."""
-    return sorted(findings, key=lambda f: (-f.severity.rank, -f.saved_ns, f.rule, f.title))
+    """The gravest first, then by the time that they are about, then by rule."""
+    return sorted(findings, key=lambda f: (-f.severity.rank, -f.weight_ns, f.rule, f.title))
 
 
 def gravest(findings: Iterable[Finding]) -> Severity | None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
+import numpy as np
+
 from nsys_tui.analysis.breakdown import DeviceSplit, device_splits
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
@@ -19,17 +21,19 @@ from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.severity import Severity, severity
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
-from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.analysis.window import Scope, clipped, row_numbers
 from nsys_tui.errors import UsageError
+from nsys_tui.model import intervals
 from nsys_tui.model.table import Column, Table
 from nsys_tui.units import format_count, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
+    from nsys_tui.model.events import Int64
+    from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.report import Report
     from nsys_tui.model.table import Values
 
@@ -143,6 +147,36 @@ class Case:
             return self.base
         return int(steps.start[1]), int(steps.own_end[-1])
 
+    @cached_property
+    def _busy(self) -> dict[int, tuple[Intervals, Int64]]:
+        """When each device worked, and the processes (globalPid) that it worked for."""
+        ops, found = self.report.operations, {}
+        for place, rows in self.scope.by_device(self.report):
+            busy = intervals.union(*clipped(ops, rows, self.scope.window))
+            found[place] = busy, ops.processes[np.unique(ops.process[rows])]
+        return found
+
+    def idle_within(self, starts: Int64, ends: Int64, processes: Int64) -> int:
+        """GPU time that host events held up: idle meanwhile, on the GPU of theirs that lost most.
+
+        Args:
+            starts: of the events.
+            ends: of the events.
+            processes: globalPid of each.
+        """
+        idle = 0
+        for busy, owners in self._busy.values():
+            own = np.isin(processes, owners)
+            spans = intervals.clip(*intervals.union(starts[own], ends[own]), *self.base)
+            idle = max(idle, intervals.total(*spans) - intervals.overlap_length(spans, busy))
+        return idle
+
+    def idle_in_calls(self, calls: NDArray[np.integer]) -> int:
+        """The same of API calls."""
+        api = self.report.api
+        owners = api.thread_process[api.thread[calls]]
+        return self.idle_within(api.start[calls], api.end[calls], owners)
+
     def operations(self) -> NDArray[np.intp]:
         """Rows of the operations in scope, whole where they straddle the window."""
         ops = self.report.operations
@@ -170,6 +204,7 @@ class Case:
         screen: str = "2",
         command: str = "",
         at_least: Severity | None = None,
+        stake_ns: int = 0,
     ) -> list[Finding]:
         """A finding rated by the time it could save; nothing where that is hardly any.
 
@@ -177,18 +212,23 @@ class Case:
             rule: name of the rule.
             title: what is wrong.
             advice: what to do.
-            saved_ns: time that could be saved at most.
+            saved_ns: time that could be saved at most; more than all of it never is.
             window: where it shows.
             place: on which device.
             screen: number key of the screen that shows it.
             command: command that shows it; the rule itself by default.
             at_least: this severity, for what costs no time but matters.
+            stake_ns: time that it is about, where what could be saved cannot be told.
         """
-        rated = at_least or severity(saved_ns, self.base_ns)
-        if at_least is None and saved_ns < WORTH_A_LINE * self.base_ns:
+        saved_ns = min(saved_ns, self.base_ns)
+        weight = max(saved_ns, stake_ns)
+        rated = at_least or severity(weight, self.base_ns)
+        if at_least is None and weight < WORTH_A_LINE * self.base_ns:
             return []
         shown = command or f"nsys-tui analyze REPORT -r {rule}"
-        return [Finding(rule, rated, title, advice, saved_ns, window, place, screen, shown)]
+        return [
+            Finding(rule, rated, title, advice, saved_ns, window, place, screen, shown, stake_ns)
+        ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,11 +20,17 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize(
     ("saved", "expected"),
-    [(100, "high"), (99, "medium"), (10, "medium"), (9, "low"), (0, "low")],
+    [(10.0, "high"), (9.9, "medium"), (1.0, "medium"), (0.9, "low"), (0, "low")],
 )
-def test_severity_is_the_share_that_could_be_saved(saved: int, expected: str) -> None:
-    assert severity(saved, 10_000) == expected
-    assert severity(saved, 0) is Severity.LOW
+def test_severity_is_the_share_that_could_be_saved(saved: float, expected: str) -> None:
+    ms = 1_000_000
+    assert severity(round(saved * ms), 1000 * ms) == expected
+    assert severity(round(saved * ms), 0) is Severity.LOW
+
+
+def test_what_takes_no_time_worth_a_word_is_not_grave_in_a_short_run() -> None:
+    assert severity(999_999, 1_000_000) is Severity.MEDIUM
+    assert severity(99_999, 100_000) is Severity.LOW
 
 
 def finding(grade: Severity, saved: int, rule: str = "r") -> Finding:

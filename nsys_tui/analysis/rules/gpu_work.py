@@ -1,0 +1,285 @@
+"""Our rules on GPU work itself: a kernel that decides the run, small grids, copies in the open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui import units
+from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, plural, rule
+from nsys_tui.analysis.stats.gpu_trace import MEMORY_KINDS
+from nsys_tui.analysis.window import clipped, row_numbers
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.groups import factorise_rows, regroup, sums
+from nsys_tui.model.table import Column, Unit
+from nsys_tui.names import fit, normalise_kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.breakdown import DeviceSplit
+    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.model.events import Int64
+
+    Floats = NDArray[np.float64]
+    Rows = NDArray[np.intp]
+
+_NAME_CELLS: Final = 36
+_WARP: Final = 32
+_DECIDES: Final = 50.0
+"""Per cent of GPU time from which an operation decides how long the run takes."""
+
+
+@rule(
+    "Operations by share of all GPU time",
+    advice="Shares are of the time of all GPU work, copies and memsets included. What has half of"
+    " it decides how long the run takes: ncu says what limits such a kernel.",
+    nothing="No GPU work.",
+    parameters=(Parameter("share", _DECIDES, "share of GPU time that is a finding, in percent"),),
+)
+def dominant_kernel(case: Case, arguments: Arguments) -> Result:
+    """Kernels, copies and memsets by name, and a kernel that most of the GPU time goes to."""
+    ops = case.report.operations
+    rows = case.operations()
+    rows = rows[ops.counted[rows]]
+    codes, names = regroup(ops.name[rows], [normalise_kernel(n.demangled) for n in ops.names])
+    time = sums(codes, ops.durations(rows), len(names))
+    count = np.bincount(codes, minlength=len(names))
+    used = np.flatnonzero(count)
+    order, hidden = cut(used[np.argsort(-time[used], kind="stable")], arguments)
+    whole = float(time.sum()) or 1.0
+    found: list[Finding] = []
+    if len(used):
+        top = int(used[np.argmax(time[used])])
+        if 100 * time[top] / whole >= arguments.number("share"):
+            found = _dominant(case, rows[codes == top], names[top], float(time[top]) / whole)
+    return Result(
+        (
+            (Column("Of GPU Time", Unit.PERCENT, 1), 100 * time[order] / whole),
+            (Column("GPU Time", Unit.NS), time[order]),
+            (Column("Instances", Unit.COUNT), count[order].astype(np.int64)),
+            (Column("Operation"), [names[place] for place in order.tolist()]),
+        ),
+        tuple(found),
+        hidden=hidden,
+    )
+
+
+def _dominant(case: Case, rows: Rows, name: str, share: float) -> list[Finding]:
+    """What a kernel has of the time; other rules tell of copies, collectives and small grids."""
+    ops = case.report.operations
+    per_device = np.bincount(ops.device[rows], ops.durations(rows)).astype(np.int64)
+    place = int(np.argmax(per_device))
+    spent = min(int(per_device[place]), case.base_ns)
+    if ops.category[rows[0]] != Category.COMPUTE or _is_mostly_small(case, rows):
+        return []
+    longest = int(rows[np.argmax(ops.durations(rows))])
+    return case.finding(
+        "dominant_kernel",
+        f"{fit(name, _NAME_CELLS)} has {100 * share:.0f}% of GPU time:"
+        f" {units.format_duration(spent)} on {case.device_labels([place])},"
+        f" {units.format_share(spent, case.base_ns, 0)} of the run",
+        "only fewer or faster launches of it help: ncu -k names it and says what limits it",
+        saved_ns=0,
+        stake_ns=spent,
+        window=(int(ops.start[longest]), int(ops.end[longest])),
+        place=place,
+        screen="3",
+    )
+
+
+def _is_mostly_small(case: Case, rows: Rows) -> bool:
+    """Whether most of the time of some kernels is of grids that leave SMs without a block."""
+    time = case.report.operations.durations(rows)
+    return bool(time[filled(case, rows) < 1].sum() * 2 > time.sum())
+
+
+def filled(case: Case, rows: Rows) -> Floats:
+    """How much of its GPU each operation's blocks can fill, 0 to 1, by SMs and by lanes of a warp.
+
+    1 for what is no compute kernel, and where grid or number of SMs are not known.
+    """
+    report, ops = case.report, case.report.operations
+    share = np.ones(len(rows))
+    if not report.can(Capability.LAUNCH_SHAPES):
+        return share
+    sms = np.array([(d.info and d.info.sm_count) or 0 for d in report.devices], np.int64)
+    own = sms[ops.device[rows]]
+    kernels = (ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)
+    known = np.flatnonzero(kernels & (own > 0))
+    blocks, threads = _shape(case, rows[known])
+    lanes = np.minimum(threads, _WARP) / _WARP
+    share[known] = np.where(blocks > 0, np.minimum(1.0, blocks * lanes / own[known]), 1.0)
+    return share
+
+
+def _shape(case: Case, rows: Rows) -> tuple[Int64, Int64]:
+    """Blocks of each kernel, and threads of a block."""
+    launch = case.report.launch_attributes
+    grid, block = launch.grid[rows].astype(np.int64), launch.block[rows].astype(np.int64)
+    return grid.prod(axis=1), block.prod(axis=1)
+
+
+@rule(
+    "Kernels whose grid leaves SMs without work",
+    advice="A grid of fewer blocks than the GPU has SMs leaves the others idle: split the work over"
+    " more blocks, or run independent kernels beside it. What could be saved is an upper bound.",
+    nothing="No long kernel leaves SMs without a block.",
+    parameters=(Parameter("shortest", 20.0, "leave out shorter kernels, in us"),),
+)
+def small_grids(case: Case, arguments: Arguments) -> Result:
+    """Kernels by name and shape with fewer blocks than SMs, or fewer threads than a warp has.
+
+    Short kernels are left out: they take as long as a kernel takes at least. Kernels that run
+    at the same time fill the GPU together.
+    """
+    report, ops = case.report, case.report.operations
+    every = row_numbers(ops, case.operations())
+    share = filled(case, every)
+    small = (share < 1) & (ops.durations(every) >= 1000 * arguments.number("shortest"))
+    rows = every[small]
+    blocks, threads = _shape(case, rows)
+    codes, kinds = factorise_rows((ops.name[rows], blocks, threads))
+    time = sums(codes, ops.durations(rows), len(kinds))
+    lost = np.bincount(codes, ops.durations(rows) * (1 - share[small]), len(kinds))
+    order, hidden = cut(np.argsort(-lost, kind="stable"), arguments)
+    names = [normalise_kernel(ops.names[code].demangled) for code in kinds[:, 0].tolist()]
+    found: list[Finding] = []
+    if len(rows):
+        empty = _empty_time(case, every, share, small)
+        place = max(empty, key=lambda key: empty[key])
+        top = int(np.argmax(np.where(_on_device(ops.device[rows], codes, place), lost, -1)))
+        info = report.devices[place].info
+        longest = int(rows[codes == top][np.argmax(ops.durations(rows[codes == top]))])
+        found = case.finding(
+            "small_grids",
+            f"{fit(names[top], _NAME_CELLS)}: {plural(int(kinds[top, 1]), 'block')} of"
+            f" {plural(int(kinds[top, 2]), 'thread')} on {info.sm_count if info else 0} SMs,"
+            f" {units.format_duration(int(time[top]))}",
+            "split the work over more blocks, or run independent kernels beside it",
+            saved_ns=empty[place],
+            window=(int(ops.start[longest]), int(ops.end[longest])),
+            place=place,
+            screen="3",
+        )
+    return Result(
+        (
+            (Column("GPU Time", Unit.NS), time[order]),
+            (Column("Launches", Unit.COUNT), np.bincount(codes, minlength=len(kinds))[order]),
+            (Column("Blocks", Unit.COUNT), kinds[order, 1]),
+            (Column("Threads", Unit.COUNT), kinds[order, 2]),
+            (Column("Kernel"), [names[code] for code in order.tolist()]),
+        ),
+        tuple(found),
+        hidden=hidden,
+    )
+
+
+def _on_device(
+    devices: NDArray[np.integer], codes: NDArray[np.integer], place: int
+) -> NDArray[np.bool_]:
+    """Of each code, whether any of its events is on a device."""
+    return np.bincount(codes, devices == place) > 0
+
+
+def _empty_time(case: Case, rows: Rows, share: Floats, small: NDArray[np.bool_]) -> dict[int, int]:
+    """Time that the GPU's empty part would shorten, by device: all that runs fills it together."""
+    ops = case.report.operations
+    found = {}
+    for place in np.unique(ops.device[rows[small]]).tolist():
+        mine = ops.device[rows] == place
+        starts, ends = clipped(ops, rows[mine], case.scope.window)
+        level, counted = share[mine], small[mine].astype(np.int64)
+        times = np.concatenate((starts, ends))
+        order = np.argsort(times, kind="stable")
+        lengths = np.diff(times[order])
+        full = np.cumsum(np.concatenate((level, -level))[order])[:-1]
+        asked = np.cumsum(np.concatenate((counted, -counted))[order])[:-1] > 0
+        found[place] = int((lengths * np.clip(1 - full, 0, 1))[asked].sum())
+    return found
+
+
+_UNIFIED: Final = 11
+"""First copyKind of migrations of unified memory."""
+_SMALL_COPY: Final = 65_536
+_PAGEABLE: Final = 0
+_DEVICE_TO_DEVICE: Final = 8
+
+
+@rule(
+    "Copies and memsets that nothing hides",
+    advice="While these run, nothing computes: overlap them with kernels on another stream, or move"
+    " fewer bytes.",
+    nothing="No copies, or all of them are hidden behind kernels.",
+)
+def exposed_copies(case: Case, arguments: Arguments) -> Result:
+    """Time of copies and memsets during which no kernel runs, with volume and rate by direction."""
+    worst = max(case.splits, key=lambda split: split.exposed_memory_ns, default=None)
+    ops = case.report.operations
+    rows = case.operations()
+    rows = rows[ops.category[rows] == Category.MEMORY]
+    codes, kinds = factorise_rows(
+        (ops.device[rows], ops.name[rows], ops.src_kind[rows], ops.dst_kind[rows])
+    )
+    time = sums(codes, ops.durations(rows), len(kinds))
+    size = sums(codes, ops.bytes[rows], len(kinds))
+    order, hidden = cut(np.argsort(-time, kind="stable"), arguments)
+    found: list[Finding] = []
+    if worst is not None and worst.exposed_memory_ns:
+        own = np.flatnonzero(kinds[:, 0] == worst.place)
+        top = int(own[np.argmax(time[own])])
+        found = _exposed(case, worst, rows[codes == top])
+    labels = np.array([*MEMORY_KINDS, *[None] * (256 - len(MEMORY_KINDS))], object)
+    return Result(
+        (
+            (Column("GPU"), [case.report.devices[place].label for place in kinds[order, 0]]),
+            (Column("GPU Time", Unit.NS), time[order]),
+            (Column("Count", Unit.COUNT), np.bincount(codes, minlength=len(kinds))[order]),
+            (Column("Bytes", Unit.BYTES), size[order]),
+            (
+                Column("Throughput", Unit.MB_PER_S, 1),
+                size[order] * 1e9 / np.maximum(time[order], 1),
+            ),
+            (Column("Src Kind"), labels[kinds[order, 2]]),
+            (Column("Dst Kind"), labels[kinds[order, 3]]),
+            (Column("Operation"), [ops.names[code].short for code in kinds[order, 1].tolist()]),
+        ),
+        tuple(found),
+        hidden=hidden,
+    )
+
+
+def _exposed(case: Case, split: DeviceSplit, rows: Rows) -> list[Finding]:
+    ops = case.report.operations
+    time, size = int(ops.durations(rows).sum()), int(ops.bytes[rows].sum())
+    what = ops.names[ops.name[rows[0]]].short.strip("[]").removeprefix("CUDA ")
+    bound = " at most" if split.exposed_is_upper_bound else ""
+    longest = int(rows[np.argmax(ops.durations(rows))])
+    return case.finding(
+        "exposed_copies",
+        f"{split.device.label}: copies that nothing hides take"
+        f" {units.format_duration(split.exposed_memory_ns)}{bound}; most {what}:"
+        f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s",
+        _copy_advice(case, rows),
+        saved_ns=split.exposed_memory_ns,
+        window=(int(ops.start[longest]), int(ops.end[longest])),
+        place=split.place,
+    )
+
+
+def _copy_advice(case: Case, rows: Rows) -> str:
+    ops = case.report.operations
+    first = rows[0]
+    if ops.kind[first] == OpKind.MEMSET:
+        return "clear less, or let the kernel that writes first do it"
+    if ops.copy_kind[first] >= _UNIFIED:
+        return "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"
+    if ops.bytes[rows].mean() <= _SMALL_COPY:
+        return "gather small copies in one buffer, or keep the data on the GPU"
+    if ops.copy_kind[first] == _DEVICE_TO_DEVICE:
+        return "let kernels write their results where they are needed"
+    if _PAGEABLE in (ops.src_kind[first], ops.dst_kind[first]):
+        return "pin the host memory, then copy on a stream of its own while kernels run"
+    return "copy on a stream of its own while kernels run, or keep the data on the GPU"

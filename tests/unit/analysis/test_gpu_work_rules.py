@@ -1,0 +1,168 @@
+"""Rules on GPU work: each has a run that must trigger it, and one that nearly does and must not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from paths import REPORTS, needs_reports
+from synth import Synth
+
+from nsys_tui.analysis.rules.ranking import RULES, find
+from nsys_tui.analysis.rules.register import Case
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.analysis.rules.finding import Finding
+
+MS = 1_000_000
+SMS = 108
+"""SMs of the GPU that ``Synth`` describes."""
+
+
+@pytest.fixture
+def synth(tmp_path: Path) -> Synth:
+    return Synth(tmp_path / "r.sqlite").process(10, "train").gpu(0)
+
+
+def found(synth: Synth, rule: str) -> list[Finding]:
+    return [*RULES[rule].run(Case(open_report(synth.write(), use_cache=False))).findings]
+
+
+def launched(
+    synth: Synth, name: str, start: int, end: int, blocks: int, threads: int = 256
+) -> None:
+    synth.kernel(
+        name, start, end, gridX=blocks, gridY=1, gridZ=1, blockX=threads, blockY=1, blockZ=1
+    )
+
+
+class TestDominantKernel:
+    def test_a_kernel_with_most_of_all_gpu_time_is_named_with_its_share(self, synth: Synth) -> None:
+        launched(synth, "void heavy<float>(float*)", 0, 60 * MS, SMS)
+        launched(synth, "light", 60 * MS, 70 * MS, SMS)
+        synth.memcpy(80 * MS, 100 * MS)
+        (finding,) = found(synth, "dominant_kernel")
+        assert finding.title == "heavy has 67% of GPU time: 60.00 ms on GPU 0, 60% of the run"
+        assert (finding.saved_ns, finding.stake_ns) == (0, 60 * MS)
+        assert finding.window == (0, 60 * MS)
+
+    def test_copies_count_as_gpu_time(self, synth: Synth) -> None:
+        launched(synth, "heavy", 0, 60 * MS, SMS)
+        synth.memcpy(60 * MS, 121 * MS)
+        assert found(synth, "dominant_kernel") == []
+
+    def test_of_a_small_grid_only_the_rule_on_grids_tells(self, synth: Synth) -> None:
+        launched(synth, "heavy", 0, 60 * MS, 2)
+        assert found(synth, "dominant_kernel") == []
+        (finding,) = found(synth, "small_grids")
+        assert finding.title == "heavy: 2 blocks of 256 threads on 108 SMs, 60.00 ms"
+
+    def test_a_run_of_two_gpus_never_has_more_than_all_of_the_time(self, synth: Synth) -> None:
+        synth.gpu(1)
+        for device in (0, 1):
+            for stream in (7, 8):
+                synth.kernel("heavy", 0, 50 * MS, deviceId=device, streamId=stream, gridX=SMS)
+        (finding,) = found(synth, "dominant_kernel")
+        assert finding.stake_ns == 50 * MS
+
+
+class TestSmallGrids:
+    def test_what_could_be_saved_is_the_part_that_stays_empty(self, synth: Synth) -> None:
+        launched(synth, "tiny", 0, 54 * MS, 1)
+        launched(synth, "wide", 60 * MS, 70 * MS, SMS)
+        (finding,) = found(synth, "small_grids")
+        assert finding.saved_ns == pytest.approx(54 * MS * (1 - 1 / SMS), abs=1)
+        assert finding.title == "tiny: 1 block of 256 threads on 108 SMs, 54.00 ms"
+
+    def test_as_many_blocks_as_sms_are_enough(self, synth: Synth) -> None:
+        launched(synth, "wide", 0, 54 * MS, SMS)
+        assert found(synth, "small_grids") == []
+
+    def test_blocks_of_few_threads_leave_lanes_of_a_warp_empty(self, synth: Synth) -> None:
+        launched(synth, "thin", 0, 10 * MS, SMS, threads=8)
+        (finding,) = found(synth, "small_grids")
+        assert finding.saved_ns == pytest.approx(10 * MS * 3 / 4, abs=1)
+
+    def test_kernels_beside_each_other_fill_the_gpu_together(self, synth: Synth) -> None:
+        for stream in range(SMS):
+            synth.kernel("tiny", 0, 10 * MS, streamId=stream + 1, gridX=1, blockX=256)
+        assert found(synth, "small_grids") == []
+
+    def test_a_kernel_of_another_kind_beside_it_leaves_nothing_empty(self, synth: Synth) -> None:
+        launched(synth, "tiny", 0, 10 * MS, 1)
+        synth.kernel("ncclDevKernel_AllReduce", 0, 10 * MS, streamId=9, gridX=4)
+        assert found(synth, "small_grids") == []
+
+    def test_short_kernels_are_as_short_as_they_get(self, synth: Synth) -> None:
+        for number in range(100):
+            launched(synth, "tiny", number * 20_000, number * 20_000 + 19_000, 1)
+        assert found(synth, "small_grids") == []
+
+    def test_without_the_number_of_sms_nothing_is_said(self, tmp_path: Path) -> None:
+        bare = Synth(tmp_path / "bare.sqlite").process(10, "train")
+        launched(bare, "tiny", 0, 54 * MS, 1)
+        assert found(bare, "small_grids") == []
+
+
+class TestExposedCopies:
+    def test_volume_rate_and_what_to_do(self, synth: Synth) -> None:
+        launched(synth, "k", 0, 10 * MS, SMS)
+        synth.memcpy(10 * MS, 60 * MS, bytes=10**9, src="pageable")
+        (finding,) = found(synth, "exposed_copies")
+        assert finding.saved_ns == 50 * MS
+        assert finding.title == (
+            "GPU 0: copies that nothing hides take 50.00 ms; most memcpy Host-to-Device:"
+            " 1.00 GB at 20.0 GB/s"
+        )
+        assert "pin the host memory" in finding.advice
+
+    def test_pinned_memory_needs_no_pinning(self, synth: Synth) -> None:
+        synth.memcpy(0, 50 * MS, bytes=10**9, src="pinned")
+        (finding,) = found(synth, "exposed_copies")
+        assert "pin the" not in finding.advice
+
+    def test_many_small_ones_are_to_be_gathered(self, synth: Synth) -> None:
+        for number in range(100):
+            synth.memcpy(number * MS, number * MS + 5_000, kind="DtoH", bytes=4)
+        (finding,) = found(synth, "exposed_copies")
+        assert finding.advice.startswith("gather small copies")
+
+    def test_copies_behind_kernels_cost_nothing(self, synth: Synth) -> None:
+        launched(synth, "k", 0, 60 * MS, SMS)
+        synth.memcpy(10 * MS, 60 * MS, bytes=10**9)
+        assert found(synth, "exposed_copies") == []
+
+
+def test_a_copy_that_waits_for_a_kernel_gives_back_what_the_gpu_idles(synth: Synth) -> None:
+    synth.launch("k", call=(0, 1000), gpu=(1000, 20 * MS))
+    synth.api("cudaMemcpy_v3020", 2000, 22 * MS, corr=99)
+    synth.memcpy(20 * MS + 200_000, 21 * MS, corr=99, bytes=10**7, src="pageable")
+    launched(synth, "next", 23 * MS, 24 * MS, SMS)
+    (finding,) = found(synth, "cuda_memcpy_sync")
+    assert finding.saved_ns == 200_000 + MS, "before and behind the copy, until the call ends"
+    assert "host held up 22.00 ms, GPU idle 1.200 ms of it" in finding.title
+
+
+FIRST = {
+    "cloverleaf-a100-2024.5": ("dominant_kernel", "par_ranged2d_kernel has 88% of GPU time"),
+    "many-kernels-2025.5": ("cuda_memcpy_sync", "GPU idle 26.94 ms of it"),
+    "no-metadata-old": ("dominant_kernel", "probe_group_by_GPU2 has 97% of GPU time"),
+    "nsys-stats-2023.3": ("small_grids", "nussinov_gpu: 10 blocks of 512 threads on 28 SMs"),
+    "pytorch-nccl-2gpu-2026.2": ("dominant_kernel", "flash_fwd_kernel has 50% of GPU time"),
+    "windows-streams-2022.1": ("exposed_copies", "memcpy Device-to-Host: 707 MB at 8.56 GB/s"),
+}
+"""The first finding of real reports, read against their raw tables."""
+
+
+@needs_reports
+@pytest.mark.parametrize("name", FIRST)
+def test_the_first_finding_of_a_real_report(name: str) -> None:
+    report = open_report(REPORTS / f"{name}.sqlite", use_cache=False)
+    first, *others = find(report)
+    assert first.rule == FIRST[name][0]
+    assert FIRST[name][1] in first.title
+    lo, hi = report.span or (0, 0)
+    assert all(0 <= one.saved_ns <= hi - lo for one in (first, *others))
