@@ -10,13 +10,13 @@ from nsys_tui.logs.sections import (
     LogAnswer,
     Section,
     count,
-    whole_numbers,
     file_path,
     host_pid,
     item,
     known,
     shown,
     text,
+    whole_numbers,
 )
 from nsys_tui.model.table import Unit
 
