@@ -31,7 +31,7 @@ def listed(pilot: Pilot[int]) -> list[tuple[str, str, str]]:
     return [match.groups() for line in rows(pilot) if (match := LINE.search(line))]
 
 
-@pytest.mark.parametrize(("size", "lines"), [((80, 24), 6), ((160, 45), 13)])
+@pytest.mark.parametrize(("size", "lines"), [((80, 24), 6), ((160, 45), 12)])
 async def test_planted_problems_of_the_demo_are_found_gravest_first(
     demo: tuple[Path, dict[str, Any]], size: tuple[int, int], lines: int
 ) -> None:
