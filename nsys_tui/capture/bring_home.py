@@ -56,6 +56,10 @@ async def _lying_beside(job: Job, report: ReportFile) -> str:
     return next((file.path for file in files_in(answers) if file.mtime >= report.mtime), "")
 
 
+def _export_job(job: Job, number: int) -> str:
+    return f"{job.record.id}-export{number or ''}"
+
+
 async def export_one(job: Job, report: ReportFile, number: int) -> str:
     """Runs ``nsys export`` as a job of its own, which survives a cut as the capture does.
 
@@ -65,7 +69,7 @@ async def export_one(job: Job, report: ReportFile, number: int) -> str:
     Raises:
         FetchError: nsys could not export it; a remark says so.
     """
-    name = f"{job.record.id}-export{number or ''}"
+    name = _export_job(job, number)
     folder = f"{job.record.jobs_dir}/{name}"
     output = f"{folder}/{posixpath.splitext(posixpath.basename(report.path))[0]}.sqlite"
     script = scripts.export_script(job.plan, job.record.nsys_path, report.path, output)
@@ -107,8 +111,9 @@ async def fetch_all(job: Job) -> None:
             job.remark("warning", "that machine has no sha256: files were compared by size only")
         home = replace(report, local=str(target), sha256=digest, report_id=_identity(target))
         _replace(job, home)
-    for report in job.record.reports:
+    for number, report in enumerate(job.record.reports):
         await _fetch_export(job, report, folder)
+        await _clean_export(job, number)
     if job.plan.target.settings.export in ("auto", "local"):
         await asyncio.to_thread(_export_here, job)
 
@@ -178,6 +183,13 @@ async def _fetch_export(job: Job, report: ReportFile, folder: Path) -> None:
             job.remark("warning", "nobody asked for the .sqlite beside the report", doubt)
             return  # the reader takes it where there is no nsys, and names the doubt
     _replace(job, replace(report, sqlite=str(home), sqlite_id=_identity(home)))
+
+
+async def _clean_export(job: Job, number: int) -> None:
+    """Removes the folder of an export that has come home."""
+    report, name = job.record.reports[number], _export_job(job, number)
+    if report.sqlite and posixpath.basename(posixpath.dirname(report.export)) == name:
+        await job.link.ask("clean", job.values(name))
 
 
 def _beside(job: Job, report: ReportFile, made: Path) -> Path:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PROTOCOL: Final = "1"
 PREFIX: Final = b"@@nt "
-ID: Final = re.compile(r"\d{8}-\d{6}-[a-z0-9]{4,12}(-export)?")
+ID: Final = re.compile(r"\d{8}-\d{6}-[a-z0-9]{4,12}(-export\d*)?")
 _LOCK_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")
 
 VALUES: Final[Mapping[str, str]] = {

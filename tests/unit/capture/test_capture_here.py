@@ -178,6 +178,29 @@ async def test_permission_warning_is_a_remark(place: Place, heard: Recorder) -> 
     assert "no CPU samples" in heard.remarks
 
 
+async def test_each_range_comes_home_as_a_report_with_its_export(
+    place: Place, heard: Recorder
+) -> None:
+    place = place.setting(export="auto")
+    options = {"capture-range": "cudaProfilerApi", "capture-range-end": "repeat:3"}
+    capture = place.capture("true", recorder=heard, options=options)
+    record = await capture.run()
+    assert record.state is State.DONE
+    assert [Path(report.sqlite).name for report in record.reports] == [
+        "true.1.sqlite",
+        "true.2.sqlite",
+        "true.3.sqlite",
+    ]
+    assert [path.name for path in place.jobs.iterdir()] == [record.id]
+    again = await place.attach(record.id).run()
+    assert again == record
+    remover = place.attach(record.id)
+    assert len(await remover.leftovers()) >= 6
+    await remover.remove_remote()
+    await remover.close()
+    assert [*place.jobs.iterdir()] == []
+
+
 async def test_export_failure_is_a_remark(place: Place, heard: Recorder) -> None:
     place = place.setting(export="auto").fake(FAULTS="export")
     record = await place.capture("true", recorder=heard).run()

@@ -1,0 +1,108 @@
+"""Captures by NVIDIA's own nsys, laid out for the occasion, with all that it prints and leaves.
+
+``NSYS_TUI_REAL_NSYS`` names a folder with executables of several releases, or a program that lays
+one out and prints its path; ``../shared/tools/real-nsys`` beside the checkout is asked otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from capture_support import Place, Recorder, make_place
+
+import nsys_tui
+from nsys_tui.capture.record import State
+
+if TYPE_CHECKING:
+    from nsys_tui.capture.record import Record
+
+pytestmark = pytest.mark.e2e
+
+_TOOL = Path(__file__).parents[3] / "shared" / "tools" / "real-nsys"
+_FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "real-nsys"
+RELEASES = ("2023.4", "2022.4")
+
+
+def laid_out(release: str) -> Path:
+    """The executable of a release; it hangs at its start now and then, so it is asked thrice."""
+    tool = Path(os.environ.get("NSYS_TUI_REAL_NSYS", _TOOL))
+    if not tool.is_file():
+        pytest.skip(f"no {tool}: NSYS_TUI_REAL_NSYS names what lays nsys out")
+    for _ in range(3):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            command = [tool, _FOLDER, release]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=180)
+            if done.returncode == 0:
+                return Path(done.stdout.strip().splitlines()[-1])
+            pytest.skip(f"nsys {release} cannot be laid out: {done.stderr.strip()[-300:]}")
+    pytest.skip(f"nsys {release} did not answer")
+
+
+@pytest.fixture(scope="module")
+def nsys() -> Path:
+    return laid_out(RELEASES[0])
+
+
+@pytest.fixture
+def place(tmp_path: Path, nsys: Path) -> Place:
+    if shutil.which("ldconfig") is None:
+        pytest.skip("needs ldconfig")
+    return make_place(tmp_path, nsys=str(nsys), export="auto")
+
+
+@pytest.fixture
+def heard() -> Recorder:
+    return Recorder()
+
+
+async def run(place: Place, heard: Recorder, *program: str, **options: str) -> Record:
+    chosen = {name.replace("_", "-"): value for name, value in options.items()}
+    capture = place.capture(*program, recorder=heard, options=chosen)
+    async with asyncio.timeout(120):
+        return await capture.run()
+
+
+def events_in(path: str) -> int:
+    return len(nsys_tui.open(path).osrt)
+
+
+async def test_a_program_is_captured_and_its_report_opens(place: Place, heard: Recorder) -> None:
+    record = await run(place, heard, "sh", "-c", "echo out; ls / > /dev/null; exit 3", trace="osrt")
+    assert (record.state, record.program_exit) == (State.DONE, 3)
+    assert "out" in heard.log
+    (report,) = record.reports
+    assert events_in(report.sqlite) > 0
+    assert [path.name for path in place.jobs.iterdir()] == [record.id]
+
+
+async def test_every_range_comes_home_as_a_report_of_its_own(place: Place, heard: Recorder) -> None:
+    if importlib.util.find_spec("nvtx") is None:
+        pytest.skip("needs the package nvtx")
+    script = place.cwd / "steps.py"
+    script.write_text(
+        "import nvtx, time\n"
+        "for _ in range(3):\n"
+        "    with nvtx.annotate('step'):\n"
+        "        time.sleep(0.05)\n"
+    )
+    env = {**place.target.settings.env, "NSYS_NVTX_PROFILER_REGISTER_ONLY": "0"}
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    chosen = {"trace": "nvtx", "capture_range": "nvtx", "nvtx_capture": "step@*"}
+    chosen["capture_range_end"] = "repeat:2"
+    record = await run(place.setting(env=env), heard, sys.executable, str(script), **chosen)
+    assert record.state is State.DONE
+    assert [Path(report.local).name for report in record.reports] == [
+        "steps.1.nsys-rep",
+        "steps.2.nsys-rep",
+    ]
+    assert [len(nsys_tui.open(report.sqlite).ranges) for report in record.reports] == [1, 1]
+    assert [path.name for path in place.jobs.iterdir()] == [record.id]
