@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
+import shlex
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
@@ -18,6 +19,7 @@ from nsys_tui.capture.fetch import RemoteFile, files_in
 from nsys_tui.capture.output import RAW_ENDING, REPORT_ENDINGS, OutputParser
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import ReportFile
+from nsys_tui.capture.rules_clashes import REGISTER_ONLY
 
 if TYPE_CHECKING:
     from nsys_tui.capture.follow import Outcome
@@ -55,7 +57,7 @@ async def collect(job: Job, outcome: Outcome, parser: OutputParser) -> None:
     if outcome.word != "exit":
         job.remark("warning", "the job vanished without an exit status")
     if not reports:
-        raise _nothing(job, outcome, parser)
+        raise await _nothing(job, outcome, parser)
     _missing_ranks(job, [file.path for file in reports])
 
 
@@ -158,7 +160,7 @@ def _missing_ranks(job: Job, paths: list[str]) -> None:
         job.remark("warning", f"{len(paths)} reports of {expected} processes")
 
 
-def _nothing(job: Job, outcome: Outcome, parser: OutputParser) -> CaptureError:
+async def _nothing(job: Job, outcome: Outcome, parser: OutputParser) -> CaptureError:
     where = job.plan.target.describe()
     lying = printable(", ".join(file.path for file in job.record.raw))
     why = "\n".join(f"{note.text}" for note in parser.notes if note.severity == "error")
@@ -172,14 +174,48 @@ def _nothing(job: Job, outcome: Outcome, parser: OutputParser) -> CaptureError:
             remedy or "rebooted, out of memory, or killed; the log says how far it came",
         )
     if lying:
+        lacks, importer = await _importer(job)
         return NoReportError(
             f"{where}: collected, and not imported",
-            "\n".join(filter(None, [why, f"kept there: {lying}"])),
-            "import it with the same or a newer nsys: nsys import FILE",
-        )  # fmt: skip
+            "\n".join(filter(None, [lacks, why, f"kept there: {lying}"])),
+            f"make a report of it: {importer} -i {shlex.quote(job.record.raw[0].path)}",
+        )
+    if outcome.status == 0 and not why and (unopened := _unopened(job)):
+        return NoReportError(f"{where}: no report", *unopened)
     status = outcome.status if outcome.status is not None else 0
     meaning = _ENDED.get(status) or (f"killed by signal {status - 128}" if status > 128 else "")
     what = f"nsys ended with status {status}" + (f": {meaning}" if meaning else "")
     return NoReportError(
         f"{where}: no report", "\n".join(filter(None, [what, why])), remedy or "the log says more"
     )
+
+
+async def _importer(job: Job) -> tuple[str, str]:
+    """What the importer lacks, as far as looking tells, and the importer's name there."""
+    release, _, last = posixpath.dirname(job.record.nsys_path).rpartition("/")
+    if last != "target-linux-x64":
+        return "", "the QdstrmImporter that belongs to nsys"
+    host = f"{release}/host-linux-x64"
+    importer, library = f"{host}/QdstrmImporter", f"{host}/libssh.so"
+    there = {file.path for file in files_in(await job.ask("files", PATHS=f"{importer}\n{library}"))}
+    if importer not in there:
+        return f"the importer is not there: {importer}", "QdstrmImporter"
+    lacks = "" if library in there else "libssh is missing there: install it (Debian: libssh-4)"
+    return lacks, shlex.quote(importer)
+
+
+def _unopened(job: Job) -> tuple[str, str] | None:
+    """Why nsys ended well and wrote nothing: what was to begin the collection never came."""
+    options = job.plan.options
+    name = str(options.get("nvtx-capture", ""))
+    match options.get("capture-range", "none"):
+        case "nvtx":
+            return (
+                f"the range {name} never opened",
+                f"check its name and domain; strings may need {REGISTER_ONLY}=0",
+            )
+        case "cudaProfilerApi":
+            return "the program never called cudaProfilerStart", "call it, or leave the range out"
+    if delay := options.get("delay"):
+        return f"the program ended before the delay of {delay} s was over", "shorten the delay"
+    return None

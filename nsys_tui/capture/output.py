@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from nsys_tui.capture.quoting import printable
@@ -51,14 +51,20 @@ _NOTES: Final[tuple[tuple[re.Pattern[str], Note], ...]] = tuple(
          "kernel.perf_event_paranoid 1 adds the kernel"),
         (r"ERR_NVGPUCTRPERM|insufficient privilege", "warning", "no GPU metrics: they need rights",
          "NVreg_RestrictProfilingToAdminUsers=0, or run as root"),
-        (r"No space left on device", "error", "the disk there is full",
-         "make room, or set NSYS_TMPDIR to a larger disk"),
+        (r"(?:Failed to create '([^']*)': )?No space left on device", "error",
+         r"the disk there is full \1", "make room, or set TMPDIR to a larger disk"),
         (r"Failed to create '.*': File exists|Failed to create \".*\": File exists", "warning",
          "a report of that name exists, so nsys kept the new one under another name", ""),
+        (r"Failed to create '([^']*)': (?!File exists|No space)(.*?)\.?$", "warning",
+         r"nsys could not create \1 (\2), and writes its report elsewhere",
+         "name a folder that is there and can be written"),
+        (r"^Executable not found", "error", "the program was not found there",
+         "give its path, or set PATH in the preamble"),
         (r"No reports were generated", "error", "no report: the capture range never opened",
          "check its name; NVTX strings may need NSYS_NVTX_PROFILER_REGISTER_ONLY=0"),
-        (r"Importer error status: ", "error", "collected, and not imported",
-         "a newer nsys can import the .qdstrm: nsys import FILE"),
+        (r"Importer error status: ", "error", "collected, and not imported", ""),
+        (r"Exportation error: Version number is invalid", "error",
+         "that nsys is older than the report", "export it with the nsys that made it, or newer"),
         (r"Wrong event order has been detected", "error", "nsys could not order the events",
          "update nsys, or capture a shorter time"),
         (r"(?:--\S+|option) .*is deprecated", "note", "nsys calls an option deprecated", ""),
@@ -171,8 +177,9 @@ class OutputParser:
             self._result(match[1])
         self.import_failed = self.import_failed or "Importer error status: " in line
         for pattern, note in _NOTES:
-            if note not in self.notes and pattern.search(line):
-                self.notes.append(note)
+            if match := pattern.search(line):
+                said = replace(note, text=printable(match.expand(note.text).strip()))
+                self.notes += [said] if said not in self.notes else []
 
     def _result(self, said: str) -> None:
         path = said.strip().strip("'\"")

@@ -34,7 +34,7 @@ def nvtx_capture(draft: Draft) -> Iterator[Check]:
         yield Check(
             WARNING, "nvtx-capture",
             "only registered NVTX strings open the capture; PyTorch's range_push is not one",
-            f"set {REGISTER_ONLY}=0 in the environment, else 'No reports were generated'",
+            f"set {REGISTER_ONLY}=0 in the environment, else the capture never opens",
         )  # fmt: skip
     if by_nvtx and "nvtx" not in draft.words("trace"):
         yield Check(ERROR, "trace", "the NVTX range is never seen without nvtx in --trace")

@@ -16,6 +16,7 @@ from nsys_tui.capture.failures import (
     OutputTakenError,
     PreflightError,
 )
+from nsys_tui.capture.find_reports import output_pattern
 from nsys_tui.capture.launchers import launchers
 from nsys_tui.capture.preflight import Preflight, checks, exit_code, read_probe
 from nsys_tui.capture.quoting import printable
@@ -116,6 +117,7 @@ async def submit(job: Job, *, anyway: bool = False) -> None:
         BATCH=batch,
         BATCH_ARGS=quoting.words(batch_args),
         TAKEN="" if "%" in plan.output else plan.output,
+        OUT_DIR="" if plan.target.launcher.scheduler else output_pattern(plan.output)[0],
         FORCE="yes" if plan.options.get("force-overwrite") == "true" else "no",
         ANYWAY="yes" if anyway else "no",
     )
@@ -140,6 +142,11 @@ def _understand(job: Job, answers: list[Answer]) -> None:
             raise OutputTakenError(
                 f"{text} exists already", "", "choose another --output, or --force-overwrite=true"
             )
+        if answer.key == "no_folder":
+            raise PreflightError(
+                f"{job.plan.target.describe()}: {text} is no folder that can be written",
+                "nsys would write its report elsewhere", "make it, or choose another --output",
+            )  # fmt: skip
         if answer.key == "rejected":
             kind = job.plan.target.launcher
             keys = ", ".join(field.key for field in kind.fields)

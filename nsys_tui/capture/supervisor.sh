@@ -113,6 +113,11 @@ nt_lock() { # sets nothing; says "locked …" and fails when another capture run
 nt_start() {
   mkdir -p "$NT_B" 2> /dev/null || { nt_say "error cannot make the folder $NT_B"; return; }
   if [ -d "$NT_D" ]; then nt_started_before; return; fi
+  case $NT_OUT_DIR in '' | /*) ;; *) NT_OUT_DIR=$NT_CWD_ABS/$NT_OUT_DIR ;; esac
+  if [ -n "$NT_OUT_DIR" ] && ! { [ -d "$NT_OUT_DIR" ] && [ -w "$NT_OUT_DIR" ]; }; then
+    nt_say "no_folder $NT_OUT_DIR"
+    return
+  fi
   if [ -n "$NT_TAKEN" ] && [ "$NT_FORCE" != yes ]; then
     case $NT_TAKEN in /*) nt_taken=$NT_TAKEN ;; *) nt_taken=$NT_CWD_ABS/$NT_TAKEN ;; esac
     for nt_file in "$nt_taken" "${nt_taken%.nsys-rep}.nsys-rep"; do
@@ -253,7 +258,7 @@ nt_scan() { # reports that nobody named: in the job's folder, and new ones in cw
       nt_file "$nt_path"
     done
   fi
-  for nt_dir in "$NT_CWD_ABS" "${NSYS_TMPDIR:-}" "${TMPDIR:-/tmp}" /var/tmp; do
+  for nt_dir in "$NT_CWD_ABS" "${TMPDIR:-/tmp}" /var/tmp; do
     [ -n "$nt_dir" ] && [ -d "$nt_dir" ] || continue
     find "$nt_dir/." ! -name . -prune -type f -newer "$NT_D/run.sh" \
       \( -name 'nsys-report-*' -o -name '*.qdstrm' \) 2> /dev/null | while IFS= read -r nt_path; do

@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,12 @@ import pytest
 from capture_support import Place, Recorder, make_place
 
 import nsys_tui
+from nsys_tui.capture.failures import CaptureError
 from nsys_tui.capture.record import State
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nsys_tui.capture.record import Record
 
 pytestmark = pytest.mark.e2e
@@ -39,7 +43,7 @@ def laid_out(release: str) -> Path:
         pytest.skip(f"no {tool}: NSYS_TUI_REAL_NSYS names what lays nsys out")
     for _ in range(3):
         with contextlib.suppress(subprocess.TimeoutExpired):
-            command = [tool, _FOLDER, release]
+            command = [str(tool), str(_FOLDER), release]
             done = subprocess.run(command, capture_output=True, text=True, timeout=180)
             if done.returncode == 0:
                 return Path(done.stdout.strip().splitlines()[-1])
@@ -106,3 +110,41 @@ async def test_every_range_comes_home_as_a_report_of_its_own(place: Place, heard
     ]
     assert [len(nsys_tui.open(report.sqlite).ranges) for report in record.reports] == [1, 1]
     assert [path.name for path in place.jobs.iterdir()] == [record.id]
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "said"),
+    [
+        (("/no/such/program",), {}, "was not found"),
+        (("true",), {"capture_range": "nvtx", "nvtx_capture": "step@*"}, "step@* never opened"),
+        (("true",), {"delay": "60"}, "ended before the delay of 60 s"),
+        (("true",), {"output": "/no/such/folder/report"}, "/no/such/folder"),
+    ],
+)
+async def test_what_went_wrong_is_said_in_words(
+    place: Place, heard: Recorder, program: tuple[str, ...], options: dict[str, str], said: str
+) -> None:
+    with pytest.raises(CaptureError) as caught:
+        await run(place, heard, *program, trace="nvtx,osrt", **options)
+    assert said in str(caught.value)
+
+
+@pytest.fixture
+def crippled(nsys: Path) -> Iterator[Path]:
+    """The same nsys, on the same disk, whose importer has no libssh."""
+    with tempfile.TemporaryDirectory(dir=nsys.parents[2]) as folder:
+        for part in ("target-linux-x64", "host-linux-x64"):
+            whole = nsys.parents[1] / part
+            shutil.copytree(whole, Path(folder, part), symlinks=True, copy_function=os.link)
+        Path(folder, "host-linux-x64", "libssh.so").unlink()
+        yield Path(folder)
+
+
+async def test_without_its_library_the_importer_is_named(
+    place: Place, heard: Recorder, crippled: Path
+) -> None:
+    place = place.setting(nsys=str(crippled / "target-linux-x64" / "nsys"))
+    with pytest.raises(CaptureError) as caught:
+        await run(place, heard, "true", trace="osrt")
+    assert "libssh is missing there" in caught.value.message
+    assert f"{crippled}/host-linux-x64/QdstrmImporter -i " in caught.value.hint

@@ -147,13 +147,14 @@ async def test_rank_patterns_and_host_are_resolved_by_nsys(place: Place) -> None
         ("noimporter", NoReportError, "collected, and not imported"),
         ("disk", NoReportError, "the disk there is full"),
         ("crash", NoReportError, "killed by signal 11"),
-        ("norange", NoReportError, "the capture range never opened"),
+        ("norange", NoReportError, "the range step@* never opened"),
     ],
 )
 async def test_faults_of_nsys_are_told_and_kept(
     place: Place, fault: str, error: type[CaptureError], says: str
 ) -> None:
-    capture = place.fake(FAULTS=fault).capture("sh", "-c", "echo x; exit 0")
+    options = {"capture-range": "nvtx", "nvtx-capture": "step@*"} if fault == "norange" else {}
+    capture = place.fake(FAULTS=fault).capture("sh", "-c", "echo x; exit 0", options=options)
     with pytest.raises(error) as caught:
         await capture.run()
     assert says in str(caught.value)
@@ -176,6 +177,13 @@ async def test_permission_warning_is_a_remark(place: Place, heard: Recorder) -> 
     record = await place.fake(FAULTS="perm").capture("true", recorder=heard).run()
     assert record.state is State.DONE
     assert "no CPU samples" in heard.remarks
+
+
+async def test_a_folder_that_is_not_there_is_refused_before_the_start(place: Place) -> None:
+    for output in ("/no/such/folder/x", "nor/this/x.%p"):
+        with pytest.raises(PreflightError, match="no folder that can be written"):
+            await place.capture("true", output=output).run()
+    assert not place.dump.exists() or all(seen[0] != "profile" for seen in place.seen())
 
 
 async def test_each_range_comes_home_as_a_report_with_its_export(
