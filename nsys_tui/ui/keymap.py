@@ -89,6 +89,7 @@ SCREENS: Final[tuple[ScreenSpec, ...]] = (
     ScreenSpec(7, "compare", "Compare", "Comp", "compare.screen:CompareScreen"),
     ScreenSpec(9, "capture", "Capture", "Capt", "capture.screen:CaptureScreen"),
     ScreenSpec(0, "events", "Events", "Evts", "events.screen:EventsScreen"),
+    ScreenSpec(0, "steps", "Steps", "Step", "steps.screen:StepsScreen"),
     ScreenSpec(0, "fleet", "Fleet", "Flee", "fleet.screen:FleetScreen"),
     ScreenSpec(0, "logs", "Logs", "Logs", "logs.screen:LogsScreen"),
 )

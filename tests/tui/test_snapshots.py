@@ -38,6 +38,7 @@ SCREENS: Final = {
     "compare": "7",
     "capture": "9",
     "events": "2 f i",
+    "steps": "4 t",
     "fleet": "f7 home",
     "logs": "f8",
 }

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from nsys_tui.model.table import Column, Table, Unit
-from nsys_tui.ui.screens.logs.columns import columns_of
+from nsys_tui.ui.widgets.table.result_columns import columns_of
 
 
 def test_unknown_numbers_are_dashes_and_known_ones_stay_whole() -> None:

@@ -16,7 +16,6 @@ from nsys_tui.ui.keymap import Action, bindings
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.base import ReportScreen
-from nsys_tui.ui.screens.logs.columns import columns_of
 from nsys_tui.ui.screens.logs.files import entries, expand
 from nsys_tui.ui.screens.logs.found import (
     JOINED,
@@ -30,6 +29,7 @@ from nsys_tui.ui.screens.logs.found import (
 from nsys_tui.ui.screens.result import failure_text
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE
+from nsys_tui.ui.widgets.table.result_columns import columns_of
 from nsys_tui.ui.widgets.table.table import VirtualTable
 
 if TYPE_CHECKING:

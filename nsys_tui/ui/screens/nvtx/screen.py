@@ -44,6 +44,7 @@ ACTIONS = (
         "tree.similar", ("g",), "similar", "one line for names that differ in numbers, or not", 7
     ),
     Action("table.instances", ("I",), "instances", "the instances of a range", 8),
+    Action("nvtx.steps", ("t",), "steps", "every step: its time, its phases, outliers", 9),
     Action("timeline.iteration_next", (")",), "iteration", "next iteration"),
     Action("timeline.iteration_previous", ("(",), "iteration", "previous iteration"),
     WHOLE,
@@ -217,6 +218,10 @@ class NvtxScreen(RangeDetail):
     def action_tree_similar(self) -> None:
         """One line for similar names, or one each."""
         self.change(not self.wish)
+
+    def action_nvtx_steps(self) -> None:
+        """Goes to the table of steps."""
+        self.app.show("steps")
 
     def action_nav_escape(self) -> None:
         """Leaves the instances, the chosen iteration, or the list by name."""

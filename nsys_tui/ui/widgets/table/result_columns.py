@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.model.table import Column, Table, Unit, plain
 from nsys_tui.names import cell_len, visible
 from nsys_tui.ui.widgets.table.columns import numbers, strings
 from nsys_tui.units import format_bytes, format_count, format_duration
@@ -34,10 +34,10 @@ _WRITE: Final[dict[Unit, Callable[[Any], str]]] = {
 
 def columns_of(table: Table) -> tuple[TableColumn, ...]:
     """Columns for a ``VirtualTable`` of the same rows."""
-    last = len(table.columns) - 1
+    shown = table.printed()
+    last = len(shown) - 1
     return tuple(
-        _column(column, values, grow=place == last)
-        for place, (column, values) in enumerate(zip(table.columns, table.data, strict=True))
+        _column(column, values, grow=place == last) for place, (column, values) in enumerate(shown)
     )
 
 
@@ -58,7 +58,7 @@ def _numbers(values: Values) -> NDArray[Any]:
     """The values as an array; exact integers where those that are known are small enough."""
     if isinstance(values, np.ndarray):
         return values
-    listed = list(values)
+    listed = plain(values)
     unknown = [value is None for value in listed]
     if all(value is None or (isinstance(value, int) and abs(value) < 2**62) for value in listed):
         known = np.array([value or 0 for value in listed], np.int64)

@@ -1,0 +1,1 @@
+"""The steps screen: ``screen`` puts it together."""

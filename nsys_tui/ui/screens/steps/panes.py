@@ -1,0 +1,112 @@
+"""The panes of the steps screen as lines: time of every step, and what made one of them long."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.names import cut, visible
+from nsys_tui.render.cells import MUTED, Emphasis, Ink, style
+from nsys_tui.render.spark import MARGIN, draw_bars
+from nsys_tui.ui.pane_text import labelled
+from nsys_tui.units import format_duration, short_duration
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.iterations.answer import IterationAnswer
+    from nsys_tui.render.cells import Line
+    from nsys_tui.render.glyphs import Glyphs
+
+LATE: Final = style(Ink.STALL)
+NOTABLE: Final = 0.1
+"""Part of a phase by which it is longer than its median to be marked."""
+FIGURES: Final = 24
+"""Cells for a time and its difference from the median."""
+
+
+def chart_lines(
+    answer: IterationAnswer, chosen: int, width: int, height: int, glyphs: Glyphs
+) -> list[Line]:
+    """A bar a step, outliers marked, the chosen one reversed."""
+    found = answer.table.found
+    late = np.zeros(len(found), bool)
+    late[found.outliers] = True
+    rows, merged = draw_bars(
+        found.duration, width, max(1, height - 1), glyphs, lambda ns: short_duration(ns, 3), late
+    )
+    column = MARGIN + chosen // merged
+    for row in rows[:-1]:
+        row.emphasise(column, column + 1, Emphasis.REVERSE)
+    return [row.runs() for row in rows]
+
+
+def chart_remark(answer: IterationAnswer, room: int) -> str:
+    """What a bar stands for, and the median that steps are held against."""
+    merged = max(1, -(-len(answer.table) // max(1, room - MARGIN)))
+    bars = f"a bar: {merged} steps, the slowest  " if merged > 1 else ""
+    return f"{bars}median {format_duration(round(answer.whole.median))}"
+
+
+def step_lines(answer: IterationAnswer, step: int, width: int) -> list[Line]:
+    """How long a step took, and which of its phases differ most from their medians."""
+    found = answer.table.found
+    time, median = int(found.duration[step]), answer.whole.median
+    lines = [
+        *labelled("time", f"{format_duration(time)}, {_against(time, median)}", width),
+        *labelled("", _standing(answer, step), width),
+    ]
+    busy = answer.shares[~np.isnan(answer.shares) & found.counted]
+    if len(busy) and not answer.gpu_doubt and not np.isnan(answer.shares[step]):
+        text = f"{100 * answer.shares[step]:.1f}%, median {100 * float(np.median(busy)):.1f}%"
+        lines += labelled("GPU busy", text, width)
+    if len(answer.by_phase) > 1:
+        lines.append([(f"{'this step':>10} {'to median':>11}  phase", MUTED)])
+        lines += [_phase_line(*phase, width) for phase in differences(answer, step)]
+    return lines
+
+
+def differences(answer: IterationAnswer, step: int) -> list[tuple[str, int, int]]:
+    """Phase, its time in a step, and how far that is from its median; the farthest first."""
+    phases = [
+        (name, int(answer.times[name][step]), round(int(answer.times[name][step]) - own.median))
+        for name, own in answer.by_phase
+    ]
+    return sorted(phases, key=lambda phase: -abs(phase[2]))
+
+
+def typical(answer: IterationAnswer) -> int:
+    """The steady step whose time is nearest to the median; the first of several."""
+    found = answer.table.found
+    away = np.abs(found.duration - answer.whole.median)
+    return int(np.argmin(np.where(found.counted, away, np.inf)))
+
+
+def _standing(answer: IterationAnswer, step: int) -> str:
+    found = answer.table.found
+    if found.never_closed[step]:
+        return "never closed: counted to the end of the capture, in no statistics"
+    if not found.counted[step]:
+        return "warm-up: in no statistics"
+    if step in answer.outliers:
+        return f"outlier, z = {found.z[step]:.1f}"
+    return "typical" if step == typical(answer) else "within the usual scatter"
+
+
+def _against(time: int, median: float) -> str:
+    away = round(time - median)
+    if not away or not median:
+        return "the median"
+    side = "above" if away > 0 else "below"
+    return f"{format_duration(abs(away))} ({100 * abs(away) / median:.1f}%) {side} the median"
+
+
+def _signed(ns: int) -> str:
+    return f"{'+' if ns > 0 else ''}{format_duration(ns)}"
+
+
+def _phase_line(name: str, time: int, away: int, width: int) -> Line:
+    text = f"{format_duration(time):>10} {_signed(away):>11}  "
+    return [
+        (text, LATE if away > 0.1 * max(time, 1) else 0),
+        (cut(visible(name), width - FIGURES), 0),
+    ]

@@ -1,0 +1,206 @@
+"""Steps: every step of the run with its time, its phases and what is odd about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from textual.containers import Horizontal
+
+from nsys_tui.analysis.iterations.answer import IterationAnswer
+from nsys_tui.analysis.iterations.table import iteration_table
+from nsys_tui.errors import NoDataError
+from nsys_tui.state import Cursor, Window
+from nsys_tui.times import moment_text
+from nsys_tui.ui.evidence import selection_of
+from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.scoping import report_scope
+from nsys_tui.ui.screens.steps.panes import chart_lines, chart_remark, step_lines, typical
+from nsys_tui.ui.screens.tables import TableScreen
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
+from nsys_tui.ui.widgets.table.columns import Numbers
+from nsys_tui.ui.widgets.table.result_columns import columns_of
+from nsys_tui.ui.widgets.table.table import VirtualTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from nsys_tui.analysis.window import Scope
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
+    from nsys_tui.model.table import Table
+    from nsys_tui.state import Selection, ViewState
+    from nsys_tui.ui.widgets.table.columns import TableColumn
+    from nsys_tui.ui.widgets.table.grid import Grid
+
+ACTIONS = (
+    *TABLE,
+    Action("steps.outlier_next", ("]",), "outlier", "next step that takes far longer", 3),
+    Action("steps.outlier_previous", ("[",), "outlier", "previous step that takes far longer"),
+    Action("steps.typical", ("t",), "typical", "the step nearest to the median", 4),
+    WHOLE,
+)
+FIGURES = ("Time", "Of median", "GPU busy")
+NAME = 20
+"""Least cells of a step's name."""
+AROUND = 50
+"""On the timeline a step has one part in so many beside it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The steps of a report, or why it has none."""
+
+    answer: IterationAnswer | None
+    table: Table | None
+    why: str = ""
+
+
+class StepsScreen(TableScreen[Steps]):
+    """The main loop, turn by turn."""
+
+    SCREEN = "steps"
+    ACTIONS = ACTIONS
+    BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
+    AUTO_FOCUS = "#steps"
+    READING, MAKING, BUSY = "reading ...", "finding steps ...", "finding steps"
+    DEFAULT_CSS: ClassVar[str] = """
+    StepsScreen #steps { height: 1fr; }
+    StepsScreen #lower { height: 9; }
+    StepsScreen #chart, StepsScreen #step { width: 1fr; }
+    StepsScreen.-medium #lower { height: 12; }
+    StepsScreen.-tall #lower { height: 16; }
+    """
+
+    def body(self) -> Iterable[Any]:
+        """The table above, times of all steps and facts about one below."""
+        yield VirtualTable("Steps", share_filter=True, id="steps")
+        yield Horizontal(
+            LinePane("Time of each step", id="chart"), LinePane("Step", id="step"), id="lower"
+        )
+
+    @property
+    def table(self) -> VirtualTable:
+        """The steps."""
+        return self.query_one("#steps", VirtualTable)
+
+    @property
+    def answer(self) -> IterationAnswer | None:
+        """The steps that are shown, if there are any."""
+        return None if self.result is None else self.result.answer
+
+    def work(self, report: Report) -> Callable[[Progress], Steps]:
+        """Finds the steps that window and scope let through."""
+        return partial(find_steps, report, report_scope(report, self.state))
+
+    def display_changed(self, old: ViewState, new: ViewState) -> None:
+        """Moments are written anew."""
+        if old.display.time != new.display.time and self.report and self.result:
+            self.show_result(self.report, self.result)
+
+    def show_result(self, report: Report, result: Steps) -> None:
+        """Fills the table; the cursor stays on its step."""
+        self.table.prefer(pattern=self.state.filter.pattern)
+        if result.answer is None or result.table is None:
+            self.table.say(result.why)
+            for pane in self.query(LinePane):
+                pane.show([])
+            return
+        found = result.answer.table.found
+        outliers = len(found.outliers)
+        self.table.note = f"{found.name} ({found.rule})" + (
+            f", {outliers:,} outlier{'s' * (outliers != 1)}" if outliers else ""
+        )
+        columns = self._columns(report, result.table, int(found.start[0]))
+        self.table.show_rows(columns, len(found), row=self.table.row)
+
+    def _columns(self, report: Report, table: Table, origin: int) -> tuple[TableColumn, ...]:
+        """The table's columns: phases come last where not all have room."""
+
+        def moment(ns: int) -> str:
+            return moment_text(ns, 1_000, self.state.display.time, report, origin)
+
+        def written(column: TableColumn) -> TableColumn:
+            if column.header == "Iteration":
+                return replace(column, width=min(column.width, NAME), grow=True)
+            if column.header == "Note":
+                return replace(column, grow=False)
+            if column.header == "Start" and isinstance(column, Numbers):
+                return replace(column, write=moment, width=15, extra=True)
+            return replace(column, extra=column.header not in FIGURES)
+
+        return tuple(map(written, columns_of(table)))
+
+    def go_to(self, selection: Selection) -> None:
+        """Puts the cursor on the step that a selected event begins in."""
+        if self.answer is None or selection.span is None:
+            return
+        starts = self.answer.table.found.start
+        self._go(int(np.searchsorted(starts, selection.span.start, side="right")) - 1)
+
+    def _go(self, step: int) -> None:
+        position = self.table.position_of(step) if step >= 0 else None
+        if position is not None:
+            self.table.put_cursor(position)
+
+    def on_grid_moved(self, message: Grid.Moved) -> None:
+        """Another step: where it stands among all, and what made it long."""
+        answer, step = self.answer, message.row
+        if answer is None or step is None:
+            return
+        chart, facts = self.query_one("#chart", LinePane), self.query_one("#step", LinePane)
+        chart.heading("Time of each step", chart_remark(answer, chart.room))
+        glyphs = self.app.glyphs
+        chart.show_built(lambda width: chart_lines(answer, step, width, chart.size.height, glyphs))
+        facts.heading(answer.table.found.labels[step])
+        facts.show_built(lambda width: step_lines(answer, step, width))
+
+    def action_steps_outlier_next(self) -> None:
+        """The next outlier in the order shown; after the last one the first."""
+        self._go_to_outlier(1)
+
+    def action_steps_outlier_previous(self) -> None:
+        """The outlier before; before the first one the last."""
+        self._go_to_outlier(-1)
+
+    def _go_to_outlier(self, step: int) -> None:
+        outliers = self.answer.outliers if self.answer is not None else ()
+        places = [self.table.position_of(place) for place in outliers]
+        shown = sorted((place for place in places if place is not None), key=lambda p: p * step)
+        if not shown:
+            self.app.say("no step takes far longer than the others")
+            return
+        here = self.table.cursor * step
+        self.table.put_cursor(next((p for p in shown if p * step > here), shown[0]))
+
+    def action_steps_typical(self) -> None:
+        """The step nearest to the median."""
+        if self.answer is not None:
+            self._go(typical(self.answer))
+
+    def on_grid_opened(self, message: Grid.Opened) -> None:
+        """The step on the timeline, whole, with its range selected."""
+        if self.answer is None or self.report is None:
+            return
+        found, ranges = self.answer.table.found, self.report.ranges
+        start, end = int(found.start[message.row]), int(found.end[message.row])
+        beside = (end - start) // AROUND
+        changes: dict[str, Any] = {"window": Window(start - beside, end + beside)}
+        if len(found.rows):
+            row = int(found.rows[message.row])
+            changes["selection"] = selection_of(ranges, row, self.state.display.names)
+        self.app.show("timeline", cursor=Cursor(start), **changes)
+
+
+def find_steps(report: Report, scope: Scope, progress: Progress) -> Steps:
+    """The steps in a scope, and their figures as a table."""
+    progress("finding steps", 0, len(report.ranges))
+    try:
+        table = iteration_table(report, None, scope)
+    except NoDataError as error:
+        return Steps(None, None, str(error))
+    answer = IterationAnswer(report.name, table, report.gpu_doubt)
+    return Steps(answer, answer.each(exact=False))

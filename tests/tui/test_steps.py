@@ -1,0 +1,124 @@
+"""The steps screen: figures are those of plain arithmetic over the ranges of the file."""
+
+from __future__ import annotations
+
+import sqlite3
+import statistics
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from demo_making import make
+from tui.frames import rows, running, settled, text
+
+from nsys_tui.units import format_duration
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+STEPS = """
+    select coalesce(n.text, s.value), n.start, n.end from NVTX_EVENTS n
+    left join StringIds s on s.id = n.textId
+    where coalesce(n.text, s.value) like 'Train step%' and n.globalTid = (
+        select globalTid from NVTX_EVENTS where start = ?
+    ) order by n.start
+"""
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("demo"), steps=10).path
+
+
+def steps_in_sql(path: Path, first: int) -> list[tuple[str, int, int]]:
+    """Name, start and time of each closed step of the thread whose first one begins then.
+
+    A step lasts until the next one starts.
+    """
+    database = sqlite3.connect(path)
+    found = database.execute(STEPS, (first,)).fetchall()
+    database.close()
+    ends = [*(start for _, start, _ in found[1:]), found[-1][2]]
+    return [
+        (name, start, end - start)
+        for (name, start, own), end in zip(found, ends, strict=True)
+        if own is not None
+    ]
+
+
+def expected_of(screen: Any, path: Path) -> list[tuple[str, int, int]]:
+    """The same for the thread that the screen took."""
+    return steps_in_sql(path, int(screen.answer.table.found.start[0]))
+
+
+async def ready(pilot: Pilot[int], *keys: str) -> Any:
+    for key in ("4", "t", *keys):
+        await pilot.press(key)
+        await settled(pilot)
+    return pilot.app.screen
+
+
+async def test_each_step_has_its_time(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        screen = await ready(pilot)
+        assert screen.SCREEN == "steps"
+        expected = expected_of(screen, demo)
+        lines = rows(pilot)
+        for name, _, time in expected:
+            line = next(line for line in lines if f"{name} " in line)
+            assert format_duration(time) in line
+        assert 0 <= screen.table.shown - len(expected) <= 1, "one may never have been closed"
+        assert "by NVTX name" in lines[2]
+
+
+async def test_a_step_says_how_far_it_is_from_the_median(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        screen = await ready(pilot, "right_square_bracket")
+        expected = expected_of(screen, demo)
+        median = statistics.median(time for _, _, time in expected[1:])
+        slow = max(range(1, len(expected)), key=lambda place: expected[place][2])
+        assert screen.table.row == slow
+        away = expected[slow][2] - median
+        seen = text(pilot)
+        assert (
+            f"{format_duration(round(away))} ({100 * away / median:.1f}%) above the median" in seen
+        )
+        assert "outlier, z = " in seen
+
+
+async def test_the_typical_step_is_nearest_to_the_median(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        screen = await ready(pilot, "t")
+        expected = [time for _, _, time in expected_of(screen, demo)]
+        median = statistics.median(expected[1:])
+        nearest = min(range(1, len(expected)), key=lambda place: abs(expected[place] - median))
+        assert screen.table.row == nearest
+
+
+async def test_enter_shows_the_whole_step_and_back_finds_the_row(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        screen = await ready(pilot, "down", "down")
+        _, start, time = expected_of(screen, demo)[2]
+        await pilot.press("enter")
+        await settled(pilot)
+        app: Any = pilot.app
+        assert app.screen.SCREEN == "timeline"
+        window = app.state.window
+        assert window.start <= start < start + time <= window.end
+        assert window.width < 1.1 * time
+        assert app.state.selection.label.startswith("Train step 2")
+        await pilot.press("backspace")
+        await settled(pilot)
+        assert app.screen.SCREEN == "steps"
+        assert app.screen.table.row == 2
+
+
+async def test_a_report_without_steps_says_why(small: Path) -> None:
+    async with running(small, size=(80, 24)) as pilot:
+        screen = await ready(pilot)
+        if screen.answer is None:
+            assert "no iterations found" in text(pilot)
+        await pilot.press("right_square_bracket", "t", "enter")
+        await settled(pilot)
+        assert pilot.app.error is None  # type: ignore[attr-defined]
