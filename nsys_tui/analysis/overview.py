@@ -9,6 +9,7 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.breakdown import DeviceSplit, device_splits, ten_figures
+from nsys_tui.analysis.host_time import host_time, osrt_calls, python_samples
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
@@ -19,6 +20,7 @@ from nsys_tui.names import NameStyle, normalise_nvtx
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.host_time import HostTime
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import EventSet, Int32
     from nsys_tui.model.report import Report
@@ -114,6 +116,10 @@ class Overview:
     notes: tuple[str, ...]
     gpu_known: bool = True
     """False where the file's GPU work is not believed: then no figure of it means anything."""
+    host: HostTime | None = None
+    """What the host did; only where there is no GPU work, or where it was asked for."""
+    calls: tuple[TopName, ...] = ()
+    """OS runtime calls by name, with ``host``."""
 
 
 def overview(
@@ -122,6 +128,7 @@ def overview(
     *,
     style: NameStyle = NameStyle.NORMALISED,
     top: int | None = TOP,
+    host: bool = False,
 ) -> Overview:
     """Computes the overview of a report, or of a part of it.
 
@@ -129,9 +136,11 @@ def overview(
         report: the report; operations and ranges are loaded.
         scope: window, devices, processes and streams.
         style: how kernels are named, and so which are counted together.
-        top: how many kernels and ranges are listed; None for all.
+        top: how many kernels, ranges, threads and calls are listed; None for all.
+        host: tell of the host's side also where there is GPU work.
     """
     scope = scope or Scope()
+    host = host or not len(report.operations)
     splits = tuple(device_splits(report, scope))
     figures = ten_figures(report, scope)
     if report.gpu_doubt:
@@ -149,6 +158,8 @@ def overview(
         missing=tuple(missing(report)),
         notes=tuple(_notes(report, splits)),
         gpu_known=not report.gpu_doubt,
+        host=host_time(report, scope, top) if host else None,
+        calls=tuple(top_calls(report, scope)[:top]) if host else (),
     )
 
 
@@ -194,6 +205,13 @@ def top_ranges(report: Report, scope: Scope | None = None) -> list[TopName]:
     rows = rows[~ranges.open[rows]]
     names = [normalise_nvtx(name) for name in ranges.names]
     return _by_name(names, ranges.name[rows], ranges, rows, scope.window)
+
+
+def top_calls(report: Report, scope: Scope | None = None) -> list[TopName]:
+    """Time in OS runtime calls by name, of nested ones in the outermost, largest first."""
+    scope = scope or Scope()
+    rows = osrt_calls(report, scope)
+    return _by_name([*report.osrt.names], report.osrt.name[rows], report.osrt, rows, scope.window)
 
 
 def _by_name(
@@ -245,6 +263,10 @@ def _notes(report: Report, splits: tuple[DeviceSplit, ...]) -> list[str]:
         notes.append(
             f"{cut} operations and ranges have times more than 36 years from the start of the"
             " session: they are cut there"
+        )
+    if python := len(python_samples(report)):
+        notes.append(
+            f"{python:,} Python samples: nsys exports their moments and threads, not their frames"
         )
     if not splits and not report.gpu_doubt:
         notes.append(f"no GPU work in this report or scope{_why_no_work(report)}")

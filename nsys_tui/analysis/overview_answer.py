@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import FIGURES, ten_figures
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.table import (
     Column,
     Document,
@@ -60,6 +61,7 @@ class OverviewAnswer:
             _breakdown_table(result),
             *([memory] if self.memory else []),
             _top("kernels", "Top kernels", "Kernel", result.kernels, [], result.gpu_known),
+            *self._host(),
             _top("ranges", "Top NVTX ranges (host time)", "Range", result.ranges, opened),
             table_of(
                 "missing", "Not in this report", _MISSING, result.missing, None,
@@ -69,9 +71,24 @@ class OverviewAnswer:
         )  # fmt: skip
         return {table.name: table for table in found}
 
+    def _host(self) -> list[Table]:
+        """What the host did, where it was looked at."""
+        host = self.result.host
+        if host is None:
+            return []
+        none = "neither context switches nor CPU samples tell where threads ran"
+        threads = table_of(
+            "threads", "Threads by CPU time", _THREAD, host.threads, None,
+            () if host.threads else (none,)
+        )  # fmt: skip
+        calls = _top("osrt", "Top OS runtime calls", "Call", self.result.calls, [])
+        return [threads, calls]
+
     def _facts(self) -> Table:
         result, data, (lo, hi) = self.result, self.result.metadata, self.result.base
-        session, span = data.session_duration_ns, "none" if result.gpu_known else "not known"
+        why = self.report.lacks(Capability.KERNELS).partition(": ")[2]
+        none = f"none: {why}" if why else "none"
+        session, span = data.session_duration_ns, none if result.gpu_known else "not known"
         if hi > lo:
             shown = [units.format_duration(ns) for ns in (lo, hi, hi - lo)]
             span = f"{shown[0]} to {shown[1]} ({shown[2]})"
@@ -84,6 +101,7 @@ class OverviewAnswer:
             "driver": data.driver,
             "session": "not known" if session is None else units.format_duration(session),
             "window" if result.scope.window else "GPU work": span,
+            "recorded": "" if result.host is None else ", ".join(result.host.recorded),
         }
         warnings = [
             f"{message.severity}: {message.text}"
@@ -251,6 +269,17 @@ _TOP: Final = (
     column("straddling", unit=Unit.COUNT),
     column("mean_ns", "Mean"),
 )
+_THREAD: Final = (
+    column("name", "Thread"),
+    column("process", "Process"),
+    column("cpu_ns", "CPU time"),
+    Column("Time", Unit.PERCENT, 1, "share", lambda thread, _: 100 * thread.share),
+    column("witness", "Known by"),
+)
+_HOST: Final = (
+    records("threads", _THREAD, lambda host, _: host.threads),
+    records("os_runtime_calls", _TOP, lambda _, a: a.result.calls),
+)
 _MISSING: Final = (
     column("kind", "Data"),
     Column("Why", key="", read=lambda one, _: one.reason.partition(": ")[2] or one.reason),
@@ -338,6 +367,7 @@ DOCUMENT: Final = Document(
         records("top_ranges", _TOP, lambda a, _: a.result.ranges),
         number("open_ranges", lambda a, _: a.result.open_range_count),
         records("missing", _MISSING, lambda a, _: a.result.missing),
+        Column(key="host", read=lambda a, _: a.result.host, inner=_HOST, optional=True),
         Column(
             key="each",
             read=lambda a, _: None if a.pieces is None else a,
@@ -353,6 +383,8 @@ _SECTION: Final[dict[str, tuple[str, ...]]] = {
     "memory": ("gpu_memory",),
     "kernels": ("top_kernels",),
     "ranges": ("top_ranges", "open_ranges"),
+    "threads": ("host",),
+    "osrt": ("host",),
 }
 """Keys that hold a section; one of another name has its own key."""
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 SECTIONS = ("report", "devices", "breakdown", "memory", "kernels", "ranges", "missing")
 """What is printed unless ``--section`` chooses; ``each`` comes with ``--each`` beside them."""
+HOST = ("threads", "osrt")
+"""Printed in place of what is about GPUs where there is no GPU work."""
+WITHOUT_GPU = ("report", *HOST, "ranges", "missing")
 
 
 DESCRIPTION = "What was captured, where the time of each GPU went, top kernels and ranges."
@@ -26,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_question(parser, "analysis.overview_answer")
     parser.add_argument(
         "--section",
-        choices=(*SECTIONS, "each"),
+        choices=(*SECTIONS, *HOST, "each"),
         action="append",
         help="print only this part (repeatable); csv prints one, by default the devices",
     )
@@ -52,7 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.names import NameStyle
 
     report, scope = part_from(arguments)
-    result = overview(report, scope, style=NameStyle(arguments.names), top=arguments.top or None)
+    host = not set(HOST).isdisjoint(arguments.section or ())
+    style, top = NameStyle(arguments.names), arguments.top or None
+    result = overview(report, scope, style=style, top=top, host=host)
     pieces = _pieces(arguments, report, scope)
     answer = OverviewAnswer(report, result, recorded_memory(report), pieces)
     if arguments.format == "json":
@@ -60,7 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
         print_document(DOCUMENT, answer, answer, result.notes, report.notes, only=only)
         return 0
     sections = answer.tables()
-    wanted = arguments.section or [*SECTIONS, "each"]
+    usual = SECTIONS if result.host is None or result.devices else WITHOUT_GPU
+    wanted = arguments.section or [*usual, "each"]
     if arguments.format in DATA_FORMATS:
         wanted = [csv_section(arguments.section, "devices" if pieces is None else "each")]
     tables = [table for name, table in sections.items() if name in wanted]

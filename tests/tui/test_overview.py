@@ -205,3 +205,17 @@ async def test_a_span_of_the_trace_is_dragged(small: Path) -> None:
 async def test_a_tall_screen_explains_the_fills(small: Path) -> None:
     assert "# compute   = comm" in "\n".join(await frame(small, (160, 45)))
     assert "# compute" not in "\n".join(await frame(small, (80, 24)))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)])
+async def test_without_gpu_work_it_tells_of_the_host(tmp_path: Path, size: tuple[int, int]) -> None:
+    synth = Synth(tmp_path / "host.sqlite").process(1000)
+    synth.meta("PROCESS_0:COLLECT_CUDA_TRACE", "true", capture=True)
+    synth.sched(0, True, tid=7).sched(600_000, False, tid=7).osrt("poll", 600_000, 1_000_000, tid=7)
+    body = "\n".join(await frame(synth.write(), size))
+    assert "Threads by CPU time" in body
+    assert "tid 7" in body
+    assert "600us" in body
+    assert "no CUDA call" in body
+    assert "Top OS runtime calls" in body
+    assert "poll" in body

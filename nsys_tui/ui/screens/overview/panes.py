@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from nsys_tui.analysis.thread_states import Witness
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
 from nsys_tui.names import cell_len, cut, pad, visible
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from nsys_tui.analysis.breakdown import DeviceSplit
+    from nsys_tui.analysis.host_time import HostTime
     from nsys_tui.analysis.overview import Headline, Overview, TopName
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.target import Metadata
@@ -62,7 +64,7 @@ def time_split(found: Overview, width: int, glyphs: Glyphs, *, sampled: bool = F
     head = found.headline
     if not head.device_count:
         said = "no GPU work in this report" if found.gpu_known else "GPU work is not known"
-        return [[(said, MUTED)], *_why_nothing(found, width)]
+        return [[(said, MUTED)], *_why_nothing(found, width), *_threads(found.host, width, glyphs)]
     whole, mark = head.device_count * head.base_ns, "≈" if sampled else ""
     room = max(6, width - 19)
 
@@ -100,7 +102,22 @@ def _exposed(head: Headline, whole: int) -> Line:
 
 def _why_nothing(found: Overview, width: int) -> list[Line]:
     reasons = [entry.reason for entry in found.missing if entry.kind == "kernels"]
-    return [[(part, MUTED)] for reason in reasons for part in wrapped(reason, width)]
+    whys = [reason.partition(": ")[2] or reason for reason in reasons]
+    return [[(part, MUTED)] for why in whys for part in wrapped(why, width)]
+
+
+def _threads(host: HostTime | None, width: int, glyphs: Glyphs) -> list[Line]:
+    """Threads by CPU time; those that only samples tell of are estimates."""
+    if host is None or not host.threads:
+        return []
+    room = max(6, width - 33)
+    lines: list[Line] = [[(f"{'thread':<15}    CPU      %", MUTED)]]
+    for thread in host.threads:
+        mark = "≈" if thread.witness is Witness.SAMPLED else ""
+        figures = f"{mark + duration(thread.cpu_ns):>8} {format_share(thread.share, 1):>6}  "
+        name = pad(cut(visible(thread.name), 15), 15)
+        lines.append([(name + figures, 0), *bar(thread.share, room, None, glyphs)])
+    return lines
 
 
 def per_gpu(devices: Sequence[DeviceSplit]) -> list[Line]:
@@ -120,7 +137,13 @@ def _percent(part: int, whole: int) -> str:
 
 
 def top_list(found: Overview, kind: str, glyphs: Glyphs) -> tuple[list[Line], list[Chosen | None]]:
-    """Kernels or ranges with their shares, or why there are none; and what each line stands for."""
+    """Kernels or ranges with their shares, or why there are none; and what each line stands for.
+
+    Without GPU work OS runtime calls stand in the place of kernels.
+    """
+    if kind == "kernel" and found.calls:
+        lines, _ = top_names(found.calls, kind, "OS runtime call", glyphs)
+        return lines, [None] * len(lines)
     names = found.kernels if kind == "kernel" else found.ranges
     if names:
         what = "kernel" if kind == "kernel" else "range (host time)"
@@ -224,6 +247,7 @@ def _facts(meta: Metadata, found: Overview, gpus: str) -> list[tuple[str, str]]:
         ("GPUs", gpus),
         ("captured", _utc(meta.session_start_utc_ns)),
         ("duration", session + work),
+        *([("recorded", ", ".join(found.host.recorded))] if found.host is not None else []),
         ("with", ", ".join(versions)),
     ]
     return [(label, text or "not recorded") for label, text in facts]

@@ -199,9 +199,10 @@ class OverviewScreen(ResultScreen[Overview]):
         """Figures, and where all is read what is wrong."""
         found = self.result = result
         glyphs = self.app.glyphs
-        self.query_one("#split", LinePane).show_built(
-            lambda width: panes.time_split(found, width, glyphs)
-        )
+        split = self.query_one("#split", LinePane)
+        has_threads = found.host is not None and found.host.threads
+        split.heading("Threads by CPU time" if has_threads else "Time split")
+        split.show_built(lambda width: panes.time_split(found, width, glyphs))
         self._show_facts(found)
         self._show_tops()
         self._draw_trace()
@@ -269,11 +270,12 @@ class OverviewScreen(ResultScreen[Overview]):
         wide = self.size.width >= WIDE
         left = self.query_one("#kernels", LinePane)
         self.query_one("#ranges", LinePane).show(*ranges)
+        what = "OS runtime calls" if found.calls else "kernels"
         if wide:
-            left.heading("Top kernels", "enter: details")
+            left.heading(f"Top {what}", "enter: details")
             left.show(*kernels)
         else:
-            left.heading("Top kernels and NVTX ranges", "enter: details")
+            left.heading(f"Top {what} and NVTX ranges", "enter: details")
             left.show(kernels[0] + ranges[0], kernels[1] + ranges[1])
 
     def on_resize(self, event: events.Resize) -> None:  # noqa: ARG002
