@@ -234,7 +234,7 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
 
         Below a dialog the footer stays as it was: what works then is the dialog's to say.
         """
-        if not self.is_current:
+        if self.app.screen is not self:
             return
         ranked = sorted(
             (action for action in (*self.ACTIONS, *GLOBAL) if action.rank), key=lambda a: a.rank
