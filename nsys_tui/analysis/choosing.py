@@ -34,14 +34,13 @@ class Choice:
     processes: tuple[int, ...] | None = None
     """Process ids."""
     devices: tuple[int, ...] | None = None
-    """GPU numbers as the overview shows them."""
+    """GPU numbers as the overview shows them; else CUDA ordinals, the ``id`` of its JSON."""
     streams: tuple[int, ...] | None = None
     """CUDA stream ids."""
 
     def scope(self, report: Report, window: tuple[int, int] | None = None) -> Scope:
         """The part of a report that the numbers and a window [start, end) in ns name."""
-        numbers = [device.number for device in report.devices]
-        places = (place for place, n in enumerate(numbers) if n in (self.devices or ()))
+        places = (place for n in self.devices or () for place in _places_of(report, n))
         return Scope(
             window=window,
             devices=None if self.devices is None else frozenset(places),
@@ -51,11 +50,18 @@ class Choice:
 
     def lacking(self, report: Report) -> Iterator[Lacking]:
         """The kinds of which a report does not have all numbers."""
-        numbers = {device.number for device in report.devices}
+        numbers = {n for device in report.devices for n in (device.number, device.id)}
         yield from _lacking("GPU", self.devices, {n for n in numbers if n is not None})
         if self.processes:
             yield from _lacking("process", self.processes, _processes(report, self.processes))
         yield from _lacking("stream", self.streams, {stream.id for stream in report.streams})
+
+
+def _places_of(report: Report, number: int) -> list[int]:
+    """Places of the GPUs of a number; where none has it, of those whose CUDA ordinal it is."""
+    devices = [*enumerate(report.devices)]
+    by_number = [place for place, device in devices if device.number == number]
+    return by_number or [place for place, device in devices if device.id == number]
 
 
 def _lacking(kind: str, asked: Collection[int] | None, there: set[int]) -> Iterator[Lacking]:

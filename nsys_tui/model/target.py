@@ -83,7 +83,7 @@ class Stream:
     """Index into the devices."""
     context: int
     id: int
-    """streamId, or -1 for unified-memory migrations, which belong to no stream."""
+    """streamId; that of unified-memory migrations, which belong to no stream, is 0 or -1."""
     name: str = ""
     """Name given by the program through NVTX; empty for none."""
     default: bool = False
@@ -92,7 +92,7 @@ class Stream:
     @property
     def label(self) -> str:
         """Short name for a lane: ``str 7``, or the program's own name."""
-        if self.id < 0:
+        if self.id < 0 or self.id == self.context == 0:
             return "unified memory"
         number = f"str {self.id}"
         return f"{number} {self.name}" if self.name else number

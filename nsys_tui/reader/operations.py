@@ -133,8 +133,7 @@ def _converter(kind: OpKind, places: Tuples, namer: _KernelNames | _LabelledName
         if kind is OpKind.MEMCPY:
             copy_kind = column(raw, "copyKind", 0)
             unified = np.isin(copy_kind, UVM_KINDS)
-            where[2] = np.where(unified, -1, where[2])
-            stream, correlation = (np.where(unified, -1, v) for v in (stream, correlation))
+            correlation = np.where(unified, -1, correlation)
             kept["copy_kind"] = _small(copy_kind, 0)
             kept["src_kind"] = _small(column(raw, "srcKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)
             kept["dst_kind"] = _small(column(raw, "dstKind", _UNKNOWN_MEMORY), _UNKNOWN_MEMORY)

@@ -105,3 +105,29 @@ STATS: Final = {
     ),
 }
 """By name; of ``stats``."""
+
+RULES: Final = {
+    "name of the call": _named(
+        "calls stand without their version, as nsys's own statistical reports print them",
+        "column API Name",
+        "cuda_api_sync cuda_memcpy_async cuda_memcpy_sync",
+    ),
+    "rows of equal time": _named(
+        "copies that take equally long stand by their start; theirs process by process",
+        "column Start (ns); column PID; column Device ID; column Context ID; column Stream ID",
+        "cuda_memcpy_async",
+        "pytorch-nccl-2gpu-2026.2",
+    ),
+    "exact bytes": _named(
+        "bytes are whole; theirs are 10**6 bytes, rounded",
+        "header Bytes (MB); header Bytes (B)",
+        "cuda_memcpy_async cuda_memcpy_sync",
+    ),
+    "call with a backtrace": _named(
+        "a copy is launched by one call: the row that carries the backtrace is no second one",
+        "rows",
+        "cuda_memcpy_sync",
+        _TWICE,
+    ),
+}
+"""By name; of ``analyze`` with ``compat``."""

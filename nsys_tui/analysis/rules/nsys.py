@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, rule
+from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, rule
 from nsys_tui.analysis.stats.gpu_trace import MEMORY_KINDS
 from nsys_tui.analysis.stats.kern_exec import ordinals
 from nsys_tui.model.categories import OpKind
@@ -24,10 +24,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.model.events import ApiCalls
 
 COMPAT: Final = Parameter("compat", False, "select exactly what nsys selects")
+_ASYNC_NSYS: Final = re.compile(r"cudaMemcpy.*Async")
+_ASYNC: Final = re.compile(r"cu(da)?Memcpy.*Async")
+_MEMCPY_NSYS: Final = re.compile(r"cudaMemcpy(?!.*Async)")
+_MEMCPY: Final = re.compile(r"cu(da)?Memcpy(?!.*Async)")
 _SYNC_NSYS: Final = re.compile(r"cuda(Device|Stream)Synchronize")
 _SYNC: Final = re.compile(r"cuda(Device|Stream|Event|Thread)Synchronize|cu(Ctx|Stream|Event)Sync")
+_OF_NSYS: Final = re.compile(rf"cudaMem|{_SYNC_NSYS.pattern}")
+"""Calls that nsys's own rules look at."""
 PAGEABLE: Final = 0
 PINNED: Final = 1
 MANAGED: Final = 4
@@ -47,8 +54,8 @@ def cuda_memcpy_async(case: Case, arguments: Arguments) -> Result:
     nsys looks at runtime calls only; ours looks at the driver's calls too.
     """
     ops = case.report.operations
-    pattern = r"cudaMemcpy.*Async" if arguments.flag("compat") else r"cu(da)?Memcpy.*Async"
-    rows = _launched_by(case, OpKind.MEMCPY, re.compile(pattern))
+    pattern = _ASYNC_NSYS if arguments.flag("compat") else _ASYNC
+    rows = _launched_by(case, OpKind.MEMCPY, pattern)
     pageable = (ops.src_kind[rows] == PAGEABLE) | (ops.dst_kind[rows] == PAGEABLE)
     rows = rows[pageable & (ops.bytes[rows] >= arguments.count("min_bytes"))]
     advice = "pin the host memory (cudaHostAlloc, pin_memory=True)"
@@ -75,14 +82,14 @@ def cuda_memcpy_sync(case: Case, arguments: Arguments) -> Result:
 
     Small host-to-device copies and device-to-device copies do not block the host and are left out.
     """
-    ops, compat = case.report.operations, arguments.flag("compat")
-    pattern = r"cudaMemcpy(?!.*Async)" if compat else r"cu(da)?Memcpy(?!.*Async)"
-    rows = _launched_by(case, OpKind.MEMCPY, re.compile(pattern))
+    ops = case.report.operations
+    pattern = _MEMCPY_NSYS if arguments.flag("compat") else _MEMCPY
+    rows = _launched_by(case, OpKind.MEMCPY, pattern)
     kind = ops.copy_kind[rows]
     harmless = (kind == 1) & (ops.bytes[rows] <= arguments.count("small"))
     if not arguments.flag("device_to_device"):
         harmless |= kind == 8
-    rows = rows if compat else rows[~harmless]
+    rows = rows[~harmless]
     advice = "use cudaMemcpyAsync on a stream, with pinned host memory"
     found = _blocking(case, "cuda_memcpy_sync", rows, "synchronous copy", advice)
     return _copy_table(case, arguments, OpKind.MEMCPY, rows, found)
@@ -143,7 +150,7 @@ def _copy_table(
 ) -> Result:
     report, ops = case.report, case.report.operations
     order = np.argsort(-ops.durations(rows), kind="stable")
-    rows, hidden = cut(rows[order], arguments)
+    rows, hidden = _cut(rows[order], report.api, report.calls[rows[order]], arguments)
     labels = np.array([*MEMORY_KINDS, *[None] * (256 - len(MEMORY_KINDS))], object)
     streams = [ops.streams[code] for code in ops.stream[rows].tolist()]
     names = [api_name(report.api.names[c]) for c in report.api.name[report.calls[rows]].tolist()]
@@ -170,6 +177,27 @@ def _copy_table(
         (Column("API Name"), names),
     ]
     return Result(tuple(columns), tuple(found), hidden=hidden)
+
+
+def _cut(
+    rows: NDArray[np.intp], api: ApiCalls, calls: NDArray[np.integer], arguments: Arguments
+) -> tuple[NDArray[np.intp], int]:
+    """The first rows; driver calls, which nsys does not look at, push none of nsys's rows out.
+
+    Args:
+        rows: in the order in which they are listed.
+        api: the CUDA calls.
+        calls: which of them each row is of.
+        arguments: with the number of rows.
+    """
+    most = arguments.count("rows")
+    if most < 0 or len(rows) <= most:
+        return rows, 0
+    of_nsys = np.array([_OF_NSYS.match(name) is not None for name in api.names], bool)
+    theirs = of_nsys[api.name[calls]]
+    kept = np.arange(len(rows)) < most
+    kept |= theirs & (np.cumsum(theirs) <= most)
+    return rows[kept], int(np.count_nonzero(~kept))
 
 
 def _pids(global_ids: NDArray[np.int64]) -> list[int]:
@@ -205,7 +233,8 @@ def cuda_api_sync(case: Case, arguments: Arguments) -> Result:
     if arguments.count("thread"):
         own = np.array([tid_of(t) for t in api.threads[api.thread[rows]].tolist()], np.int64)
         rows = rows[own == arguments.count("thread")]
-    rows, hidden = cut(rows[np.argsort(-api.durations(rows), kind="stable")], arguments)
+    rows = rows[np.argsort(-api.durations(rows), kind="stable")]
+    rows, hidden = _cut(rows, api, rows, arguments)
     threads = api.threads[api.thread[rows]]
     return Result(
         (

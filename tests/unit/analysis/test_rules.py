@@ -103,7 +103,7 @@ def test_synchronous_copies_leave_out_what_does_not_block(synth: Synth) -> None:
     }
     assert found == {
         "cuda_memcpy_sync": [4, 65_537],
-        "cuda_memcpy_sync:compat=1": [4, 10, 65_536, 65_537],
+        "cuda_memcpy_sync:compat=1": [4, 65_537],
         "cuda_memcpy_sync:device_to_device=1": [4, 10, 65_537],
         "cuda_memcpy_sync:small=0": [4, 65_536, 65_537],
     }
@@ -145,6 +145,18 @@ def test_synchronisation_beyond_the_two_calls_nsys_knows(synth: Synth) -> None:
     assert len(run(synth, "cuda_api_sync:compat=1").table) == 2
     assert len(run(synth, "cuda_api_sync:thread=7").table) == 3
     assert len(run(synth, "cuda_api_sync:process=99").table) == 0
+
+
+def test_driver_calls_push_no_row_of_nsys_out_of_the_table(synth: Synth) -> None:
+    for number in range(6):
+        start = 1_000 * US * number
+        synth.api("cuEventSynchronize", start, start + 500 * US)
+        synth.api("cudaStreamSynchronize_v3020", start + 600 * US, start + (601 + number) * US)
+    found = [name for (name,) in rows(run(synth, "cuda_api_sync:rows=2"), "API Name")]
+    assert found == ["cuEventSynchronize"] * 2 + ["cudaStreamSynchronize"] * 2
+    assert run(synth, "cuda_api_sync:rows=2").table.notes == (
+        "8 more rows: cuda_api_sync:rows=-1 shows all",
+    )
 
 
 def test_rows_start_end_and_nvtx_narrow_every_rule(synth: Synth) -> None:

@@ -7,6 +7,7 @@ import pytest
 from synth import Synth
 
 from nsys_tui.analysis.breakdown import device_splits
+from nsys_tui.analysis.choosing import Choice
 from nsys_tui.analysis.overview import top_kernels, top_ranges
 from nsys_tui.analysis.window import Scope, clipped, row_numbers, starting
 from nsys_tui.commands.options import scope_from
@@ -132,3 +133,18 @@ def test_a_window_without_rows_is_an_index_not_an_error(report: Report) -> None:
     rows = Scope(window=(10_000, 20_000)).operations(report.operations)
     assert isinstance(rows, np.ndarray)
     assert len(rows) == 0
+
+
+def test_a_gpu_is_chosen_by_its_number_else_by_its_ordinal(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "g.sqlite").process(100, "a").gpu(3, "A").gpu(4, "B")
+    synth.cuda_device(100, 0, 3).cuda_device(100, 1, 4)
+    synth.kernel("k", 0, 10, device=0).kernel("k", 20, 30, device=1)
+    report = open_report(synth.write())
+    assert [(device.number, device.id) for device in report.devices] == [(3, 0), (4, 1)]
+    for asked, places in ((3, {0}), (4, {1}), (0, {0}), (1, {1})):
+        choice = Choice(devices=(asked,))
+        assert choice.scope(report).devices == places
+        assert not [*choice.lacking(report)]
+    assert [lacking.text for lacking in Choice(devices=(2,)).lacking(report)] == [
+        "no GPU 2 in this report"
+    ]

@@ -220,9 +220,10 @@ def test_a_graph_launch_whose_nodes_were_traced_is_not_counted_twice(synth: Synt
 
 
 def test_unified_memory_copies_belong_to_no_stream_and_no_call(synth: Synth) -> None:
-    synth.api("cudaFree_v3020", 0, 1, corr=0).memcpy(10, 20, kind=11, stream=0, corr=0)
+    synth.api("cudaFree_v3020", 0, 1, corr=0).memcpy(10, 20, kind=11, stream=0, context=0, corr=0)
     report = opened(synth)
     assert [stream.label for stream in report.streams] == ["unified memory"]
+    assert [(stream.context, stream.id) for stream in report.streams] == [(0, 0)]
     assert report.calls.tolist() == [-1]
 
 
