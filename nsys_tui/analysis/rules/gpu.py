@@ -89,7 +89,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Findi
     what, where = work.name(int(gaps.what[worst])), work.name(int(gaps.range[worst]))
     several = "" if (gaps.what == gaps.what[0]).all() else "most in "
     told = f"{cause.label}: {several}{fit(what, _NAME_CELLS)}" if what else cause.label
-    inside = f" in {fit(where, _NAME_CELLS)}" if where and where != what else ""
+    inside = f" in {fit(where, _PLACE_CELLS)}" if where and where != what else ""
     advice = _IDLE_ADVICE.get(cause, "order work with events instead of waiting on the host")
     if cause is Cause.UNKNOWN and _before_migrations(case, gaps):
         inside = ": pages of unified memory migrate on demand"
@@ -114,7 +114,9 @@ def _before_migrations(case: Case, gaps: Gaps) -> bool:
     return int(gaps.idle[migrates & (gaps.next >= 0)].sum()) * 2 > int(gaps.idle.sum())
 
 
-_NAME_CELLS: Final = 24
+_NAME_CELLS: Final = 22
+_PLACE_CELLS: Final = 16
+"""Cells of names in findings, which are one line."""
 _BOUND: Final = LaunchBoundConfig()
 
 
@@ -316,9 +318,9 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
         top = int(kernels[0])
         found = case.finding(
             "low_occupancy",
-            f"{share:.0f}% of compute time in kernels launched below"
-            f" ≈{arguments.number('below'):.0f}% occupancy, most in {names[0]}"
-            f" (limited by {LIMITS[seen.limit[order[0]]]})",
+            f"{share:.0f}% of compute time in kernels below"
+            f" ≈{arguments.number('below'):.0f}% occupancy, most in {fit(names[0], _NAME_CELLS)}"
+            f" ({LIMITS[seen.limit[order[0]]]})",
             "look at block size, registers and shared memory of these kernels",
             saved_ns=0,
             window=(int(ops.start[top]), int(ops.end[top])),

@@ -254,13 +254,14 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
 def _exposed(case: Case, split: DeviceSplit, rows: Rows) -> list[Finding]:
     ops = case.report.operations
     time, size = int(ops.durations(rows).sum()), int(ops.bytes[rows].sum())
-    what = ops.names[ops.name[rows[0]]].short.strip("[]").removeprefix("CUDA ")
+    what = ops.names[ops.name[rows[0]]].short.removeprefix("[CUDA ").strip("]")
     bound = " at most" if split.exposed_is_upper_bound else ""
     longest = int(rows[np.argmax(ops.durations(rows))])
     return case.finding(
         "exposed_copies",
         f"{split.device.label}: copies that nothing hides take"
-        f" {units.format_duration(split.exposed_memory_ns)}{bound}; most {what}:"
+        f" {units.format_duration(split.exposed_memory_ns)}{bound}; most"
+        f" {what.removeprefix('memcpy ')}:"
         f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s",
         _copy_advice(case, rows),
         saved_ns=split.exposed_memory_ns,

@@ -16,7 +16,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise_rows, sums
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.names import api_name, normalise_nvtx
+from nsys_tui.names import api_name, fit, normalise_nvtx
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +28,7 @@ HOST_COPIES = (1, 2)
 """Host-to-device and device-to-host."""
 RARE = 0.1
 """Outliers among more than this part of the repeats of a mere outermost range mean nothing."""
+_LABEL_CELLS = 24
 _DIRECTIONS = {1: "Host-to-Device", 2: "Device-to-Host"}
 
 
@@ -264,9 +265,10 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
         lost = int(steps.duration[outliers].sum() - len(outliers) * median)
         found = case.finding(
             "slow_steps",
-            f"{len(outliers)} of {plural(len(steps), 'step')} much slower than the others"
+            f"{len(outliers)} of {plural(len(steps), 'step')} much slower"
             f" ({steps.rule}):"
-            f" {steps.labels[worst]} takes {units.format_duration(int(steps.duration[worst]))},"
+            f" {fit(steps.labels[worst], _LABEL_CELLS)} takes"
+            f" {units.format_duration(int(steps.duration[worst]))},"
             f" the median {units.format_duration(round(median))}",
             "look at the stalls of that step",
             saved_ns=lost,

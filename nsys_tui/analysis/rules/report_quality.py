@@ -69,7 +69,7 @@ def missing_nvtx(case: Case, arguments: Arguments) -> Result:  # noqa: ARG001
     reason = report.lacks(Capability.NVTX) or "the NVTX table holds no range"
     found = case.finding(
         "missing_nvtx",
-        f"no NVTX ranges: time cannot be told by step or phase ({reason})",
+        f"no step or phase can be told: {reason}",
         "annotate steps and phases with NVTX and record with --trace=cuda,nvtx",
         saved_ns=0,
         window=None,
