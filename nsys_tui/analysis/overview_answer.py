@@ -44,6 +44,8 @@ class OverviewAnswer:
     result: Overview
     memory: Sequence[DeviceMemory] = ()
     pieces: Pieces | None = None
+    verdict: str = ""
+    """How busy the GPUs were and what is worth fixing; empty where nobody looked."""
 
     def tables(self) -> dict[str, Table]:
         """The sections by name, in the order they are read."""
@@ -93,6 +95,7 @@ class OverviewAnswer:
             shown = [units.format_duration(ns) for ns in (lo, hi, hi - lo)]
             span = f"{shown[0]} to {shown[1]} ({shown[2]})"
         facts = {
+            "verdict": self.verdict,
             "report": self.report.name,
             "command": " ".join(data.command),
             "host": ", ".join(part for part in (data.host, data.os, data.cpu) if part),
@@ -360,6 +363,7 @@ DOCUMENT: Final = Document(
         record(
             "headline", _HEADLINE, lambda a, _: a.result.headline if a.result.gpu_known else None
         ),
+        data("verdict", lambda a, _: a.verdict, optional=True),
         records("devices", _DEVICE, lambda a, _: a.result.devices),
         record("breakdown", _BREAKDOWN, lambda a, _: a.result.breakdown),
         records("gpu_memory", _MEMORY, lambda a, _: a.memory),
@@ -378,7 +382,7 @@ DOCUMENT: Final = Document(
 )
 """An overview as JSON; ``breakdown`` is by the older rule, all GPUs in one union."""
 _SECTION: Final[dict[str, tuple[str, ...]]] = {
-    "report": ("report",),
+    "report": ("report", "verdict"),
     "devices": ("headline", "devices"),
     "memory": ("gpu_memory",),
     "kernels": ("top_kernels",),

@@ -50,6 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.memory import recorded_memory
     from nsys_tui.analysis.overview import overview
     from nsys_tui.analysis.overview_answer import DOCUMENT, OverviewAnswer, keys_of
+    from nsys_tui.analysis.rules.ranking import find_in
+    from nsys_tui.analysis.rules.register import Case
+    from nsys_tui.analysis.rules.verdict import verdict
     from nsys_tui.errors import NoDataError
     from nsys_tui.model.capabilities import Capability
     from nsys_tui.names import NameStyle
@@ -59,7 +62,11 @@ def run(arguments: argparse.Namespace) -> int:
     style, top = NameStyle(arguments.names), arguments.top or None
     result = overview(report, scope, style=style, top=top, host=host)
     pieces = _pieces(arguments, report, scope)
-    answer = OverviewAnswer(report, result, recorded_memory(report), pieces)
+    told = ""
+    if not arguments.section or "report" in arguments.section:
+        case = Case(report, scope, splits=result.devices)
+        told = verdict(case, find_in(case))
+    answer = OverviewAnswer(report, result, recorded_memory(report), pieces, told)
     if arguments.format == "json":
         only = keys_of(arguments.section)
         print_document(DOCUMENT, answer, answer, result.notes, report.notes, only=only)

@@ -23,8 +23,8 @@ async def test_overview_at_80x24_says_where_the_time_went(small: Path) -> None:
     lines = await frame(small, (80, 24))
     assert lines[0].startswith(" nsys-tui | small.sqlite | 2xTest GPU")
     assert lines[1].startswith("[1 Overview]")
-    assert "| Time split" not in lines[2]
-    assert lines[2].startswith("+- Time split ---")
+    assert lines[2].startswith(" 2 GPUs 90% busy. Worth fixing: ")
+    assert lines[4].startswith("+- Time split ---")
     body = "\n".join(lines)
     # Two GPUs over a span of 900..1000 us: (800 + 1000) of 2000 us busy.
     assert "GPU busy   90.0%" in body
@@ -136,7 +136,8 @@ async def test_findings_lead_to_their_evidence_and_are_told_in_full(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = Finding(
-        "gpu_idle", Severity.HIGH, "GPU 0 idle 200 us [not markup], " + "x" * 60, "drop the sync",
+        "gpu_idle", Severity.HIGH, "GPU 0 idle 200 us [not markup], " + "x" * 60, "idle",
+        "drop the sync",
         200_000, (400_000, 500_000), 0, "1", "nsys-tui stalls REPORT",
     )  # fmt: skip
     monkeypatch.setattr("nsys_tui.analysis.rules.ranking.find_in", lambda *_: [found])

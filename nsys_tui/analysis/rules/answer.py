@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.model.table import (
     OPEN,
     Column,
@@ -37,12 +38,17 @@ class RuleAnswer:
     outcomes: Sequence[Outcome] = ()
     """Of the rules whose tables were asked for."""
 
+    @property
+    def verdict(self) -> str:
+        """How busy the GPUs were and what is worth fixing."""
+        return verdict(self.case, self.findings)
+
     def table(self) -> Table:
         """The findings."""
         none = "nothing found; nsys-tui analyze --help-rules says what was looked for"
         return table_of(
             "findings",
-            f"Findings ({len(self.findings)}), the gravest first",
+            f"{self.verdict}. Findings ({len(self.findings)}), the gravest first",
             _FINDING,
             self.findings,
             self.case.report,
@@ -66,6 +72,7 @@ _FINDING: Final = (
     Column("At", Unit.NS, key="", read=lambda f, _: f.window[0] if f.window else None),
     data("window_ns", lambda finding, _: finding.window, form=Form.LIST),
     column("title", "Finding"),
+    data("subject", lambda finding, _: finding.subject),
     column("advice", "Advice"),
     column("rule", "Rule"),
     number("device", _device),
@@ -84,6 +91,7 @@ DOCUMENT: Final = Document(
         data("report", lambda _, report: report.name),
         data("window_ns", lambda answer, _: answer.case.scope.window, form=Form.LIST),
         data("base_ns", lambda answer, _: answer.case.base_ns),
+        data("verdict", lambda answer, _: answer.verdict),
         records("findings", _FINDING),
         Column(
             key="rules",

@@ -18,6 +18,8 @@ class Finding:
     severity: Severity
     title: str
     """What is wrong, with its figures, in one line."""
+    subject: str
+    """The same in a few words, as a list names it."""
     advice: str
     """What to do, in one line."""
     saved_ns: int

@@ -100,6 +100,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Findi
         f" {units.format_duration(int(per_device.max()))} in {plural(len(gaps), 'gap')},"
         f" {told}{inside}",
         advice,
+        subject=f"idle, {told}",
         saved_ns=int(per_device.max()),
         window=(int(gaps.start[worst]), int(gaps.end[worst])),
         place=int(gaps.place[worst]),
@@ -177,6 +178,7 @@ def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Findi
         f" short operations on {case.device_labels(run.place for run in runs)},"
         f" {units.format_duration(int(idle.max()))} idle between launches",
         "fuse kernels, enlarge batches, or capture the phase as a CUDA graph",
+        subject="idle between short launches",
         saved_ns=int(idle.max()),
         window=(runs[0].start, runs[0].end),
         place=runs[0].place,
@@ -226,6 +228,7 @@ def _exposed_findings(case: Case) -> list[Finding]:
         f" communication exposed, {share} of it,"
         f" {units.format_share(worst.exposed_comm_ns, worst.base_ns)} of the time",
         "overlap collectives with compute, or bucket them",
+        subject="communication not hidden",
         saved_ns=worst.exposed_comm_ns,
         window=worst.longest_exposed_comm,
         place=worst.place,
@@ -258,6 +261,7 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
             f" ({units.format_duration(split.compute_ns)} against"
             f" {units.format_duration(round(others[slow]))})",
             "balance the work, or look for a throttled or shared GPU",
+            subject=f"{split.device.label} slower than the others",
             saved_ns=split.compute_ns - round(others[slow]),
             window=case.base,
             place=split.place,
@@ -322,6 +326,7 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
             f" ≈{arguments.number('below'):.0f}% occupancy, most in {fit(names[0], _NAME_CELLS)}"
             f" ({LIMITS[seen.limit[order[0]]]})",
             "look at block size, registers and shared memory of these kernels",
+            subject="low occupancy",
             saved_ns=0,
             window=(int(ops.start[top]), int(ops.end[top])),
             place=int(ops.device[top]),

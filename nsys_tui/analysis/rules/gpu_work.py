@@ -82,6 +82,7 @@ def _dominant(case: Case, rows: Rows, name: str, share: float) -> list[Finding]:
         f" {units.format_duration(spent)} on {case.device_labels([place])},"
         f" {units.format_share(spent, case.base_ns, 0)} of the run",
         "only fewer or faster launches of it help: ncu -k names it and says what limits it",
+        subject=fit(name, _NAME_CELLS),
         saved_ns=0,
         stake_ns=spent,
         window=(int(ops.start[longest]), int(ops.end[longest])),
@@ -159,6 +160,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
             f" {plural(int(kinds[top, 2]), 'thread')} on {info.sm_count if info else 0} SMs,"
             f" {units.format_duration(int(time[top]))}",
             "split the work over more blocks, or run independent kernels beside it",
+            subject=f"small grids of {fit(names[top], _NAME_CELLS)}",
             saved_ns=empty[place],
             window=(int(ops.start[longest]), int(ops.end[longest])),
             place=place,
@@ -264,6 +266,7 @@ def _exposed(case: Case, split: DeviceSplit, rows: Rows) -> list[Finding]:
         f" {what.removeprefix('memcpy ')}:"
         f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s",
         _copy_advice(case, rows),
+        subject="copies not hidden",
         saved_ns=split.exposed_memory_ns,
         window=(int(ops.start[longest]), int(ops.end[longest])),
         place=split.place,

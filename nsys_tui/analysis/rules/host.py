@@ -67,6 +67,7 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
             f" {units.format_bytes(int(series[top, 1]))} {_DIRECTIONS[int(series[top, 0])]}:"
             f" {units.format_duration(int(host[small].sum()))} in their calls",
             "gather them in one copy, or keep the data on the GPU",
+            subject="small copies",
             saved_ns=_idle_in_calls_of(case, rows[np.isin(group, small)]),
             window=(int(ops.start[of_top[0]]), int(ops.end[of_top[-1]])),
             place=int(ops.device[of_top[0]]),
@@ -115,6 +116,7 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
             f"{units.format_count(len(rows))} allocations and frees inside the loop,"
             f" {units.format_duration(held)} in all",
             "allocate once before the loop, or use a caching or stream-ordered allocator",
+            subject="allocations inside the loop",
             saved_ns=case.idle_in_calls(rows),
             window=(int(api.start[worst]), int(api.end[worst])),
         )
@@ -225,6 +227,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
             f"code loaded or compiled {plural(len(listed), 'time')} inside the loop,"
             f" {units.format_duration(lost)} in all, longest in {listed[0][2]}",
             "warm up before the loop, or load modules eagerly",
+            subject="code loaded inside the loop",
             saved_ns=case.idle_within(
                 np.concatenate((api.start[calls], events.start[others])),
                 np.concatenate((api.end[calls], events.end[others])),
@@ -271,6 +274,7 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
             f" {units.format_duration(int(steps.duration[worst]))},"
             f" the median {units.format_duration(round(median))}",
             "look at the stalls of that step",
+            subject="slow steps",
             saved_ns=lost,
             window=(int(steps.start[worst]), int(steps.end[worst])),
             command=f"nsys-tui stalls REPORT --window {steps.start[worst]}/{steps.end[worst]}",

@@ -139,6 +139,7 @@ def _blocking(
         f"{units.format_count(len(rows))} x {what}, {size}: host held up"
         f" {units.format_duration(held)}, GPU idle {units.format_duration(idle)} of it",
         advice,
+        subject=what,
         saved_ns=idle,
         window=(int(report.api.start[worst]), int(report.api.end[worst])),
         place=int(report.operations.device[rows[np.argmax(report.api.durations(calls))]]),

@@ -198,6 +198,7 @@ class Case:
         title: str,
         advice: str,
         *,
+        subject: str,
         saved_ns: int,
         window: tuple[int, int] | None,
         place: int | None = None,
@@ -212,6 +213,7 @@ class Case:
             rule: name of the rule.
             title: what is wrong.
             advice: what to do.
+            subject: what it is about, in a few words.
             saved_ns: time that could be saved at most; more than all of it never is.
             window: where it shows.
             place: on which device.
@@ -227,7 +229,19 @@ class Case:
             return []
         shown = command or f"nsys-tui analyze REPORT -r {rule}"
         return [
-            Finding(rule, rated, title, advice, saved_ns, window, place, screen, shown, stake_ns)
+            Finding(
+                rule,
+                rated,
+                title,
+                subject,
+                advice,
+                saved_ns,
+                window,
+                place,
+                screen,
+                shown,
+                stake_ns,
+            )
         ]
 
 

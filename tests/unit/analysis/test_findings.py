@@ -34,7 +34,7 @@ def test_what_takes_no_time_worth_a_word_is_not_grave_in_a_short_run() -> None:
 
 
 def finding(grade: Severity, saved: int, rule: str = "r") -> Finding:
-    return Finding(rule, grade, "t", "a", saved, None, None, "1", "c")
+    return Finding(rule, grade, "t", "s", "a", saved, None, None, "1", "c")
 
 
 def test_the_gravest_come_first() -> None:

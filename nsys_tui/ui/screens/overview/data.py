@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -45,26 +45,37 @@ def gpu_rows(session: Session, report: Report) -> list[SummaryRow]:
     ]
 
 
+class Findings(NamedTuple):
+    """What the expert rules found."""
+
+    ranked: list[Finding]
+    """The gravest first."""
+    verdict: str
+
+
 def findings(
     session: Session, report: Report, splits: Sequence[DeviceSplit], progress: Progress
-) -> list[Finding]:
+) -> Findings:
     """What the expert rules find.
 
     Args:
-        session: keeps the idle gaps for the screen that lists them.
+        session: keeps findings and idle gaps for the screens that show them.
         report: the report.
         splits: where the time of each device went.
         progress: told after each rule.
     """
     from nsys_tui.analysis.rules.ranking import find_in
     from nsys_tui.analysis.rules.register import Case
+    from nsys_tui.analysis.rules.verdict import verdict
     from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS
     from nsys_tui.ui.idle_gaps import idle_gaps
 
     def idle() -> Stalls:
         return idle_gaps(session, report, Scope(), THRESHOLD_NS, progress)
 
-    return find_in(Case(report, splits=splits, idle=idle), progress)
+    case = Case(report, splits=splits, idle=idle)
+    found = session.memo("findings", lambda: find_in(case, progress))
+    return Findings(found, verdict(case, found))
 
 
 def estimated_rows(sample: Operations) -> list[TraceRow]:

@@ -10,10 +10,11 @@ from textual.containers import Horizontal
 from nsys_tui.analysis.overview import Overview, overview
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.timeline.tracks import gpu_key
-from nsys_tui.render.cells import MUTED
+from nsys_tui.render.cells import BOLD, MUTED
 from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.times import moment_text
 from nsys_tui.ui.keymap import SCREENS, Action, bindings
+from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.overview import data, panes
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane
@@ -52,6 +53,8 @@ class OverviewScreen(ResultScreen[Overview]):
     BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
     AUTO_FOCUS = "#kernels"
     DEFAULT_CSS: ClassVar[str] = """
+    OverviewScreen #verdict { height: 2; }
+    OverviewScreen.-wide #verdict, OverviewScreen.-xwide #verdict { height: 1; }
     OverviewScreen #upper { height: 8; }
     OverviewScreen #split { width: 38; }
     OverviewScreen #report, OverviewScreen #findings { width: 1fr; }
@@ -85,6 +88,7 @@ class OverviewScreen(ResultScreen[Overview]):
 
     def body(self) -> Iterable[Any]:
         """Panes in reading order."""
+        yield LinePane(id="verdict", framed=False)
         yield Horizontal(
             LinePane("Time split", id="split"),
             LinePane("Findings", "enter: go", id="findings"),
@@ -210,19 +214,21 @@ class OverviewScreen(ResultScreen[Overview]):
 
     def _compute_findings(self, report: Report, splits: tuple[DeviceSplit, ...]) -> None:
         """Not before the figures are there: both at once would make the user wait for both."""
-        session, memo = self.session, self.session.memo
+        session = self.session
         if not session.finished or self._asked == session:
             return
         self._asked = session
         self.compute_telling(
             "findings",
-            lambda progress: memo(
-                "findings", lambda: data.findings(session, report, splits, progress)
-            ),
+            lambda progress: data.findings(session, report, splits, progress),
             self._show_findings,
         )
 
-    def _show_findings(self, found: list[Finding]) -> None:
+    def _show_findings(self, findings: data.Findings) -> None:
+        found = findings.ranked
+        self.query_one("#verdict", LinePane).show_built(
+            lambda width: [[(f" {part}", BOLD)] for part in wrapped(findings.verdict, width - 1)]
+        )
         self.set_class(bool(found), "-findings")
         pane, extent = self.query_one("#findings", LinePane), self.session.extent
         pane.heading(f"Findings ({len(found)})", "enter: go")

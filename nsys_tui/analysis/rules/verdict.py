@@ -1,0 +1,66 @@
+"""The verdict: how busy the GPUs were and what is worth fixing, in one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.model.capabilities import Capability
+from nsys_tui.units import format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.analysis.rules.register import Case
+
+WORTH_FIXING: Final = 0.01
+"""Part of the time looked at from which a finding is named."""
+MOST: Final = 2
+"""Findings named."""
+
+
+def verdict(case: Case, findings: Sequence[Finding]) -> str:
+    """Busy share, then what could give back most, or that nothing does, or why it cannot be said.
+
+    Source: definitions, "Verdict line". What findings could give back may overlap, so it is not
+    added up.
+
+    Args:
+        case: the report with the time looked at.
+        findings: all that the rules found there.
+    """
+    if not case.splits:
+        return f"Cannot say: {case.report.lacks(Capability.KERNELS) or 'no GPU work here'}"
+    busy = sum(split.busy_ns for split in case.splits)
+    whole = len(case.splits) * case.base_ns
+    name = "GPU" if len(case.splits) == 1 else f"{len(case.splits)} GPUs"
+    parts = (
+        f"{name} {format_share(busy, whole, 0)} busy",
+        *(f"Most of the run is {told}" for told in _decisive(case, findings)),
+        _worth_fixing(case, findings),
+    )
+    return ". ".join(parts)
+
+
+def _decisive(case: Case, findings: Sequence[Finding]) -> list[str]:
+    """What has most of the run without a known saving, such as the one kernel it consists of."""
+    found = [one for one in findings if 2 * one.stake_ns > case.base_ns]
+    return [f"{one.subject} ({format_share(one.stake_ns, case.base_ns)})" for one in found[:1]]
+
+
+def _worth_fixing(case: Case, findings: Sequence[Finding]) -> str:
+    worth = [one for one in findings if one.saved_ns >= WORTH_FIXING * case.base_ns]
+    worth.sort(key=lambda one: -one.saved_ns)
+    if worth:
+        named = ", ".join(_told(one, case.base_ns) for one in worth[:MOST])
+        more = len(worth) - MOST
+        rest = f"{more} more above 1%" if more > 0 else "nothing else above 1%"
+        return f"Worth fixing: {named}; {rest}"
+    unknown = case.report.lacks(Capability.API)
+    if unknown:
+        return f"Why it is idle cannot be said: {unknown}"
+    return "Nothing found that would give back 1%"
+
+
+def _told(finding: Finding, base_ns: int) -> str:
+    return f"{finding.subject} (up to {format_share(finding.saved_ns, base_ns)})"
