@@ -15,7 +15,8 @@ class Named:
 
     why: str
     signs: frozenset[str]
-    """How it shows: ``column NAME``, ``header NAME``, ``order``, ``rows``, ``theirs alone``."""
+    """How it shows: ``column NAME``, ``header NAME``, ``rows``, ``order``, ``theirs alone``, or
+    ``ties`` where rows of the same share and total stand in another order."""
     tables: frozenset[str]
     """Reports or rules in which it shows."""
     files: frozenset[str] = frozenset()
@@ -71,8 +72,20 @@ STATS: Final = {
     ),
     "rows of equal time": _named(
         "rows with the same total and count stand by their labels; theirs in the order of groups",
-        "order",
-        "cuda_gpu_kern_gb_sum nvtx_sum nvtx_pushpop_sum",
+        "ties",
+        "cuda_gpu_kern_gb_sum nvtx_sum nvtx_pushpop_sum cuda_api_gpu_sum cuda_gpu_kern_sum"
+        " cuda_gpu_sum",
+    ),
+    "launches of equal time": _named(
+        "launches with the same mean stand by thread and name; theirs in the order of groups",
+        "; ".join(
+            f"column {part}{figure} (ns)"
+            for part in "AQK"
+            for figure in ("Avg", "Med", "Min", "Max", "StdDev")
+        )
+        + "; column Kernel Name",
+        "cuda_kern_exec_sum",
+        "pytorch-nccl-2gpu-2026.2",
     ),
     "spelling of headers": _named(
         "sizes are written Size, and no header begins with a blank",

@@ -22,6 +22,24 @@ Found: TypeAlias = tuple[str, str, str]
 """File, report and sign of a difference."""
 
 VERSION: Final = "2023.4"
+NAMING: Final = ("base", "mangled", "nvtx-name", "nvtx-name:base")
+NAMED: Final = (
+    "cuda_api_gpu_sum",
+    "cuda_gpu_kern_gb_sum",
+    "cuda_gpu_kern_sum",
+    "cuda_gpu_sum",
+    "cuda_gpu_trace",
+    "cuda_kern_exec_sum",
+    "cuda_kern_exec_trace",
+)
+"""Reports that name kernels as they are told to."""
+ARGUMENTS: Final = (
+    "um_sum:rows=3",
+    "nvtx_kern_sum:base",
+    "nvtx_kern_sum:mangled",
+    *(f"{report}:{argument}" for report in NAMED for argument in NAMING),
+)
+"""Reports with the arguments that both know."""
 
 
 def signs(theirs: Rows, ours: Rows) -> Iterator[str]:
@@ -40,7 +58,8 @@ def signs(theirs: Rows, ours: Rows) -> Iterator[str]:
     if len(mine) != len(other):
         yield "rows"
     elif Counter(mine) == Counter(other):
-        yield "order"
+        sorted_by = [[row[:2] for row in side] for side in (mine, other)]
+        yield "ties" if sorted_by[0] == sorted_by[1] else "order"
     else:
         for place, header in enumerate(shared):
             if [row[place] for row in mine] != [row[place] for row in other]:
@@ -62,8 +81,9 @@ def unnamed(found: list[Found], named: Mapping[str, Named]) -> list[str]:
 @needs_reports
 def test_every_report_has_nsys_s_rows_or_a_named_difference(tmp_path: Path) -> None:
     nsys = laid_out(VERSION)
-    listed = names(nsys, "stats", "--help-reports")
-    assert len(listed) > 30
+    reports = names(nsys, "stats", "--help-reports")
+    assert len(reports) > 30
+    listed = (*reports, *ARGUMENTS)
     found: list[Found] = []
     equal = 0
     for path in report_paths():
@@ -76,10 +96,12 @@ def test_every_report_has_nsys_s_rows_or_a_named_difference(tmp_path: Path) -> N
         run(nsys, "stats", *wanted, str(folder / "theirs"), str(copy))
         main(["stats", *wanted, str(folder / "ours"), "--no-cache", "--quiet", str(path)])
         for name in listed:
-            theirs, ours = (rows(folder / f"{side}_{name}.csv") for side in ("theirs", "ours"))
-            found += [(path.stem, name, sign) for sign in signs(theirs, ours)]
+            file = f"{name.replace(':', '_')}.csv"
+            theirs, ours = rows(folder / f"theirs_{file}"), rows(folder / f"ours_{file}")
+            report = name.partition(":")[0]
+            found += [(path.stem, report, sign) for sign in signs(theirs, ours)]
             equal += bool(theirs) and theirs == ours
-    assert equal > 60
+    assert equal > 200
     assert unnamed(found, STATS) == []
 
 
@@ -88,6 +110,7 @@ def test_every_report_has_nsys_s_rows_or_a_named_difference(tmp_path: Path) -> N
     [
         ([["A", "B"], ["1", "2"]], [["A", "B"], ["1", "2"]], []),
         ([["A"], ["1"], ["2"]], [["A"], ["2"], ["1"]], ["order"]),
+        ([["A", "B", "C"], [*"123"], [*"124"]], [["A", "B", "C"], [*"124"], [*"123"]], ["ties"]),
         ([["A", "B"], ["1", "2"]], [["A", "B"], ["1", "3"]], ["column B"]),
         ([["A"], ["1"]], [["A"], ["1"], ["1"]], ["rows"]),
         ([["A", "B"], ["1", "2"]], [["A"], ["1"]], ["header B"]),

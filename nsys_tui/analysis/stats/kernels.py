@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
-from nsys_tui.analysis.stats.enclosing import innermost, label_codes
+from nsys_tui.analysis.stats.enclosing import innermost
 from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, Needs, report
 from nsys_tui.analysis.stats.summary import NAME, summarise, time_columns
 from nsys_tui.analysis.window import clipped, row_count
@@ -37,16 +37,19 @@ def kernel_text(query: Query, name: OpName) -> str:
 
 
 def operation_codes(query: Query, rows: Rows) -> tuple[NDArray[np.integer], list[str]]:
-    """Code of each operation's printed name, and the names; ``nvtx-name`` puts the range first."""
+    """Code of each operation's printed name, and the names.
+
+    ``nvtx-name`` puts the range, without its domain, before the names of kernels.
+    """
     ops = query.report.operations
     codes, names = regroup(ops.name[rows], [kernel_text(query, name) for name in ops.names])
     if not query.has("nvtx-name"):
         return codes, names
     place, ranges = innermost(query.report, rows)
-    range_codes, labels = label_codes(ranges)
     prefix = np.zeros(len(place), np.int64)
-    prefix[place >= 0] = 1 + range_codes[place[place >= 0]]
-    prefixes = ["", *(f"{label}/" for label in labels)]
+    named = (place >= 0) & (ops.kind[rows] == OpKind.KERNEL)
+    prefix[named] = 1 + ranges.name[place[named]]
+    prefixes = ["", *(f"{name}/" for name in ranges.names)]
     joined, outer, inner = pair_codes(prefix, codes, max(len(names), 1))
     texts = [prefixes[o] + names[i] for o, i in zip(outer.tolist(), inner.tolist(), strict=True)]
     return regroup(joined, texts)

@@ -21,7 +21,7 @@ Columns: TypeAlias = list[tuple[Column, Values]]
 Builder: TypeAlias = Callable[[Query], Columns]
 
 KERNEL_NAMES: Final = {
-    "nvtx-name": "put the innermost NVTX range around the launch before the kernel's name",
+    "nvtx-name": "put the innermost NVTX range around the launch before kernels' names",
     "base": "the kernel's base name, without types and arguments",
     "mangled": "the kernel's mangled name, where the report has it",
 }
