@@ -13,6 +13,7 @@ from nsys_tui.render.viewport import Viewport
 
 if TYPE_CHECKING:
     from nsys_tui.model.intervals import Int64
+    from nsys_tui.model.lanes import Lane
     from nsys_tui.render.glyphs import Glyphs
 
 _ASCII_STEPS = " .:-=+*%#"
@@ -108,6 +109,14 @@ def draw_samples(times: Int64, window: Viewport, glyphs: Glyphs) -> tuple[Row, i
     ramp = np.array(list(glyphs.ramp))
     text = ramp[_steps(counts.astype(np.float64), most, len(ramp) - 1)].tolist()
     return Row(text, np.full(window.width, style(Ink.COUNTER), np.uint32)), most
+
+
+def draw_shares(lane: Lane, window: Viewport, glyphs: Glyphs) -> Row:
+    """How much of each cell a lane covers."""
+    ramp = np.array(list(glyphs.ramp))
+    shares = lane.busy(window.edges) / np.maximum(window.widths, 1)
+    text = ramp[_steps(shares, 1.0, len(ramp) - 1)].tolist()
+    return Row(text, np.full(window.width, style(Ink.COUNTER), np.uint32))
 
 
 def _steps(levels: npt.NDArray[np.float64], full: float, most: int) -> npt.NDArray[np.intp]:

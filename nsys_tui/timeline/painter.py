@@ -15,7 +15,7 @@ from nsys_tui.analysis.timeline.tracks import Shape, Track
 from nsys_tui.names import cut, fit, visible
 from nsys_tui.render.axis import draw_axis
 from nsys_tui.render.cells import BOLD, KEY, MUTED, Ink, Row, join, style, text_row
-from nsys_tui.render.counters import draw_counter, draw_samples
+from nsys_tui.render.counters import draw_counter, draw_samples, draw_shares
 from nsys_tui.render.labels import Fold, lane_label
 from nsys_tui.render.overlay import Overlay, draw_cursor
 from nsys_tui.render.pair import draw_pair
@@ -179,6 +179,8 @@ class Painter:
             row = Row.blank(window.width)
             row.put(1, fit(visible(track.note, glyphs.ascii_only), window.width - 1), MUTED)
             return row, ""
+        if track.covered is not None:
+            return draw_shares(track.covered, window, glyphs), ""
         if track.counter is not None:
             return self._counter(scene, track, window, glyphs)
         view = _summary(scene, track, window) if track.summary else scene.view(track)

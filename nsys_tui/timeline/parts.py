@@ -23,6 +23,7 @@ from nsys_tui.analysis.timeline.host import (
     osrt_tracks,
     range_tracks,
     sample_tracks,
+    state_tracks,
     sync_tracks,
 )
 from nsys_tui.timeline.colouring import layers_of
@@ -55,6 +56,7 @@ TRACKS_OF: Final[dict[str, Callable[[Report], list[Track]]]] = {
     "osrt": osrt_tracks,
     "api": api_tracks,
     "syncs": sync_tracks,
+    "states": state_tracks,
     "projected": lambda report: projected_tracks(report, nvtx_paths(report, launching=True)),
 }
 """What makes the tracks of each part."""

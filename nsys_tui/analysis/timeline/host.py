@@ -10,11 +10,14 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.launches import calls_of_waits
+from nsys_tui.analysis.thread_states import Scheduling
 from nsys_tui.analysis.timeline.gpu import nested_tracks, sub_tracks
 from nsys_tui.analysis.timeline.grouped_events import InGroups, in_groups, kept_groups
 from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track
+from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import rows_of_codes
+from nsys_tui.model.kinds import Kind
 from nsys_tui.model.lane_groups import split_groups
 from nsys_tui.model.lanes import Lane, split
 from nsys_tui.model.target import PROCESS_MASK, pid_of
@@ -57,6 +60,7 @@ OSRT = _Kind("osrt", "osrt", "OS runtime", 4)
 NVTX = _Kind("ranges", "nvtx", "NVTX", 5)
 MARKS = _Kind("marks", "marks", "NVTX marks", 6)
 SAMPLES = _Kind("samples", "sample", "CPU samples", 7)
+STATES = _Kind("states", "on cpu", "share of the time on a CPU", 8)
 
 _HEADINGS: WeakKeyDictionary[Report, dict[int | str, Track]] = WeakKeyDictionary()
 """Rows of processes (by globalPid) and threads (by key) that were made."""
@@ -341,4 +345,21 @@ def sample_tracks(report: Report) -> list[Track]:
         ones = np.ones(len(rows), np.uint8)
         counter = Counter(samples.start[rows], ones, "samples", 1.0, holds=False)
         tracks.append(replace(track, shape=Shape.DENSITY, events=samples, counter=counter))
+    return tracks
+
+
+def state_tracks(report: Report) -> list[Track]:
+    """When each thread was on a CPU, by context switches; of threads with other events only."""
+    if not report.can(Capability.SCHED):
+        return []
+    _, threads = report.numbers(Kind.SCHEDULING, "global_tid")
+    others = (report.samples, report.api, report.osrt, report.ranges)
+    known = np.unique(np.concatenate([events.threads for events in others]))
+    states = Scheduling(report)
+    tracks: list[Track] = []
+    for tid in np.intersect1d(threads, known[known >= 0]).tolist():
+        starts, ends = states.thread(tid).running
+        tracks += headings(report, tid)
+        lane = Lane.build(starts, ends, np.arange(len(starts)))
+        tracks.append(replace(_track(report, tid, STATES, None), shape=Shape.SHARE, covered=lane))
     return tracks

@@ -33,6 +33,8 @@ class Shape(Enum):
     COUNTER = "counter"
     DENSITY = "density"
     """How many points fall into each cell."""
+    SHARE = "share"
+    """How much of each cell is covered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,8 @@ class Track:
     lane: Lane | None = None
     summary: Summary | None = None
     counter: Counter | None = None
+    covered: Lane | None = None
+    """Times of which each cell shows its share."""
     note: str = ""
     """Text in the row of a heading."""
     folded: bool = False

@@ -23,6 +23,7 @@ from nsys_tui.analysis.timeline.host import (
     osrt_tracks,
     range_tracks,
     sample_tracks,
+    state_tracks,
     sync_tracks,
 )
 from nsys_tui.analysis.timeline.lineup import Lineup
@@ -211,3 +212,19 @@ def test_many_threads_make_as_many_rows(tmp_path: Path) -> None:
     for tid in range(2000):
         synth.osrt("read", tid, tid + 5, tid=tid + 1)
     assert len(all_tracks(opened(synth))) == 2001
+
+
+def test_time_on_a_cpu_is_a_row_of_threads_that_have_others(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "states.sqlite").process(1000).osrt("poll", 40, 90, tid=7)
+    synth.sched(0, True, tid=7).sched(40, False, tid=7).sched(90, True, tid=7)
+    synth.sched(100, False, tid=7).sched(10, True, tid=9).sched(20, False, tid=9)
+    tracks = [track for track in state_tracks(opened(synth)) if track.covered is not None]
+    assert [track.title for track in tracks] == ["tid 7: share of the time on a CPU"]
+    lane = tracks[0].covered
+    assert lane is not None
+    assert (lane.starts.tolist(), lane.ends.tolist()) == ([0, 90], [40, 100])
+
+
+def test_without_context_switches_no_thread_has_a_row_of_its_states(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "none.sqlite").process(1000).osrt("poll", 40, 90)
+    assert state_tracks(opened(synth)) == []

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nsys_tui.render.counters import CounterStyle, draw_counter, draw_samples, resample
+from nsys_tui.model.lanes import Lane
+from nsys_tui.render.counters import CounterStyle, draw_counter, draw_samples, draw_shares, resample
 from nsys_tui.render.glyphs import ASCII, UNICODE
 from nsys_tui.render.viewport import Viewport
 
@@ -52,3 +53,8 @@ def test_nothing_recorded_draws_nothing() -> None:
     none = np.empty(0, np.int64)
     row, peak = draw_counter(none, none, WINDOW, UNICODE, hold=True)
     assert (row.text(), peak) == ("     ", 0.0)
+
+
+def test_cells_show_the_share_of_them_that_is_covered() -> None:
+    lane = Lane.build([0, 15, 45], [10, 20, 46])
+    assert draw_shares(lane, WINDOW, UNICODE).text() == "█▄  ▁"

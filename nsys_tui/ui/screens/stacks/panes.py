@@ -24,6 +24,7 @@ from nsys_tui.names import cell_len, cut, normalise_nvtx
 from nsys_tui.render.cells import MUTED
 from nsys_tui.render.icicle import lay_out
 from nsys_tui.text.documents import document_text
+from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.saving import text_writer
 from nsys_tui.ui.stack_options import Options, Order
 from nsys_tui.ui.widgets.table.columns import counts, numbers, texts
@@ -214,8 +215,8 @@ def several(count: int, noun: str) -> str:
     return f"{format_count(count)} {noun}{'s' * (count != 1)}"
 
 
-def frame_facts(shown: Shown, pane: IciclePane, found: str) -> list[Line]:
-    """Lines of the pane under the icicle."""
+def frame_facts(shown: Shown, pane: IciclePane, found: str, width: int) -> list[Line]:
+    """Lines of the pane under the icicle; only what is told of all frames is wrapped."""
     tree, node = shown.tree, pane.selected
     trie, weight = tree.trie, tree.weight
     whole, mine, own = int(weight[ROOT]), int(weight[node]), int(tree.self_weight[node])
@@ -244,7 +245,7 @@ def frame_facts(shown: Shown, pane: IciclePane, found: str) -> list[Line]:
     if found:
         lines.append([(found, 0)])
     told = [note for note in (shown.hint, *shown.stacks.notes) if note]
-    return lines + [[(note, MUTED)] for note in told]
+    return lines + [[(line, MUTED)] for note in told for line in wrapped(note, width)]
 
 
 def _inside(frames: tuple[str, ...]) -> str:

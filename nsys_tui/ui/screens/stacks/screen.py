@@ -258,7 +258,10 @@ class StacksScreen(Finding):
         shown, pane = self.shown, self.icicle
         if shown is None:
             return
-        self.query_one("#frame", LinePane).show(frame_facts(shown, pane, self.found_text()))
+        found = self.found_text()
+        self.query_one("#frame", LinePane).show_built(
+            lambda width: frame_facts(shown, pane, found, width)
+        )
         self._heading()
         if self.query_one("#side").display:
             self._show_neighbours(shown.tree, pane.selected)

@@ -100,6 +100,8 @@ class LaneBuilder:
     def load_finished(self) -> None:
         """Ranges can be projected on the GPUs, and idle time explained."""
         report = self._screen.report
+        if report is not None:
+            self.waiting.add("states")
         if report is not None and all(map(report.loaded, WHOLE)):
             self.waiting |= {"projected", "explained"}
         self._build_next()
