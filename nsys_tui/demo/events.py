@@ -64,14 +64,20 @@ class Operation:
 
 
 @dataclass(slots=True)
-class Call:
-    """A CUDA API call on a host thread."""
+class OnThread:
+    """What a host thread did for some time."""
 
     name: str
     rank: int
     tid: int
     start: int
     end: int
+
+
+@dataclass(slots=True)
+class Call(OnThread):
+    """A CUDA API call on a host thread."""
+
     correlation: int
     phase: Phase
     driver: bool = False
@@ -100,14 +106,9 @@ class Range:
 
 
 @dataclass(slots=True)
-class OsCall:
+class OsCall(OnThread):
     """A call into the operating system's runtime libraries."""
 
-    name: str
-    rank: int
-    tid: int
-    start: int
-    end: int
     phase: Phase
     frames: tuple[str, ...] = ()
 
@@ -139,14 +140,9 @@ class EventRecord:
 
 
 @dataclass(slots=True)
-class Overhead:
+class Overhead(OnThread):
     """A cost beside the program; kind as in CUPTI: 3 flush, 6 module loading, 7 lazy loading."""
 
-    name: str
-    rank: int
-    tid: int
-    start: int
-    end: int
     kind: int
     correlation: int = 0
 

@@ -8,12 +8,13 @@ import numpy as np
 
 from nsys_tui.fleet.name_stats import merge
 from nsys_tui.fleet.summary import OF_GPU
-from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.fleet.table_parts import Columns, count_column, made, share_column, time_column
+from nsys_tui.model.table import Column, Unit
 
 if TYPE_CHECKING:
     from nsys_tui.fleet.fleet import Fleet
     from nsys_tui.fleet.name_stats import NameStats
-    from nsys_tui.model.table import Values
+    from nsys_tui.model.table import Table, Values
 
 
 def names_table(fleet: Fleet, family: str, by_rank: bool) -> Table:
@@ -26,23 +27,15 @@ def names_table(fleet: Fleet, family: str, by_rank: bool) -> Table:
             with the ranks where it takes longest and shortest on average.
     """
     if family not in fleet.options.families:
-        return Table(family, family.capitalize(), (), (), (f"not computed: --section {family}",))
+        return made(family, family.capitalize(), [], [f"not computed: --section {family}"])
     parts = _parts(fleet, family)
     columns = _by_rank(fleet, parts) if by_rank else _over_all(fleet, parts)
-    notes = (
-        ()
-        if by_rank
-        else ("≈ quartiles over all ranks are within 1 %; --by rank gives exact ones",)
-    )
+    notes = [] if by_rank else [_APPROXIMATE]
     if not len(columns[0][1]):
-        notes = (f"no {family} in any report",)
-    return Table(
-        family,
-        f"{family.capitalize()} by name{' and rank' if by_rank else ' over all ranks'}",
-        tuple(column for column, _ in columns),
-        tuple(values for _, values in columns),
-        (*notes, *(fleet.unknown if family in OF_GPU else ())),
-    )
+        notes = [f"no {family} in any report"]
+    title = f"{family.capitalize()} by name{' and rank' if by_rank else ' over all ranks'}"
+    unknown = fleet.unknown if family in OF_GPU else []
+    return made(family, title, columns, [*notes, *unknown])
 
 
 def _parts(fleet: Fleet, family: str) -> list[NameStats]:
@@ -50,15 +43,12 @@ def _parts(fleet: Fleet, family: str) -> list[NameStats]:
     return [member.process.stats[place] for member in fleet.members]
 
 
-def _time(header: str) -> Column:
-    return Column(header, Unit.NS)
-
-
+_APPROXIMATE: Final = "≈ quartiles over all ranks are within 1 %; --by rank gives exact ones"
 _NOBODY: Final = (None, None)
 """Mean and rank of a name that only reaches into the window."""
 
 
-def _over_all(fleet: Fleet, parts: list[NameStats]) -> list[tuple[Column, Values]]:
+def _over_all(fleet: Fleet, parts: list[NameStats]) -> Columns:
     found = merge(parts)
     ranks = [member.rank for member in fleet.members]
     whole = max(int(found.inside.sum()), 1)
@@ -70,26 +60,26 @@ def _over_all(fleet: Fleet, parts: list[NameStats]) -> list[tuple[Column, Values
     slow = [max(own, key=lambda pair: (pair[0], -pair[1]), default=_NOBODY) for own in means]
     fast = [min(own, default=_NOBODY) for own in means]
     return [
-        (Column("Time", Unit.PERCENT, 1), 100 * found.inside / whole),
-        (_time("Total"), found.inside),
-        (Column("Instances", Unit.COUNT), found.count),
-        (Column("Ranks", Unit.COUNT), [len(own) for own in found.holders]),
-        (_time("Mean"), found.mean),
-        (_time("StdDev"), found.std),
-        (_time("Min"), found.least),
-        (_time("≈ Q1"), found.quartiles[:, 0]),
-        (_time("≈ Median"), found.quartiles[:, 1]),
-        (_time("≈ Q3"), found.quartiles[:, 2]),
-        (_time("Max"), found.most),
-        (_time("Slowest mean"), [mean for mean, _ in slow]),
+        (share_column("Time"), 100 * found.inside / whole),
+        (time_column("Total"), found.inside),
+        (count_column("Instances"), found.count),
+        (count_column("Ranks"), [len(own) for own in found.holders]),
+        (time_column("Mean"), found.mean),
+        (time_column("StdDev"), found.std),
+        (time_column("Min"), found.least),
+        (time_column("≈ Q1"), found.quartiles[:, 0]),
+        (time_column("≈ Median"), found.quartiles[:, 1]),
+        (time_column("≈ Q3"), found.quartiles[:, 2]),
+        (time_column("Max"), found.most),
+        (time_column("Slowest mean"), [mean for mean, _ in slow]),
         (Column("Slowest rank", Unit.NONE), [rank for _, rank in slow]),
-        (_time("Fastest mean"), [mean for mean, _ in fast]),
+        (time_column("Fastest mean"), [mean for mean, _ in fast]),
         (Column("Fastest rank", Unit.NONE), [rank for _, rank in fast]),
         (Column("Name"), list(found.names)),
     ]
 
 
-def _by_rank(fleet: Fleet, parts: list[NameStats]) -> list[tuple[Column, Values]]:
+def _by_rank(fleet: Fleet, parts: list[NameStats]) -> Columns:
     ranks = [m.rank for m, part in zip(fleet.members, parts, strict=True) for _ in part.names]
 
     def joined(key: str) -> Values:
@@ -100,14 +90,14 @@ def _by_rank(fleet: Fleet, parts: list[NameStats]) -> list[tuple[Column, Values]
     quartiles = np.concatenate([part.quartiles for part in parts]) if parts else np.zeros((0, 3))
     return [
         (Column("Rank", Unit.NONE), ranks),
-        (_time("Total"), joined("inside")),
-        (Column("Instances", Unit.COUNT), count),
-        (_time("Mean"), np.where(count, total / np.maximum(count, 1), np.nan)),
-        (_time("StdDev"), np.sqrt(squares / np.maximum(count - 1, 1))),
-        (_time("Min"), joined("least")),
-        (_time("Q1"), quartiles[:, 0]),
-        (_time("Median"), quartiles[:, 1]),
-        (_time("Q3"), quartiles[:, 2]),
-        (_time("Max"), joined("most")),
+        (time_column("Total"), joined("inside")),
+        (count_column("Instances"), count),
+        (time_column("Mean"), np.where(count, total / np.maximum(count, 1), np.nan)),
+        (time_column("StdDev"), np.sqrt(squares / np.maximum(count - 1, 1))),
+        (time_column("Min"), joined("least")),
+        (time_column("Q1"), quartiles[:, 0]),
+        (time_column("Median"), quartiles[:, 1]),
+        (time_column("Q3"), quartiles[:, 2]),
+        (time_column("Max"), joined("most")),
         (Column("Name"), [name for part in parts for name in part.names]),
     ]

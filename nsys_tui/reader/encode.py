@@ -14,7 +14,7 @@ from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import factorise, factorise_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from nsys_tui.reader.raw_columns import RawColumns
 
@@ -72,17 +72,17 @@ def ends(raw: RawColumns) -> Int64:
     return np.maximum(start, np.where(is_null(raw, "end"), start, instants(raw, "end")))
 
 
-def in_start_order(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Sorts the columns of an event set by (start, rowid); rows in order are not copied.
+def in_start_order(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Sorts the columns of an event set by (start, rowid), one after the other and in their place.
 
     Args:
-        arrays: columns of equal length with at least ``start`` and ``rowid``.
+        arrays: columns of equal length with at least ``start`` and ``rowid``; used up.
     """
     start, rowid = arrays["start"], arrays["rowid"]
-    step = start[1:] - start[:-1]
-    if (step > 0).all() or ((step >= 0).all() and (rowid[1:] > rowid[:-1]).all()):
-        return dict(arrays)
-    order = np.argsort(start, kind="stable")
-    if not (rowid[1:] > rowid[:-1]).all():
-        order = np.lexsort((rowid, start))
-    return {name: values[order] for name, values in arrays.items()}
+    step, rising = start[1:] - start[:-1], bool((rowid[1:] > rowid[:-1]).all())
+    if (step > 0).all() or (rising and (step >= 0).all()):
+        return arrays
+    order = np.argsort(start, kind="stable") if rising else np.lexsort((rowid, start))
+    for name in arrays:
+        arrays[name] = arrays[name][order]
+    return arrays

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 SQLITE_MAGIC: Final = b"SQLite format 3\0"
 HEADER_SIZE: Final = 100
-ROLLBACK_MODE: Final = 1
 WAL_MODE: Final = 2
 
 _FOREIGN_STARTS: Final[tuple[tuple[bytes, str], ...]] = (
@@ -53,7 +52,7 @@ class Header:
     reserved: int
     """Bytes at the end of each page that hold no content."""
     mode: int
-    """``ROLLBACK_MODE`` or ``WAL_MODE``."""
+    """``WAL_MODE``, or 1 for a rollback journal."""
     change_counter: bytes
     """Header bytes 24-27; they change when a writer commits."""
     page_count: int

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.reader.access import iter_columns
+from nsys_tui.reader.encode import in_start_order
 from nsys_tui.reader.raw_columns import RawColumns
 
 if TYPE_CHECKING:
@@ -208,14 +209,6 @@ def _begin(array: NDArray[Any]) -> tuple[int, np.dtype[Any], int]:
     return array.ctypes.data, array.dtype, array.ndim
 
 
-def ordered(start: Int64, rowid: Int64) -> NDArray[np.intp] | None:
-    """The order by (start, rowid) of one table, or None where it is in that order."""
-    rising = bool((rowid[1:] > rowid[:-1]).all())
-    if rising and bool((start[1:] >= start[:-1]).all()):
-        return None
-    return np.argsort(start, kind="stable") if rising else np.lexsort((rowid, start))
-
-
 def merge(parts: Sequence[Arrays]) -> Arrays:
     """Puts tables together in order of start; a column that a part lacks is zero there.
 
@@ -226,7 +219,7 @@ def merge(parts: Sequence[Arrays]) -> Arrays:
     Args:
         parts: columns by name, each part with ``start`` and ``rowid``; they are used up.
     """
-    *rest, largest = sorted(map(_in_order, parts), key=lambda part: len(part["start"]))
+    *rest, largest = sorted(map(in_start_order, parts), key=lambda part: len(part["start"]))
     if not rest:
         return largest
     names = {name: values.dtype for part in (*rest, largest) for name, values in part.items()}
@@ -276,10 +269,3 @@ def insert(
 
 def _column_of(part: Arrays, name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
     return part[name] if name in part else np.zeros(len(part["start"]), dtype)
-
-
-def _in_order(part: Arrays) -> Arrays:
-    order = ordered(part["start"], part["rowid"])
-    for name in part if order is not None else ():
-        part[name] = part[name][order]
-    return part
