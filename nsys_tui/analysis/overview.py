@@ -9,6 +9,7 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.breakdown import DeviceSplit, device_splits, ten_figures
+from nsys_tui.analysis.diagnostics import Message, messages
 from nsys_tui.analysis.host_time import host_time, osrt_calls, python_samples
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model.capabilities import Capability
@@ -120,6 +121,8 @@ class Overview:
     """What the host did; only where there is no GPU work, or where it was asked for."""
     calls: tuple[TopName, ...] = ()
     """OS runtime calls by name, with ``host``."""
+    messages: tuple[Message, ...] = ()
+    """What nsys said about the capture."""
 
 
 def overview(
@@ -147,6 +150,7 @@ def overview(
         figures = dict.fromkeys(figures) | {"session_ns": figures["session_ns"]}
     return Overview(
         metadata=report.metadata,
+        messages=tuple(messages(report)),
         scope=scope,
         base=scope.base(report),
         headline=headline(report, scope, splits),
@@ -278,7 +282,7 @@ def _is_cut(events: EventSet) -> NDArray[np.bool_]:
 
 
 def _why_no_work(report: Report) -> str:
-    for message in report.metadata.diagnostics:
-        if "cuda" in message.text.lower() and message.severity.lower() in ("error", "warning"):
+    for message in messages(report):
+        if message.serious and "cuda" in message.text.lower():
             return f"; nsys says: {message.text.strip()}"
     return ""

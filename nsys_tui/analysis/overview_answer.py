@@ -107,9 +107,9 @@ class OverviewAnswer:
             "recorded": "" if result.host is None else ", ".join(result.host.recorded),
         }
         warnings = [
-            f"{message.severity}: {message.text}"
-            for message in data.diagnostics
-            if message.severity.lower() in ("warning", "error")
+            f"{message.first.severity}: {message.text}"
+            for message in result.messages
+            if message.serious
         ]
         known = [(name, value) for name, value in facts.items() if value]
         return table_of("report", "Report", _FACT, known, None, [*result.notes, *warnings])

@@ -106,6 +106,8 @@ class Diagnostic:
     severity: str
     source: str
     text: str
+    process: int = -1
+    """globalPid, or -1 where there is none."""
 
 
 @dataclass(frozen=True)

@@ -129,15 +129,16 @@ def _command(capture: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
 
 
 def _diagnostics(db: Database) -> tuple[Diagnostic, ...]:
-    rows = db.select("DIAGNOSTIC_EVENT", ("timestamp", "severity", "source", "text"))
+    rows = db.select("DIAGNOSTIC_EVENT", ("timestamp", "severity", "source", "text", "globalPid"))
     found = [
         Diagnostic(
             _number(time) or 0,
             _SEVERITY.get(severity, f"severity {severity}"),
             _DIAGNOSTIC_SOURCE.get(source, f"source {source}"),
             _text(text),
+            -1 if (number := _number(process)) is None else number,
         )
-        for time, severity, source, text in rows
+        for time, severity, source, text, process in rows
     ]
     return tuple(sorted(found, key=lambda diagnostic: diagnostic.time))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from nsys_tui.analysis.diagnostics import messages
 from nsys_tui.analysis.rules.register import Arguments, Case, Result, cut, rule
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.model.capabilities import Capability
@@ -28,31 +29,31 @@ _ROUTINE: Final = re.compile(r"(?i)^no (nvtx|opengl|vulkan|direct)")
 )
 def data_loss(case: Case, arguments: Arguments) -> Result:
     """Diagnostic messages about events that were dropped or never collected."""
-    messages = [
+    lost = [
         message
-        for message in case.report.metadata.diagnostics
+        for message in messages(case.report)
+        if message.serious
         if _LOSS.search(message.text) and not _ROUTINE.search(message.text)
-        if message.severity.lower() in ("warning", "error")
     ]
-    shown, hidden = cut(messages, arguments)
+    shown, hidden = cut(lost, arguments)
     found = case.finding(
         "data_loss",
-        f"the report is incomplete: {' '.join(messages[0].text.split())}" if messages else "",
+        f"the report is incomplete: {' '.join(lost[0].text.split())}" if lost else "",
         "profile for a shorter time, or trace less",
         subject="lost data",
         saved_ns=0,
         window=None,
         screen="1",
-        at_least=Severity.MEDIUM,
+        at_least=Severity.LOW if lost and lost[0].elsewhere else Severity.MEDIUM,
     )
     return Result(
         (
-            (Column("Time", Unit.NS), [message.time for message in shown]),
-            (Column("Severity"), [message.severity for message in shown]),
-            (Column("Source"), [message.source for message in shown]),
+            (Column("Time", Unit.NS), [message.first.time for message in shown]),
+            (Column("Severity"), [message.first.severity for message in shown]),
+            (Column("Source"), [message.first.source for message in shown]),
             (Column("Message"), [message.text for message in shown]),
         ),
-        tuple(found) if messages else (),
+        tuple(found) if lost else (),
         hidden=hidden,
     )
 

@@ -6,6 +6,7 @@ import pytest
 from paths import REPORTS, needs_reports
 from synth import Synth
 
+from nsys_tui.analysis.diagnostics import messages
 from nsys_tui.analysis.rules.ranking import RULES
 from nsys_tui.analysis.rules.register import Case, parse_rule
 from nsys_tui.errors import UsageError
@@ -344,6 +345,29 @@ def test_lost_data_is_told_from_routine_messages(synth: Synth) -> None:
     outcome = run(synth, "data_loss")
     assert len(outcome.table) == 1
     assert outcome.findings[0].severity == "medium"
+
+
+def test_what_a_child_process_lost_is_told_as_such(synth: Synth) -> None:
+    synth.kernel("k", 0, 9).process(77)
+    for _ in range(2):
+        synth.diagnostic("Not all CUDA events might have been collected.", severity=2)
+    (found,) = run(synth, "data_loss").findings
+    assert found.severity == "low"
+    assert found.title.endswith("collected. (2 times) (in a process without GPU work)")
+
+
+def test_what_nsys_says_of_the_gpu_work_comes_first_and_once(synth: Synth) -> None:
+    synth.kernel("k", 0, 9)
+    synth.diagnostic("No NVTX events collected.", severity=2)
+    for _ in range(3):
+        synth.diagnostic("CUDA driver is not supported.", severity=2)
+    synth.process(77).diagnostic("CUDA tracing of a child failed.", severity=2)
+    said = [message.text for message in messages(open_report(synth.write()))]
+    assert said == [
+        "CUDA driver is not supported. (3 times)",
+        "No NVTX events collected.",
+        "CUDA tracing of a child failed. (in a process without GPU work)",
+    ]
 
 
 def test_missing_ranges_name_the_option(synth: Synth) -> None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 NAME_BAR: Final = 8
-SERIOUS: Final = ("error", "warning")
 
 
 class Chosen(NamedTuple):
@@ -224,9 +223,9 @@ def report_facts(found: Overview, width: int, gpus: str) -> list[Line]:
         first, *rest = wrapped(text, width - 10) or [""]
         lines.append([(f"{label:<10}", MUTED), (first, 0)])
         lines += [[(" " * 10 + part, 0)] for part in rest]
-    for message in sorted(meta.diagnostics, key=lambda m: m.severity.lower() not in SERIOUS):
-        sign = "!" if message.severity.lower() in SERIOUS else " "
-        lines += _listed(f"{sign} {message.severity}: ", message.text, width)
+    for message in found.messages:
+        sign = "!" if message.serious else " "
+        lines += _listed(f"{sign} {message.first.severity}: ", message.text, width)
     for entry in found.missing:
         lines += _listed("- ", entry.reason, width)
     for note in found.notes:
