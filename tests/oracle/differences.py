@@ -68,7 +68,7 @@ STATS: Final = {
         "where no kernel queued there is no deviation either, as there is no mean",
         "column QStdDev (ns)",
         "cuda_kern_exec_sum",
-        "many-kernels-2025.5 uvm-migration-2025.1",
+        "many-kernels-2025.5 uvm-migration-2025.1 demo",
     ),
     "rows of equal time": _named(
         "rows with the same total and count stand by their labels; theirs in the order of groups",
@@ -110,6 +110,12 @@ STATS: Final = {
         "work that no range encloses is no projection of a range",
         "rows; theirs alone",
         "nvtx_gpu_proj_trace",
+    ),
+    "ranges never closed": _named(
+        "a range that was never closed has no duration; theirs ends with the last event",
+        "rows",
+        "nvtx_sum nvtx_pushpop_sum nvtx_startend_sum",
+        "demo",
     ),
     "no ranges at all": _named(
         "a file without a single range holds no NVTX data, be its table there or not",

@@ -13,6 +13,8 @@ from oracle.real_nsys import Rows, laid_out, names, rows, run
 from paths import needs_reports, report_paths
 
 from nsys_tui.cli import main
+from nsys_tui.demo.report import make_report
+from nsys_tui.demo.schema import GENERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -78,30 +80,45 @@ def unnamed(found: list[Found], named: Mapping[str, Named]) -> list[str]:
     return [*lost, *(f"no difference is called {key!r} any more" for key in idle)]
 
 
+def compared(
+    nsys: str, path: Path, folder: Path, listed: tuple[str, ...]
+) -> tuple[list[Found], int]:
+    """The differences of one report, and how many tables are the same to the byte."""
+    folder.mkdir()
+    copy = folder / path.name
+    shutil.copyfile(path, copy)
+    complete(copy, VERSION)
+    wanted = ("-r", ",".join(listed), "-f", "csv", "-o")
+    run(nsys, "stats", *wanted, str(folder / "theirs"), str(copy))
+    main(["stats", *wanted, str(folder / "ours"), "--no-cache", "--quiet", str(path)])
+    found: list[Found] = []
+    equal = 0
+    for name in listed:
+        file = f"{name.replace(':', '_')}.csv"
+        theirs, ours = rows(folder / f"theirs_{file}"), rows(folder / f"ours_{file}")
+        report, of = name.partition(":")[0], path.stem.partition("@")[0]
+        found += [(of, report, sign) for sign in signs(theirs, ours)]
+        equal += bool(theirs) and theirs == ours
+    return found, equal
+
+
 @needs_reports
 def test_every_report_has_nsys_s_rows_or_a_named_difference(tmp_path: Path) -> None:
     nsys = laid_out(VERSION)
     reports = names(nsys, "stats", "--help-reports")
     assert len(reports) > 30
-    listed = (*reports, *ARGUMENTS)
     found: list[Found] = []
-    equal = 0
+    same = 0
     for path in report_paths():
-        folder = tmp_path / path.stem
-        folder.mkdir()
-        copy = folder / path.name
-        shutil.copyfile(path, copy)
-        complete(copy, VERSION)
-        wanted = ("-r", ",".join(listed), "-f", "csv", "-o")
-        run(nsys, "stats", *wanted, str(folder / "theirs"), str(copy))
-        main(["stats", *wanted, str(folder / "ours"), "--no-cache", "--quiet", str(path)])
-        for name in listed:
-            file = f"{name.replace(':', '_')}.csv"
-            theirs, ours = rows(folder / f"theirs_{file}"), rows(folder / f"ours_{file}")
-            report = name.partition(":")[0]
-            found += [(path.stem, report, sign) for sign in signs(theirs, ours)]
-            equal += bool(theirs) and theirs == ours
-    assert equal > 200
+        lost, equal = compared(nsys, path, tmp_path / path.stem, (*reports, *ARGUMENTS))
+        found, same = found + lost, same + equal
+    assert same > 200
+    for generation in GENERATIONS:
+        path = tmp_path / f"demo@{generation}.sqlite"
+        make_report(path, steps=4, generation=generation)
+        lost, equal = compared(nsys, path, tmp_path / path.stem, reports)
+        assert equal >= 14
+        found += lost
     assert unnamed(found, STATS) == []
 
 
