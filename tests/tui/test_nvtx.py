@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from demo_making import make
 from paths import REPORTS, needs_reports
+from synth import Synth
 from tui.frames import frame, rows, running, settled, text
 
 from nsys_tui.analysis.timeline.events import key_of
@@ -302,4 +303,11 @@ async def test_a_report_without_ranges_says_why() -> None:
 async def test_ranges_without_gpu_work_have_a_tree_too() -> None:
     lines = await frame(REPORTS / "nvtx-only-2022.4.sqlite", (80, 24), "4")
     line = next(line for line in lines if "find_centers" in line)
-    assert " 0.0% 100.0% " in line
+    assert "%" not in line
+
+
+async def test_without_gpu_work_no_column_tells_of_gpus(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "nvtx.sqlite").process(1000).nvtx("load", 0, 1_000_000)
+    lines = await frame(synth.write(), (160, 45), "4")
+    assert lines[3].split()[:6] == ["|", "range", "count", "total", "v", "self"]
+    assert not any("GPU busy" in line or "idle" in line for line in lines[2:10])

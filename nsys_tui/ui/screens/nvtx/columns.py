@@ -42,7 +42,8 @@ def tree_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableCol
     name = texts("range", 25, np.arange(len(table.labels)), table.labels, grow=True)
     return (
         name,
-        *_figures(tree.count, tree.host, tree.host_self, tree.gpu, tree.gpu_busy, tree.busy_share),
+        *_host(tree.count, tree.host, tree.host_self),
+        *_gpu(table.report, tree.gpu, tree.gpu_busy, tree.busy_share),
         _when(table.when, glyphs, wide),
         *((counts("open", 5, tree.open, extra=True),) if tree.open.any() else ()),
     )
@@ -56,19 +57,28 @@ def flat_columns(table: NvtxTable, glyphs: Glyphs, wide: bool) -> tuple[TableCol
     name = texts("range", 25, np.arange(len(labels)), labels, grow=True)
     return (
         name,
-        *_figures(flat.count, flat.host, flat.host_self, flat.gpu, flat.gpu_busy, flat.busy_share),
+        *_host(flat.count, flat.host, flat.host_self),
+        *_gpu(table.report, flat.gpu, flat.gpu_busy, flat.busy_share),
         _when(when, glyphs, wide),
     )
 
 
-def _figures(
-    count: Int64, host: Int64, own: Int64, gpu: Int64, busy: Int64, share: NDArray[np.float64]
-) -> tuple[TableColumn, ...]:
-    shares = 100 * share
+def _host(count: Int64, total: Int64, own: Int64) -> tuple[TableColumn, ...]:
     return (
         counts("count", 7, count),
-        durations("total", 8, host, duration_text),
+        durations("total", 8, total, duration_text),
         durations("self", 8, own, duration_text),
+    )
+
+
+def _gpu(
+    report: Report, gpu: Int64, busy: Int64, share: NDArray[np.float64]
+) -> tuple[TableColumn, ...]:
+    """Work under the ranges; where the report has none at all, its zeros would tell nothing."""
+    if not len(report.operations):
+        return ()
+    shares = 100 * share
+    return (
         durations("GPU", 8, gpu, duration_text, extra=True),
         durations("GPU time", 8, busy, duration_text, extra=True),
         numbers("GPU busy", 8, shares, percent, unit=Unit.PERCENT, decimals=1),
