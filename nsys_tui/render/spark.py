@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsys_tui.model.lanes import cell_edges
-from nsys_tui.render.cells import STALL, Ink, Row, style
+from nsys_tui.render.cells import STALL, Emphasis, Ink, Row, style
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -148,7 +148,8 @@ def draw_bars(
     height: int,
     glyphs: Glyphs,
     text: Callable[[float], str],
-    outliers: npt.NDArray[np.bool_] | None = None,
+    outliers: npt.NDArray[np.integer] | Sequence[int] = (),
+    chosen: int | None = None,
 ) -> tuple[Cells, int]:
     """Bars per iteration with a scale, outliers marked with ``!`` at the top.
 
@@ -158,7 +159,8 @@ def draw_bars(
         height: rows of bars; one more carries the numbers of the iterations.
         glyphs: ramp and mark.
         text: writes the scale.
-        outliers: mask of the iterations to mark.
+        outliers: places of the iterations to mark.
+        chosen: place of the one whose bar is reversed.
 
     Returns:
         The rows, and how many iterations a bar stands for: above 1 where they do not fit, then the
@@ -171,9 +173,12 @@ def draw_bars(
     bars = np.maximum.reduceat(numbers, heads) if len(numbers) else numbers
     top = float(bars.max(initial=0.0))
     rows = _framed(columns_of(bars, height, top, glyphs), text(top), text(top / 2), width)
-    if outliers is not None:
-        for bar in np.unique(np.flatnonzero(outliers) // merged).tolist():
-            rows[0].put(MARGIN + bar, glyphs.outlier, STALL)
+    for place in outliers:
+        rows[0].put(MARGIN + int(place) // merged, glyphs.outlier, STALL)
+    if chosen is not None:
+        column = MARGIN + chosen // merged
+        for row in rows:
+            row.emphasise(column, column + 1, Emphasis.REVERSE)
     labels = Row.blank(width, style(Ink.AXIS))
     every = max(10, -(-min(room, len(heads)) // 8 // 10) * 10)
     for bar in range(0, len(heads), every):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import units
 from nsys_tui.model.table import Column, Table, Unit
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.table import Values
 
-_READABLE: dict[Unit, Callable[[Any], str]] = {
+READABLE: Final[dict[Unit, Callable[[Any], str]]] = {
     Unit.NS: lambda value: units.format_duration(round(value)),
     Unit.BYTES: lambda value: units.format_bytes(round(value)),
     Unit.PERCENT: lambda value: f"{value:.1f}%",
 }
+"""How people read a number of each unit."""
 
 
 def readable(table: Table) -> Table:
@@ -33,7 +34,7 @@ def readable(table: Table) -> Table:
 
 
 def _readable(column: Column, values: Values) -> tuple[Column, Values]:
-    show = _READABLE.get(column.unit)
+    show = READABLE.get(column.unit)
     if show is None:
         return column, values
     texts = ["-" if value is None or value != value else show(value) for value in values]

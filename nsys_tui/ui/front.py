@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from nsys_tui.ui.keymap import SCREENS
+from nsys_tui.ui.keymap import SCREENS, bindings
 from nsys_tui.ui.loader import telling
 from nsys_tui.ui.messages import WorkEnded
 from nsys_tui.ui.runtime.batched_screen import BatchedScreen
@@ -30,9 +30,14 @@ class FrontScreen(BatchedScreen[None], inherit_bindings=False):
     SCREEN: ClassVar[str] = ""
     """Name in ``keymap.SCREENS``."""
     ACTIONS: ClassVar[tuple[Action, ...]] = ()
-    """The screen's own actions; also set ``BINDINGS = bindings(ACTIONS)``."""
+    """The screen's own actions, which its keys are bound to."""
     OF_ONE_REPORT: ClassVar[bool] = True
     """Whether nothing on it outlives the report that it shows."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        if "ACTIONS" in vars(cls):
+            cls.BINDINGS = [*bindings(cls.ACTIONS)]
+        super().__init_subclass__(**options)
 
     def __init__(self) -> None:
         super().__init__()

@@ -54,6 +54,11 @@ class TableScreen(ResultScreen[T]):
         """The table or tree of the result."""
         return cast("SiftedGrid", self.query_one(str(self.AUTO_FOCUS)))
 
+    @property
+    def table(self) -> VirtualTable:
+        """The same where it is a table."""
+        return self.query_one(str(self.AUTO_FOCUS), VirtualTable)
+
     def change(self, wish: Any) -> None:
         """Has another result made."""
         self.wish = wish
@@ -138,6 +143,11 @@ class TableScreen(ResultScreen[T]):
 class DetailScreen(TableScreen[T]):
     """The instances of a row take the lower part on demand; sparklines have two widths."""
 
+    DEFAULT_CSS: ClassVar[str] = """
+    DetailScreen #lower { height: 7; }
+    DetailScreen.-medium #lower { height: 10; }
+    DetailScreen.-tall #lower { height: 13; }
+    """
     wide = False
     """Whether sparklines are wide."""
 

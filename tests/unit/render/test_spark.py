@@ -81,7 +81,9 @@ def test_bars_stack_by_levels() -> None:
 def test_iteration_bars_mark_outliers() -> None:
     values = np.full(12, 20.0)
     values[5] = 40
-    rows, merged = draw_bars(values, 24, 2, ASCII, lambda v: f"{v:.0f}", values > 30)
+    rows, merged = draw_bars(
+        values, 24, 2, ASCII, lambda v: f"{v:.0f}", np.flatnonzero(values > 30)
+    )
     assert merged == 1
     assert [row.text() for row in rows] == [
         "    40 |     !          ",
@@ -93,7 +95,7 @@ def test_iteration_bars_mark_outliers() -> None:
 def test_more_iterations_than_columns_show_the_highest_of_each() -> None:
     values = np.ones(40)
     values[39] = 2
-    rows, merged = draw_bars(values, 18, 1, ASCII, lambda v: f"{v:.0f}", values > 1)
+    rows, merged = draw_bars(values, 18, 1, ASCII, lambda v: f"{v:.0f}", np.flatnonzero(values > 1))
     assert merged == 4
     assert rows[0].chars[17] == "!"
     assert set(rows[0].chars[8:17]) == {"="}

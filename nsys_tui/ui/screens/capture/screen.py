@@ -14,7 +14,7 @@ from nsys_tui.capture.scripts import typed_command
 from nsys_tui.capture.targets import find_target
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui.dialogs.prompt import Prompt, choose, nothing
-from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.screens.capture import form as forms
 from nsys_tui.ui.screens.capture.presets import Presets
 from nsys_tui.ui.screens.capture.running import Running, metadata
@@ -57,7 +57,6 @@ class CaptureScreen(Running, Presets):
     SCREEN = "capture"
     OF_ONE_REPORT = False
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
     AUTO_FOCUS = "#form"
     DEFAULT_CSS: ClassVar[str] = """
     CaptureScreen #form { height: 1fr; }

@@ -13,7 +13,7 @@ from nsys_tui.analysis.compare.stats import THRESHOLD
 from nsys_tui.errors import UsageError
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import selection_of
-from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.screens.compare.choosing import Choosing
 from nsys_tui.ui.screens.compare.columns import GROUPS, finding_columns, row_columns
 from nsys_tui.ui.screens.compare.files import comparison_writers, flame_writers
@@ -87,7 +87,6 @@ class CompareScreen(ResultScreen[Result]):
 
     SCREEN = KIND = "compare"
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
     AUTO_FOCUS = "#changes"
     DEFAULT_CSS: ClassVar[str] = """
     CompareScreen #summary { height: 10; }

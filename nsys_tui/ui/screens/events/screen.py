@@ -14,7 +14,6 @@ from nsys_tui.analysis.timeline.facts import Facts, facts_of
 from nsys_tui.render.cells import MUTED
 from nsys_tui.times import moment_text, window_text
 from nsys_tui.ui.evidence import show_on_timeline
-from nsys_tui.ui.keymap import bindings
 from nsys_tui.ui.pane_text import labelled
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.events.columns import event_columns
@@ -43,7 +42,6 @@ class EventsScreen(TableScreen[EventsTable]):
 
     SCREEN = "events"
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
     AUTO_FOCUS = "#events"
     READING, MAKING, BUSY = "reading events ...", "putting events in order ...", "listing events"
     GOES_BACK = True
@@ -64,11 +62,6 @@ class EventsScreen(TableScreen[EventsTable]):
             LinePane("Event", id="event"),
             id="split",
         )
-
-    @property
-    def table(self) -> VirtualTable:
-        """The events."""
-        return self.query_one("#events", VirtualTable)
 
     def needs_new(self, old: ViewState, new: ViewState) -> bool:
         """Window, area, filters and names change the rows."""

@@ -15,7 +15,7 @@ from nsys_tui.names import visible
 from nsys_tui.reader.cache import cache_at
 from nsys_tui.state import Window
 from nsys_tui.ui.dialogs.prompt import Prompt
-from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.fleet.heat import HeatPane
 from nsys_tui.ui.screens.fleet.reading import EXAMPLES, Cut, Partial, Shown, parse_cut, shown
@@ -53,7 +53,6 @@ class FleetScreen(ReportScreen):
     SCREEN = "fleet"
     OF_ONE_REPORT = False
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar = bindings(ACTIONS)
     AUTO_FOCUS = "#ranks"
     WORKERS: ClassVar[int | None] = None
     """Processes that read reports; one per processor by default."""

@@ -16,7 +16,6 @@ from nsys_tui.ui.screens.kernels import panes
 from nsys_tui.ui.screens.kernels.columns import instance_columns
 from nsys_tui.ui.screens.tables import DetailScreen
 from nsys_tui.ui.widgets.lines import LinePane
-from nsys_tui.ui.widgets.table.table import VirtualTable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,11 +59,6 @@ class KernelDetail(DetailScreen[KernelTable]):
         self.detail: Detail | None = None
         self._known_paths: OperationPaths | None = None
         self._shown: tuple[KernelTable, int] | None = None
-
-    @property
-    def table(self) -> VirtualTable:
-        """The groups."""
-        return self.query_one("#kernels", VirtualTable)
 
     def forget(self) -> None:
         """Another report: nothing is known of it."""

@@ -15,7 +15,6 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import Operations
 from nsys_tui.state import cycled
 from nsys_tui.ui.evidence import show_longest, show_on_timeline
-from nsys_tui.ui.keymap import bindings
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.kernels.columns import group_columns, sampled_columns
 from nsys_tui.ui.screens.kernels.detail import KernelDetail
@@ -43,27 +42,20 @@ class KernelsScreen(KernelDetail):
 
     SCREEN = "kernels"
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar[list[Any]] = [*bindings(ACTIONS)]
     AUTO_FOCUS = "#kernels"
     READING, MAKING = "reading GPU work ...", "grouping GPU work ..."
     BUSY = "grouping"
     wish: GroupBy = GroupBy.NAME
     DEFAULT_CSS: ClassVar[str] = """
     KernelsScreen #kernels { height: 1fr; }
-    KernelsScreen #lower { height: 7; }
-    KernelsScreen #histogram, KernelsScreen #facts { width: 1fr; }
-    KernelsScreen #instances { width: 1fr; display: none; }
-    KernelsScreen.-medium #lower { height: 10; }
-    KernelsScreen.-tall #lower { height: 13; }
+    KernelsScreen #histogram { width: 4fr; }
+    KernelsScreen #facts, KernelsScreen #instances { width: 5fr; }
     KernelsScreen.-instances #lower { height: 2fr; }
-    KernelsScreen.-instances #histogram, KernelsScreen.-instances #facts { display: none; }
-    KernelsScreen.-instances #instances { display: block; }
-    KernelsScreen.-wide #instances, KernelsScreen.-xwide #instances { display: block; }
-    KernelsScreen.-wide #histogram, KernelsScreen.-xwide #histogram { display: block; }
-    KernelsScreen.-wide #facts, KernelsScreen.-xwide #facts { display: block; }
-    KernelsScreen.-wide #instances, KernelsScreen.-xwide #instances { width: 5fr; }
-    KernelsScreen.-wide #histogram, KernelsScreen.-xwide #histogram { width: 4fr; }
-    KernelsScreen.-wide #facts, KernelsScreen.-xwide #facts { width: 5fr; }
+    KernelsScreen.-narrow #histogram, KernelsScreen.-narrow #facts { width: 1fr; }
+    KernelsScreen.-narrow #instances { width: 1fr; display: none; }
+    KernelsScreen.-narrow.-instances #histogram { display: none; }
+    KernelsScreen.-narrow.-instances #facts { display: none; }
+    KernelsScreen.-narrow.-instances #instances { display: block; }
     """
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from nsys_tui.errors import NsysTuiError
 from nsys_tui.render.cells import MUTED
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.evidence import show_on_timeline
-from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.base import ReportScreen
@@ -62,7 +62,6 @@ class LogsScreen(ReportScreen):
     SCREEN = "logs"
     OF_ONE_REPORT = False
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar = bindings(ACTIONS)
     AUTO_FOCUS = "#sections"
     DEFAULT_CSS: ClassVar[str] = """
     LogsScreen #sections { width: 17; height: 1fr; }

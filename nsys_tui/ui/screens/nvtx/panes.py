@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.names import visible
-from nsys_tui.render.cells import MUTED, STALL, Emphasis
-from nsys_tui.render.spark import MARGIN, draw_bars
+from nsys_tui.render.cells import MUTED, STALL
+from nsys_tui.render.spark import draw_bars
 from nsys_tui.units import short_duration
 
 if TYPE_CHECKING:
@@ -41,14 +39,8 @@ def step_lines(
     """Bars with their scale, then a line about the chosen iteration and one about outliers."""
     if not len(steps):
         return [[("no closed instance of this range", MUTED)]]
-    late = np.zeros(len(steps), bool)
-    late[steps.outliers] = True
-    below = 1 + (chosen is not None)
-    rows, merged = draw_bars(steps.time, width, max(1, height - 1 - below), glyphs, _short, late)
-    if chosen is not None:
-        column = MARGIN + chosen // merged
-        for row in rows[:-1]:
-            row.emphasise(column, column + 1, Emphasis.REVERSE)
+    tall = max(1, height - 2 - (chosen is not None))
+    rows, merged = draw_bars(steps.time, width, tall, glyphs, _short, steps.outliers, chosen)
     return [*(row.runs() for row in rows), *_notes(steps, chosen, merged, width)]
 
 

@@ -15,7 +15,7 @@ from nsys_tui.analysis.nvtx.table import NvtxTable, nvtx_table
 from nsys_tui.analysis.timeline.events import find
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import Ranges
-from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.nvtx import columns
 from nsys_tui.ui.screens.nvtx.detail import RangeDetail
@@ -63,7 +63,6 @@ class NvtxScreen(RangeDetail):
 
     SCREEN = "nvtx"
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar[list[Any]] = [*bindings(ACTIONS)]
     AUTO_FOCUS = "#tree"
     READING, MAKING = "reading NVTX ranges ...", "projecting GPU work on the ranges ..."
     BUSY = "computing"
@@ -72,16 +71,12 @@ class NvtxScreen(RangeDetail):
     DEFAULT_CSS: ClassVar[str] = """
     NvtxScreen #upper { height: 1fr; }
     NvtxScreen #tree, NvtxScreen #flat { width: 1fr; }
-    NvtxScreen #flat, NvtxScreen #under { display: none; }
     NvtxScreen #under { width: 40; }
-    NvtxScreen #lower { height: 7; }
+    NvtxScreen #flat, NvtxScreen.-narrow #under { display: none; }
     NvtxScreen #steps { width: 1fr; }
     NvtxScreen #instances { width: 1fr; display: none; }
-    NvtxScreen.-medium #lower { height: 10; }
-    NvtxScreen.-tall #lower { height: 13; }
     NvtxScreen.-flat #tree { display: none; }
     NvtxScreen.-flat #flat { display: block; }
-    NvtxScreen.-wide #under, NvtxScreen.-xwide #under { display: block; }
     NvtxScreen.-instances #lower { height: 1fr; }
     NvtxScreen.-instances #steps { display: none; }
     NvtxScreen.-instances #instances { display: block; }

@@ -13,7 +13,7 @@ from nsys_tui.analysis.timeline.tracks import gpu_key
 from nsys_tui.render.cells import BOLD, MUTED
 from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.times import moment_text
-from nsys_tui.ui.keymap import SCREENS, Action, bindings
+from nsys_tui.ui.keymap import SCREENS, Action
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.overview import data, panes
 from nsys_tui.ui.screens.result import ResultScreen
@@ -50,7 +50,6 @@ class OverviewScreen(ResultScreen[Overview]):
     SCREEN = KIND = "overview"
     OF_WHOLE_TRACE = True
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
     AUTO_FOCUS = "#kernels"
     DEFAULT_CSS: ClassVar[str] = """
     OverviewScreen #verdict { height: 2; }

@@ -17,7 +17,7 @@ from nsys_tui.model.tree import ROOT
 from nsys_tui.render.cells import MUTED
 from nsys_tui.state import cycled
 from nsys_tui.ui.evidence import show_on_timeline
-from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.screens.stacks.finding import Finding
@@ -84,7 +84,6 @@ class StacksScreen(Finding):
 
     SCREEN = KIND = "stacks"
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar[list[Any]] = [*bindings(ACTIONS)]
     AUTO_FOCUS = "#icicle"
     DEFAULT_CSS: ClassVar[str] = """
     StacksScreen #main { width: 1fr; }

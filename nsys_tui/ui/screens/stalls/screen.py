@@ -14,7 +14,7 @@ from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import window_around
 from nsys_tui.ui.idle_gaps import idle_gaps
-from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.stalls.columns import gap_columns, group_columns, plain_duration
@@ -67,7 +67,6 @@ class StallsScreen(TableScreen[Found]):
 
     SCREEN = "stalls"
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
     KIND = "stalls"
     READING, MAKING, BUSY = "reading ...", "finding gaps ...", "finding gaps"
     wish: Wish = Wish()
@@ -102,11 +101,6 @@ class StallsScreen(TableScreen[Found]):
             Vertical(table, sums, id="main"), LinePane("Idle by cause", id="causes"), id="upper"
         )
         yield LinePane("Scene", id="scene")
-
-    @property
-    def table(self) -> VirtualTable:
-        """Gaps or groups."""
-        return self.query_one("#stalls", VirtualTable)
 
     @property
     def scene_pane(self) -> LinePane:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from nsys_tui.names import cut, visible
-from nsys_tui.render.cells import MUTED, Emphasis, Ink, style
+from nsys_tui.render.cells import MUTED, Ink, style
 from nsys_tui.render.spark import MARGIN, draw_bars
 from nsys_tui.ui.pane_text import labelled
 from nsys_tui.units import format_duration, short_duration
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from nsys_tui.render.cells import Line
     from nsys_tui.render.glyphs import Glyphs
 
+_short = partial(short_duration, digits=3)
 LATE: Final = style(Ink.STALL)
 NOTABLE: Final = 0.1
 """Part of a phase by which it is longer than its median to be marked."""
@@ -28,15 +30,8 @@ def chart_lines(
     answer: IterationAnswer, chosen: int, width: int, height: int, glyphs: Glyphs
 ) -> list[Line]:
     """A bar a step, outliers marked, the chosen one reversed."""
-    found = answer.table.found
-    late = np.zeros(len(found), bool)
-    late[found.outliers] = True
-    rows, merged = draw_bars(
-        found.duration, width, max(1, height - 1), glyphs, lambda ns: short_duration(ns, 3), late
-    )
-    column = MARGIN + chosen // merged
-    for row in rows[:-1]:
-        row.emphasise(column, column + 1, Emphasis.REVERSE)
+    found, tall = answer.table.found, max(1, height - 1)
+    rows, _ = draw_bars(found.duration, width, tall, glyphs, _short, found.outliers, chosen)
     return [row.runs() for row in rows]
 
 

@@ -15,7 +15,7 @@ from nsys_tui.errors import NoDataError
 from nsys_tui.state import Cursor, Window
 from nsys_tui.times import moment_text
 from nsys_tui.ui.evidence import selection_of
-from nsys_tui.ui.keymap import Action, bindings
+from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.steps.panes import chart_lines, chart_remark, step_lines, typical
 from nsys_tui.ui.screens.tables import TableScreen
@@ -64,7 +64,6 @@ class StepsScreen(TableScreen[Steps]):
 
     SCREEN = "steps"
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar[list[Any]] = bindings(ACTIONS)
     AUTO_FOCUS = "#steps"
     READING, MAKING, BUSY = "reading ...", "finding steps ...", "finding steps"
     DEFAULT_CSS: ClassVar[str] = """
@@ -81,11 +80,6 @@ class StepsScreen(TableScreen[Steps]):
         yield Horizontal(
             LinePane("Time of each step", id="chart"), LinePane("Step", id="step"), id="lower"
         )
-
-    @property
-    def table(self) -> VirtualTable:
-        """The steps."""
-        return self.query_one("#steps", VirtualTable)
 
     @property
     def answer(self) -> IterationAnswer | None:

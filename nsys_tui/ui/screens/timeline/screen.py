@@ -13,7 +13,6 @@ from nsys_tui.timeline import areas, arranging, marking, moving, pointing, searc
 from nsys_tui.times import window_text
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.dialogs.prompt import Prompt
-from nsys_tui.ui.keymap import bindings
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.saving import save
 from nsys_tui.ui.screens.timeline.actions import ACTIONS
@@ -51,7 +50,6 @@ class TimelineScreen(ModelScreen):
 
     SCREEN = "timeline"
     ACTIONS = ACTIONS
-    BINDINGS: ClassVar[list[Any]] = [*bindings(ACTIONS)]
     AUTO_FOCUS = "TimelineCanvas"
     ESCAPE_TO_MINIMIZE = False  # Esc also gives the focus back to the lanes
     DEFAULT_CSS: ClassVar[str] = """

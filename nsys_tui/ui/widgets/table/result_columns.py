@@ -8,8 +8,9 @@ import numpy as np
 
 from nsys_tui.model.table import Column, Table, Unit, plain
 from nsys_tui.names import cell_len, visible
+from nsys_tui.text.sections import READABLE
 from nsys_tui.ui.widgets.table.columns import numbers, strings
-from nsys_tui.units import format_bytes, format_count, format_duration
+from nsys_tui.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,10 +26,8 @@ _MEASURED: Final = 2_000
 """Rows that decide about a width."""
 
 _WRITE: Final[dict[Unit, Callable[[Any], str]]] = {
-    Unit.NS: lambda value: format_duration(round(value)),
-    Unit.BYTES: lambda value: format_bytes(round(value)),
+    **READABLE,
     Unit.COUNT: lambda value: format_count(round(value)),
-    Unit.PERCENT: lambda value: f"{value:.1f}%",
 }
 
 
