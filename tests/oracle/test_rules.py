@@ -14,7 +14,8 @@ from oracle.test_stats import VERSION, signs, unnamed
 from paths import needs_reports, report_paths
 
 from nsys_tui.analysis.rules.ranking import RULES as OURS
-from nsys_tui.analysis.rules.register import Case
+from nsys_tui.analysis.rules.register import Case, parse_rule
+from nsys_tui.analysis.stats.reports import named
 from nsys_tui.reader import open_report
 from nsys_tui.text.formats import Format
 from nsys_tui.text.tables import chunks
@@ -33,6 +34,18 @@ def our_rows(report: Report, name: str) -> Rows:
     table = rule.run(Case(report), {k: v for k, v in arguments.items() if k in known}).table
     text = "".join(chunks(table, Format("csv")))
     return [row for row in csv.reader(io.StringIO(text)) if row] if len(table) else []
+
+
+def test_older_names_of_reports_and_rules_are_known() -> None:
+    older = laid_out("2022.4")
+    reports, rules = (
+        names(older, "stats", "--help-reports"),
+        names(older, "analyze", "--help-rules"),
+    )
+    assert len(reports) > 30
+    assert len(rules) == 7
+    assert [name for name in reports if named(name) is None] == []
+    assert {OURS[parse_rule(name)[0]].of_nsys for name in rules} == {True}
 
 
 @needs_reports

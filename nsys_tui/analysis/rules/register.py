@@ -323,6 +323,16 @@ class Outcome:
 
 RULES: Final[dict[str, Rule]] = {}
 """All rules by name, in the order of their registration."""
+OLD_NAMES: Final = {
+    "cuda-async-memcpy": "cuda_memcpy_async",
+    "cuda-sync-api": "cuda_api_sync",
+    "cuda-sync-memcpy": "cuda_memcpy_sync",
+    "cuda-sync-memset": "cuda_memset_sync",
+    "dx12-mem-op": "dx12_mem_ops",
+    "gpu-low-util": "gpu_time_util",
+    "gpu-starv": "gpu_gaps",
+}
+"""What nsys called its rules up to 2022."""
 
 
 def rule(
@@ -362,6 +372,7 @@ def parse_rule(text: str) -> tuple[str, dict[str, Any]]:
         UsageError: unknown rule or parameter, or a value of the wrong type; the hint lists them.
     """
     name, *given = [part.strip() for part in text.split(":")]
+    name = OLD_NAMES.get(name, name)
     if name not in RULES:
         raise UsageError(f"no rule called {name!r}", hint=f"rules: {', '.join(RULES)}")
     known = {parameter.name: parameter for parameter in RULES[name].parameters}

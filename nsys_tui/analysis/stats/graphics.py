@@ -135,7 +135,7 @@ def dx11_pix_sum(query: Query) -> Columns:
 @report(
     "DX12 PIX Range Summary",
     Needs("DX12 CPU debug marker", "--trace=dx12-annotations"),
-    old="pixsum",
+    old="pixsum dx12pixsum",
 )
 def dx12_pix_sum(query: Query) -> Columns:
     """Direct3D 12 PIX ranges on the host and their durations."""

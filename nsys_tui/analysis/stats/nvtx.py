@@ -72,7 +72,7 @@ def nvtx_pushpop_sum(query: Query) -> Columns:
     return _summary(query, PUSH_POP, with_style=False)
 
 
-@report("NVTX Start/End Range Summary", START_ENDS, old="nvtxsssum nvtxstartendsum")
+@report("NVTX Start/End Range Summary", START_ENDS, old="nvtxsssum nvtxsesum nvtxstartendsum")
 def nvtx_startend_sum(query: Query) -> Columns:
     """Start/end ranges by name (with its domain's) and their durations on the host."""
     return _summary(query, START_END, with_style=False)
