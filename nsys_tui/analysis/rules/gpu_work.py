@@ -12,7 +12,7 @@ from nsys_tui.analysis.stats.gpu_trace import MEMORY_KINDS
 from nsys_tui.analysis.window import clipped, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
-from nsys_tui.model.groups import factorise_rows, regroup, sums
+from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import fit, normalise_kernel
 
@@ -190,8 +190,9 @@ def _empty_time(case: Case, rows: Rows, share: Floats, small: NDArray[np.bool_])
     """Time that the GPU's empty part would shorten, by device: all that runs fills it together."""
     ops = case.report.operations
     found = {}
+    parts = [*rows_of_codes(ops.device[rows], len(ops.devices))]
     for place in np.unique(ops.device[rows[small]]).tolist():
-        mine = ops.device[rows] == place
+        mine = parts[place]
         starts, ends = clipped(ops, rows[mine], case.scope.window)
         level, counted = share[mine], small[mine].astype(np.int64)
         times = np.concatenate((starts, ends))

@@ -148,12 +148,13 @@ class Case:
         return int(steps.start[1]), int(steps.own_end[-1])
 
     @cached_property
-    def _busy(self) -> dict[int, tuple[Intervals, Int64]]:
+    def _busy(self) -> dict[int, tuple[Intervals, frozenset[int]]]:
         """When each device worked, and the processes (globalPid) that it worked for."""
         ops, found = self.report.operations, {}
         for place, rows in self.scope.by_device(self.report):
             busy = intervals.union(*clipped(ops, rows, self.scope.window))
-            found[place] = busy, ops.processes[np.unique(ops.process[rows])]
+            owners = ops.processes[np.unique(ops.process[rows])]
+            found[place] = busy, frozenset(owners.tolist())
         return found
 
     def idle_within(self, starts: Int64, ends: Int64, processes: Int64) -> int:
@@ -164,10 +165,16 @@ class Case:
             ends: of the events.
             processes: globalPid of each.
         """
-        idle = 0
+        idle, known = 0, {*np.unique(processes).tolist()}
+        spans_of: dict[frozenset[int], Intervals] = {}
         for busy, owners in self._busy.values():
-            own = np.isin(processes, owners)
-            spans = intervals.clip(*intervals.union(starts[own], ends[own]), *self.base)
+            if not (mine := owners & known):
+                continue
+            if mine not in spans_of:
+                own = np.isin(processes, [*mine])
+                spans = intervals.union(starts[own], ends[own])
+                spans_of[mine] = intervals.clip(*spans, *self.base)
+            spans = spans_of[mine]
             idle = max(idle, intervals.total(*spans) - intervals.overlap_length(spans, busy))
         return idle
 
