@@ -321,8 +321,9 @@ def source(values: NDArray[Any] | Source) -> Source:
 
 def taken(rows: Rows, values: NDArray[Any] | Callable[[Rows], NDArray[Any]]) -> Source:
     """The values of some rows: of an array, or made for those that are looked at."""
-    take = values.__getitem__ if isinstance(values, np.ndarray) else values
-    return Source(lambda: take(rows), lambda place: take(rows[place : place + 1]).tolist()[0])
+    if isinstance(values, np.ndarray):
+        return Source(lambda: values[rows], lambda place: values.item(rows[place]))
+    return Source(lambda: values(rows), lambda place: values(rows[place : place + 1]).tolist()[0])
 
 
 def texts(
