@@ -12,7 +12,7 @@ from tui.frames import running, settled, text
 from nsys_tui.ui.screens.events import screen as events
 from nsys_tui.ui.screens.kernels import screen as kernels
 from nsys_tui.ui.screens.nvtx import screen as nvtx
-from nsys_tui.ui.widgets.table import work
+from nsys_tui.ui.widgets.table import sifted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,7 +101,7 @@ async def test_escape_stops_a_sort_and_keeps_the_order(
     async with running(demo) as pilot:
         await pilot.press("3")
         await settled(pilot)
-        monkeypatch.setattr(work, "AT_ONCE", 0)
+        monkeypatch.setattr(sifted, "AT_ONCE", 0)
         table = pilot.app.screen.table  # type: ignore[attr-defined]
         go, before = threading.Event(), table.arrangement
         column = table.columns[2]

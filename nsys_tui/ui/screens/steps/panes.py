@@ -101,7 +101,5 @@ def _signed(ns: int) -> str:
 
 def _phase_line(name: str, time: int, away: int, width: int) -> Line:
     text = f"{format_duration(time):>10} {_signed(away):>11}  "
-    return [
-        (text, LATE if away > 0.1 * max(time, 1) else 0),
-        (cut(visible(name), width - FIGURES), 0),
-    ]
+    ink = LATE if away > NOTABLE * time else 0
+    return [(text, ink), (cut(visible(name), width - FIGURES), 0)]

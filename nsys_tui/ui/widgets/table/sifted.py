@@ -7,20 +7,27 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import numpy as np
 
+from nsys_tui.ui.runtime.task import Task
 from nsys_tui.ui.widgets.table.find import FindLine, Sought
 from nsys_tui.ui.widgets.table.frequency import FrequencyList
+from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.rows import Arrangement, Pick
-from nsys_tui.ui.widgets.table.work import Working
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nsys_tui.model.events import Bool
     from nsys_tui.ui.widgets.table.columns import Rows, TableColumn, Tally
+
+
+T = TypeVar("T")
+
+AT_ONCE: Final = 50_000
+"""Tables up to this size are sorted and searched in place: it takes a few milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +40,23 @@ class GridView:
     column: str
 
 
-class SiftedGrid(Working):
+class SiftedGrid(Grid):
     """Rows that can be sorted, filtered, searched and counted; the arguments are ``Grid``'s."""
 
     LINES: ClassVar[str] = "rows"
     """What rows are called."""
+    size_all = 0
+    """Rows that the work goes over."""
+    busy = ""
+    """What a worker is doing for the widget."""
     arrangement = Arrangement()
     """Sort and filters that are wanted."""
     pattern = ""
     """What is searched for."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._tasks: dict[str, Task] = {}
 
     @abstractmethod
     def sift(self, wanted: Arrangement) -> None:
@@ -238,3 +253,49 @@ class SiftedGrid(Working):
         headers = [column.header for column in self.columns]
         if header in headers:
             self.choose_column(headers.index(header))
+
+    def _run(
+        self,
+        kind: str,
+        what: str,
+        work: Callable[[], T],
+        done: Callable[[T], None],
+        *,
+        at_once: bool = False,
+    ) -> None:
+        """Runs ``work`` here if it is short, else in a thread; a later call makes it void."""
+        task = self._tasks.setdefault(kind, Task(self, f"{self.id}-{kind}"))
+        if at_once or self.size_all <= AT_ONCE:
+            task.drop()
+            self.busy = ""
+            done(work())
+            return
+
+        def ended() -> None:
+            self.busy = ""
+            self.redraw_heading()
+
+        def take(result: T) -> None:
+            self.busy = ""
+            done(result)
+            self.redraw_heading()
+
+        self.busy = f"{what} {self.size_all:,} rows, esc cancels" if what else self.busy
+        self.redraw_heading()
+        task.run(work, take, ended, lambda _: ended())
+
+    def stop_work(self) -> None:
+        """What threads are still doing for the widget becomes void."""
+        for task in self._tasks.values():
+            task.drop()
+        self.busy = ""
+        self.redraw_heading()
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a thread works for the widget."""
+        return any(task.busy for task in self._tasks.values())
+
+    def _under_way(self, kind: str) -> bool:
+        """Whether a thread is at work of this kind."""
+        return kind in self._tasks and self._tasks[kind].busy
