@@ -11,7 +11,7 @@ from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.breakdown import DeviceSplit, device_splits, ten_figures
 from nsys_tui.analysis.diagnostics import Message, messages
 from nsys_tui.analysis.host_time import host_time, osrt_calls, python_samples
-from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.analysis.window import Scope, clipped, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import FARTHEST
@@ -85,7 +85,7 @@ class TopName:
     straddling: int
     """Those that reach into the window from before it."""
     share: float
-    """Of the total over all names, 0 to 1."""
+    """Of the total over all names, 0 to 1; of GPU work, of all of it."""
     mean_ns: float | None
     """Whole duration of those that start in the window; None where none does."""
 
@@ -123,6 +123,8 @@ class Overview:
     """OS runtime calls by name, with ``host``."""
     messages: tuple[Message, ...] = ()
     """What nsys said about the capture."""
+    other_work: tuple[TopName, ...] = ()
+    """GPU work beside kernels: copies, memsets, graphs."""
 
 
 def overview(
@@ -157,6 +159,7 @@ def overview(
         devices=splits,
         breakdown=figures,
         kernels=tuple(top_kernels(report, scope, style)[:top]),
+        other_work=tuple(other_work(report, scope)),
         ranges=tuple(top_ranges(report, scope)[:top]),
         open_range_count=int(report.ranges.open.sum()),
         missing=tuple(missing(report)),
@@ -193,12 +196,24 @@ def headline(report: Report, scope: Scope, splits: tuple[DeviceSplit, ...]) -> H
 def top_kernels(
     report: Report, scope: Scope | None = None, style: NameStyle = NameStyle.NORMALISED
 ) -> list[TopName]:
-    """GPU time by kernel name, largest first; ties by name."""
+    """GPU time by kernel name, largest first; ties by name. Shares are of all GPU work's time."""
+    return _work(report, scope, style, kernels=True)
+
+
+def other_work(report: Report, scope: Scope | None = None) -> list[TopName]:
+    """GPU time of copies, memsets, graphs and the like by name, with the same shares."""
+    return _work(report, scope, NameStyle.SHORT, kernels=False)
+
+
+def _work(report: Report, scope: Scope | None, style: str, *, kernels: bool) -> list[TopName]:
     scope = scope or Scope()
     ops = report.operations
     rows = row_numbers(ops, scope.operations(ops))
-    rows = rows[ops.kind[rows] == OpKind.KERNEL]
-    return _by_name(ops.texts(style), ops.name[rows], ops, rows, scope.window)
+    rows = rows[ops.counted[rows]]
+    starts, ends = clipped(ops, rows, scope.window)
+    chosen = rows[(ops.kind[rows] == OpKind.KERNEL) == kernels]
+    names, whole = ops.texts(style), int((ends - starts).sum())
+    return _by_name(names, ops.name[chosen], ops, chosen, scope.window, whole)
 
 
 def top_ranges(report: Report, scope: Scope | None = None) -> list[TopName]:
@@ -219,12 +234,20 @@ def top_calls(report: Report, scope: Scope | None = None) -> list[TopName]:
 
 
 def _by_name(
-    names: list[str], codes: Int32, events: EventSet, rows: Rows, window: tuple[int, int] | None
+    names: list[str],
+    codes: Int32,
+    events: EventSet,
+    rows: Rows,
+    window: tuple[int, int] | None,
+    whole: int = 0,
 ) -> list[TopName]:
-    """Groups events by the shown name, of which several name codes may share one."""
+    """Groups events by the shown name, of which several name codes may share one.
+
+    Shares are of ``whole``, or of their own sum.
+    """
     group, shown = regroup(codes, names)
     by_name = aggregate(events, rows, group, len(shown), window)
-    everything = float(by_name.totals.sum()) or 1.0
+    everything = float(whole or by_name.totals.sum()) or 1.0
     listed = [
         TopName(
             name=shown[code],

@@ -62,7 +62,10 @@ class OverviewAnswer:
             ),
             _breakdown_table(result),
             *([memory] if self.memory else []),
-            _top("kernels", "Top kernels", "Kernel", result.kernels, [], result.gpu_known),
+            _top(
+                "kernels", "Top kernels", "Kernel", result.kernels,
+                _others(result), result.gpu_known
+            ),
             *self._host(),
             _top("ranges", "Top NVTX ranges (host time)", "Range", result.ranges, opened),
             table_of(
@@ -178,6 +181,12 @@ def _top(
     if not entries:
         notes = [*notes, "none" if known else "not known"]
     return table_of(name, title, shown, entries, None, notes)
+
+
+def _others(result: Overview) -> list[str]:
+    """The rest of the GPU's time, so that shares add up."""
+    listed = [f"{one.name} {units.format_share(one.share, 1)}" for one in result.other_work]
+    return [f"shares are of all GPU work; beside kernels: {', '.join(listed)}"] if listed else []
 
 
 def _pieces_table(answer: OverviewAnswer, pieces: Pieces) -> Table:
@@ -368,6 +377,7 @@ DOCUMENT: Final = Document(
         record("breakdown", _BREAKDOWN, lambda a, _: a.result.breakdown),
         records("gpu_memory", _MEMORY, lambda a, _: a.memory),
         records("top_kernels", _TOP, lambda a, _: a.result.kernels),
+        records("other_gpu_work", _TOP, lambda a, _: a.result.other_work),
         records("top_ranges", _TOP, lambda a, _: a.result.ranges),
         number("open_ranges", lambda a, _: a.result.open_range_count),
         records("missing", _MISSING, lambda a, _: a.result.missing),
@@ -385,7 +395,7 @@ _SECTION: Final[dict[str, tuple[str, ...]]] = {
     "report": ("report", "verdict"),
     "devices": ("headline", "devices"),
     "memory": ("gpu_memory",),
-    "kernels": ("top_kernels",),
+    "kernels": ("top_kernels", "other_gpu_work"),
     "ranges": ("top_ranges", "open_ranges"),
     "threads": ("host",),
     "osrt": ("host",),

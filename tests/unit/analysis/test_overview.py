@@ -10,7 +10,13 @@ from synth import Synth
 
 from nsys_tui.analysis.breakdown import coverages, device_splits, ten_figures
 from nsys_tui.analysis.iterations.breakdown import iteration_pieces, range_pieces
-from nsys_tui.analysis.overview import missing, overview, top_kernels, top_ranges
+from nsys_tui.analysis.overview import (
+    missing,
+    other_work,
+    overview,
+    top_kernels,
+    top_ranges,
+)
 from nsys_tui.analysis.window import Scope
 from nsys_tui.cli import main
 from nsys_tui.names import NameStyle
@@ -315,3 +321,13 @@ def test_small_reports_in_every_command(
     assert main(["overview", path, "--format", "json"]) == 0
     (device,) = json.loads(capsys.readouterr().out)["devices"]
     assert (device["busy_ns"], device["kernel_count"]) == (busy, kernels)
+
+
+def test_shares_are_of_all_gpu_work_and_the_rest_is_named(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(1).kernel("k", 0, 30)
+    report = open_report(synth.memcpy(30, 100, kind="HtoD").write())
+    (kernel,) = top_kernels(report)
+    (copy,) = other_work(report)
+    assert (kernel.share, copy.total_ns, copy.share) == (0.3, 70, 0.7)
+    (part,) = top_kernels(report, Scope(window=(20, 40)))
+    assert part.share == 0.5

@@ -63,7 +63,7 @@ def test_the_overview_in_words_says_not_known(
     text = capsys.readouterr().out
     assert "GPU work  not known" in text
     assert "0 ns" not in text.partition("Top NVTX ranges")[0]
-    assert "utilisation and GPU time are not known" in text
+    assert "verdict   Cannot say: CUPTI_ACTIVITY_KIND_" in text
 
 
 def test_no_idle_time_is_told(strange: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,7 +90,7 @@ def test_json_holds_the_sections_that_were_asked_for(report: str, capsys: Out) -
     words = ("overview", report, "--format", "json", "--section", "kernels", "--section", "each")
     found = json.loads(run(capsys, *words)[1])
     always = {"schema", "window_ns", "base_ns", "span_ns", "notes"}
-    assert found.keys() == {*always, "top_kernels", "each"}
+    assert found.keys() == {*always, "top_kernels", "other_gpu_work", "each"}
     assert len(found["top_kernels"]) == 10
 
 
