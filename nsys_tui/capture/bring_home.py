@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_tui.capture import scripts
+from nsys_tui.capture import scripts, stop
 from nsys_tui.capture.failures import CaptureError, FetchError
 from nsys_tui.capture.fetch import Fetch, RemoteFile, files_in
 from nsys_tui.capture.follow import Follower
@@ -72,11 +72,16 @@ async def export_one(job: Job, report: ReportFile, number: int) -> str:
     name = _export_job(job, number)
     folder = f"{job.record.jobs_dir}/{name}"
     output = f"{folder}/{posixpath.splitext(posixpath.basename(report.path))[0]}.sqlite"
-    script = scripts.export_script(job.plan, job.record.nsys_path, report.path, output)
+    script = scripts.export_script(job.plan, name, job.record.nsys_path, report.path, output)
     start = {"RUN": script, "WRAP": shell_text("wrap.sh"), "OWNER": "export", "ANYWAY": "yes"}
-    await job.link.ask("start", job.values(name) | start, 120)
-    follower = Follower(job, name)
-    outcome = await follower.run()
+    for _ in range(2):  # once more after it hung
+        await job.link.ask("start", job.values(name) | start, 120)
+        follower = Follower(job, name)
+        outcome = await follower.run()
+        if not follower.hangs:
+            break
+        await stop.end_left_over(job, name)
+        await job.link.ask("clean", job.values(name))
     answers = await job.link.ask("files", job.values(name) | {"PATHS": output})
     if outcome.status != 0 or last(answers, "file") is None:
         said = f": {follower.last_words}" if follower.last_words else ""

@@ -58,6 +58,8 @@ class Capture:
         self._given_up = ""
         """How the capture ends by the user's own will: ``cancelled`` or ``discarded``."""
         self._held = asyncio.Event()
+        self._followed = False
+        """Whether the job was seen to end."""
 
     @classmethod
     def create(
@@ -161,6 +163,9 @@ class Capture:
             finally:
                 obeying.cancel()
                 await self._leave_stopper()
+                if self._followed:
+                    with contextlib.suppress(CaptureError):
+                        await stop.end_left_over(self.job)
                 await self.job.link.close()
         self.job.emit(Finished(self.record))
         return self.record
@@ -239,6 +244,7 @@ class Capture:
         follower = Follower(self.job)
         try:
             outcome = await follower.run()
+            self._followed = True
         finally:
             self._ended.set()
         if self.record.stop == "discard":
@@ -246,8 +252,6 @@ class Capture:
             self.job.reach(State.CANCELLED)
             return
         await collect(self.job, outcome, follower.parser)
-        for process in await stop.left_over(self.job):
-            self.job.remark("note", f"still running after the end: {process}")
 
     def _failed(self, error: NsysTuiError) -> None:
         """Writes the end into the record, unless the job goes on without us."""

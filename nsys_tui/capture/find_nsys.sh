@@ -1,7 +1,12 @@
 # Runs after the preamble, in the program's own shell: which nsys is there, and what can it do.
 # NSYS is "auto" or a path, THOROUGH asks for nsys's own view of the machine as well; answers are lines that start with "@@p ".
 nt_p() { printf '@@p %s\n' "$*"; }
-nt_run() { if timeout 1 true 2> /dev/null; then timeout 20 "$@"; else "$@"; fi < /dev/null 2>&1; }
+nt_run() { # nsys may hang, and may pass over TERM then
+  if timeout -k 1 1 true 2> /dev/null; then timeout -k 1 10 "$@"
+  elif timeout 1 true 2> /dev/null; then timeout 10 "$@"
+  else "$@"; fi < /dev/null 2>&1
+}
+nt_over() { [ "$1" = 124 ] || [ "$1" = 137 ] || [ "$1" = 143 ]; } # statuses of what was ended by then
 nt_found=
 case $NSYS in
 auto)
@@ -18,7 +23,11 @@ auto)
 esac
 if [ -n "$nt_found" ] && [ -x "$nt_found" ] && [ ! -d "$nt_found" ]; then
   nt_p "nsys $nt_found"
-  nt_said=$(nt_run "$nt_found" --version)
+  for nt_try in 1 2; do
+    nt_said=$(nt_run "$nt_found" --version)
+    nt_over $? || break
+    [ $nt_try = 1 ] || { nt_p "hangs yes"; exit; }
+  done
   nt_line=$(printf '%s\n' "$nt_said" | grep '[0-9]\{4\}\.[0-9]' | head -n 1)
   nt_p "version ${nt_line:-$(printf '%s\n' "$nt_said" | head -n 1)}"
   nt_p "options $(nt_run "$nt_found" profile --help | tr -c 'a-zA-Z0-9-' '\n' | grep '^--[a-z]' | sort -u | tr '\n' ' ')"

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 SILENCE_S: Final = 12.0
 """Three heartbeats of the supervisor, and some."""
 _BLOCK: Final = 1 << 20
+IDLE_S: Final = 30.0
+"""Without a word, processor time and program for so long, nsys hangs."""
+MUTE_S: Final = 180.0
+"""So it does without a word and program, whatever it computes."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,15 @@ class Follower:
         self._offset = 0
         self._kept = 0
         self._queue: QueueState | None = None
+        self._ticks = 0
+        self._idle = self._mute = time.monotonic()
+        self.hangs = False
+        """Whether nsys seems to hang at present."""
 
     async def run(self) -> Outcome:
         """Follows to the end of the job, reconnecting as often as it takes."""
         self._read_local_log()
+        self._idle = self._mute = time.monotonic()
         while True:
             try:
                 values = self._job.values(self._name) | {"OFF": str(self._offset)}
@@ -97,7 +106,32 @@ class Follower:
             self._show([LogUpdate(f"[{missed} bytes of output were not kept]")])
         elif answer.key == "queue":
             self._queued(printable(answer.value))
+        elif answer.key == "still":
+            await self._judge(*map(int, answer.value.split()))
         self._tell()
+
+    async def _judge(self, ticks: int, others: int) -> None:
+        """Notices that nsys hangs: its own processes alone are left, and nothing comes of them."""
+        now = time.monotonic()
+        if others or ticks > self._ticks + 1:
+            self._ticks, self._idle = ticks, now
+        if others:
+            self._mute = now
+            return
+        mute = now - max(self._mute, self._job.growth)
+        quiet = min(mute, now - self._idle)
+        if self.hangs or (quiet < IDLE_S and mute < MUTE_S):
+            return
+        self.hangs = True
+        lacks = f"{quiet:.0f} s without a word or processor time"
+        if quiet < IDLE_S:
+            lacks = f"{mute:.0f} s without a word, and its program does not run"
+        said = f"nsys hangs{' exporting' if self._name else ''}: {lacks}"
+        if self._name:
+            self._job.remark("note", said, "it is ended")
+            await self._job.link.ask("signal", self._job.values(self._name) | {"SIG": "KILL"})
+        else:
+            self._job.remark("warning", said, "stop it, which keeps what there is; capture again")
 
     def _keep(self, data: bytes) -> None:
         """Appends to the local log up to its limit; what is beyond is counted, and still read."""
@@ -118,6 +152,7 @@ class Follower:
                 self._job.update(log_gap=self._job.record.log_gap + len(data) - room)
         self._offset += len(data)
         self._job.growth = time.monotonic()
+        self.hangs = self.hangs and bool(self._name)  # one of ours was ended, whatever it says
         self._show(self.parser.feed(data))
 
     def _show(self, updates: list[LogUpdate]) -> None:

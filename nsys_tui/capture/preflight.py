@@ -69,13 +69,20 @@ class Preflight:
         )
 
 
-def read_probe(answers: Iterable[Answer]) -> Preflight:
-    """Turns the answers of ``probe`` into a :class:`Preflight`."""
+def read_probe(answers: Iterable[Answer], began: float | None = None) -> Preflight:
+    """Turns the answers of ``probe`` into a :class:`Preflight`.
+
+    Args:
+        answers: whole.
+        began: when they were asked for; their clock was read at some time since then.
+    """
     answers = list(answers)
     values = {answer.key: printable(answer.value, 60_000) for answer in answers}
     status = tuple(printable(answer.value) for answer in answers if answer.key == "status")
     clock = values.get("clock", "")
-    offset = int(clock) - int(time.time()) if clock.isdigit() else 0
+    now = time.time()
+    read = int(clock) if clock.isdigit() else now
+    offset = round(read - min(max(read, now if began is None else began), now))
     return Preflight(values, status, offset)
 
 
@@ -130,6 +137,11 @@ def _cwd(found: Preflight, target: Target) -> Check:
 
 
 def _nsys(found: Preflight, target: Target) -> Check:
+    if "hangs" in found.values:
+        return Check(
+            ERROR, "nsys --version", f"{found.nsys} hangs: no version within 10 s, tried twice",
+            "try again; end processes of nsys that were left there",
+        )  # fmt: skip
     if found.nsys:
         version = found.facts.nsys_version
         shown = (

@@ -70,8 +70,8 @@ def run_script(plan: Plan, capture: str, job_dir: str, cwd: str, argv: Sequence[
     )
 
 
-def export_script(plan: Plan, nsys: str, report: str, output: str) -> str:
-    """``run.sh`` of an export job: SQLite with what NCCL payloads need, to a new name.
+def export_script(plan: Plan, name: str, nsys: str, report: str, output: str) -> str:
+    """``run.sh`` of an export job of that name: SQLite with what NCCL payloads need, to a new file.
 
     An nsys that refuses one of these options is asked again with the two that all releases have.
     """
@@ -81,7 +81,7 @@ def export_script(plan: Plan, nsys: str, report: str, output: str) -> str:
     made = quoting.word(output)
     return (
         "#!/bin/sh\n"
-        + environment(plan.env, plan.target.settings.preamble)
+        + environment({**plan.env, "NSYS_TUI_JOB": name}, plan.target.settings.preamble)
         + f"{quoting.words(full)} && [ -s {made} ] && exit 0\n"
         + f"rm -f {made}\n"
         + f"exec {quoting.words(plain)}\n"

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 DISCARD_GRACE_S = 10.0
 _LOOK_S = 0.5
+_LAST_S = 1.0
+"""What nsys's own processes need at most to end by themselves."""
+_OF_NSYS = ("nsys", "Qdstrm")
 
 
 async def send(job: Job, name: str, *, note: bool = True) -> list[Answer]:
@@ -87,12 +90,26 @@ async def _ends_within(ended: asyncio.Event, seconds: float) -> bool:
     return True
 
 
-async def left_over(job: Job, signal_name: str = "") -> list[str]:
-    """Processes that still carry the job's mark after its end, as ``pid name``.
+async def end_left_over(job: Job, name: str = "") -> None:
+    """Tells what still carries the job's mark after its end; nsys's own processes are ended.
+
+    An agent of nsys stays as long as the program that it watches, and no longer.
 
     Args:
         job: the job.
-        signal_name: a signal to send them, when the user asked for that.
+        name: of another job of the same capture.
     """
-    answers = await job.ask("left", SIG=signal_name)
+    left = await _left(job, name)
+    if left and all(process.partition(" ")[2].startswith(_OF_NSYS) for process in left):
+        await asyncio.sleep(_LAST_S)
+        left = await _left(job, name, "KILL")
+        if left:
+            job.remark("note", f"nsys left processes behind, which were ended: {', '.join(left)}")
+    else:
+        for process in left:
+            job.remark("note", f"still running after the end: {process}")
+
+
+async def _left(job: Job, name: str, signal_name: str = "") -> list[str]:
+    answers = await job.link.ask("left", job.values(name) | {"SIG": signal_name})
     return [printable(answer.value) for answer in answers if answer.key == "left"]

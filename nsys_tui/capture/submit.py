@@ -35,8 +35,9 @@ async def probe(job: Job, *, thorough: bool = False) -> Preflight:
     """Asks the far side what is there; changes nothing but the folder of jobs."""
     script = scripts.find_script(job.plan, thorough=thorough)
     tools = " ".join(sorted({tool for kind in launchers() for tool in kind.tools}))
+    began = time.time()
     answers = await job.ask("probe", timeout_s=90, FIND=script, TOOLS=tools)
-    found = read_probe(answers)
+    found = read_probe(answers, began)
     _seen[_place(job)] = (time.monotonic(), found)
     return found
 

@@ -31,9 +31,10 @@ from nsys_tui.capture.failures import (
     PreflightError,
 )
 from nsys_tui.capture.follow import Follower
+from nsys_tui.capture.preflight import checks
 from nsys_tui.capture.record import State
 from nsys_tui.capture.submit import probe
-from nsys_tui.capture.supervisor import VALUES, Answer
+from nsys_tui.capture.supervisor import VALUES, Answer, shell_text
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
@@ -177,6 +178,81 @@ async def test_permission_warning_is_a_remark(place: Place, heard: Recorder) -> 
     record = await place.fake(FAULTS="perm").capture("true", recorder=heard).run()
     assert record.state is State.DONE
     assert "no CPU samples" in heard.remarks
+
+
+@pytest.mark.parametrize(("idle", "said"), [(0.0, "or processor time"), (900.0, "does not run")])
+async def test_an_nsys_that_hangs_is_told_ended_and_leaves_nothing(
+    place: Place, heard: Recorder, idle: float, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nsys_tui.capture.follow.IDLE_S", idle)
+    monkeypatch.setattr("nsys_tui.capture.follow.MUTE_S", 0.0 if idle else 900.0)
+    quiet = shell_text("supervisor.sh").replace("$nt_beat -ge 15", "$nt_beat -ge 1")
+    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", lambda _: quiet)
+    place = place.fake(FAULTS="hang")
+    capture = place.capture("true", recorder=heard)
+    running = asyncio.create_task(capture.run())
+    await wait_for(lambda: "nsys hangs: " in heard.remarks)
+    assert said in heard.remarks
+    await capture.kill()
+    with pytest.raises(NoReportError):
+        await running
+    remover = place.attach(capture.record.id)
+    assert [a.key for a in await remover.job.ask("left")] == []
+    await remover.close()
+
+
+async def test_an_export_that_hangs_is_tried_once_more(
+    place: Place, heard: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nsys_tui.capture.follow.IDLE_S", 1.5)
+    quiet = shell_text("supervisor.sh").replace("$nt_beat -ge 15", "$nt_beat -ge 1")
+    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", lambda _: quiet)
+    place = place.fake(FAULTS="hangexport").setting(export="remote")
+    record = await place.capture("true", recorder=heard).run()
+    assert record.state is State.DONE
+    assert Path(record.reports[0].sqlite).is_file()
+    assert "nsys hangs exporting" in heard.remarks
+    assert [path.name for path in place.jobs.iterdir()] == [record.id]
+
+
+async def test_a_program_that_is_silent_is_no_nsys_that_hangs(
+    place: Place, heard: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Answer] = []
+    quiet = shell_text("supervisor.sh").replace("$nt_beat -ge 15", "$nt_beat -ge 1")
+    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", lambda _: quiet)
+    taken = Follower._take
+
+    async def take(self: Follower, answer: Answer, stream: Stream) -> None:
+        told.append(answer)
+        await taken(self, answer, stream)
+
+    monkeypatch.setattr(Follower, "_take", take)
+    capture = place.capture("sh", "-c", "while :; do sleep 60; done", recorder=heard)
+    running = asyncio.create_task(capture.run())
+
+    def running_alone() -> int:
+        return sum(a.key == "still" and not a.value.endswith(" 0") for a in told)
+
+    await wait_for(running_alone)
+    monkeypatch.setattr("nsys_tui.capture.follow.IDLE_S", 0.0)
+    await wait_for(lambda: running_alone() > 2)
+    assert "nsys hangs" not in heard.remarks
+    await capture.stop(keep=True)
+    assert (await running).state is State.CANCELLED
+
+
+async def test_a_version_that_does_not_come_is_a_failed_check(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = shell_text("find_nsys.sh").replace("timeout -k 1 10", "timeout -k 1 1")
+    whole = {"find_nsys.sh": text, "supervisor.sh": shell_text("supervisor.sh")}
+    monkeypatch.setattr("nsys_tui.capture.scripts.shell_text", whole.__getitem__)
+    found = await preflight(place.fake(FAULTS="mute").plan("true"), place.config)
+    lines = {line.name: line for line in checks(found, place.target)}
+    assert lines["nsys --version"].severity == "error"
+    assert "hangs: no version" in lines["nsys --version"].text
+    assert "clock" not in lines
 
 
 async def test_a_folder_that_is_not_there_is_refused_before_the_start(place: Place) -> None:

@@ -285,9 +285,21 @@ async def test_processes_that_stay_behind_are_found_by_their_mark(far: Far) -> N
     await far.follow()
     left = [answer.value for answer in await far.ask("left")]
     assert [value.split()[1] for value in left] == ["sleep"]
+    await far.ask("left", SIG="KILL")  # only nsys's own are ended
+    ((pid, name),) = [answer.value.split() for answer in await far.ask("left")]
+    assert name == "sleep"
+    os.kill(int(pid), signal.SIGKILL)
+
+
+async def test_agents_of_nsys_that_stay_behind_are_ended(far: Far, tmp_path: Path) -> None:
+    agent = shutil.copy(str(shutil.which("sleep")), tmp_path / "nsys")
+    await far.start(f"export NSYS_TUI_JOB={JOB}; setsid {agent} 47 > /dev/null 2>&1 & exit 0\n")
+    await far.follow()
+    assert [answer.value.split()[1] for answer in await far.ask("left")] == ["nsys"]
     await far.ask("left", SIG="KILL")
-    await asyncio.sleep(0.2)
-    assert await far.ask("left") == []
+    async with asyncio.timeout(10):
+        while await far.ask("left"):
+            await asyncio.sleep(0.05)
 
 
 async def test_without_setsid_another_way_is_found(
