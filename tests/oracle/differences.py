@@ -117,6 +117,28 @@ STATS: Final = {
         "nvtx_sum nvtx_pushpop_sum nvtx_startend_sum",
         "demo",
     ),
+    "names of copies up to 2022": _named(
+        "copies are called as newer nsys calls them, not HtoD and DtoH",
+        "column Operation; column Name",
+        "cuda_api_gpu_sum cuda_gpu_mem_size_sum cuda_gpu_mem_time_sum cuda_gpu_sum cuda_gpu_trace",
+    ),
+    "units up to 2022": _named(
+        "throughput is in MB/s, which was written MBps",
+        "header Throughput (MBps); header Throughput (MB/s);"
+        " header Migration Throughput (MBps); header Migration Throughput (MB/s)",
+        "cuda_gpu_trace um_sum",
+    ),
+    "order by exact throughput": _named(
+        "as in exact throughput; the column itself has another header up to 2022",
+        "order",
+        "um_sum",
+        "uvm-migration-2025.1",
+    ),
+    "kernels by shape up to 2022": _named(
+        "cuda_gpu_kern_sum is by name; what was called gpukernsum was by grid and block too",
+        "header GridXYZ; header BlockXYZ; rows",
+        "cuda_gpu_kern_sum",
+    ),
     "no ranges at all": _named(
         "a file without a single range holds no NVTX data, be its table there or not",
         "theirs alone",

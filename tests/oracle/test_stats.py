@@ -12,6 +12,7 @@ from oracle.differences import STATS, Named
 from oracle.real_nsys import Rows, laid_out, names, rows, run
 from paths import needs_reports, report_paths
 
+from nsys_tui.analysis.stats.reports import parse
 from nsys_tui.cli import main
 from nsys_tui.demo.report import make_report
 from nsys_tui.demo.schema import GENERATIONS
@@ -24,6 +25,10 @@ Found: TypeAlias = tuple[str, str, str]
 """File, report and sign of a difference."""
 
 VERSION: Final = "2023.4"
+OLDER: Final = "2022.4"
+"""It prints None in cells without a value."""
+TAKES_MINUTES: Final = "pytorch-nccl-2gpu-2026.2"
+"""Projections of its nested ranges, by the older one."""
 NAMING: Final = ("base", "mangled", "nvtx-name", "nvtx-name:base")
 NAMED: Final = (
     "cuda_api_gpu_sum",
@@ -81,22 +86,26 @@ def unnamed(found: list[Found], named: Mapping[str, Named]) -> list[str]:
 
 
 def compared(
-    nsys: str, path: Path, folder: Path, listed: tuple[str, ...]
+    version: str, path: Path, folder: Path, listed: tuple[str, ...]
 ) -> tuple[list[Found], int]:
     """The differences of one report, and how many tables are the same to the byte."""
+    nsys = laid_out(version)
     folder.mkdir()
     copy = folder / path.name
     shutil.copyfile(path, copy)
-    complete(copy, VERSION)
+    complete(copy, version)
     wanted = ("-r", ",".join(listed), "-f", "csv", "-o")
     run(nsys, "stats", *wanted, str(folder / "theirs"), str(copy))
     main(["stats", *wanted, str(folder / "ours"), "--no-cache", "--quiet", str(path)])
     found: list[Found] = []
     equal = 0
     for name in listed:
-        file = f"{name.replace(':', '_')}.csv"
-        theirs, ours = rows(folder / f"theirs_{file}"), rows(folder / f"ours_{file}")
-        report, of = name.partition(":")[0], path.stem.partition("@")[0]
+        wanted_here = parse(name)
+        report, of = wanted_here.report.name, path.stem.partition("@")[0]
+        theirs = rows(folder / f"theirs_{name.replace(':', '_')}.csv")
+        ours = rows(folder / f"ours_{wanted_here.name.replace(':', '_')}.csv")
+        if version == OLDER:
+            theirs = [["" if cell == "None" else cell for cell in row] for row in theirs]
         found += [(of, report, sign) for sign in signs(theirs, ours)]
         equal += bool(theirs) and theirs == ours
     return found, equal
@@ -110,15 +119,19 @@ def test_every_report_has_nsys_s_rows_or_a_named_difference(tmp_path: Path) -> N
     found: list[Found] = []
     same = 0
     for path in report_paths():
-        lost, equal = compared(nsys, path, tmp_path / path.stem, (*reports, *ARGUMENTS))
+        lost, equal = compared(VERSION, path, tmp_path / path.stem, (*reports, *ARGUMENTS))
         found, same = found + lost, same + equal
     assert same > 200
     for generation in GENERATIONS:
         path = tmp_path / f"demo@{generation}.sqlite"
         make_report(path, steps=4, generation=generation)
-        lost, equal = compared(nsys, path, tmp_path / path.stem, reports)
+        lost, equal = compared(VERSION, path, tmp_path / path.stem, reports)
         assert equal >= 14
         found += lost
+    older = names(laid_out(OLDER), "stats", "--help-reports")
+    for path in report_paths():
+        if path.stem != TAKES_MINUTES:
+            found += compared(OLDER, path, tmp_path / f"older {path.stem}", older)[0]
     assert unnamed(found, STATS) == []
 
 
