@@ -61,7 +61,7 @@ PANE = """\
 | time       |0.0000             |0.0002             |0.0004 s           |     |
 | v NVTX     [step 0 ------------------------][step 1 ------------------------]|
 |   d1            [forward ----------]                                         |
-| v GPU 0    .........!#################### ======== ####......................|
+| v GPU 0    ..........#################### ======== ####......................|
 |   > nvtx             [step 0 --------------------] [--]                      |
 |  >str 7              [gemm####][attenti~]          ~20~                      |
 |   str 13             |                    [ncclD~]                           |
@@ -70,7 +70,8 @@ PANE = """\
 """
 """By hand: 10 us a column from 0; gaps of 10 us are not longer than the threshold and stay blank;
 the ranges on the GPU last from the first to the last kernel launched in them; the calls of the
-twenty small kernels begin in five columns, the kernels in four."""
+twenty small kernels begin in five columns, the kernels in four. What the host did before the first
+launch was not recorded, so that gap has no mark of a known cause."""
 
 
 async def test_every_rule_of_drawing_at_80x24(handmade: Path) -> None:
