@@ -20,12 +20,12 @@ US = 1_000
 
 @pytest.fixture(scope="module")
 def idle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """On GPU 1 a gap of 200 us, during which the host waits in a sync call for 180 us."""
+    """On GPU 1 a gap of 200 us, during which the host waits in a sync call for 190 us."""
     synth = Synth(tmp_path_factory.mktemp("idle") / "idle.sqlite").gpu(0).gpu(1)
     synth.process(10, "train").thread(10, "main").cuda_device(10, 0, 0).cuda_device(10, 1, 1)
     synth.launch("other", (0, 10 * US), (20 * US, 400 * US), device=0)
     synth.launch("first", (0, 10 * US), (20 * US, 100 * US), device=1)
-    synth.api("cudaStreamSynchronize_v3020", 50 * US, 280 * US).nvtx("optimizer", 0, 400 * US)
+    synth.api("cudaStreamSynchronize_v3020", 50 * US, 290 * US).nvtx("optimizer", 0, 400 * US)
     synth.launch("second", (290 * US, 295 * US), (300 * US, 400 * US), device=1)
     return synth.write()
 
@@ -58,7 +58,7 @@ async def test_a_gap_brings_its_cause_and_the_lane_of_its_gpu(
         for fact in ("GPU      1", "thread   main", "range    optimizer", "before   first"):
             assert fact in body
         assert "meanwhile" in body
-        assert "sync call 180 us" in body
+        assert "sync call 190 us" in body
 
 
 async def test_a_finding_says_what_to_do(idle: Path) -> None:

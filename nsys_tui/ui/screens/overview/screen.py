@@ -44,6 +44,10 @@ WIDE = 120
 """Columns from which kernels and ranges stand side by side."""
 
 
+class Verdict(LinePane, can_focus=False):
+    """The first line: read, not chosen from."""
+
+
 class OverviewScreen(ResultScreen[Overview]):
     """The first screen."""
 
@@ -87,7 +91,7 @@ class OverviewScreen(ResultScreen[Overview]):
 
     def body(self) -> Iterable[Any]:
         """Panes in reading order."""
-        yield LinePane(id="verdict", framed=False)
+        yield Verdict(id="verdict", framed=False)
         yield Horizontal(
             LinePane("Time split", id="split"),
             LinePane("Findings", "enter: go", id="findings"),
