@@ -50,9 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.memory import recorded_memory
     from nsys_tui.analysis.overview import overview
     from nsys_tui.analysis.overview_answer import DOCUMENT, OverviewAnswer, keys_of
-    from nsys_tui.analysis.rules.ranking import find_in
-    from nsys_tui.analysis.rules.register import Case
-    from nsys_tui.analysis.rules.verdict import verdict
+    from nsys_tui.analysis.rules.verdict import verdict_of
     from nsys_tui.errors import NoDataError
     from nsys_tui.model.capabilities import Capability
     from nsys_tui.names import NameStyle
@@ -64,8 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     pieces = _pieces(arguments, report, scope)
     told = ""
     if not arguments.section or "report" in arguments.section:
-        case = Case(report, scope, splits=result.devices)
-        told = verdict(case, find_in(case))
+        told = verdict_of(report, scope, result.devices)
     answer = OverviewAnswer(report, result, recorded_memory(report), pieces, told)
     if arguments.format == "json":
         only = keys_of(arguments.section)

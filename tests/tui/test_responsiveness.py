@@ -131,8 +131,10 @@ async def test_a_new_screen_is_painted_when_filled_or_when_patience_ends(
         go_on = threading.Event()
         compute = ReportScreen.compute
 
-        def waiting(screen: ReportScreen, group: str, work: Any, *others: Any) -> None:
-            compute(screen, group, lambda: go_on.wait(60) and work(), *others)
+        def waiting(
+            screen: ReportScreen, group: str, work: Any, *others: Any, **options: Any
+        ) -> None:
+            compute(screen, group, lambda: go_on.wait(60) and work(), *others, **options)
 
         monkeypatch.setattr(responsive_app, "FILLED", patience)
         watch_painting(monkeypatch, lambda _: painted.append(pilot.app.current_mode))

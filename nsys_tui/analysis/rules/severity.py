@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from nsys_tui.model.events import Int64
 
 
 class Severity(StrEnum):
@@ -34,7 +39,13 @@ MEDIUM_NS: Final = 100_000
 
 def severity(saved_ns: int, base_ns: int) -> Severity:
     """Severity of a problem that costs ``saved_ns`` of ``base_ns``."""
-    share = saved_ns / base_ns if base_ns > 0 else 0.0
-    if share >= HIGH_SHARE and saved_ns >= HIGH_NS:
-        return Severity.HIGH
-    return Severity.MEDIUM if share >= MEDIUM_SHARE and saved_ns >= MEDIUM_NS else Severity.LOW
+    return list(Severity)[2 - int(ranks(np.array([saved_ns], np.int64), base_ns)[0])]
+
+
+def ranks(saved_ns: Int64, base_ns: int) -> Int64:
+    """The rank of the severity of many: int64 [n], 2 for high, 1 for medium, 0 for low."""
+    share = saved_ns / base_ns if base_ns > 0 else np.zeros(len(saved_ns))
+    high = (share >= HIGH_SHARE) & (saved_ns >= HIGH_NS)
+    medium = (share >= MEDIUM_SHARE) & (saved_ns >= MEDIUM_NS)
+    found: Int64 = np.maximum(2 * high.astype(np.int64), medium)
+    return found

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.register import Case
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.units import format_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.analysis.rules.register import Case
+    from nsys_tui.analysis.window import Scope
+    from nsys_tui.model.report import Report
 
 WORTH_FIXING: Final = 0.01
 """Part of the time looked at from which a finding is named."""
@@ -40,6 +44,18 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
         _worth_fixing(case, findings),
     )
     return ". ".join(parts)
+
+
+def verdict_of(report: Report, scope: Scope, splits: Sequence[DeviceSplit]) -> str:
+    """The same for a report whose rules have not been run yet.
+
+    Args:
+        report: the report.
+        scope: window, devices, processes and streams.
+        splits: where the time of each device went.
+    """
+    case = Case(report, scope, splits=splits)
+    return verdict(case, find_in(case))
 
 
 def _decisive(case: Case, findings: Sequence[Finding]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from nsys_tui.analysis.rules.severity import HIGH_SHARE, MEDIUM_SHARE
+from nsys_tui.analysis.rules.severity import ranks
 from nsys_tui.analysis.stalls.rows import name_codes, stall_row
 from nsys_tui.model.groups import factorise_rows, regroup
 from nsys_tui.names import NameStyle
@@ -113,8 +113,7 @@ def _operations(report: Report, rows: Int64, style: str) -> Coded:
 
 def _severity(report: Report, result: Stalls) -> Int64:
     lo, hi = result.scope.base(report)
-    share = result.gaps.idle / max(hi - lo, 1)
-    return 1 + (share >= MEDIUM_SHARE).astype(np.int64) + (share >= HIGH_SHARE)
+    return 1 + ranks(result.gaps.idle, hi - lo)
 
 
 def _coded(

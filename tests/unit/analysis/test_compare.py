@@ -339,10 +339,10 @@ def test_findings_are_solved_new_or_in_both(tmp_path: Path) -> None:
     b = Run(copies=40).write(tmp_path / "b.sqlite")
     found = compared(a, b, findings=True)
     assert found.findings is not None
-    assert "cuda_memcpy_sync" in {c.rule for c in found.findings if c.status == "new"}
+    assert "exposed_copies" in {c.rule for c in found.findings if c.status == "new"}
     back = compared(b, a, findings=True)
     assert back.findings is not None
-    assert "cuda_memcpy_sync" in {c.rule for c in back.findings if c.status == "solved"}
+    assert "exposed_copies" in {c.rule for c in back.findings if c.status == "solved"}
 
 
 def test_findings_of_one_cause_are_one_wherever_it_was_seen() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from nsys_tui.analysis.memory import recorded_memory
 from nsys_tui.analysis.overview import overview
 from nsys_tui.analysis.overview_answer import DOCUMENT, OverviewAnswer
+from nsys_tui.analysis.rules.verdict import verdict_of
 from nsys_tui.text.documents import document_text
 from nsys_tui.text.sections import sections
 from nsys_tui.ui.saving import table_writers, text_writer
@@ -29,7 +30,9 @@ def overview_writers(report: Report, names: NameStyle, section: str) -> dict[str
     """
 
     def answer() -> OverviewAnswer:
-        return OverviewAnswer(report, overview(report, style=names), recorded_memory(report))
+        found = overview(report, style=names)
+        told = verdict_of(report, found.scope, found.devices)
+        return OverviewAnswer(report, found, recorded_memory(report), verdict=told)
 
     def data() -> Iterator[str]:
         found = answer()
