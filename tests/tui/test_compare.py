@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from synth import Synth
-from training import KERNELS, Run
+from training import Run
 from tui.frames import FANCY, rows, running, settled, text
 
 from nsys_tui import cli
@@ -190,9 +190,8 @@ async def test_n_goes_from_change_to_change_and_search_takes_it_over(
 
 
 async def test_n_goes_to_new_and_solved_findings(runs: dict[str, Path], tmp_path: Path) -> None:
-    even = tuple((name, 170) for name, _ in KERNELS)
-    balanced = Run(jitter=0.004, seed=1, names=even).write(tmp_path / "balanced.sqlite")
-    async with running(runs["before"], balanced) as pilot:
+    lean = Run(jitter=0.004, seed=1, copies=0).write(tmp_path / "lean.sqlite")
+    async with running(runs["before"], lean) as pilot:
         await press(pilot, "7", *"ggggg")
         assert "> Findings" in text(pilot)
         found = screen(pilot).result.found.findings  # type: ignore[union-attr]
