@@ -69,10 +69,10 @@ async def test_gaps_at_80x24_come_longest_first_with_cause_kernel_and_range(repo
         "sev", "gpu", "start", "idle", "cause", "next", "range",
     ]  # fmt: skip
     assert re.search(
-        r">!H +0 +0\.0+100\d* +200\.0us sync call: cudaStr.* second +optimiz~", lines[4]
+        r"> M +0 +0\.0+100\d* +200\.0us sync call: cudaStr.* second +optimiz~", lines[4]
     )
-    assert re.search(r"!H +0 +0\.0+400\d* +60\.00us OSRT call: pread64 +third", lines[5])
-    assert re.search(r"!H +0 +0\.0+500\d* +12\.00us .* fourth", lines[6])
+    assert re.search(r" L +0 +0\.0+400\d* +60\.00us OSRT call: pread64 +third", lines[5])
+    assert re.search(r" L +0 +0\.0+500\d* +12\.00us .* fourth", lines[6])
     assert "before the first operat~" in lines[7]
     body = "\n".join(lines)
     assert "sync call 200.0us (1), OSRT call 60.00us (1)" in body
@@ -356,10 +356,10 @@ async def test_operations_are_named_in_the_style_chosen(
         synth.launch(f"void f::{name}<8>(float*)", **times, short=name)
     async with running(synth.write(), size=size) as pilot:
         await press(pilot, "5")
-        shown = lines_with(pilot, r"\|>!H")
+        shown = lines_with(pilot, r"\|> L")
         for _ in range(2):
             await press(pilot, "D")
-            shown += lines_with(pilot, r"\|>!H")
+            shown += lines_with(pilot, r"\|> L")
         for line, name in zip(shown, (" add ", " f::add ", " void f::ad"), strict=True):
             assert name in line
         await press(pilot, "g", "g", "g", "g")

@@ -91,8 +91,10 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Findi
     told = f"{cause.label}: {several}{fit(what, _NAME_CELLS)}" if what else cause.label
     inside = f" in {fit(where, _PLACE_CELLS)}" if where and where != what else ""
     advice = _IDLE_ADVICE.get(cause, "order work with events instead of waiting on the host")
-    if cause is Cause.UNKNOWN and _before_migrations(case, gaps):
+    on_demand = cause in (Cause.UNKNOWN, Cause.NOTHING) and _before_migrations(case, gaps)
+    if on_demand:
         inside = ": pages of unified memory migrate on demand"
+    if on_demand and cause is Cause.UNKNOWN:
         advice = "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"
     return case.finding(
         name,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.launches import LaunchBoundRun, runs_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.host_activity import HostWork
@@ -19,6 +20,7 @@ from nsys_tui.analysis.stalls.queue_waits import wait_causes
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.progress import Progress, silent
+from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import api_name
 
 if TYPE_CHECKING:
@@ -64,6 +66,8 @@ class Gaps:
     """Row of the operation that ends the gap, -1 after the last; of a run, its first one."""
     call: Int64
     """Row in ``Report.api`` of the call that launched ``next``, -1 where unknown."""
+    caller: Int64
+    """Place in ``Report.api.threads`` of the thread that ``next`` waited for, -1 where unknown."""
     cause: UInt8
     """``Cause``."""
     shares: Int64
@@ -203,6 +207,7 @@ def _run_rows(report: Report, work: HostWork, runs: list[LaunchBoundRun], idle: 
         idle=np.array(idle, np.int64),
         next=first,
         call=calls.astype(np.int64),
+        caller=_callers(report, first),
         range=work.ranges_of_calls(calls),
         count=count,
         run=np.arange(len(runs)),
@@ -244,8 +249,40 @@ def _device_stalls(
         previous=np.where(previous >= 0, rows[previous], -1),
         next=next_rows,
         call=np.where(following >= 0, report.calls[next_rows], -1).astype(np.int64),
+        caller=_callers(report, next_rows),
     )
     return totals, gaps, run_idle
+
+
+def _callers(report: Report, rows: NDArray[np.integer]) -> Int64:
+    """Places in ``Report.api.threads`` of the threads that some operations waited for.
+
+    A migration of unified memory has no call: a touched page starts it. Where one thread alone of
+    its process calls CUDA, that thread is taken.
+
+    Args:
+        report: the report.
+        rows: of operations; -1 for none.
+    """
+    api, ops = report.api, report.operations
+    found = np.full(len(rows), -1, np.int64)
+    if not (len(api) and len(ops)):
+        return found
+    calls = report.calls[rows]
+    launched = (rows >= 0) & (calls >= 0)
+    found[launched] = api.thread[calls[launched]]
+    touched = (rows >= 0) & ~launched & np.isin(ops.copy_kind[rows], UVM_COPY_KINDS)
+    if touched.any():
+        used = np.unique(api.thread[api.real])
+        processes = api.threads[used] & PROCESS_MASK
+        alone = {
+            int(process): int(used[processes == process][0])
+            for process in processes.tolist()
+            if (processes == process).sum() == 1
+        }
+        owners = ops.processes[ops.process[rows[touched]]].tolist()
+        found[touched] = [alone.get(owner, -1) for owner in owners]
+    return found
 
 
 def _edges(starts: Int64, ends: Int64, begin: Int64, finish: Int64) -> UInt8:
@@ -314,16 +351,16 @@ def _explained(report: Report, work: HostWork, gaps: Gaps) -> Gaps:
         gaps.what.copy(),
         gaps.range.copy(),
     )
-    called = np.flatnonzero(gaps.call >= 0)
-    call_start = np.zeros(len(gaps), np.int64)
+    known = np.flatnonzero(gaps.caller >= 0)
+    call_start = gaps.end.copy()
+    called = gaps.call >= 0
     call_start[called] = api.start[gaps.call[called]]
-    late = call_start[called] >= gaps.start[called]
-    waiting, shared = called[~late], called[late]
+    late = call_start[known] >= gaps.start[known]
+    waiting, shared = known[~late], known[late]
     cause[waiting] = wait_causes(report, gaps.next[waiting], call_start[waiting])
-    thread = api.threads[api.thread[gaps.call]] if len(api) else gaps.call
-    for global_tid in np.unique(thread[called]).tolist():
-        of_thread = work.thread(global_tid)
-        mine = shared[thread[shared] == global_tid]
+    for caller in np.unique(gaps.caller[known]).tolist():
+        of_thread = work.thread(int(api.threads[caller]))
+        mine = shared[gaps.caller[shared] == caller]
         lo, hi = gaps.start[mine], call_start[mine]
         parts = of_thread.shares(lo, hi)
         parts[:, Cause.LAUNCH_LATENCY] = gaps.end[mine] - hi
@@ -331,7 +368,7 @@ def _explained(report: Report, work: HostWork, gaps: Gaps) -> Gaps:
         for winner, events in of_thread.named.items():
             those = cause[mine] == winner
             what[mine[those]] = events.longest(lo[those], hi[those])
-        both = np.concatenate((mine, waiting[thread[waiting] == global_tid]))
+        both = np.concatenate((mine, waiting[gaps.caller[waiting] == caller]))
         lo = np.where(call_start[both] > gaps.start[both], gaps.start[both], call_start[both])
         inside[both] = of_thread.innermost.longest(lo, np.maximum(call_start[both], lo + 1))
     _name_operations(report, work, gaps, cause, what)

@@ -102,7 +102,8 @@ def stall_row(report: Report, result: Stalls, number: int) -> StallRow:
         int(column[number]) for column in (gaps.previous, gaps.next, gaps.call)
     )
     cause, what, label = _told(result, number, edge)
-    thread = int(api.threads[api.thread[call]]) if call >= 0 else -1
+    caller = int(gaps.caller[number])
+    thread = int(api.threads[caller]) if caller >= 0 else -1
     shares = gaps.shares[number]
     return StallRow(
         place=int(gaps.place[number]),
@@ -200,8 +201,7 @@ def group_codes(
     elif by == "thread":
         known = [_thread_key(report, thread) for thread in api.threads.tolist()]
         texts = [*known, "[no API call]"]
-        threads = api.thread[gaps.call] if len(api) else gaps.call
-        codes = np.where(gaps.call >= 0, threads, len(known)).astype(np.int64)
+        codes = np.where(gaps.caller >= 0, gaps.caller, len(known))
     else:
         pairs = (name_codes(ops, gaps.previous), name_codes(ops, gaps.next))
         found, used = factorise_rows(pairs)

@@ -83,8 +83,7 @@ def stall_table(report: Report, result: Stalls, style: str = NameStyle.SHORT) ->
         result: what ``stalls`` found in it.
         style: how operations are named: short, normalised or full.
     """
-    gaps, api = result.gaps, report.api
-    caller = np.where(gaps.call >= 0, api.thread[gaps.call], -1) if len(api) else gaps.call
+    gaps = result.gaps
 
     def coded(text: Callable[[StallRow], str], *keys: NDArray[np.integer]) -> Coded:
         return _coded(report, result, keys, text)
@@ -100,7 +99,9 @@ def stall_table(report: Report, result: Stalls, style: str = NameStyle.SHORT) ->
         cause=coded(lambda row: row.label, gaps.edge, gaps.cause, gaps.what, gaps.run),
         next=_operations(report, gaps.next, style),
         range=coded(lambda row: row.range, gaps.range),
-        thread=coded(lambda row: report.thread_name(row.thread) if row.thread >= 0 else "", caller),
+        thread=coded(
+            lambda row: report.thread_name(row.thread) if row.thread >= 0 else "", gaps.caller
+        ),
     )
 
 

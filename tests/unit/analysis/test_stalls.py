@@ -394,3 +394,26 @@ def test_two_processes_of_a_real_report_keep_their_own_calls() -> None:
     assert called.sum() > 5_000
     launched = ops.processes[ops.process[result.gaps.next[called]]]
     assert (api.thread_process[api.thread[result.gaps.call[called]]] == launched).all()
+
+
+def pages(folder: Path, *, second_thread: bool) -> StallRow:
+    """The host loops over managed memory for 200 us; then the page it touches migrates."""
+    synth = Synth(folder / "r.sqlite").process(10, "train").sched(0, True)
+    synth.launch("first", call=(0, 10 * US), gpu=(20 * US, 100 * US))
+    synth.memcpy(300 * US, 310 * US, kind=12)
+    if second_thread:
+        synth.api("cudaStreamSynchronize_v3020", 0, 5 * US, tid=99)
+    return gap_before(synth)
+
+
+def test_a_page_that_migrates_was_touched_by_the_one_thread_that_calls_cuda(
+    tmp_path: Path,
+) -> None:
+    row = pages(tmp_path, second_thread=False)
+    assert (row.cause, row.witness, row.call) == ("host compute", "measured", "")
+    assert row.shares == {"host compute": 200 * US}
+
+
+def test_of_two_threads_none_is_held_to_have_touched_the_page(tmp_path: Path) -> None:
+    row = pages(tmp_path, second_thread=True)
+    assert (row.cause, row.witness, row.shares) == ("unknown", "", {})
