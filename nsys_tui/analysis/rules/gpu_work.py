@@ -53,7 +53,7 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     found: list[Finding] = []
     if len(used):
         top = int(used[np.argmax(time[used])])
-        if 100 * time[top] / whole >= arguments.number("share"):
+        if 100 * float(time[top]) / whole >= arguments.number("share"):
             found = _dominant(case, rows[codes == top], names[top], float(time[top]) / whole)
     return Result(
         (
