@@ -34,7 +34,7 @@ class Message:
         """What was said, how often, and whether it is about the work that is looked at."""
         times = f" ({format_count(self.count)} times)" if self.count > 1 else ""
         where = " (in a process without GPU work)" if self.elsewhere else ""
-        return self.first.text.strip() + times + where
+        return " ".join(self.first.text.split()) + times + where
 
 
 def messages(report: Report) -> list[Message]:
