@@ -16,6 +16,7 @@ from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.kinds import Kind
+from nsys_tui.model.target import PROCESS_MASK
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,12 +95,12 @@ def _threads(report: Report, scope: Scope) -> list[ThreadTime]:
     states = Scheduling(report)
     found = []
     for tid in _known_threads(report):
-        if not scope.has_process(np.array([tid & ~0xFFFFFF]))[0]:
+        if not scope.has_process(np.array([tid & PROCESS_MASK]))[0]:
             continue
         state = states.thread(tid)
         ran = intervals.total(*intervals.clip(*state.running, lo, hi))
         if ran:
-            process = report.process_name(tid & ~0xFFFFFF)
+            process = report.process_name(tid & PROCESS_MASK)
             name, share = report.thread_name(tid), ran / max(whole, ran)
             found.append(ThreadTime(name, process, ran, share, state.witness))
     return sorted(found, key=lambda thread: (-thread.cpu_ns, thread.name))

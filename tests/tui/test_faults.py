@@ -88,6 +88,22 @@ async def test_a_fault_in_a_result_is_shown_and_the_next_result_is_taken(
         await assert_every_screen_comes(pilot)
 
 
+async def panes_after_a_fault(
+    small: Path, monkeypatch: pytest.MonkeyPatch, work: str, keys: str
+) -> str:
+    """What the panes say, without the message line, where one function raises an error."""
+
+    def failing(*_: object, **__: object) -> None:
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(f"nsys_tui.ui.screens.{work}", failing)
+    async with running(small, size=(160, 45)) as pilot:
+        app: Any = pilot.app
+        app.keeps_going = True
+        seen = await press(pilot, "escape", *keys.split())
+    return "\n".join(line for line in seen.splitlines() if "!" not in line)
+
+
 @pytest.mark.parametrize(
     ("work", "keys", "waiting"),
     [
@@ -104,18 +120,10 @@ async def test_a_fault_in_a_result_is_shown_and_the_next_result_is_taken(
 async def test_a_pane_that_cannot_be_filled_says_why_and_does_not_wait(
     small: Path, monkeypatch: pytest.MonkeyPatch, work: str, keys: str, waiting: str
 ) -> None:
-    def failing(*_: object, **__: object) -> None:
-        raise ValueError("no such thing")
-
-    monkeypatch.setattr(f"nsys_tui.ui.screens.{work}", failing)
-    async with running(small, size=(160, 45)) as pilot:
-        app: Any = pilot.app
-        app.keeps_going = True
-        seen = await press(pilot, "escape", *keys.split())
-        body = "\n".join(line for line in seen.splitlines() if "!" not in line)
-        assert "internal error: ValueError" in body
-        assert "R reads the report again" in body
-        assert waiting not in body
+    body = await panes_after_a_fault(small, monkeypatch, work, keys)
+    assert "internal error: ValueError" in body
+    assert "R reads the report again" in body
+    assert waiting not in body
 
 
 @pytest.mark.parametrize(
@@ -133,16 +141,8 @@ async def test_a_pane_that_cannot_be_filled_says_why_and_does_not_wait(
 async def test_a_pane_about_a_row_says_its_fault(
     small: Path, monkeypatch: pytest.MonkeyPatch, work: str, keys: str, pane: str
 ) -> None:
-    def failing(*_: object, **__: object) -> None:
-        raise ValueError("no such thing")
-
-    monkeypatch.setattr(f"nsys_tui.ui.screens.{work}", failing)
-    async with running(small, size=(160, 45)) as pilot:
-        app: Any = pilot.app
-        app.keeps_going = True
-        seen = await press(pilot, "escape", *keys.split())
-        body = "\n".join(line for line in seen.splitlines() if "!" not in line)
-        assert "internal error: ValueError" in body, pane
+    body = await panes_after_a_fault(small, monkeypatch, work, keys)
+    assert "internal error: ValueError" in body, pane
 
 
 async def test_a_fault_in_a_key_is_shown_and_the_next_key_works(

@@ -72,8 +72,9 @@ def _worth_fixing(case: Case, findings: Sequence[Finding]) -> str:
         more = len(worth) - MOST
         rest = f"{more} more above 1%" if more > 0 else "nothing else above 1%"
         return f"Worth fixing: {named}; {rest}"
+    idle = sum(split.idle_ns for split in case.splits)
     unknown = case.report.lacks(Capability.API)
-    if unknown:
+    if unknown and idle >= WORTH_FIXING * len(case.splits) * case.base_ns:
         return f"Why it is idle cannot be said: {unknown}"
     return "Nothing found that would give back 1%"
 
