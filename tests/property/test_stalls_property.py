@@ -230,7 +230,7 @@ def test_gaps_causes_and_shares_agree_with_a_loop_over_nanoseconds(
 
 
 def check_ranges(hosts: list[Host], gpu: list[Kernel], result: Stalls) -> None:
-    """The named range is one that was innermost for the largest part of the gap."""
+    """The named range was innermost for more than half of the gap; none is named where none was."""
     gaps = result.gaps
     for i in range(len(gaps)):
         if gaps.call[i] < 0:
@@ -250,8 +250,8 @@ def check_ranges(hosts: list[Host], gpu: list[Kernel], result: Stalls) -> None:
                     enumerate(opened), key=lambda pair: (pair[1].start, -pair[1].end, pair[0])
                 )
                 counts[inner[1].name] += 1
-        name = result.work.name(int(gaps.range[i]))
-        assert counts[name] == max(counts.values(), default=0)
+        mostly = [name for name, time in counts.items() if 2 * time > hi - lo]
+        assert result.work.name(int(gaps.range[i])) == "".join(mostly)
 
 
 def check_windows(report: Report, result: Stalls) -> None:

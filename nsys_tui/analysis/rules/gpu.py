@@ -86,7 +86,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Findi
     work = case.stalls.work
     per_device = np.bincount(gaps.place, gaps.idle)
     worst = int(np.argmax(gaps.idle))
-    what, where = work.name(int(gaps.what[worst])), work.name(int(gaps.range[worst]))
+    what, where = (work.name(_most(codes, gaps.idle)) for codes in (gaps.what, gaps.range))
     several = "" if (gaps.what == gaps.what[0]).all() else "most in "
     told = f"{cause.label}: {several}{fit(what, _NAME_CELLS)}" if what else cause.label
     inside = f" in {fit(where, _PLACE_CELLS)}" if where and where != what else ""
@@ -109,6 +109,14 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Findi
         screen="5",
         command="nsys-tui stalls REPORT",
     )
+
+
+def _most(codes: Int64, idle: Int64) -> int:
+    """The code that more than half of the idle time has, -1 for none."""
+    found, group = np.unique(codes, return_inverse=True)
+    time = np.bincount(group, idle)
+    top = int(np.argmax(time))
+    return int(found[top]) if 2 * time[top] > time.sum() else -1
 
 
 def _before_migrations(case: Case, gaps: Gaps) -> bool:

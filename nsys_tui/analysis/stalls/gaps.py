@@ -367,10 +367,13 @@ def _explained(report: Report, work: HostWork, gaps: Gaps) -> Gaps:
         shares[mine], cause[mine] = parts, np.argmax(parts, axis=1)
         for winner, events in of_thread.named.items():
             those = cause[mine] == winner
-            what[mine[those]] = events.longest(lo[those], hi[those])
+            # A range that lasted a part of the gap is not what the host did in it.
+            by_range = winner is Cause.HOST
+            what[mine[those]] = events.longest(lo[those], hi[those], mostly=by_range)
         both = np.concatenate((mine, waiting[gaps.caller[waiting] == caller]))
         lo = np.where(call_start[both] > gaps.start[both], gaps.start[both], call_start[both])
-        inside[both] = of_thread.innermost.longest(lo, np.maximum(call_start[both], lo + 1))
+        hi = np.maximum(call_start[both], lo + 1)
+        inside[both] = of_thread.innermost.longest(lo, hi, mostly=True)
     _name_operations(report, work, gaps, cause, what)
     return replace(gaps, cause=cause, shares=shares, what=what, range=inside)
 

@@ -39,12 +39,13 @@ class Named:
     ends: Int64
     name: Int32
 
-    def longest(self, lo: Int64, hi: Int64) -> Int64:
+    def longest(self, lo: Int64, hi: Int64, *, mostly: bool = False) -> Int64:
         """Name that covers most of each interval [lo, hi), times of equal names added.
 
         Args:
             lo: int64 [n].
             hi: int64 [n].
+            mostly: only a name that covers more than half of the interval.
 
         Returns:
             int64 [n] name codes, -1 where nothing overlaps; of equals the lower code.
@@ -67,6 +68,8 @@ class Named:
         which, name = which[heads], name[heads]
         order = np.lexsort((name, -total, which))
         best = order[np.append(True, np.diff(which[order]) != 0)]
+        if mostly:
+            best = best[2 * total[best] > (hi - lo)[which[best]]]
         found[which[best]] = name[best]
         return found
 

@@ -417,3 +417,9 @@ def test_a_page_that_migrates_was_touched_by_the_one_thread_that_calls_cuda(
 def test_of_two_threads_none_is_held_to_have_touched_the_page(tmp_path: Path) -> None:
     row = pages(tmp_path, second_thread=True)
     assert (row.cause, row.witness, row.shares) == ("unknown", "", {})
+
+
+def test_a_range_of_a_part_of_the_gap_does_not_name_it(synth: Synth) -> None:
+    synth.sched(0, True).nvtx("MPI_Recv", 120 * US, 180 * US)
+    row = gap_before(synth)
+    assert (row.label, row.range) == ("host compute", "")
