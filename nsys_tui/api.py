@@ -188,8 +188,8 @@ class Profile:
     def findings(self, **part: Unpack[Part]) -> pd.DataFrame:
         """What the expert rules find, the gravest first."""
         from nsys_tui.analysis.rules.answer import RuleAnswer
+        from nsys_tui.analysis.rules.case import Case
         from nsys_tui.analysis.rules.ranking import RULES, ranked
-        from nsys_tui.analysis.rules.register import Case
 
         case = Case(self.report, self._scope(part))
         outcomes = [rule.run(case, {}) for rule in RULES.values()]

@@ -13,8 +13,9 @@ from oracle.real_nsys import Rows, laid_out, names, rows, run
 from oracle.test_stats import VERSION, signs, unnamed
 from paths import needs_reports, report_paths
 
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import RULES as OURS
-from nsys_tui.analysis.rules.register import Case, parse_rule
+from nsys_tui.analysis.rules.register import parse_rule
 from nsys_tui.analysis.stats.reports import named
 from nsys_tui.reader import open_report
 from nsys_tui.text.formats import Format

@@ -14,7 +14,7 @@ from nsys_tui.analysis.compare.named_samples import by_name, in_steps
 from nsys_tui.analysis.compare.side import WHOLE, Found, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import Spread
 from nsys_tui.analysis.iterations.detection import find_iterations
-from nsys_tui.analysis.rules.register import Case
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gaps import Edge, stalls
 from nsys_tui.analysis.window import Scope, masked, row_numbers

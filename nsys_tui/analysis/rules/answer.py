@@ -23,8 +23,9 @@ from nsys_tui.model.table import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.analysis.rules.register import Case, Outcome
+    from nsys_tui.analysis.rules.register import Outcome
     from nsys_tui.model.report import Report
 
 

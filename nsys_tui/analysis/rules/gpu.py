@@ -10,7 +10,8 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.occupancy import LIMITS, occupancy
-from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, plural, rule
+from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
+from nsys_tui.analysis.rules.register import Result, plural, rule
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gaps import Edge
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.launches import LaunchBoundRun
+    from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.stalls.gaps import Gaps
     from nsys_tui.model.events import Int64

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, plural, rule
+from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
+from nsys_tui.analysis.rules.register import Result, plural, rule
 from nsys_tui.analysis.stats.gpu_trace import MEMORY_KINDS
 from nsys_tui.analysis.window import clipped, row_numbers
 from nsys_tui.model.capabilities import Capability
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.breakdown import DeviceSplit
+    from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import Int64
 

@@ -9,7 +9,8 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
 from nsys_tui.analysis.rules.gpu import idle_findings
-from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, plural, rule
+from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
+from nsys_tui.analysis.rules.register import Result, plural, rule
 from nsys_tui.analysis.stalls.causes import Cause, api_classes, host_event_classes
 from nsys_tui.analysis.stalls.gaps import Edge
 from nsys_tui.model import intervals
@@ -21,6 +22,7 @@ from nsys_tui.names import api_name, fit, normalise_nvtx
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import Int64
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, rule
+from nsys_tui.analysis.rules.parameters import Arguments, Parameter
+from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.stats.gpu_trace import MEMORY_KINDS
 from nsys_tui.analysis.stats.kern_exec import ordinals
 from nsys_tui.model.categories import OpKind
@@ -23,6 +24,7 @@ from nsys_tui.names import api_name
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import ApiCalls
 

@@ -13,6 +13,7 @@ from nsys_tui.analysis.rules import (
     report_quality,
     utilisation,
 )
+from nsys_tui.analysis.rules.case import Case
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,10 +44,10 @@ def find(
     Returns:
         Findings, the gravest first; of equal severity the one that could save most.
     """
-    return find_in(register.Case(report, scope), progress)
+    return find_in(Case(report, scope), progress)
 
 
-def find_in(case: register.Case, progress: Progress | None = None) -> list[Finding]:
+def find_in(case: Case, progress: Progress | None = None) -> list[Finding]:
     """The same on a case of which analyses may be there already."""
     found: list[Finding] = []
     for done, rule in enumerate(RULES.values()):

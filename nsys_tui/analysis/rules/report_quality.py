@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.diagnostics import messages
-from nsys_tui.analysis.rules.register import Arguments, Case, Result, cut, rule
+from nsys_tui.analysis.rules.parameters import Arguments, cut
+from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import tid_of
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.rules.case import Case
 
 _LOSS: Final = re.compile(
     r"(?i)might have been (lost|dropped)|not all .* (events|data)|dropped|incomplete|lost"

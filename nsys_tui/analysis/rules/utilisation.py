@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.rules.nsys import COMPAT
-from nsys_tui.analysis.rules.register import Arguments, Case, Parameter, Result, cut, rule
+from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
+from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.stats.kern_exec import member_ordinals
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.rules.case import Case
     from nsys_tui.model.events import Int64
     from nsys_tui.model.intervals import Intervals
 

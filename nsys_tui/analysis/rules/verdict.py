@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import find_in
-from nsys_tui.analysis.rules.register import Case
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.units import format_share
 

@@ -8,8 +8,8 @@ import pytest
 from paths import REPORTS, needs_reports, report_paths
 from synth import Synth
 
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import RULES, find
-from nsys_tui.analysis.rules.register import Case
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from paths import REPORTS, needs_reports
 from synth import Synth
 
 from nsys_tui.analysis.diagnostics import messages
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import RULES
-from nsys_tui.analysis.rules.register import Case, parse_rule
+from nsys_tui.analysis.rules.register import parse_rule
 from nsys_tui.errors import UsageError
 from nsys_tui.reader import open_report
 

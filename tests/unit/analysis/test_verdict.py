@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from synth import Synth
 
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import find_in
-from nsys_tui.analysis.rules.register import Case
 from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.reader import open_report
 

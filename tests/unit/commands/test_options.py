@@ -9,8 +9,8 @@ import pytest
 from synth import Synth
 
 from nsys_tui import __version__, cli
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import RULES
-from nsys_tui.analysis.rules.register import Case
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.config import load_config
 from nsys_tui.errors import USAGE, ConfigError

@@ -64,8 +64,8 @@ def findings(
         splits: where the time of each device went.
         progress: told after each rule.
     """
+    from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.ranking import find_in
-    from nsys_tui.analysis.rules.register import Case
     from nsys_tui.analysis.rules.verdict import verdict
     from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS
     from nsys_tui.ui.idle_gaps import idle_gaps
