@@ -177,16 +177,16 @@ async def test_n_goes_from_change_to_change_and_search_takes_it_over(
         table, chosen = screen(pilot).table, screen(pilot)
         seen = []
         for _ in range(4):
-            assert chosen.row is not None
-            seen.append(chosen.row.words)
+            assert chosen.table.change is not None
+            seen.append(chosen.table.change.words)
             await press(pilot, "n")
         assert set(seen) == {"better: gone", "worse: new", "worse: slower"}
         await press(pilot, "/", *"gemm", "enter")
-        assert chosen.row is not None
-        assert chosen.row.name == "gemm_kernel"
+        assert chosen.table.change is not None
+        assert chosen.table.change.name == "gemm_kernel"
         table.put_cursor(0)
         await press(pilot, "n")
-        assert chosen.row.name == "gemm_kernel"
+        assert chosen.table.change.name == "gemm_kernel"
 
 
 async def test_n_goes_to_new_and_solved_findings(runs: dict[str, Path], tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.containers import Vertical
 
-from nsys_tui.analysis.compare.stats import THRESHOLD
 from nsys_tui.errors import UsageError
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import selection_of
 from nsys_tui.ui.keymap import Action
+from nsys_tui.ui.screens.compare.changes import ChangesTable
 from nsys_tui.ui.screens.compare.choosing import Choosing
-from nsys_tui.ui.screens.compare.columns import GROUPS, finding_columns, row_columns
+from nsys_tui.ui.screens.compare.columns import GROUPS
 from nsys_tui.ui.screens.compare.files import comparison_writers, flame_writers
 from nsys_tui.ui.screens.compare.flame import DifferenceIcicle, difference_of
 from nsys_tui.ui.screens.compare.pair import Result, end_name, gather, with_findings
@@ -24,7 +24,6 @@ from nsys_tui.ui.screens.compare.timelines import TwinTimelines, half_of
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
-from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
 from nsys_tui.units import parse_percent
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
     from textual import events
 
-    from nsys_tui.analysis.compare.rows import Row
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.state import Selection, ViewState
@@ -64,6 +62,11 @@ ACTIONS: tuple[Action, ...] = (
     *TABLE,
     WHOLE,
 )
+OF_TIMELINES: Final = (
+    *("compare_lock", "compare_pan_left", "compare_pan_right", "compare_zoom_in"),
+    *("compare_zoom_out", "compare_step_next", "compare_step_previous"),
+)
+"""Actions that need the timelines in view."""
 
 
 @dataclass(frozen=True)
@@ -105,14 +108,11 @@ class CompareScreen(ResultScreen[Result]):
     def __init__(self) -> None:
         super().__init__()
         self.choosing = Choosing(self, self._chosen)
-        self.group = "kernels"
-        self.threshold = THRESHOLD
-        self.table = VirtualTable("Kernels", empty=CHOOSE, id="changes")
+        self.table = ChangesTable(CHOOSE)
         self.summary = LinePane("Compare", id="summary")
         self.twins = TwinTimelines(id="twins")
         self.difference = DifferenceIcicle(id="difference")
         self._asked: tuple[Pair, str, float] | None = None
-        self._rows: tuple[Row, ...] = ()
         self._taken: Selection | None = None
 
     def body(self) -> Iterable[Any]:
@@ -153,10 +153,9 @@ class CompareScreen(ResultScreen[Result]):
     def clear(self) -> None:
         """Other reports: nothing is compared yet."""
         self._asked = None
-        self._rows = ()
         self.twins.forget()
         self.difference.result = None
-        self.table.show_rows((), 0)
+        self.table.forget()
         self.summary.show([])
 
     def display_changed(self, old: ViewState, new: ViewState) -> None:
@@ -168,16 +167,16 @@ class CompareScreen(ResultScreen[Result]):
         """Compares when both are loaded, unless it was asked for already."""
         pair = self.choosing.pair
         if pair is None:
-            self._say(CHOOSE)
+            self.table.tell(CHOOSE)
             self.summary.heading("Compare", "B: choose the other report")
             return
         for session in pair.sessions:
             self.app.begin_load(session)
         if not pair.ready:
             waiting = ", ".join(s.name for s in pair.sessions if not s.finished)
-            self._say(f"reading {waiting} ..." if waiting else "a report cannot be read")
+            self.table.tell(f"reading {waiting} ..." if waiting else "a report cannot be read")
             return
-        asked = (pair, str(self.state.display.names), self.threshold)
+        asked = (pair, str(self.state.display.names), self.table.threshold)
         if asked == self._asked:
             return
         if self._asked is not None and self._asked[0] != pair:
@@ -194,15 +193,11 @@ class CompareScreen(ResultScreen[Result]):
 
     def say_busy(self) -> None:
         """Shows that both are compared."""
-        self._say("comparing ...")
+        self.table.tell("comparing ...")
 
     def say_stopped(self, why: str) -> None:
         """Shows why there is no comparison."""
-        self._say(why)
-
-    def _say(self, text: str) -> None:
-        self.table.empty = text
-        self.table.refresh()
+        self.table.tell(why)
 
     def show_result(self, report: Report, result: Result) -> None:  # noqa: ARG002
         """Shows the figures; findings and timelines take longer."""
@@ -210,69 +205,29 @@ class CompareScreen(ResultScreen[Result]):
         self.compute("findings", lambda: with_findings(result), self._show_figures)
         ends = (result.pair.a, result.pair.b)
         if self.twins.ends != ends:
-            self._open_on_rows(result)
+            self.table.open_on_rows()
 
             def halves() -> tuple[Half | None, Half | None]:
                 return half_of(ends[0], result.plans[0]), half_of(ends[1], result.plans[1])
 
             self.compute("lanes", halves, partial(self.twins.show_result, result))
 
-    def _open_on_rows(self, result: Result) -> None:
-        """Another pair is shown by what both have rows of: not every report has kernels."""
-        groups = result.found.groups
-        held = [name for name, (_, keys) in GROUPS.items() if any(groups[key] for key in keys)]
-        if held and self.group not in (*held, "findings"):
-            self.group = held[0]
-            self._fill()
-
     def _show_figures(self, result: Result) -> None:
         self.result = self.twins.result = result
         found, pair = result.found, result.pair
+        self.table.found = found
         basis = {"steps": "step", "identity": "step" if found.by_step else "name"}
         aligned = basis.get(found.judgement.basis, "name")
         names = f"A: {end_name(pair.a)}   B: {end_name(pair.b)}"
         whole = "0: whole  " if pair.titles else ""
         self.summary.heading(f"Compare  {names}", f"{whole}aligned on: {aligned}")
         self.summary.show_built(lambda width: summary_lines(found, width, pair.titles))
-        self._fill()
-
-    def _fill(self) -> None:
-        """The rows of the group in the table; the cursor stays on its name."""
-        result, table = self.result, self.table
-        if result is None:
-            return
-        here = self.row.name if self.row is not None else ""
-        title, groups = GROUPS[self.group]
-        table.title = title
-        found = result.found
-        if self.group == "findings":
-            self._rows = ()
-            changes = found.findings or ()
-            table.note = "" if found.findings is not None else "running the rules ..."
-            table.empty = "no findings on either side" if found.findings is not None else "..."
-            table.show_rows(finding_columns(changes), len(changes))
-            return
-        rows = [row for group in groups for row in found.groups[group]]
-        self._rows = tuple(sorted(rows, key=lambda row: (-abs(row.delta), -row.a_total)))
-        per = "per step, " if found.by_step else ""
-        table.note = f"{per}by |delta|  < less  > more  threshold {100 * self.threshold:g}%"
-        table.empty = next(
-            (note for note in found.notes if groups[0] in note.lower()), found.why_empty(groups[0])
-        )
-        names = [row.name for row in self._rows]
-        row = names.index(here) if here in names else None
-        table.show_rows(row_columns(self._rows, table.size.width), len(self._rows), row=row)
-
-    @property
-    def row(self) -> Row | None:
-        """The change under the cursor."""
-        place = self.table.row
-        return self._rows[place] if place is not None and place < len(self._rows) else None
+        self.table.fill()
 
     def on_resize(self, event: events.Resize) -> None:
         """Columns follow the width."""
         super().on_resize(event)
-        self.call_after_refresh(self._fill)
+        self.call_after_refresh(self.table.fill)
 
     def title_parts(self) -> tuple[str, str]:
         """The title says that two are compared."""
@@ -281,20 +236,20 @@ class CompareScreen(ResultScreen[Result]):
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """Both timelines, on the row's name in a usual step."""
-        result, row = self.result, self.row
+        result, row = self.result, self.table.change
         if result is None:
             return
         self.remove_class("-flame")
         self.add_class("-lower")
         step = self.twins.step if self.twins.step is not None else result.step
         # Which lanes are in view depends on the height that the timelines have by then.
-        if self.group == "findings":
+        if self.table.group == "findings":
             changes = result.found.findings or ()
             self.call_after_refresh(self.twins.go_to_finding, changes[message.row])
         elif row is None:
             self.call_after_refresh(self.twins.go_to_step, step)
         else:
-            group = GROUPS[self.group][1][0]
+            group = GROUPS[self.table.group][1][0]
             self.compute(
                 "pick",
                 lambda: result.examples(group, row.name, step),
@@ -303,10 +258,6 @@ class CompareScreen(ResultScreen[Result]):
         if not self.has_class("-tall"):
             self.twins.canvases[0].focus()
 
-    @property
-    def _lower_shown(self) -> bool:
-        return self.has_class("-lower") or self.has_class("-tall")
-
     def action_compare_swap(self) -> None:
         """Exchanges A and B."""
         self.choosing.is_swapped = not self.choosing.is_swapped
@@ -314,19 +265,17 @@ class CompareScreen(ResultScreen[Result]):
 
     def action_compare_group(self) -> None:
         """The next grouping."""
-        order = [*GROUPS]
-        self.group = order[(order.index(self.group) + 1) % len(order)]
-        self._fill()
+        self.table.turn()
 
     def action_compare_threshold(self) -> None:
         """Asks for the threshold."""
 
         def done(text: str | None) -> None:
             if text:
-                self.threshold = parse_percent(text)
+                self.table.threshold = parse_percent(text)
                 self.make()
 
-        value = f"{100 * self.threshold:g}%"
+        value = f"{100 * self.table.threshold:g}%"
         self.app.push_screen(
             Prompt("Threshold", "smaller changes count as none: 1%", value, parse_percent), done
         )
@@ -340,20 +289,9 @@ class CompareScreen(ResultScreen[Result]):
         self._step_change(-1)
 
     def _step_change(self, step: int) -> None:
-        table = self.table
-        has_changed = self._has_changed
-        changed = [place for place in range(table.shown) if has_changed(table.row_at(place))]
-        if not changed:
-            self.app.say(f"no change of {100 * self.threshold:g}% or more in this list")
-            return
-        ahead = [place for place in changed if (place - table.cursor) * step > 0]
-        table.put_cursor(min(ahead, key=lambda p: abs(p - table.cursor)) if ahead else changed[0])
-
-    def _has_changed(self, row: int) -> bool:
-        if self.group == "findings":
-            found = self.result.found.findings if self.result is not None else None
-            return found is not None and found[row].status != "in both"
-        return bool(self._rows) and self._rows[row].verdict in ("better", "worse")
+        if not self.table.step_change(step):
+            least = f"{100 * self.table.threshold:g}%"
+            self.app.say(f"no change of {least} or more in this list")
 
     action_compare_lock = on_twins(TwinTimelines.toggle_lock)
     action_compare_pan_left = on_twins(partial(TwinTimelines.pan, direction=-1))
@@ -376,7 +314,7 @@ class CompareScreen(ResultScreen[Result]):
             self.table.focus()
 
     def _fold(self) -> None:
-        pane, result, threshold = self.difference, self.result, self.threshold
+        pane, result, threshold = self.difference, self.result, self.table.threshold
         if result is not None and pane.begin(result):
             take = partial(pane.show_difference, threshold=threshold)
             self.compute("flame", lambda: difference_of(result), take)
@@ -450,13 +388,7 @@ class CompareScreen(ResultScreen[Result]):
             "compare_parts": lambda: self.session.finished,
             "compare_next_change": lambda: not self.table.pattern,
             "compare_previous_change": lambda: not self.table.pattern,
-            "compare_lock": lambda: self._lower_shown,
-            "compare_pan_left": lambda: self._lower_shown,
-            "compare_pan_right": lambda: self._lower_shown,
-            "compare_zoom_in": lambda: self._lower_shown,
-            "compare_zoom_out": lambda: self._lower_shown,
-            "compare_step_next": lambda: self._lower_shown,
-            "compare_step_previous": lambda: self._lower_shown,
+            **dict.fromkeys(OF_TIMELINES, lambda: not self.classes.isdisjoint(("-lower", "-tall"))),
             "nav_open": lambda: isinstance(self.focused, TimelineCanvas),
             "nav_escape": self._can_leave,
         }
@@ -468,18 +400,18 @@ class CompareScreen(ResultScreen[Result]):
 
     def view(self) -> CompareView:
         """Grouping, threshold, and what is compared."""
-        chosen = self.choosing
+        table, chosen = self.table, self.choosing
         return CompareView(
-            self.group, self.threshold, chosen.is_swapped, chosen.other_name, chosen.parts
+            table.group, table.threshold, chosen.is_swapped, chosen.other_name, chosen.parts
         )
 
     def restore(self, view: Any) -> None:
         """Takes them up again."""
         if not isinstance(view, CompareView):
             return
-        self.group, self.threshold = view.group, view.threshold
+        self.table.group, self.table.threshold = view.group, view.threshold
         if view.other and view.other != self.choosing.other_name:
             self.choosing.choose(view.other)
         self.choosing.parts, self.choosing.is_swapped = view.parts, view.swapped
-        self._fill()
+        self.table.fill()
         self.make()
