@@ -6,6 +6,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given, settings
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
 
 END = 120
+LONG = 6
+"""A launch call from this length on is looked into."""
 CALLS = {
     "cuModuleLoadData": Cause.MODULE,
     "cudaMalloc_v3020": Cause.ALLOCATION,
@@ -186,15 +189,16 @@ def explain(
     last = max(ending, key=lambda kernel: kernel.end)
     if last.call is None:
         return Cause.UNKNOWN, nothing
-    call, _, tid = last.call
-    if call < g0:
+    call, done, tid = last.call
+    if call < g0 and 2 * (min(done, g1) - g0) < g1 - g0:
         return (Cause.PEER if last.name == "ncclKernel" else Cause.STREAM), nothing
+    until = max(g0, call if done - call < LONG else min(done, g1))
     shares = list(nothing)
-    shares[Cause.LAUNCH_LATENCY] = g1 - call
+    shares[Cause.LAUNCH_LATENCY] = g1 - until
     mine = [host for host in hosts if (host.pid, host.tid) == (last.pid, tid)]
     own = [switch for switch in switched if (switch.pid, switch.tid) == (last.pid, tid)]
     own.sort(key=lambda switch: switch.t)
-    for t in range(g0, call):
+    for t in range(g0, until):
         covering = [host.kind for host in mine if host.start <= t < host.end] + state(t, own)
         shares[min(covering, default=Cause.NOTHING)] += 1
     return shares.index(max(shares)), shares
@@ -213,7 +217,8 @@ def test_gaps_causes_and_shares_agree_with_a_loop_over_nanoseconds(
         path = Path(folder) / "r.sqlite"
         write(path, hosts, switched, gpu)
         report = open_report(path, use_cache=False)
-        result = stalls(report, threshold_ns=1)
+        with patch("nsys_tui.analysis.stalls.gaps.LONG_CALL_NS", LONG):
+            result = stalls(report, threshold_ns=1)
         gaps = result.gaps
         found = {
             (int(gaps.start[i]), int(gaps.end[i])): (int(gaps.cause[i]), gaps.shares[i].tolist())

@@ -28,18 +28,19 @@ class Cause(IntEnum):
     LAUNCH_LATENCY = 0
     PROFILER = 1
     MODULE = 2
-    ALLOCATION = 3
-    SYNC = 4
-    COPY = 5
-    OSRT = 6
-    API = 7
-    HOST = 8
-    OFF_CPU = 9
-    NOTHING = 10
-    PEER = 11
-    EVENT = 12
-    STREAM = 13
-    UNKNOWN = 14
+    QUEUE = 3
+    ALLOCATION = 4
+    SYNC = 5
+    COPY = 6
+    OSRT = 7
+    API = 8
+    HOST = 9
+    OFF_CPU = 10
+    NOTHING = 11
+    PEER = 12
+    EVENT = 13
+    STREAM = 14
+    UNKNOWN = 15
 
     @property
     def key(self) -> str:
@@ -56,6 +57,7 @@ _KEYS: Final = {
     Cause.LAUNCH_LATENCY: "launch latency",
     Cause.PROFILER: "profiler overhead",
     Cause.MODULE: "module load or JIT",
+    Cause.QUEUE: "full launch queue",
     Cause.ALLOCATION: "allocation or free",
     Cause.SYNC: "sync call",
     Cause.COPY: "blocking or pageable copy",
@@ -81,7 +83,7 @@ _API_CLASSES: Final = (
     (
         Cause.MODULE,
         r"cu(da)?(Module|Library)(Load|Unload|GetFunction|GetKernel|GetModule|GetGlobal)"
-        r"|cu(da)?Link|cudaKernelGet|cuKernelGet|nvrtc|nvJitLink|nvPTXCompiler",
+        r"|cu(da)?Link|(cuda|cu)KernelGetFunction|nvrtc|nvJitLink|nvPTXCompiler",
     ),
     (
         Cause.ALLOCATION,
@@ -97,6 +99,7 @@ _API_CLASSES: Final = (
     (Cause.COPY, r"(cuda|cu)Memcpy(?!.*Async)"),
 )
 _MODULE_OVERHEAD: Final = re.compile(r"(?i)\bjit\b|module load|function load|lazy load")
+_QUEUE_OVERHEAD: Final = re.compile(r"(?i)command buffer full")
 _PROFILER_OVERHEAD: Final = re.compile(
     r"(?i)buffer flush|instrumentation|resource (management|creation|destruction)|profil|cupti"
 )
@@ -156,10 +159,10 @@ _OVERHEAD_TYPES: Final = {
     5: Cause.PROFILER,
     6: Cause.MODULE,
     7: Cause.MODULE,
-    8: NO_CLASS,
+    8: Cause.QUEUE,
 }
-"""Driver JIT compiler, module and lazy function loading are CUDA's own cost; a full command buffer
-(8) shows in the call that waits."""
+"""Driver JIT compiler, module and lazy function loading are CUDA's own cost, and so is a full
+command buffer (8), for which the launch waits."""
 
 
 def _overhead_by_type(types: UInt8, untyped: UInt8) -> UInt8:
@@ -172,6 +175,8 @@ def _overhead_by_type(types: UInt8, untyped: UInt8) -> UInt8:
 def _overhead_class(name: str) -> int:
     if _MODULE_OVERHEAD.search(name):
         return Cause.MODULE
+    if _QUEUE_OVERHEAD.search(name):
+        return Cause.QUEUE
     return Cause.PROFILER if _PROFILER_OVERHEAD.search(name) else NO_CLASS
 
 

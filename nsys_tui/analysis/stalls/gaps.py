@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 THRESHOLD_NS: Final = 10_000
 """Gaps shorter than this are counted, not listed."""
+LONG_CALL_NS: Final = 50_000
+"""A launch call from this length on did more than launch: what it did is looked for."""
 
 
 class Edge(IntEnum):
@@ -352,16 +354,20 @@ def _explained(report: Report, work: HostWork, gaps: Gaps) -> Gaps:
         gaps.range.copy(),
     )
     known = np.flatnonzero(gaps.caller >= 0)
-    call_start = gaps.end.copy()
+    call_start, call_end = gaps.end.copy(), gaps.end.copy()
     called = gaps.call >= 0
     call_start[called] = api.start[gaps.call[called]]
-    late = call_start[known] >= gaps.start[known]
+    call_end[called] = np.clip(api.end[gaps.call[called]], call_start[called], gaps.end[called])
+    late = 2 * (call_end[known] - gaps.start[known]) >= gaps.end[known] - gaps.start[known]
+    late |= call_start[known] >= gaps.start[known]
     waiting, shared = known[~late], known[late]
     cause[waiting] = wait_causes(report, gaps.next[waiting], call_start[waiting])
+    until = np.where(_did_more(work, gaps.call), call_end, call_start)
     for caller in np.unique(gaps.caller[known]).tolist():
         of_thread = work.thread(int(api.threads[caller]))
         mine = shared[gaps.caller[shared] == caller]
-        lo, hi = gaps.start[mine], call_start[mine]
+        lo = gaps.start[mine]
+        hi = np.maximum(until[mine], lo)
         parts = of_thread.shares(lo, hi)
         parts[:, Cause.LAUNCH_LATENCY] = gaps.end[mine] - hi
         shares[mine], cause[mine] = parts, np.argmax(parts, axis=1)
@@ -376,6 +382,21 @@ def _explained(report: Report, work: HostWork, gaps: Gaps) -> Gaps:
         inside[both] = of_thread.innermost.longest(lo, hi, mostly=True)
     _name_operations(report, work, gaps, cause, what)
     return replace(gaps, cause=cause, shares=shares, what=what, range=inside)
+
+
+def _did_more(work: HostWork, calls: Int64) -> Bool:
+    """Which calls did more than launch: they copy or allocate themselves, or took long.
+
+    Args:
+        work: knows the classes of calls.
+        calls: rows of the API, -1 for none.
+    """
+    api, found = work.report.api, np.zeros(len(calls), bool)
+    known = np.flatnonzero(calls >= 0)
+    rows = calls[known]
+    if len(rows):
+        found[known] = (work.api_classes[rows] != Cause.API) | (api.durations(rows) >= LONG_CALL_NS)
+    return found
 
 
 def _name_operations(report: Report, work: HostWork, gaps: Gaps, cause: UInt8, what: Int64) -> None:

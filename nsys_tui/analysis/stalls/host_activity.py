@@ -156,7 +156,7 @@ class HostWork:
     """
 
     def __init__(self, report: Report) -> None:
-        self._report = report
+        self.report = report
         self.names: list[str] = []
         """Texts behind the name codes that the threads return."""
         self._codes: dict[str, int] = {}
@@ -166,26 +166,31 @@ class HostWork:
         self._scheduling = Scheduling(report)
 
     @cached_property
+    def api_classes(self) -> UInt8:
+        """What each API call counts as."""
+        return api_classes(self.report)
+
+    @cached_property
     def _sources(self) -> tuple[_Source, ...]:
-        report = self._report
+        report = self.report
         osrt = report.osrt
         classes = {
             report.host_events: host_event_classes(report.host_events),
-            report.api: api_classes(report),
+            report.api: self.api_classes,
             osrt: np.where(osrt.nesting <= 0, Cause.OSRT, NO_CLASS).astype(np.uint8),
         }
         return tuple(_Source(events, codes, ByThread(events)) for events, codes in classes.items())
 
     @cached_property
     def _ranges(self) -> ByThread:
-        return ByThread(self._report.ranges)
+        return ByThread(self.report.ranges)
 
     def rest(self) -> None:
         """Keeps the names only; the next question about a thread takes as long as the first."""
-        for kept in ("_sources", "_ranges"):
+        for kept in ("_sources", "_ranges", "api_classes"):
             self.__dict__.pop(kept, None)
         self._threads, self._innermost, self._held = {}, {}, 0
-        self._scheduling = Scheduling(self._report)
+        self._scheduling = Scheduling(self.report)
 
     def code(self, name: str) -> int:
         """Code of a text, known or new."""
@@ -224,8 +229,8 @@ class HostWork:
         found = self._innermost.get(global_tid)
         if found is None:
             rows = self._ranges.rows(global_tid).astype(np.intp)
-            nesting = rows[self._report.ranges.nests[rows]]
-            ranges = self._named(self._report.ranges, nesting)
+            nesting = rows[self.report.ranges.nests[rows]]
+            ranges = self._named(self.report.ranges, nesting)
             pieces = segments(ranges.starts, ranges.ends)
             found = Named(pieces.starts, pieces.ends, ranges.name[pieces.owner])
             self._innermost[global_tid] = found
@@ -237,7 +242,7 @@ class HostWork:
         Args:
             calls: -1 where there is none.
         """
-        api = self._report.api
+        api = self.report.api
         found = np.full(len(calls), -1, np.int64)
         called = np.flatnonzero(calls >= 0)
         threads = api.threads[api.thread[calls[called]]] if len(called) else called
@@ -260,7 +265,7 @@ class HostWork:
         return {cause: _joined(named) for cause, named in parts.items()}
 
     def _named(self, events: ThreadEvents, rows: NDArray[np.intp]) -> Named:
-        shown = api_name if events is self._report.api else str
+        shown = api_name if events is self.report.api else str
         codes = self.codes(events.name[rows], lambda code: shown(events.names[code]))
         return Named(events.start[rows], np.maximum(events.end[rows], events.start[rows]), codes)
 

@@ -423,3 +423,50 @@ def test_a_range_of_a_part_of_the_gap_does_not_name_it(synth: Synth) -> None:
     synth.sched(0, True).nvtx("MPI_Recv", 120 * US, 180 * US)
     row = gap_before(synth)
     assert (row.label, row.range) == ("host compute", "")
+
+
+def held_up(tmp_path: Path, call: tuple[int, int], api: str = "cudaLaunchKernel_v7000") -> Synth:
+    """An idle GPU from 100 us to 300 us, and the call of what ends it."""
+    return (
+        Synth(tmp_path / "r.sqlite")
+        .process(10, "train")
+        .launch("first", call=(0, 10 * US), gpu=(20 * US, 100 * US))
+        .launch("second", call=call, gpu=(300 * US, 400 * US), api=api)
+    )
+
+
+def test_a_launch_call_that_spans_the_gap_is_no_stream_order(tmp_path: Path) -> None:
+    row = gap_before(held_up(tmp_path, (50 * US, 295 * US)))
+    assert row.label == "other API: cudaLaunchKernel"
+    assert row.shares == {"launch latency": 5 * US, "other API": 195 * US}
+    early = gap_before(held_up(tmp_path, (50 * US, 130 * US)))
+    assert early.cause == "stream order", "the call was done long before the kernel began"
+    short = gap_before(held_up(tmp_path, (60 * US, 290 * US)).nvtx("x", 0, 9))
+    assert short.cause == "other API"
+
+
+def test_the_row_that_shows_why_a_launch_took_long_is_named(tmp_path: Path) -> None:
+    full = held_up(tmp_path, (50 * US, 295 * US))
+    full.cuda_overhead("Command Buffer Full", 60 * US, 290 * US, 8)
+    assert gap_before(full).cause == "full launch queue"
+    locked = held_up(tmp_path, (120 * US, 295 * US)).osrt("pthread_mutex_lock", 125 * US, 280 * US)
+    assert gap_before(locked).label == "OSRT call: pthread_mutex_lock"
+    lazy = held_up(tmp_path, (120 * US, 295 * US)).cuda_overhead("", 125 * US, 280 * US, 7)
+    assert gap_before(lazy).cause == "module load or JIT"
+
+
+def test_a_plain_launch_is_latency_however_idle_the_gpu_is(tmp_path: Path) -> None:
+    row = gap_before(held_up(tmp_path, (120 * US, 130 * US)))
+    assert row.shares["launch latency"] == 180 * US
+
+
+def test_a_copy_that_stages_its_data_is_no_launch_latency(tmp_path: Path) -> None:
+    synth = (
+        Synth(tmp_path / "r.sqlite")
+        .process(10)
+        .launch("first", call=(0, 10 * US), gpu=(20 * US, 100 * US))
+        .api("cudaMemcpy_v3020", 120 * US, 320 * US, corr=9)
+        .memcpy(300 * US, 310 * US, corr=9, src="pageable")
+    )
+    row = gap_before(synth)
+    assert row.shares == {"blocking or pageable copy": 180 * US, "nothing": 20 * US}
