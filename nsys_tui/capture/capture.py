@@ -247,6 +247,9 @@ class Capture:
             self._followed = True
         finally:
             self._ended.set()
+        if outcome.queue is not None and outcome.queue.running:
+            kind = self.job.plan.target.launcher.title
+            self.job.remark("warning", f"{kind} says that job {outcome.queue.job} runs on")
         if self.record.stop == "discard":
             self.job.update(program_exit=outcome.status, kept="discarded")
             self.job.reach(State.CANCELLED)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_tui.capture.events import Event, Listener, Reconnecting, Remark, StateChanged
 from nsys_tui.capture.launchers import scheduler_functions
 from nsys_tui.capture.reconnecting import Link
+from nsys_tui.capture.scripts import in_preamble
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,12 +88,14 @@ class Job:
             job: id of another job of the same capture (its export).
         """
         settings = self.plan.target.settings
+        scheduler = "" if job else self.plan.target.launcher.scheduler
         return {
             "J": job or self.record.id,
             "B": self.record.jobs_dir or self.plan.target.jobs_dir,
             "T": self.plan.target.name,
-            "SCHEDULER": "" if job else self.plan.target.launcher.scheduler,
+            "SCHEDULER": scheduler,
             "SCHEDULERS": scheduler_functions(),
+            "PREAMBLE": in_preamble(self.plan) if scheduler else "",
             "CWD": self.record.cwd or self.plan.cwd,
             "LOGIN": "yes" if settings.preamble else "no",
             "LOG_LIMIT": str(self.settings.log_limit),

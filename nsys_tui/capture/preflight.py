@@ -46,8 +46,8 @@ class Preflight:
 
     @property
     def tools(self) -> frozenset[str]:
-        """The programs found there."""
-        return frozenset(self.get("tools").split())
+        """The programs found there, those of launchers after the preamble."""
+        return frozenset(f"{self.get('tools')} {self.get('launching')}".split())
 
     @property
     def nsys(self) -> str:

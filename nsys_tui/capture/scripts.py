@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from nsys_tui.capture import quoting
+from nsys_tui.capture.launchers import launchers
 from nsys_tui.capture.supervisor import shell_text
 
 if TYPE_CHECKING:
@@ -29,14 +30,25 @@ def find_script(plan: Plan, *, thorough: bool) -> str:
         plan: working directory, environment and preamble.
         thorough: also run ``nsys status -e``, which takes a real nsys a second or more.
     """
-    settings = plan.target.settings
+    told = {
+        "NSYS": plan.target.settings.nsys,
+        "TOOLS": " ".join(sorted({tool for kind in launchers() for tool in kind.tools})),
+        "THOROUGH": "yes" if thorough else "no",
+    }
     return (
         f"cd -- {cwd_word(plan.cwd)} 2> /dev/null\n"
-        + environment(plan.env, settings.preamble)
+        + in_preamble(plan)
         + "printf '@@p preamble %s\\n' \"$nt_rc\"\n"
-        + quoting.assignments({"NSYS": settings.nsys, "THOROUGH": "yes" if thorough else "no"})
+        + quoting.assignments(told)
         + shell_text("find_nsys.sh")
     )
+
+
+def in_preamble(plan: Plan, extra: Mapping[str, str] | None = None) -> str:
+    """The beginning of every script over there; the preamble runs in the working directory."""
+    preamble = plan.target.settings.preamble
+    start = f"cd -- {cwd_word(plan.cwd)} 2> /dev/null\n" if preamble else ""
+    return start + environment({**plan.env, **(extra or {})}, preamble)
 
 
 def cwd_word(cwd: str) -> str:
@@ -63,7 +75,7 @@ def run_script(plan: Plan, capture: str, job_dir: str, cwd: str, argv: Sequence[
     return (
         "#!/bin/sh\n"
         f"if [ -f {env_file} ]; then . {env_file}; rm -f {env_file}; fi\n"
-        + environment({**plan.env, "NSYS_TUI_JOB": capture}, plan.target.settings.preamble)
+        + in_preamble(plan, {"NSYS_TUI_JOB": capture})
         + f"[ $nt_rc = 0 ] || {{ echo '{_PREAMBLE_FAILED}' $nt_rc >&2; exit 71; }}\n"
         + f"cd -- {quoting.word(cwd)} || exit 72\n"
         + f"exec {quoting.words(command)}\n"
@@ -81,7 +93,7 @@ def export_script(plan: Plan, name: str, nsys: str, report: str, output: str) ->
     made = quoting.word(output)
     return (
         "#!/bin/sh\n"
-        + environment({**plan.env, "NSYS_TUI_JOB": name}, plan.target.settings.preamble)
+        + in_preamble(plan, {"NSYS_TUI_JOB": name})
         + f"{quoting.words(full)} && [ -s {made} ] && exit 0\n"
         + f"rm -f {made}\n"
         + f"exec {quoting.words(plain)}\n"

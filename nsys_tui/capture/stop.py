@@ -2,7 +2,8 @@
 
 Closing a connection ends nothing over there; only a second command does, to the job's process group
 or through scancel. INT lets nsys write its report; TERM is for one that does not listen; KILL is
-sent only when the user says so, because it loses the report.
+sent only when the user says so, because it loses the report, or where a scheduler's TERM has taken
+it already.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.capture.events import StateChanged, StopStuck
 from nsys_tui.capture.quoting import printable
-from nsys_tui.capture.record import now
+from nsys_tui.capture.record import State, now
 from nsys_tui.capture.supervisor import last
 
 if TYPE_CHECKING:
@@ -46,39 +47,55 @@ async def stop(job: Job, ended: asyncio.Event, *, keep: bool) -> None:
     Args:
         job: the job.
         ended: set by whoever follows the job, at its end.
-        keep: INT first and then as long as it still writes, or TERM and KILL at once.
+        keep: INT first and patience while it makes its report, or TERM and KILL at once.
     """
     job.update(stop="keep" if keep else "discard")
     job.emit(StateChanged(job.record.state, "stopping" if keep else "stopping, to be discarded"))
-    if keep:
-        began = time.monotonic()
-        grace_s = job.settings.grace / 1e9
-        for signal_name in ("INT", "TERM"):
-            await _send_until_heard(job, ended, signal_name)
-            if await _quiet(job, ended, grace_s):
-                return
-        job.emit(StopStuck(time.monotonic() - began))
-        return
-    for signal_name in ("TERM", "KILL"):
-        await _send_until_heard(job, ended, signal_name)
-        if await _ends_within(ended, DISCARD_GRACE_S):
+    began = time.monotonic()
+    scheduled = bool(job.plan.target.launcher.scheduler)
+    patience_s = job.settings.grace / 1e9 if keep else DISCARD_GRACE_S
+    names = [*(["INT"] if keep else []), "TERM", *(["KILL"] if scheduled or not keep else [])]
+    for name, following in zip(names, [*names[1:], ""], strict=True):
+        await _send_until_heard(job, ended, name, patience_s)
+        if await _ends(job, ended, patience_s):
             return
+        if following:
+            said = f"no end {patience_s:.0f} s after {name}"
+            job.remark("warning", said, f"{following} is sent")
+    if scheduled:
+        runs = f"{_job_there(job)} still runs {time.monotonic() - began:.0f} s after the stop"
+        job.remark("warning", runs, "it is followed on; captures stop asks again")
+    elif keep:
+        job.emit(StopStuck(time.monotonic() - began))
 
 
-async def _send_until_heard(job: Job, ended: asyncio.Event, name: str) -> None:
-    """Sends a signal; again while the job is only just being started."""
+def _job_there(job: Job) -> str:
+    return f"{job.plan.target.launcher.title} job {job.record.slurm_job}".rstrip()
+
+
+async def _send_until_heard(job: Job, ended: asyncio.Event, name: str, patience_s: float) -> None:
+    """Sends a signal; again while the job is just being started, or its scheduler is deaf."""
     answers = await send(job, name)
+    began = time.monotonic()
     while last(answers, "signalled") is None and not await _ends_within(ended, _LOOK_S):
+        if deaf := last(answers, "unheard"):
+            kind = job.plan.target.launcher.title
+            job.remark(
+                "warning", f"{kind} did not take the stop, and the program runs on", printable(deaf)
+            )
+            if time.monotonic() - began > patience_s:
+                return
         answers = await send(job, name, note=False)
 
 
-async def _quiet(job: Job, ended: asyncio.Event, grace_s: float) -> bool:
-    """Waits for the end as long as the log grows; false when it was still for the grace time."""
-    job.growth = time.monotonic()
-    while time.monotonic() - job.growth < grace_s:
-        if await _ends_within(ended, _LOOK_S):
-            return True
-    return False
+async def _ends(job: Job, ended: asyncio.Event, patience_s: float) -> bool:
+    """Waits for the end; longer as long as a report is made and the log tells of it."""
+    began = time.monotonic()
+    while not await _ends_within(ended, _LOOK_S):
+        heard = job.growth if job.record.state is State.IMPORTING else began
+        if time.monotonic() - max(began, heard) > patience_s:
+            return False
+    return True
 
 
 async def _ends_within(ended: asyncio.Event, seconds: float) -> bool:

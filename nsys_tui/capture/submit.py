@@ -17,7 +17,6 @@ from nsys_tui.capture.failures import (
     PreflightError,
 )
 from nsys_tui.capture.find_reports import output_pattern
-from nsys_tui.capture.launchers import launchers
 from nsys_tui.capture.preflight import Preflight, checks, exit_code, read_probe
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import State, now
@@ -34,9 +33,8 @@ _seen: dict[tuple[str, ...], tuple[float, Preflight]] = {}
 async def probe(job: Job, *, thorough: bool = False) -> Preflight:
     """Asks the far side what is there; changes nothing but the folder of jobs."""
     script = scripts.find_script(job.plan, thorough=thorough)
-    tools = " ".join(sorted({tool for kind in launchers() for tool in kind.tools}))
     began = time.time()
-    answers = await job.ask("probe", timeout_s=90, FIND=script, TOOLS=tools)
+    answers = await job.ask("probe", timeout_s=90, FIND=script)
     found = read_probe(answers, began)
     _seen[_place(job)] = (time.monotonic(), found)
     return found
@@ -118,7 +116,7 @@ async def submit(job: Job, *, anyway: bool = False) -> None:
         BATCH=batch,
         BATCH_ARGS=quoting.words(batch_args),
         TAKEN="" if "%" in plan.output else plan.output,
-        OUT_DIR="" if plan.target.launcher.scheduler else output_pattern(plan.output)[0],
+        OUT_DIR=output_pattern(plan.output)[0],
         FORCE="yes" if plan.options.get("force-overwrite") == "true" else "no",
         ANYWAY="yes" if anyway else "no",
     )

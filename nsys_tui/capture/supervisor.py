@@ -30,7 +30,7 @@ VALUES: Final[Mapping[str, str]] = {
     "RUN": "", "WRAP": "", "OWNER": "", "SECRETS": "",
     "FUNCTIONS": "", "BATCH": "", "BATCH_ARGS": "", "LOG_LIMIT": "64000000", "OFF": "0",
     "POLL": "25", "SIG": "", "PATHS": "", "FIND": "", "SUM": "no",
-    "OUT_DIR": "", "OUT_NAME": "", "TOOLS": "",
+    "OUT_DIR": "", "OUT_NAME": "", "PREAMBLE": "",
 }  # fmt: skip
 """What a script may be told, with what it takes otherwise; over there each has ``NT_`` in front."""
 

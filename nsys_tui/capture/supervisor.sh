@@ -15,6 +15,19 @@ nt_limit() {
   nt_seconds=$1; shift
   if timeout 1 true 2> /dev/null; then timeout "$nt_seconds" "$@"; else "$@"; fi
 }
+nt_there() { # seconds, command: runs it in the environment that the preamble makes
+  nt_world
+  (eval "$NT_WORLD"; nt_limit "$@") < /dev/null
+}
+nt_world() { # sets NT_WORLD, once, to assignments of that environment
+  [ -n "$NT_PREAMBLE" ] || return 0
+  nt_file=$NT_B/.world.$$
+  # shellcheck disable=SC2086
+  if (mkdir -p "$NT_B" && printf '%s\n%s\n' "$NT_PREAMBLE" 'exec sh -c "export -p > \"\$1.new\"" sh "$0"' > "$nt_file") 2> /dev/null &&
+    nt_limit 60 $NT_SHELL "$nt_file" > /dev/null 2>&1 < /dev/null; then NT_WORLD=$(cat "$nt_file.new"); fi
+  rm -f "$nt_file" "$nt_file.new"
+  NT_PREAMBLE=
+}
 nt_nap() { sleep 0.2 2> /dev/null || sleep 1; }
 nt_size() { wc -c < "$1" 2> /dev/null | tr -d ' '; }
 nt_mtime() { stat -c %Y -- "$1" 2> /dev/null || stat -f %m -- "$1" 2> /dev/null || echo 0; }
@@ -168,6 +181,7 @@ nt_launch() {
 }
 nt_submit() {
   printf '%s\n' "$NT_SCHEDULER" > "$NT_D/submitted"
+  nt_world
   eval "set -- $NT_BATCH_ARGS"
   if nt_id=$("nt_${NT_SCHEDULER}_submit" "$@"); then
     printf '%s\n' "$nt_id" > "$NT_D/queued.tmp" && mv "$NT_D/queued.tmp" "$NT_D/queued"
@@ -224,8 +238,9 @@ nt_follow() {
 nt_signal() {
   nt_state "$NT_J"
   case $NT_STATE in running | starting) ;; *) nt_say "state $NT_STATE"; return ;; esac
-  if [ -n "$NT_SCHEDULER" ] && "nt_${NT_SCHEDULER}_signal"; then
-    [ "$NT_SIG" = KILL ] || return 0
+  if [ -n "$NT_SCHEDULER" ]; then
+    "nt_${NT_SCHEDULER}_signal"
+    case $?:$NT_SIG in *:KILL | 1:*) ;; *) return 0 ;; esac # its client alone, signalled, would lose the report
   fi
   if read -r nt_pid nt_began nt_boot_id < "$NT_D/pid" 2> /dev/null && nt_alive "$nt_pid" "$nt_began" "$nt_boot_id"; then
     kill "-$NT_SIG" "-$nt_pid" && nt_say "signalled $NT_SIG $nt_pid"
@@ -366,7 +381,7 @@ nt_probe() {
   nt_say "paranoid $(cat /proc/sys/kernel/perf_event_paranoid 2> /dev/null)"
   nt_say "gpu_admin_only $(sed -n 's/^RmProfilingAdminOnly: //p' /proc/driver/nvidia/params 2> /dev/null)"
   nt_tools=
-  for nt_tool in setsid perl python3 sha256sum shasum openssl timeout stat bash git $NT_TOOLS; do
+  for nt_tool in setsid perl python3 sha256sum shasum openssl timeout stat bash git; do
     ! nt_has $nt_tool || nt_tools="$nt_tools $nt_tool"
   done
   nt_say "tools$nt_tools"
@@ -402,6 +417,7 @@ nt_probe_nsys() { # in the shell and with the preamble that the program will hav
   rm -f "$nt_script" "$nt_script.err"
 }
 
+NT_WORLD=
 eval "$NT_SCHEDULERS" # the functions nt_NAME_queue, _state, _submit, _signal and _last_word
 nt_say "hello 1 $NT_NONCE"
 case $NT_B in '~') NT_B=$HOME ;; '~/'*) NT_B=$HOME/${NT_B#'~/'} ;; esac

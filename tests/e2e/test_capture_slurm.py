@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +15,7 @@ import pytest
 from capture_support import Place, Recorder, make_place
 from e2e.slurm_lab import make_slurm
 
-from nsys_tui.capture.failures import CaptureError, NoReportError
+from nsys_tui.capture.failures import CaptureError, NoReportError, PreflightError
 from nsys_tui.capture.record import State
 
 if TYPE_CHECKING:
@@ -102,6 +105,77 @@ async def test_stop_by_scancel_keeps_the_report(
     await wait_for(lambda: queue() == "")
     left = subprocess.run(["pgrep", "-fx", "sleep 4712"], capture_output=True, check=False)
     assert left.stdout == b""
+
+
+@pytest.fixture
+def module(slurm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Slurm as it is where ``module load slurm`` brings it; gives that preamble."""
+    monkeypatch.delenv("SLURM_CONF")
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    for folder in (outside, inside):
+        folder.mkdir()
+    for tool in ("sbatch", "srun", "squeue", "scancel", "scontrol"):
+        (outside / tool).write_text("#!/bin/sh\necho 'load the module first' >&2\nexit 1\n")
+        (outside / tool).chmod(0o755)
+        (inside / tool).symlink_to(shutil.which(tool) or "")
+    monkeypatch.setenv("PATH", f"{outside}:{os.environ['PATH']}")
+    return f"export SLURM_CONF={slurm}\nexport PATH={inside}:$PATH\necho the module is loaded"
+
+
+def sleeping(seconds: str) -> bool:
+    return subprocess.run(["pgrep", "-fx", f"sleep {seconds}"], stdout=-3).returncode == 0
+
+
+@BOTH
+async def test_submit_queue_and_stop_run_inside_the_preamble(
+    tmp_path: Path, heard: Recorder, module: str, launcher: str
+) -> None:
+    place = at(tmp_path, launcher).setting(preamble=module)
+    capture = place.capture("sleep", "4713", recorder=heard)
+    running = asyncio.create_task(capture.run())
+    await wait_for(lambda: "Collecting data..." in heard.log and capture.record.slurm_job)
+    await capture.stop(keep=True)
+    record = await asyncio.wait_for(running, 60)
+    assert (record.state, record.kept) == (State.CANCELLED, "kept")
+    assert [signal.split()[0] for signal in record.signals] == ["INT"]
+    assert not sleeping("4713")
+    assert "did not take" not in heard.remarks
+
+
+async def test_a_stop_that_slurm_does_not_take_is_told_and_never_called_cancelled(
+    tmp_path: Path, heard: Recorder, module: str
+) -> None:
+    place = at(tmp_path, "sbatch").setting(preamble=module)
+    place.config = replace(place.config, capture=replace(place.config.capture, grace=10**9))
+    capture = place.capture("sleep", "4714", recorder=heard)
+    running = asyncio.create_task(capture.run())
+    await wait_for(lambda: "Collecting data..." in heard.log and capture.record.slurm_job)
+    scancel = tmp_path / "inside" / "scancel"
+    right = scancel.readlink()
+    scancel.unlink()
+    scancel.write_text("#!/bin/sh\necho 'scancel: error: no controller' >&2\nexit 1\n")
+    scancel.chmod(0o755)
+    await capture.stop(keep=True)
+    await wait_for(lambda: "after the stop" in heard.remarks)
+    assert "Slurm did not take the stop, and the program runs on" in heard.remarks
+    assert "no end 1 s after INT\nno end 1 s after TERM\n" in heard.remarks
+    assert f"Slurm job {capture.record.slurm_job} still runs" in heard.remarks
+    assert sleeping("4714")
+    assert not capture.record.state.over
+    scancel.unlink()
+    scancel.symlink_to(right)
+    await capture.stop(keep=True)
+    record = await asyncio.wait_for(running, 60)
+    assert (record.state, record.kept) == (State.CANCELLED, "kept")
+    assert not sleeping("4714")
+
+
+@BOTH
+async def test_a_missing_output_folder_is_refused_before(tmp_path: Path, launcher: str) -> None:
+    capture = at(tmp_path, launcher).capture("true", output="/no/such/folder/report")
+    with pytest.raises(PreflightError, match="/no/such/folder is no folder"):
+        await capture.run()
+    assert queue("-t", "all", "-n", f"nt-{capture.record.id}") == ""
 
 
 async def test_a_held_job_says_why_and_is_cancelled_in_the_queue(

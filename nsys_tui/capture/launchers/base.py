@@ -106,6 +106,10 @@ class QueueState(Protocol):
         """Whether it waits, or waits again."""
 
     @property
+    def running(self) -> bool:
+        """Whether its program runs."""
+
+    @property
     def failed(self) -> bool:
         """Whether it is over and did not end by itself."""
 

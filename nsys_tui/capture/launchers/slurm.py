@@ -102,6 +102,11 @@ class JobState:
         return self.state not in QUEUED and self.state not in RUNNING
 
     @property
+    def running(self) -> bool:
+        """Whether its program runs, as far as Slurm knows."""
+        return self.state == "RUNNING"
+
+    @property
     def failed(self) -> bool:
         """Whether the job has left the queue and Slurm ended it, or it failed."""
         return self.over and self.state != "COMPLETED"
