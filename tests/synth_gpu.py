@@ -105,6 +105,25 @@ class GpuEvents(Base):
         fixed = {"bytes": bytes, "value": value, "memKind": 2}
         return self.add("CUPTI_ACTIVITY_KIND_MEMSET", **where | fixed | columns)
 
+    def render(
+        self,
+        library: str,
+        start: int,
+        end: int,
+        *,
+        gpu: int | None = 0,
+        call: str = "",
+        marker: str = "",
+    ) -> Self:
+        """GPU work of ``OPENGL``, ``VULKAN`` or ``DX12``; with a marker, the range of its text."""
+        context = "shortContextId" if library == "DX12" else "contextId"
+        text = {"textId": self.string(marker)} if marker else {}
+        return self.add(
+            f"{library}_WORKLOAD", start=start, end=end, gpu=gpu, globalTid=self.gtid(None),
+            nameId=self.string(call), eventClass=54, correlationId=1, endCorrelationId=2,
+            **{context: 9}, **text,
+        )  # fmt: skip
+
     def page_faults(self, gpu: int, cpu: int) -> Self:
         """Seven faults of a GPU at one address, and one of the host at another, in ``main``."""
         self.add(

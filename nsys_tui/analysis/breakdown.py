@@ -221,7 +221,7 @@ def split_of(report: Report, coverage: Coverage, scope: Scope) -> DeviceSplit:
         base=base,
         idle_ns=base[1] - base[0] - figures["busy_ns"],
         sum_ns=int(lengths.sum(where=counted)),
-        kernel_count=int(np.count_nonzero(begun & (category <= Category.COMM))),
+        kernel_count=int(np.count_nonzero(begun & (ops.kind[rows] == OpKind.KERNEL))),
         operation_count=int(np.count_nonzero(begun)),
         straddling_count=int(np.count_nonzero(counted & ~begun)),
         max_gap=_longest_gap(coverage.sets["busy"], coverage.active),

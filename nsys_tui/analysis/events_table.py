@@ -51,6 +51,9 @@ OPERATION_KINDS: Final = {
     OpKind.MEMCPY: "memcpy",
     OpKind.MEMSET: "memset",
     OpKind.GRAPH: "graph",
+    OpKind.OPENGL: "OpenGL",
+    OpKind.VULKAN: "Vulkan",
+    OpKind.DX12: "Direct3D 12",
 }
 THREAD_KINDS: Final[dict[type, tuple[str, Category]]] = {
     ApiCalls: ("API", Category.API),

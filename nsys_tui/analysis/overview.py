@@ -41,6 +41,7 @@ _CUDA: Final = frozenset(
         Capability.LAUNCH_CALLS,
     )
 )
+_OF_SOME_PROGRAMS: Final = _CUDA | {Capability.RENDERING}
 _CUDA_NEEDED: Final = (Capability.KERNELS, Capability.API)
 """With CUDA traced, only these are worth a line when they are absent: the rest did not happen."""
 
@@ -272,7 +273,7 @@ def missing(report: Report) -> list[Missing]:
     return [
         Missing(str(kind), report.lacks(kind))
         for kind in Capability
-        if not report.can(kind) and (kind in needed or kind not in _CUDA)
+        if not report.can(kind) and (kind in needed or kind not in _OF_SOME_PROGRAMS)
     ]
 
 

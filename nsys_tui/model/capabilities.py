@@ -16,6 +16,7 @@ class Capability(StrEnum):
     COPIES = "memory copies"
     MEMSETS = "memory sets"
     GRAPHS = "CUDA graph launches"
+    RENDERING = "OpenGL, Vulkan or Direct3D 12 work"
     API = "CUDA API calls"
     SYNC = "CUDA synchronisation"
     NVTX = "NVTX ranges"
@@ -38,6 +39,7 @@ OPTIONS: Final[dict[Capability, str]] = {
     Capability.COPIES: "--trace=cuda",
     Capability.MEMSETS: "--trace=cuda",
     Capability.GRAPHS: "--trace=cuda --cuda-graph-trace=graph",
+    Capability.RENDERING: "--trace=opengl,vulkan,dx12",
     Capability.API: "--trace=cuda",
     Capability.SYNC: "--trace=cuda",
     Capability.NVTX: "--trace=nvtx",

@@ -18,6 +18,9 @@ class OpKind(IntEnum):
     MEMCPY = 1
     MEMSET = 2
     GRAPH = 3
+    OPENGL = 4
+    VULKAN = 5
+    DX12 = 6
 
 
 class Category(IntEnum):

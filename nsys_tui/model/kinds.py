@@ -50,6 +50,7 @@ class Kind(StrEnum):
     VULKAN_RANGE = "vulkan_range"
     VULKAN_GPU_RANGE = "vulkan_gpu_range"
     OPENGL_DEBUG = "opengl_debug"
+    OPENGL_GPU_RANGE = "opengl_gpu_range"
     DX11_RANGE = "dx11_range"
     DX12_RANGE = "dx12_range"
     DX12_GPU_RANGE = "dx12_gpu_range"
@@ -69,7 +70,15 @@ class Kind(StrEnum):
     THREAD = "thread"
 
 
-OPERATIONS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.GRAPH)
+OPERATIONS = (
+    Kind.KERNEL,
+    Kind.MEMCPY,
+    Kind.MEMSET,
+    Kind.GRAPH,
+    Kind.OPENGL_GPU_RANGE,
+    Kind.VULKAN_GPU_RANGE,
+    Kind.DX12_GPU_RANGE,
+)
 """By the number of their ``OpKind``."""
 MPI = (Kind.MPI_P2P, Kind.MPI_COLLECTIVE, Kind.MPI_START_WAIT, Kind.MPI_OTHER)
 OPENACC = (Kind.OPENACC_DATA, Kind.OPENACC_LAUNCH, Kind.OPENACC_OTHER)

@@ -83,7 +83,8 @@ class Stream:
     """Index into the devices."""
     context: int
     id: int
-    """streamId; that of unified-memory migrations, which belong to no stream, is 0 or -1."""
+    """streamId; that of unified-memory migrations, which belong to no stream, is 0 or -1, that of
+    graphics, which has contexts but no streams, the ``OpKind`` negated."""
     name: str = ""
     """Name given by the program through NVTX; empty for none."""
     default: bool = False
@@ -92,6 +93,8 @@ class Stream:
     @property
     def label(self) -> str:
         """Short name for a lane: ``str 7``, or the program's own name."""
+        if self.id < -1:
+            return self.name
         if self.id < 0 or self.id == self.context == 0:
             return "unified memory"
         number = f"str {self.id}"

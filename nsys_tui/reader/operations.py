@@ -1,17 +1,18 @@
-"""GPU work: kernels, copies, memsets and graph launches become one set of operations."""
+"""GPU work: kernels, copies, memsets, graph launches and rendering become one set of operations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from nsys_tui.model.categories import Category, OpKind, is_communication
 from nsys_tui.model.events import Operations, OpName
-from nsys_tui.model.target import Device, Stream, pid_of
+from nsys_tui.model.target import PROCESS_MASK, Device, Stream, pid_of
 from nsys_tui.reader.access import sample_columns
-from nsys_tui.reader.encode import Int32, Int64, column, ends, instants
+from nsys_tui.reader.encode import NO_ID, Int32, Int64, column, ends, instants, is_null
 from nsys_tui.reader.filecheck import unreadable
 from nsys_tui.reader.gather import NOTHING, Arrays, Codebook, Tuples, gather, merge
 from nsys_tui.reader.raw_columns import RawColumns
@@ -30,7 +31,11 @@ TABLES: Final = {
     OpKind.MEMCPY: "CUPTI_ACTIVITY_KIND_MEMCPY",
     OpKind.MEMSET: "CUPTI_ACTIVITY_KIND_MEMSET",
     OpKind.GRAPH: "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+    OpKind.OPENGL: "OPENGL_WORKLOAD",
+    OpKind.VULKAN: "VULKAN_WORKLOAD",
+    OpKind.DX12: "DX12_WORKLOAD",
 }
+_RENDERING: Final = {OpKind.OPENGL: "OpenGL", OpKind.VULKAN: "Vulkan", OpKind.DX12: "Direct3D 12"}
 _COMMON: Final = (
     "start",
     "end",
@@ -45,7 +50,15 @@ _OWN: Final = {
     OpKind.MEMCPY: ("bytes", "copyKind", "srcKind", "dstKind", "graphNodeId"),
     OpKind.MEMSET: ("bytes", "memKind", "graphNodeId"),
     OpKind.GRAPH: ("graphId",),
+    **dict.fromkeys(_RENDERING, ("gpu", "globalTid", "shortContextId", "nameId", "textId")),
 }
+_CATEGORIES: Final = {
+    OpKind.MEMCPY: Category.MEMORY,
+    OpKind.MEMSET: Category.MEMORY,
+    OpKind.GRAPH: Category.GRAPH,
+    **dict.fromkeys(_RENDERING, Category.COMPUTE),
+}
+"""Of all but kernels, whose names decide."""
 UVM_KINDS: Final = (11, 12, 13)
 _UNKNOWN_MEMORY: Final = 255
 _MOST_DEVICES: Final = np.iinfo(np.int16).max
@@ -109,13 +122,14 @@ def _build(
     processes, devices, streams, of_place = _places(db, places.values)
     place = arrays.pop("place")
     process = of_place[0][place]
+    marker = arrays.pop("marker", np.zeros(len(process), bool))
     return Operations(
         **arrays,
         category=category[arrays["name"]],
         process=process,
         device=of_place[1][place],
         stream=of_place[2][place],
-        counted=_counted(arrays, process),
+        counted=_counted(arrays, process) & ~marker,
         names=tuple(names),
         processes=processes,
         devices=devices,
@@ -123,8 +137,10 @@ def _build(
     )
 
 
-def _converter(kind: OpKind, places: Tuples, namer: _KernelNames | _LabelledNames) -> _Convert:
+def _converter(kind: OpKind, places: Tuples, namer: _Namer) -> _Convert:
     """Makes the kept columns of one piece of a table; a column absent here is zero."""
+    if kind in _RENDERING:
+        return partial(_rendering, kind, places, namer)
 
     def convert(raw: RawColumns) -> Arrays:
         where = [column(raw, name) for name in ("globalPid", "deviceId", "contextId")]
@@ -155,6 +171,22 @@ def _converter(kind: OpKind, places: Tuples, namer: _KernelNames | _LabelledName
     return convert
 
 
+def _rendering(kind: OpKind, places: Tuples, namer: _Namer, raw: RawColumns) -> Arrays:
+    """The same for graphics: a context of the library has one stream, known by a negative id."""
+    process = column(raw, "globalTid") & PROCESS_MASK
+    context = "shortContextId" if kind is OpKind.DX12 else "contextId"
+    stream = np.full(len(raw.rowid), -int(kind), np.int64)
+    return {
+        "start": instants(raw, "start"),
+        "end": ends(raw),
+        "rowid": raw.rowid,
+        "correlation": np.full(len(raw.rowid), NO_ID, np.int64),
+        "name": namer.encode(raw),
+        "place": places.encode([process, column(raw, "gpu"), column(raw, context, 0), stream]),
+        "marker": ~is_null(raw, "textId"),
+    }
+
+
 def _fill_missing(arrays: Arrays) -> None:
     """Columns that no table of the report has; unknown memory kinds of kernels and graphs."""
     rows = len(arrays["start"])
@@ -173,6 +205,22 @@ def _fill_missing(arrays: Arrays) -> None:
 def _small(values: Int64, default: int) -> NDArray[np.uint8]:
     """Enum values as uint8; values outside 0..255 become ``default``."""
     return np.where((values < 0) | (values > 255), default, values).astype(np.uint8)
+
+
+class _RenderingNames:
+    """Work of OpenGL, Vulkan and Direct3D: the call that gave it, or the text of a marker."""
+
+    def __init__(self, library: str) -> None:
+        self._codes = Codebook()
+        self._library = library
+
+    def encode(self, raw: RawColumns) -> Int32:
+        text = column(raw, "textId")
+        return self._codes.encode(np.where(text == NO_ID, column(raw, "nameId"), text))
+
+    def names(self, strings: Strings) -> list[OpName]:
+        labels = [f"[{self._library} {strings.get(name)}]" for name in self._codes.values]
+        return [OpName(label, label, label) for label in labels]
 
 
 class _KernelNames:
@@ -217,11 +265,13 @@ def _copy_label(kind: int) -> str:
     return COPY_KINDS[kind] if 0 <= kind < len(COPY_KINDS) else f"kind {kind}"
 
 
-_NAMERS: Final[dict[OpKind, Callable[[], _KernelNames | _LabelledNames]]] = {
+_Namer: TypeAlias = _KernelNames | _LabelledNames | _RenderingNames
+_NAMERS: Final[dict[OpKind, Callable[[], _Namer]]] = {
     OpKind.KERNEL: _KernelNames,
     OpKind.MEMCPY: _copy_names,
     OpKind.MEMSET: lambda: _LabelledNames("memset", lambda _: "[CUDA memset]"),
     OpKind.GRAPH: lambda: _LabelledNames("graphId", lambda graph: f"[CUDA graph {graph}]"),
+    **{kind: partial(_RenderingNames, library) for kind, library in _RENDERING.items()},
 }
 
 
@@ -235,8 +285,7 @@ def _category(kind: OpKind, names: list[OpName], patterns: tuple[str, ...]) -> N
             for name in names
         ]
         return np.array(found, np.uint8)
-    fixed = Category.GRAPH if kind is OpKind.GRAPH else Category.MEMORY
-    return np.full(len(names), fixed, np.uint8)
+    return np.full(len(names), _CATEGORIES[kind], np.uint8)
 
 
 def _places(
@@ -260,7 +309,7 @@ def _places(
     distinct = sorted(set(identities))
     facts = read_stream_facts(db)
     streams = tuple(
-        Stream(p, d, c, s, *facts.get((pid_of(p), c, s), ("", False, None)))
+        Stream(p, d, c, s, *facts.get((pid_of(p), c, s), (_rendering_name(s), False, None)))
         for p, d, c, s in distinct
     )
     of_process = {process: number for number, process in enumerate(processes)}
@@ -271,6 +320,11 @@ def _places(
         np.array([of_stream[identity] for identity in identities], np.int32),
     )
     return np.array(processes, np.int64), devices, streams, of_place
+
+
+def _rendering_name(stream: int) -> str:
+    """The library that a stream of graphics stands for; empty for CUDA's."""
+    return next((name for kind, name in _RENDERING.items() if stream == -kind), "")
 
 
 def _own_process(db: Database, process: int) -> int:

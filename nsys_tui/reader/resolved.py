@@ -44,6 +44,7 @@ _GPU_WORK: Final = (
     Capability.COPIES,
     Capability.MEMSETS,
     Capability.GRAPHS,
+    Capability.RENDERING,
 )
 """Without one of them no GPU is known to be idle."""
 _TYPES: Final = {"i": "whole numbers", "s": "whole numbers", "p": "whole numbers", "t": "text",

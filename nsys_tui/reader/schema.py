@@ -138,6 +138,10 @@ _DEBUG: Final = (
     " nameId s, shortContextId i, longContextId i, contextId i, frameId i, gpu i, color i,"
     " commandListType i, objectName t"
 )
+_WORKLOAD: Final = (
+    f"{_TIMES}, globalTid i!, gpu i!, nameId s!*, eventClass i*, correlationId i,"
+    " endCorrelationId i"
+)
 _WDDM: Final = "start i!, end i, globalTid i!, gpu i!, context i!, engineType i!, packetType i"
 _SHAPE: Final = (
     "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "registersPerThread",
@@ -490,7 +494,19 @@ _TABLES: Final = (
         kind=Kind.VULKAN_CALL,
     ),
     _table("VULKAN_DEBUG_API", "Vulkan ranges", _DEBUG, kind=Kind.VULKAN_RANGE),
-    _table("VULKAN_WORKLOAD", "Vulkan ranges on the GPU", _DEBUG, kind=Kind.VULKAN_GPU_RANGE),
+    _table(
+        "VULKAN_WORKLOAD",
+        Capability.RENDERING,
+        f"{_WORKLOAD}, contextId i, color i, textId s",
+        kind=Kind.VULKAN_GPU_RANGE,
+    ),
+    _table(
+        "OPENGL_WORKLOAD",
+        Capability.RENDERING,
+        f"{_WORKLOAD}, contextId i, endGlobalTid i, endNameId s, returnValue i*,"
+        " frameId i, display i",
+        kind=Kind.OPENGL_GPU_RANGE,
+    ),
     _table(
         "KHR_DEBUG_EVENTS",
         "OpenGL ranges",
@@ -500,7 +516,13 @@ _TABLES: Final = (
     ),
     _table("D3D11_PIX_DEBUG_API", "Direct3D 11 ranges", _DEBUG, kind=Kind.DX11_RANGE),
     _table("D3D12_PIX_DEBUG_API", "Direct3D 12 ranges", _DEBUG, kind=Kind.DX12_RANGE),
-    _table("DX12_WORKLOAD", "Direct3D 12 ranges on the GPU", _DEBUG, kind=Kind.DX12_GPU_RANGE),
+    _table(
+        "DX12_WORKLOAD",
+        Capability.RENDERING,
+        f"{_WORKLOAD}, shortContextId i, longContextId i, frameId i, color i, textId"
+        " s, commandListType i, objectName t",
+        kind=Kind.DX12_GPU_RANGE,
+    ),
     _table(
         "DX12_API",
         "Direct3D 12 calls",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import shutil
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from oracle.completing import complete
@@ -12,6 +13,7 @@ from oracle.differences import RULES
 from oracle.real_nsys import Rows, laid_out, names, rows, run
 from oracle.test_stats import VERSION, signs, unnamed
 from paths import needs_reports, report_paths
+from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import RULES as OURS
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nsys_tui.model.report import Report
+
+MS = 1_000_000
 
 
 def our_rows(report: Report, name: str) -> Rows:
@@ -73,3 +77,27 @@ def test_every_rule_has_nsys_s_rows_or_a_named_difference(tmp_path: Path) -> Non
         report.close()
     assert equal > 10
     assert unnamed(found, RULES) == []
+
+
+def test_graphics_on_the_gpu_has_nsys_s_gaps(tmp_path: Path) -> None:
+    """Work of three libraries and of CUDA, on two GPUs: nsys takes each library by itself."""
+    nsys = laid_out(VERSION)
+    synth = Synth(tmp_path / "r.sqlite").process(100).gpu().gpu(1, cu_device=1)
+    for place, library in enumerate(("OPENGL", "VULKAN", "DX12"), start=1):
+        base = place * 1_000 * MS
+        synth.render(library, base, base + 5 * MS, call="draw")
+        synth.render(library, base + (10 + place) * MS, base + 30 * MS, call="draw")
+        synth.render(library, base, base + 2 * MS, gpu=1, call="draw")
+        synth.render(library, base + 40 * MS, base + (50 + place) * MS, gpu=1, call="draw")
+    synth.kernel("k", 500 * MS, 510 * MS).kernel("k", 540 * MS, 550 * MS)
+    path = synth.write()
+    copy = tmp_path / "copy.sqlite"
+    shutil.copyfile(path, copy)
+    complete(copy, VERSION)
+    asked = "gpu_gaps:rows=-1:gap=1,gpu_time_util:rows=-1"
+    run(nsys, "analyze", "-r", asked, "-f", "csv", "-o", str(tmp_path / "theirs"), str(copy))
+    with closing(open_report(path, use_cache=False)) as report:
+        for rule in ("gpu_gaps", "gpu_time_util"):
+            theirs = rows(next(tmp_path.glob(f"theirs_{rule}*.csv"), tmp_path / "none"))
+            assert len(theirs) > 7
+            assert our_rows(report, rule) == theirs

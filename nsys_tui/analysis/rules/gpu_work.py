@@ -75,7 +75,8 @@ def _dominant(case: Case, rows: Rows, name: str, share: float) -> list[Finding]:
     per_device = np.bincount(ops.device[rows], ops.durations(rows)).astype(np.int64)
     place = int(np.argmax(per_device))
     spent = min(int(per_device[place]), case.base_ns)
-    if ops.category[rows[0]] != Category.COMPUTE or _is_mostly_small(case, rows):
+    of_compute = (ops.kind[rows[0]], ops.category[rows[0]]) == (OpKind.KERNEL, Category.COMPUTE)
+    if not of_compute or _is_mostly_small(case, rows):
         return []
     longest = int(rows[np.argmax(ops.durations(rows))])
     return case.finding(

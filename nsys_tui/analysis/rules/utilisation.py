@@ -46,14 +46,22 @@ class _Part:
 
 
 def _parts(case: Case, compat: bool) -> Iterator[_Part]:
-    """Work by (process, device) in start order; nsys leaves graph launches out."""
+    """Work by (process, device) in start order.
+
+    nsys leaves graph launches out and takes each graphics library by itself.
+    """
     ops = case.report.operations
     rows = case.operations()
+    family = np.zeros(len(rows), np.int64)
     if compat:
         rows = rows[(ops.kind[rows] != OpKind.GRAPH) & (ops.start[rows] > 0)]
-    codes, pairs = factorise_rows((ops.process[rows], ops.device[rows]))
+        kind = ops.kind[rows].astype(np.int64)
+        family = np.where(kind > OpKind.GRAPH, kind, 0)
+    codes, pairs = factorise_rows((ops.process[rows], ops.device[rows], family))
     ordinal = member_ordinals(ops)
-    for (process, place), own in zip(pairs.tolist(), rows_of_codes(codes, len(pairs)), strict=True):
+    for (process, place, _), own in zip(
+        pairs.tolist(), rows_of_codes(codes, len(pairs)), strict=True
+    ):
         mine = rows[own]
         global_pid = int(ops.processes[process])
         yield _Part(

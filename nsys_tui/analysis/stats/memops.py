@@ -86,7 +86,9 @@ def _by_category(query: Query, rows: Rows) -> tuple[NDArray[np.integer], Columns
     """Codes and labels of operations by (category, name)."""
     codes, names = operation_codes(query, rows)
     kinds = sorted(set(CATEGORIES.values()))
-    of_kind = np.array([kinds.index(CATEGORIES[kind]) for kind in OpKind])
+    of_kind = np.zeros(len(OpKind), np.int64)
+    for operation, label in CATEGORIES.items():
+        of_kind[operation] = kinds.index(label)
     kind = of_kind[query.report.operations.kind[rows]]
     joined, name, category = pair_codes(codes, kind, len(kinds))
     return joined, [

@@ -1,0 +1,75 @@
+"""Graphics on the GPU is GPU work, in unions and sums, beside CUDA and alone."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from brute import query
+from synth import Synth
+
+from nsys_tui.analysis.overview import overview
+from nsys_tui.analysis.stats.reports import run_report
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIBRARIES = ("OPENGL", "VULKAN", "DX12")
+
+
+def rendering(tmp_path: Path) -> Synth:
+    """Three libraries around one kernel: busy 0-300, 350-400, 500-650, 700-720."""
+    synth = Synth(tmp_path / "r.sqlite").process(100).gpu().kernel("k", 350, 400)
+    synth.render("OPENGL", 0, 200, call="glXSwapBuffers")
+    synth.render("VULKAN", 100, 300, call="vkQueueSubmit").render(
+        "VULKAN", 100, 290, marker="shadow"
+    )
+    return synth.render("DX12", 500, 650, call="ExecuteCommandLists").render("OPENGL", 700, 720)
+
+
+def test_a_gpu_that_renders_is_busy(tmp_path: Path) -> None:
+    path = rendering(tmp_path).write()
+    tables = ("CUPTI_ACTIVITY_KIND_KERNEL", *(f"{name}_WORKLOAD" for name in LIBRARIES))
+    rows = [row for table in tables for row in query(path, f"SELECT start, end FROM {table}")]
+    covered = {instant for start, end in rows for instant in range(start, end)}
+    with closing(open_report(path, use_cache=False)) as report:
+        (split,) = overview(report).devices
+    assert split.busy_ns == split.compute_ns == len(covered) == 520
+    assert split.kernel_count == 1
+    assert split.operation_count == 5  # the marker is around work that is there already
+    assert split.sum_ns == 50 + 200 + 200 + 150 + 20
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_report_of_graphics_alone_has_gpu_work(tmp_path: Path, library: str) -> None:
+    path = Synth(tmp_path / "r.sqlite").process(100).render(library, 10, 30, call="draw").write()
+    with closing(open_report(path, use_cache=False)) as report:
+        (split,) = overview(report).devices
+        (stream,) = report.operations.streams
+        (name,) = report.operations.names
+    assert split.busy_ns == 20
+    assert (stream.label, name.short) == (name.short[1:-1].removesuffix(" draw"), name.demangled)
+
+
+def test_work_of_no_known_gpu_is_left_out_and_told(tmp_path: Path) -> None:
+    synth = rendering(tmp_path).render("VULKAN", 400, 500, gpu=None)
+    with closing(open_report(synth.write(), use_cache=False)) as report:
+        (split,) = overview(report).devices
+        notes = report.notes.texts
+    assert split.busy_ns == 520
+    assert "1 row with NULL in `gpu` of VULKAN_WORKLOAD left out" in notes
+
+
+def test_a_renamed_column_switches_all_gpu_work_off(tmp_path: Path) -> None:
+    synth = rendering(tmp_path).sql("ALTER TABLE VULKAN_WORKLOAD RENAME COLUMN gpu TO gpuIndex")
+    with closing(open_report(synth.write(), use_cache=False)) as report:
+        assert overview(report).devices == ()
+        assert "VULKAN_WORKLOAD" in report.gpu_doubt
+
+
+def test_markers_on_the_gpu_are_still_a_summary_of_their_own(tmp_path: Path) -> None:
+    with closing(open_report(rendering(tmp_path).write(), use_cache=False)) as report:
+        table = run_report(report, "vulkan_gpu_marker_sum")
+    assert list(table.data[-1]) == ["shadow"]
