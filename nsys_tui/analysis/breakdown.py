@@ -140,11 +140,20 @@ class DeviceSplit:
     """Longest stretch of communication while nothing computes."""
     exposed_is_upper_bound: bool
     """True where graph launches hide what ran inside them."""
+    comm_waiting_ns: int | None = None
+    """Communication that only waits for other ranks; None where partners are not known."""
+    exposed_waiting_ns: int | None = None
+    """The part of it that no compute hides."""
 
     @property
     def base_ns(self) -> int:
         """Length of ``base``."""
         return self.base[1] - self.base[0]
+
+    @property
+    def comm_transfer_ns(self) -> int | None:
+        """Communication that is no waiting."""
+        return None if self.comm_waiting_ns is None else self.comm_ns - self.comm_waiting_ns
 
     @property
     def max_gap_ns(self) -> int:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from nsys_tui.analysis.aggregate import aggregate
-from nsys_tui.analysis.breakdown import DeviceSplit, device_splits, ten_figures
+from nsys_tui.analysis.breakdown import DeviceSplit, coverages, split_of, ten_figures
 from nsys_tui.analysis.diagnostics import Message, messages
 from nsys_tui.analysis.host_time import host_time, osrt_calls, python_samples
+from nsys_tui.analysis.nccl.waiting import collective_waits, waiting_of
 from nsys_tui.analysis.window import Scope, clipped, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
@@ -19,9 +20,13 @@ from nsys_tui.model.groups import regroup
 from nsys_tui.names import NameStyle, normalise_nvtx
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.breakdown import Coverage
     from nsys_tui.analysis.host_time import HostTime
+    from nsys_tui.analysis.nccl.waiting import Waits
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import EventSet, Int32
     from nsys_tui.model.report import Report
@@ -63,6 +68,9 @@ class Headline:
     exposed_memory_ns: int
     kernel_count: int
     max_gap_ns: int
+    comm_waiting_ns: int | None = None
+    """Communication that only waits for other ranks; None where a GPU's is not known."""
+    exposed_waiting_ns: int | None = None
 
     def share(self, ns: int) -> float | None:
         """``ns`` as a part of the whole, 0 to 1, or None without a whole."""
@@ -124,6 +132,8 @@ class Overview:
     """OS runtime calls by name, with ``host``."""
     messages: tuple[Message, ...] = ()
     """What nsys said about the capture."""
+    waits_note: str = ""
+    """What is not known about waiting for other ranks."""
     other_work: tuple[TopName, ...] = ()
     """GPU work beside kernels: copies, memsets, graphs."""
 
@@ -147,7 +157,10 @@ def overview(
     """
     scope = scope or Scope()
     host = host or not len(report.operations)
-    splits = tuple(device_splits(report, scope))
+    waits = collective_waits(report)
+    splits = tuple(
+        _with_waiting(report, coverage, scope, waits) for coverage in coverages(report, scope)
+    )
     figures = ten_figures(report, scope)
     if report.gpu_doubt:
         figures = dict.fromkeys(figures) | {"session_ns": figures["session_ns"]}
@@ -165,9 +178,22 @@ def overview(
         open_range_count=int(report.ranges.open.sum()),
         missing=tuple(missing(report)),
         notes=tuple(_notes(report, splits)),
+        waits_note=waits.note,
         gpu_known=not report.gpu_doubt,
         host=host_time(report, scope, top) if host else None,
         calls=tuple(top_calls(report, scope)[:top]) if host else (),
+    )
+
+
+def _with_waiting(report: Report, coverage: Coverage, scope: Scope, waits: Waits) -> DeviceSplit:
+    """Where the time of one device went, waiting for other ranks included."""
+    split, waiting = split_of(report, coverage, scope), waiting_of(report, coverage, waits)
+    if waiting is None:
+        return split
+    return replace(
+        split,
+        comm_waiting_ns=waiting.all.total(),
+        exposed_waiting_ns=waiting.exposed.total(),
     )
 
 
@@ -190,8 +216,15 @@ def headline(report: Report, scope: Scope, splits: tuple[DeviceSplit, ...]) -> H
         base_ns=base[1] - base[0],
         session_ns=None if scope.window else report.metadata.session_duration_ns,
         max_gap_ns=max((split.max_gap_ns for split in splits), default=0),
+        comm_waiting_ns=_sum([split.comm_waiting_ns for split in splits if split.comm_ns]),
+        exposed_waiting_ns=_sum([split.exposed_waiting_ns for split in splits if split.comm_ns]),
         **{name: sum(getattr(split, name) for split in splits) for name in summed},
     )
+
+
+def _sum(parts: Sequence[int | None]) -> int | None:
+    known = [part for part in parts if part is not None]
+    return sum(known) if parts and len(known) == len(parts) else None
 
 
 def top_kernels(

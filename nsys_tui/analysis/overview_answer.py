@@ -57,7 +57,7 @@ class OverviewAnswer:
         found = (
             self._facts(),
             table_of(
-                "devices", _device_title(result), _DEVICE, result.devices, self,
+                "devices", _device_title(result), _device_columns(result), result.devices, self,
                 _device_notes(result)
             ),
             _breakdown_table(result),
@@ -136,6 +136,13 @@ def _device_title(result: Overview) -> str:
     return f"Time of each GPU, as a share of {what} ({length})"
 
 
+def _device_columns(result: Overview) -> tuple[Column, ...]:
+    """All columns; waiting for ranks only where it is known."""
+    if any(split.comm_waiting_ns is not None for split in result.devices):
+        return _DEVICE
+    return tuple(each for each in _DEVICE if each is not _WAITING)
+
+
 def _device_notes(result: Overview) -> list[str]:
     line = result.headline
     if not result.gpu_known:
@@ -150,9 +157,22 @@ def _device_notes(result: Overview) -> list[str]:
         said.append(f"{100 * session:.2f}% of the recorded session")
     straddling = sum(split.straddling_count for split in result.devices)
     notes = [", ".join(said)] if said else []
+    notes += [_waiting_note(split) for split in result.devices if split.comm_waiting_ns]
+    notes += [result.waits_note] if result.waits_note else []
     if straddling:
         notes.append(f"+{straddling} operations straddle the start of the window")
     return notes
+
+
+def _waiting_note(split: DeviceSplit) -> str:
+    waited, whole, bare = (
+        units.format_duration(ns or 0)
+        for ns in (split.comm_waiting_ns, split.comm_ns, split.exposed_waiting_ns)
+    )
+    return (
+        f"{split.device.label} waits for other ranks in {waited} of {whole} of communication;"
+        f" no compute hides {bare} of that"
+    )
 
 
 def _breakdown_table(result: Overview) -> Table:
@@ -217,13 +237,15 @@ def _alone(split: DeviceSplit, answer: Any) -> dict[str, Any]:
     return ten_figures(answer.report, answer.result.scope, answer.rows_by_device[split.place])
 
 
-def _part(name: str) -> Column:
+def _part(name: str, header: str = "") -> Column:
     """The share of a device's time that something took."""
 
     def read(split: DeviceSplit, _: Any) -> float | None:
-        return 100 * int(getattr(split, f"{name}_ns")) / split.base_ns if split.base_ns else None
+        ns = getattr(split, f"{name}_ns")
+        return 100 * int(ns) / split.base_ns if split.base_ns and ns is not None else None
 
-    return Column(_titled(name), Unit.PERCENT, 2, "busy_share" if name == "busy" else "", read)
+    key = "busy_share" if name == "busy" else ""
+    return Column(header or _titled(name), Unit.PERCENT, 2, key, read)
 
 
 _FACT: Final = (
@@ -242,20 +264,24 @@ _BREAKDOWN: Final = (
     *columns("utilisation_percent", Unit.NONE),
     *columns("exposed_communication_ns"),
 )
+_WAITING: Final = _part("comm_waiting", "Waiting")
 _DEVICE: Final = (
     number("id", lambda split, _: split.device.id),
     number("gpu_id", lambda split, _: split.device.gpu_id),
     records("members", columns("pid ordinal", Unit.COUNT), lambda split, _: split.device.members),
     Column("GPU", key="", read=lambda split, _: split.device.label),
     column("name", "Name", lambda split, _: split.device.name),
-    *map(_part, ("busy", "compute", "comm", "exposed_comm", "memory", "graph", "idle")),
+    *map(_part, ("busy", "compute", "comm", "exposed_comm")),
+    _WAITING,
+    *map(_part, ("memory", "graph", "idle")),
     column("busy_ns", "Busy time"),
     column("idle_ns", "Idle time"),
     column("max_gap_ns", "Max gap time"),
     column("kernel_count", "Kernels", unit=Unit.COUNT),
     *columns(
-        "base_ns compute_ns comm_ns memory_ns graph_ns uvm_ns exposed_comm_ns exposed_memory_ns"
-        " compute_comm_overlap_ns compute_memory_overlap_ns comm_memory_overlap_ns sum_ns"
+        "base_ns compute_ns comm_ns comm_waiting_ns comm_transfer_ns exposed_waiting_ns memory_ns"
+        " graph_ns uvm_ns exposed_comm_ns exposed_memory_ns compute_comm_overlap_ns"
+        " compute_memory_overlap_ns comm_memory_overlap_ns sum_ns"
     ),
     *columns("operation_count straddling_count", Unit.COUNT),
     *columns("exposed_is_upper_bound", Unit.FLAG),
@@ -352,7 +378,7 @@ _HEADLINE: Final = (
     *columns("device_count kernel_count", Unit.COUNT),
     *columns(
         "base_ns session_ns busy_ns idle_ns compute_ns comm_ns memory_ns graph_ns exposed_comm_ns"
-        " exposed_memory_ns max_gap_ns"
+        " exposed_memory_ns max_gap_ns comm_waiting_ns exposed_waiting_ns"
     ),
     data("busy_share", lambda line, _: line.share(line.busy_ns)),
     data("busy_session_share", lambda line, _: line.session_share(line.busy_ns)),

@@ -103,6 +103,15 @@ class Collectives:
         return rows_of_codes(self.parts.collective, len(self))
 
     @cached_property
+    def waited(self) -> Int64:
+        """Of each of ``parts``: from its start to the last rank's, at most to its own end; ns.
+
+        It is 0 where no other rank is seen.
+        """
+        begin, end = self.parts.start, self.parts.end
+        return np.maximum(np.minimum(self.last_start[self.parts.collective], end) - begin, 0)
+
+    @cached_property
     def time(self) -> Int64:
         """Last end - last start, ns."""
         spent: Int64 = np.maximum(self.end - self.last_start, 0)

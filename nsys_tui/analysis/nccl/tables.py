@@ -94,7 +94,7 @@ def members_table(found: Collectives) -> Table:
     count = len(found.members)
     shared = found.seen[parts.collective] > 1
     late = (parts.start - found.start[parts.collective])[shared]
-    waited = (found.last_start[parts.collective] - parts.start)[shared]
+    waited, spent = found.waited[shared], (parts.end - parts.start)[shared]
     member = parts.member[shared]
     joined = np.bincount(member, minlength=count)
     last = np.bincount(found.last[found.seen > 1], minlength=count)
@@ -109,6 +109,7 @@ def members_table(found: Collectives) -> Table:
             Column("Came last", Unit.COUNT),
             Column("Mean lateness", Unit.NS),
             Column("Waited for others", Unit.NS),
+            Column("Transferred", Unit.NS),
             Column("Kernel time", Unit.NS),
         ),
         (
@@ -119,6 +120,7 @@ def members_table(found: Collectives) -> Table:
             last,
             [_share(total, n) for total, n in zip(sums(member, late, count), joined, strict=True)],
             sums(member, waited, count),
+            sums(member, spent - waited, count),
             sums(parts.member, parts.end - parts.start, count),
         ),
         () if shared.any() else ("one rank alone: nothing to wait for is seen",),
@@ -155,6 +157,10 @@ _PART: Final = (
     number("member", lambda part, c: c.parts.member[part]),
     data("start_ns", lambda part, c: c.parts.start[part]),
     data("end_ns", lambda part, c: c.parts.end[part]),
+    data(
+        "waited_ns",
+        lambda part, c: c.waited[part] if c.seen[c.parts.collective[part]] > 1 else None,
+    ),
     number("operation_row", lambda part, c: c.parts.row[part]),
     data("joined", lambda part, c: HOW[How(int(c.parts.how[part]))]),
 )

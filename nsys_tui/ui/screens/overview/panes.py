@@ -120,13 +120,20 @@ def _threads(host: HostTime | None, width: int, glyphs: Glyphs) -> list[Line]:
 
 
 def per_gpu(devices: Sequence[DeviceSplit]) -> list[Line]:
-    """One line per GPU under a heading; shares of the same base as the headline."""
+    """One line per GPU under a heading; shares of the same base as the headline.
+
+    ``wait`` is communication that waits for other ranks, where that is known.
+    """
     if len(devices) < 2:
         return []
-    lines: list[Line] = [[("", 0)], [("per GPU    busy  comp  comm   mem", BOLD)]]
+    waits = any(split.comm_waiting_ns is not None for split in devices)
+    heading = "per GPU    busy  comp  comm   mem" + "  wait" * waits
+    lines: list[Line] = [[("", 0)], [(heading, BOLD)]]
     for split in devices:
-        parts = (split.busy_ns, split.compute_ns, split.comm_ns, split.memory_ns)
+        parts = [split.busy_ns, split.compute_ns, split.comm_ns, split.memory_ns]
         figures = "".join(f"{_percent(ns, split.base_ns):>6}" for ns in parts)
+        if split.comm_waiting_ns is not None:
+            figures += f"{_percent(split.comm_waiting_ns, split.base_ns):>6}"
         lines.append([(f"{split.device.label:<9}{figures}", 0)])
     return lines
 

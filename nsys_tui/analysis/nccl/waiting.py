@@ -1,0 +1,216 @@
+"""Time of communication kernels in which a GPU waits for other ranks, apart from the transfer.
+
+A rank waits in its kernel until the last rank's kernel of the same collective starts. Which kernels
+are one collective is told by communicator and order where NVTX names them, else by the order of
+kernels alone; kernels of one collective that did not run at the same time are not believed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.breakdown import Covered
+from nsys_tui.analysis.nccl.collectives import collectives
+from nsys_tui.analysis.nccl.kernel_matching import kernel_kind, nccl_kernels
+from nsys_tui.analysis.nccl.rank_matching import Traced
+from nsys_tui.analysis.window import row_numbers
+from nsys_tui.model import intervals
+from nsys_tui.model.categories import Category
+from nsys_tui.model.groups import factorise, factorise_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.breakdown import Coverage
+    from nsys_tui.model.events import Int64
+    from nsys_tui.model.report import Report
+
+MOST_APART: Final = 0.01
+"""Part of a group's collectives that may run apart before its matching is not believed."""
+_PAIRWISE: Final = "SendRecv"
+
+
+@dataclass(frozen=True, eq=False)
+class Waits:
+    """Kernels of collectives whose partners are known, and how many are not."""
+
+    row: Int64
+    """Rows of ``Report.operations``, ascending."""
+    until: Int64
+    """When the last rank of each one's collective started, at most the kernel's own end; ns."""
+    by_order: int
+    """Kernels of them that only their order tells."""
+    unmatched: int
+    """Kernels of communication whose partners are not known."""
+    partial: bool
+    """Whether there are, or may be, ranks that the report does not show: then waiting is a
+    lower bound."""
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def note(self) -> str:
+        """What is not known about the waiting, as one sentence; empty where nothing is."""
+        said = []
+        if self.unmatched:
+            total = self.unmatched + len(self)
+            said.append(
+                f"partners of {self.unmatched:,} of {total:,} communication kernels are not"
+                " known: their waiting counts as communication"
+            )
+        if self.by_order:
+            said.append(f"{self.by_order:,} kernels are matched by their order alone")
+        if len(self) and self.partial:
+            said.append("waiting is a lower bound: ranks may be missing in this report")
+        return "; ".join(said)
+
+
+@dataclass(frozen=True, eq=False)
+class Waiting:
+    """When communication of one device was nothing but waiting for other ranks."""
+
+    all: Covered
+    exposed: Covered
+    """The part of it that no compute hides."""
+
+
+def collective_waits(report: Report) -> Waits:
+    """Finds the kernels that waited; made once for a report."""
+    found = report.derived("collective_waits_1", lambda: _waits(report))
+    by_order, unmatched, partial = found["facts"].tolist()
+    return Waits(found["row"], found["until"], by_order, unmatched, bool(partial))
+
+
+def waiting_of(report: Report, coverage: Coverage, waits: Waits) -> Waiting | None:
+    """The waiting of one device within the scope of a coverage.
+
+    What one kernel transfers while another one waits is no waiting.
+
+    Returns:
+        None where no partner of any of the device's communication is known.
+    """
+    ops, rows = report.operations, row_numbers(report.operations, coverage.rows)
+    comm = np.flatnonzero(ops.category[rows] == Category.COMM)
+    place = np.searchsorted(waits.row, rows[comm])
+    known = np.zeros(len(comm), bool)
+    inside = place < len(waits)
+    known[inside] = waits.row[place[inside]] == rows[comm][inside]
+    if not known.any():
+        return None
+    start, end = coverage.starts[comm], coverage.ends[comm]
+    until = start.copy()
+    until[known] = np.clip(waits.until[place[known]], start[known], end[known])
+    waited = intervals.subtract((start, until), (until, end))
+    compute = coverage.sets["compute"]
+    exposed = intervals.subtract(waited, (compute.starts, compute.ends))
+    return Waiting(Covered(*waited), Covered(*exposed))
+
+
+def _waits(report: Report) -> dict[str, NDArray[np.int64]]:
+    ops = report.operations
+    devices = len(np.unique(ops.device[ops.category == Category.COMM]))
+    row, until = np.empty((2, 0), np.int64)
+    partial, by_order = False, 0
+    if devices > 1:
+        named, partial = _named(report)
+        kernels = nccl_kernels(report)
+        left = np.setdiff1d(kernels.row, named[0])
+        ordered = _ordered(report, left)
+        by_order = ordered.shape[1]
+        # Nothing but the number of ranks in a communicator tells that all are here.
+        partial |= by_order > 0
+        row, until = np.concatenate((named, ordered), axis=1)
+    order = np.argsort(row)
+    comm = int(np.count_nonzero(ops.category == Category.COMM))
+    facts = np.array((by_order, comm - len(row), partial), np.int64)
+    return {"row": row[order], "until": until[order], "facts": facts}
+
+
+def _named(report: Report) -> tuple[NDArray[np.int64], bool]:
+    """Rows and ends of waiting of kernels whose collective NVTX names; whether ranks are missing.
+
+    A send or receive waits for its partner alone, which is known where there are but two.
+    """
+    found = collectives([Traced(report)])
+    if not len(found):
+        return np.empty((2, 0), np.int64), False
+    pairwise = np.array(["Send" in label or "Recv" in label for label in found.label], bool)
+    alone = np.where(found.ranks > 0, found.ranks, len(found.members)) == 2
+    whole = (found.seen > 1) & (alone | ~pairwise)
+    partial = bool((whole & ((found.seen < found.ranks) | (found.ranks < 1))).any())
+    codes = {text: code for code, text in enumerate(dict.fromkeys(found.communicator))}
+    communicator = np.array([codes[text] for text in found.communicator], np.int64)
+    parts = found.parts
+    chosen = whole[parts.collective]
+    code = parts.collective[chosen]
+    kept = _believed(report, parts.row[chosen], code, communicator[code])
+    return kept, partial
+
+
+def _believed(
+    report: Report, row: Int64, collective: Int64, group: NDArray[np.integer]
+) -> NDArray[np.int64]:
+    """Rows and ends of waiting of the kernels of collectives that ran on all ranks at one time.
+
+    Args:
+        report: the report.
+        row: kernels, rows of ``Report.operations``.
+        collective: number of the collective of each.
+        group: what was matched in one go, such as a communicator; one with too many collectives
+            that ran apart is left out.
+    """
+    if not len(row):
+        return np.empty((2, 0), np.int64)
+    ops = report.operations
+    code, distinct = factorise(collective)
+    last, first = np.full((2, len(distinct)), 0)
+    last[:], first[:] = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    np.maximum.at(last, code, ops.start[row])
+    np.minimum.at(first, code, ops.end[row])
+    together = (last < first)[code]
+    count = np.bincount(group)
+    share = np.bincount(group, ~together) / np.maximum(count, 1)
+    kept = together & (share <= MOST_APART)[group]
+    return np.stack((row[kept], np.minimum(last[code], ops.end[row])[kept]))
+
+
+def _ordered(report: Report, rows: NDArray[np.integer]) -> NDArray[np.int64]:
+    """The same for kernels that no call names: the k-th of streams with equal sequences are one."""
+    parts = [np.empty((2, 0), np.int64)]
+    for streams in _alike(report, rows):
+        count = len(streams[0])
+        number = np.tile(np.arange(count), len(streams))
+        parts.append(
+            _believed(report, np.concatenate(streams), number, np.zeros(len(number), np.int64))
+        )
+    return np.concatenate(parts, axis=1)
+
+
+def _alike(report: Report, rows: NDArray[np.integer]) -> Iterator[list[NDArray[np.integer]]]:
+    """Kernels of streams of several GPUs that ran the same kernels in the same order.
+
+    A sequence that a GPU has on two streams fits in two ways, and so in none.
+    """
+    ops = report.operations
+    place, distinct = factorise_rows((ops.device[rows], ops.stream[rows]))
+    found: dict[tuple[str, ...], list[tuple[int, NDArray[np.integer]]]] = {}
+    for code in range(len(distinct)):
+        mine = rows[place == code]
+        names = tuple(_short(report, ops.name[mine]))
+        found.setdefault(names, []).append((int(distinct[code, 0]), mine))
+    for names, entries in found.items():
+        gpus = len({device for device, _ in entries})
+        pairs = gpus == 2 or all(kernel_kind(name) != _PAIRWISE for name in set(names))
+        if gpus > 1 and gpus == len(entries) and pairs:
+            yield [mine for _, mine in entries]
+
+
+def _short(report: Report, codes: NDArray[np.integer]) -> Iterable[str]:
+    names = report.operations.names
+    return (names[code].short for code in codes.tolist())
