@@ -49,6 +49,8 @@ _ALIGNMENT: Final = 4096
 _ENDS: Final = 64 << 10
 _MIB: Final = 1 << 20
 _LOCK_NAME: Final = "in-use"
+_GROWN: Final[dict[tuple[str, int], int]] = {}
+"""Bytes that this process added to a cache with a limit since it last looked through it."""
 _PART_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
 _KINDS: Final = frozenset({"reports", "exports"})
 
@@ -111,7 +113,6 @@ class CacheFolder:
         self.root = root
         self._limit = limit
         self.path = root / kind / key
-        self._grown: int | None = None
         with contextlib.suppress(OSError):
             self.path.mkdir(parents=True, exist_ok=True)
             lock = os.open(self.path / _LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
@@ -122,14 +123,17 @@ class CacheFolder:
     def grew(self, size: int) -> None:
         """Keeps the cache to its limit after some bytes were written.
 
-        All its folders are looked through the first time, later only after many bytes: at a
-        thousand reports that takes 70 ms, and a report has a dozen parts.
+        All its folders are looked through when this process first adds to it, later only after
+        many bytes, of whatever reports: at a thousand of them that takes 70 ms, and as often as
+        there are reports it makes a fleet's time grow with their square.
         """
         limit = size_limit() if self._limit is None else self._limit
-        self._grown = None if self._grown is None else self._grown + size
-        if self._grown is None or self._grown > limit // SLACK:
+        key = os.fspath(self.root), limit
+        grown = _GROWN.get(key, limit) + size
+        if grown > limit // SLACK:
             evict(self.root, limit)
-            self._grown = 0
+            grown = 0
+        _GROWN[key] = grown
 
     def close(self) -> None:
         """Gives the folder free for eviction; arrays mapped from it stay valid."""

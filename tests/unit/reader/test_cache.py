@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from nsys_tui.reader import cache
+from nsys_tui.reader import cache
 from nsys_tui.reader.cache import CacheFolder, Sidecar, cache_root, evict, report_id
 
 ARRAYS = {
@@ -305,6 +306,17 @@ class TestEviction:
         assert len([*root.glob("*/?")]) == 26
         sidecar.folder.grew(1)
         assert len([*root.glob("*/?")]) <= 20
+
+    def test_many_reports_do_not_have_the_cache_looked_through_each_time(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        looked: list[Path] = []
+        monkeypatch.setattr(cache, "evict", lambda root, limit: looked.append(root))
+        for number in range(100):
+            folder = CacheFolder(root, "reports", f"report-{number}", 20_000)
+            folder.grew(100)
+            folder.close()
+        assert len(looked) == 1 + 100 * 100 // 1_001
 
     def test_no_cache_is_no_error(self, root: Path) -> None:
         assert evict(root, limit=0) == []
