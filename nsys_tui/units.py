@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from nsys_tui.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 NS_PER: Final[dict[str, int]] = {
     "ns": 1,
@@ -140,3 +143,35 @@ def parse_window(text: str) -> tuple[int | None, int | None]:
     if start is not None and end is not None and end <= start:
         raise UsageError(f"empty time window: {text!r}", hint="the end must come after the start")
     return start, end
+
+
+def ranks_text(ranks: Iterable[int], most: int = 8) -> str:
+    """Many ranks in few words: ``3``, ``0-7, 12``, ``0-511 except 37``.
+
+    Args:
+        ranks: in any order.
+        most: runs named at most, of those in the set and of those left out of it.
+    """
+    found = sorted(set(ranks))
+    runs = _runs(found)
+    if len(runs) > 1:
+        members = set(found)
+        holes = [rank for rank in range(found[0], found[-1]) if rank not in members]
+        if holes and len(holes) * 8 <= len(found) and len(_runs(holes)) <= most:
+            return f"{found[0]}-{found[-1]} except {ranks_text(holes, most)}"
+    shown = ", ".join(str(lo) if lo == hi else f"{lo}-{hi}" for lo, hi in runs[:most])
+    rest = sum(hi - lo + 1 for lo, hi in runs[most:])
+    return f"{shown} and {rest:,} more" if rest else shown
+
+
+def _runs(ranks: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last of ranks that follow each other; two that do are no run yet."""
+    runs: list[tuple[int, int]] = []
+    for rank in ranks:
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1] = runs[-1][0], rank
+        else:
+            runs.append((rank, rank))
+    short = [run for run in runs if run[1] - run[0] == 1]
+    split = {run: ((run[0], run[0]), (run[1], run[1])) for run in short}
+    return [part for run in runs for part in split.get(run, (run,))]

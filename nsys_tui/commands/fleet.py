@@ -70,7 +70,7 @@ _OF_COMMAND = (
 EPILOG = """\
 Ranks come from MPI and NCCL records, the launcher's environment (Open MPI, PMI, Slurm, ...),
 process names and file names, in this order; the section "reports" says which. Times are put on
-one clock by the UTC start of each session.
+one clock by the UTC start of each session, or by the ends of collectives where these disagree.
 A report that cannot be read is named on stderr and left out: the exit status stays 0, or is 65
 with --strict, and is 65 if no report can be read. What was computed for a report is kept in the
 cache folder: a run that was interrupted goes on where it stopped.
@@ -118,7 +118,7 @@ def _add_computing(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "utc", "ends", "session"),
         default="auto",
         help="put clocks together by UTC session start, by the ends of collectives, or not at "
-        "all (default: utc where every report tells it, else ends)",
+        "all (default: utc where every report tells it and the ends agree, else ends)",
     )
     add_choice(parser)
     part = parser.add_mutually_exclusive_group()

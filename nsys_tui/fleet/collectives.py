@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nsys_tui.fleet.session_clock import SessionClock
     from nsys_tui.fleet.summary import Collectives
     from nsys_tui.model.events import Int64
 
@@ -141,18 +142,18 @@ class Lateness:
     """Time that everybody waited for it alone: from the start of the last but one to its own."""
 
 
-def match(own: Sequence[Collectives], offsets: Sequence[int]) -> Matched:
+def match(own: Sequence[Collectives], clocks: Sequence[SessionClock]) -> Matched:
     """Matches the collectives of ranks by order.
 
     Args:
         own: collectives of each rank.
-        offsets: ns from the clock of each rank to fleet time.
+        clocks: of the session of each rank.
     """
     holders: dict[tuple[str, str], list[tuple[int, Int64, Int64]]] = {}
-    for place, (mine, offset) in enumerate(zip(own, offsets, strict=True)):
+    for place, (mine, clock) in enumerate(zip(own, clocks, strict=True)):
         for code, key in enumerate(mine.keys):
             rows = np.flatnonzero(mine.key == code)
-            entry = (place, mine.start[rows] + offset, mine.end[rows] + offset)
+            entry = (place, clock.fleet(mine.start[rows]), clock.fleet(mine.end[rows]))
             holders.setdefault(key, []).append(entry)
     groups = []
     for (name, communicator), entries in holders.items():
@@ -172,54 +173,3 @@ def match(own: Sequence[Collectives], offsets: Sequence[int]) -> Matched:
     alone = sum(len(entries[0][1]) for entries in holders.values() if len(entries) == 1)
     groups.sort(key=lambda group: (int(group.start.min(initial=0)), group.name, group.communicator))
     return Matched(tuple(groups), alone, len(own))
-
-
-def end_offsets(
-    own: Sequence[Collectives], sessions: Sequence[int], offsets: Sequence[int]
-) -> list[int]:
-    """Offsets of sessions by which their ranks leave collectives together.
-
-    The first session with collectives keeps its clock. Another one is put forward by the median
-    distance of its ends from those of a session that is aligned already; one that shares no
-    collective with any keeps its offset.
-
-    Args:
-        own: collectives of each rank.
-        sessions: session of each rank.
-        offsets: what is known of each session's clock, such as its UTC start.
-    """
-    found, done = list(offsets), set[int]()
-    matched = match(own, [offsets[session] for session in sessions])
-    edges = [(g, [sessions[place] for place in g.members]) for g in matched.groups if g.calls]
-    waiting = list(dict.fromkeys(session for _, named in edges for session in named))
-    while waiting:
-        chosen = next((s for s in waiting if _shares(s, done, edges)), waiting[0])
-        waiting.remove(chosen)
-        apart = _apart(chosen, done, edges, found, offsets)
-        if apart is not None:
-            found[chosen] = offsets[chosen] + apart
-        done.add(chosen)
-    return found
-
-
-def _shares(session: int, done: set[int], edges: Sequence[tuple[Group, list[int]]]) -> bool:
-    return any(session in named and done.intersection(named) for _, named in edges)
-
-
-def _apart(
-    session: int,
-    done: set[int],
-    edges: Sequence[tuple[Group, list[int]]],
-    found: Sequence[int],
-    offsets: Sequence[int],
-) -> int | None:
-    """Median distance of the ends of a session from those that are aligned."""
-    distances = []
-    for group, named in edges:
-        mine = [row for row, owner in enumerate(named) if owner == session]
-        others = [row for row, owner in enumerate(named) if owner in done]
-        if mine and others:
-            moved = np.array([found[named[row]] - offsets[named[row]] for row in others])
-            reference = (group.end[others] + moved[:, None]).max(axis=0)
-            distances.append(reference - group.end[mine].max(axis=0))
-    return int(np.median(np.concatenate(distances))) if distances else None

@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.fleet.collectives import Matched, end_offsets, match
+from nsys_tui.fleet.clocks import fitted, judged
+from nsys_tui.fleet.collectives import Matched, match
 from nsys_tui.fleet.ranks import BY_ORDER, decide, without_numbers
-from nsys_tui.fleet.summary import MAPPED, Failure, Options, ProcessSummary, ReportSummary
+from nsys_tui.fleet.session_clock import SessionClock
+from nsys_tui.fleet.summary import (
+    MAPPED,
+    Collectives,
+    Failure,
+    Options,
+    ProcessSummary,
+    ReportSummary,
+)
 from nsys_tui.fleet.summary_parts import METRIC_SHIFT, metric_grid
 from nsys_tui.fleet.time_grid import Grid, grid_over, rebinned
-from nsys_tui.units import format_duration
+from nsys_tui.units import format_duration, ranks_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,8 +62,12 @@ class Member:
     path: str
     report: ReportSummary
     process: ProcessSummary
-    offset: int
-    """ns to add to a time of the session to get fleet time."""
+    clock: SessionClock
+
+    @property
+    def offset(self) -> int:
+        """ns to add to the session's zero to get fleet time."""
+        return self.clock.offset
 
     @property
     def file(self) -> str:
@@ -86,15 +99,15 @@ class Fleet:
 
     @cached_property
     def collectives(self) -> Matched:
-        """Collectives matched over the ranks."""
-        own = [member.process.collectives for member in self.members]
-        return match(own, [member.offset for member in self.members])
+        """Collectives matched over the ranks whose clocks are aligned."""
+        own = [m.process.collectives if m.clock.aligned else Collectives() for m in self.members]
+        return match(own, [member.clock for member in self.members])
 
     @cached_property
     def span(self) -> tuple[int, int]:
         """First operation's start to last one's end over all ranks, in fleet time."""
         bounds = [
-            (member.base[0] + member.offset, member.base[1] + member.offset)
+            tuple(map(member.clock.fleet_time, member.base))
             for member in self.members
             if len(member.process.devices)
         ]
@@ -154,7 +167,8 @@ class Fleet:
 
     def _moved(self, member: Member) -> int:
         """From the clock of a report's bins to that of the fleet's: 0 where both are UTC."""
-        return member.offset + self.origin - member.report.anchor
+        middle = sum(member.base) // 2
+        return member.clock.fleet_time(middle) - middle + self.origin - member.report.anchor
 
     def heat(self, figure: str, grid: Grid) -> Int64:
         """One of ``summary.MAPPED`` for every row and bin, ns."""
@@ -184,8 +198,10 @@ class Fleet:
     @cached_property
     def unknown(self) -> list[str]:
         """A note that says whose GPU work is not known, if anybody's; why stands in ``notes``."""
-        ranks = [str(member.rank) for member in self.members if member.report.gpu_doubt]
-        return [f"GPU work of rank {_listed(ranks)} is not known: it is not in this"] * bool(ranks)
+        ranks = [member.rank for member in self.members if member.report.gpu_doubt]
+        return [f"GPU work of rank {ranks_text(ranks)} is not known: it is not in this"] * bool(
+            ranks
+        )
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -230,8 +246,8 @@ def reduce(
         results: path and summary of each report, in the order of the files; the order decides
             ranks only where nothing else does.
         options: what the summaries were made with.
-        clock: how clocks are aligned; ``AUTO`` takes UTC where all reports tell it, else the ends
-            of collectives.
+        clock: how clocks are aligned; ``AUTO`` takes UTC where all reports tell it and the ends
+            of collectives agree with it, else it fits clocks to these ends.
     """
     failures = tuple(found for _, found in results if isinstance(found, Failure))
     reports = [(path, found) for path, found in results if isinstance(found, ReportSummary)]
@@ -239,7 +255,7 @@ def reduce(
     evidence = [process.evidence for _, process in owners]
     ranks = decide([*map(without_numbers, evidence)] if len(reports) == 1 else evidence)
     order = sorted(range(len(owners)), key=lambda place: ranks[place][0])
-    used, origin, offsets = _offsets([report for _, report in reports], owners, clock)
+    used, origin, clocks = _clocks([report for _, report in reports], owners, clock)
     members = tuple(
         Member(
             ranks[place][0],
@@ -247,12 +263,13 @@ def reduce(
             reports[owners[place][0]][0],
             reports[owners[place][0]][1],
             owners[place][1],
-            offsets[owners[place][0]],
+            clocks[owners[place][0]],
         )
         for place in order
     )
-    clocks = [_CLOCK_TEXT[used]] if len(reports) > 1 else []
-    notes = (*clocks, *_notes(members, used))
+    several = len(reports) > 1
+    aligned = [_CLOCK_TEXT[used]] if several else []
+    notes = (*aligned, *_notes(members, used), *(_clock_notes(members) if several else ()))
     options = options or Options()
     return Fleet(members, failures, used, origin, options, (*_only(options), *notes))
 
@@ -276,24 +293,48 @@ def _only(options: Options) -> list[str]:
     return notes
 
 
-def _offsets(
+def _clocks(
     reports: Sequence[ReportSummary], owners: Sequence[tuple[int, ProcessSummary]], clock: Clock
-) -> tuple[Clock, int, list[int]]:
-    """The clock that was used, its zero in UTC, and what to add to the times of each report."""
-    starts = [report.start_utc for report in reports]
-    known = [start for start in starts if start is not None]
-    if clock is Clock.AUTO:
-        comm = sum(len(process.collectives.key) > 0 for _, process in owners) > 1
-        partial = Clock.ENDS if comm else Clock.SESSION
-        clock = Clock.UTC if len(known) == len(starts) else partial
-    if clock is Clock.SESSION:
-        return clock, 0, [0] * len(starts)
+) -> tuple[Clock, int, list[SessionClock]]:
+    """The clock that was used, its zero in UTC, and that of each report."""
+    known = [report.start_utc for report in reports if report.start_utc is not None]
     first = min(known, default=0)
-    offsets = [0 if start is None else start - first for start in starts]
-    if clock is Clock.ENDS:
-        own = [process.collectives for _, process in owners]
-        offsets = end_offsets(own, [place for place, _ in owners], offsets)
-    return clock, first, offsets
+    starts = [None if r.start_utc is None else r.start_utc - first for r in reports]
+    by_utc = [SessionClock(start or 0) for start in starts]
+    sessions = [place for place, _ in owners]
+    own = [process.collectives for _, process in owners] if len(reports) > 1 else []
+    groups = match(own, [SessionClock(0)] * len(own)).groups
+    if clock is Clock.SESSION:
+        return clock, 0, judged(groups, sessions, [SessionClock(0)] * len(reports))
+    if clock is not Clock.ENDS and (clock is Clock.UTC or len(known) == len(reports)):
+        found = judged(groups, sessions, by_utc)
+        if clock is Clock.UTC or all(own.aligned for own in found):
+            return Clock.UTC, first, found
+    found = fitted(groups, sessions, starts)
+    if clock is Clock.AUTO and all(own.residual is None for own in found):
+        return Clock.SESSION, 0, [SessionClock(0)] * len(reports)
+    return Clock.ENDS, first, found
+
+
+def _clock_notes(members: Sequence[Member]) -> list[str]:
+    """How well clocks agree, and whose do not."""
+    notes = []
+    measured = [(m.clock.residual, m.rank) for m in members if m.clock.residual is not None]
+    drift, drifting = max((abs(m.clock.drift), m.rank) for m in members) if members else (0, 0)
+    off = [m.rank for m in members if not m.clock.aligned]
+    if drift and len(off) < len(members):
+        worst, rank = max(measured)
+        notes.append(
+            f"clocks drift by up to {1e6 * drift:.1f} ppm (rank {drifting}), which is corrected;"
+            f" ends then agree to {format_duration(worst)} or better (rank {rank} least)"
+        )
+    if off:
+        notes.append(
+            f"not aligned: rank {ranks_text(off)}, whose collectives end"
+            f" {format_duration(max(residual for residual, rank in measured if rank in set(off)))}"
+            " from those of others, or may be matched wrongly: in no figure across ranks"
+        )
+    return notes
 
 
 def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
@@ -305,18 +346,18 @@ def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
         )
     elif silent and clock is Clock.SESSION and len({m.path for m in members}) > 1:
         notes.append(f"no UTC start in {_listed(dict.fromkeys(silent))}")
-    guessed = [str(m.rank) for m in members if m.source == BY_ORDER or m.source.startswith("≈")]
+    guessed = [m.rank for m in members if m.source == BY_ORDER or m.source.startswith("≈")]
     if guessed and len(members) > 1:
-        notes.append(f"≈ rank {_listed(guessed)} guessed: see the column Rank from")
+        notes.append(f"≈ rank {ranks_text(guessed)} guessed: see the column Rank from")
     told: dict[str, dict[str, None]] = {}
     for member in members:
         for note in member.report.notes:
             told.setdefault(note, {})[member.file] = None
     notes += [f"{_listed(files)}: {note}" for note, files in told.items()]
     world = max((m.report.world or 0 for m in members), default=0)
-    absent = sorted(set(range(world)) - {m.rank for m in members}) if world > 1 else []
+    absent = set(range(world)) - {m.rank for m in members} if world > 1 else set()
     if absent and not guessed:
-        notes.append(f"no report of rank {_listed(map(str, absent))} of {world}")
+        notes.append(f"no report of rank {ranks_text(absent)} of {world}")
     if any(m.report.hidden_graphs for m in members):
         notes.append("CUDA graphs were traced as a whole: exposed times are upper bounds")
     pairs = sum(m.process.collectives.point_to_point for m in members)

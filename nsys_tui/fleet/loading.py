@@ -67,15 +67,15 @@ def run_fleet(
     if not common and options == options.unrestricted:
         return reduce(run([Task(name, options) for name in names]), options, clock)
     whole = reduce(run([Task(name, every) for name in names]), every, clock)
-    offsets = {member.path: member.offset for member in whole.members}
+    clocks = {member.path: member.clock for member in whole.members}
     if window is None or not common:
-        tasks = [Task(path, options) for path in offsets]
+        tasks = [Task(path, options) for path in clocks]
         return whole.cut_to(dict(run(tasks)), options)
     lo = whole.span[0] if window[0] is None else window[0]
     hi = whole.span[1] if window[1] is None else window[1]
     tasks = [
-        Task(path, replace(options, window=(lo - offset, hi - offset)))
-        for path, offset in offsets.items()
+        Task(path, replace(options, window=(clock.session_time(lo), clock.session_time(hi))))
+        for path, clock in clocks.items()
     ]
     return whole.cut_to(dict(run(tasks)), replace(options, window=(lo, hi)))
 

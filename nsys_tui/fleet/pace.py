@@ -53,10 +53,10 @@ def fleet_pace(fleet: Fleet) -> FleetPace | None:
     Returns:
         None where no rank has the kernel or range that was asked for.
     """
-    having = [member for member in fleet.members if member.process.pace.kind]
+    having = [m for m in fleet.members if m.process.pace.kind and m.clock.aligned]
     if not having:
         return None
-    starts = [member.process.pace.start + member.offset for member in having]
+    starts = [member.clock.fleet(member.process.pace.start) for member in having]
     first = np.full(max(map(len, starts)), np.iinfo(np.int64).max)
     for own in starts:
         first[: len(own)] = np.minimum(first[: len(own)], own)

@@ -29,7 +29,7 @@ class FleetSteps:
     time: Float64
     """Time of each step on each rank, ns, shape (ranks, steps)."""
     start: Float64
-    """Start in fleet time."""
+    """Start in fleet time; NaN also for ranks whose clock is not aligned."""
     figures: Float64
     """``STEP_FIGURES``, shape (figures, ranks, steps); NaN also where GPU work is not known."""
     counted: Bool
@@ -62,8 +62,13 @@ class FleetSteps:
 
     @property
     def skew(self) -> Float64:
-        """Last start - first start of each step, ns."""
-        return np.asarray(np.nanmax(self.start, axis=0) - np.nanmin(self.start, axis=0))
+        """Last start - first start of each step over ranks with aligned clocks, ns; else NaN."""
+        known = ~np.isnan(self.start).all(axis=0)
+        found = np.full(len(self), np.nan)
+        own = self.start[:, known]
+        if own.size:
+            found[known] = np.nanmax(own, axis=0) - np.nanmin(own, axis=0)
+        return found
 
     def median(self, name: str) -> Float64:
         """Median of one of ``STEP_FIGURES`` over the steps of each rank that count on it."""
@@ -101,7 +106,7 @@ def fleet_steps(fleet: Fleet) -> FleetSteps | None:
     for member, steps in zip(having, own, strict=True):
         for place, label in enumerate(steps.labels):
             key: object = label if by_label else place
-            began = float(steps.start[place] + member.offset)
+            began = float(member.clock.fleet_time(int(steps.start[place])))
             if key not in firsts or began < firsts[key][1]:
                 firsts[key] = (label, began)
     keys = sorted(firsts, key=lambda key: firsts[key][1])
@@ -113,7 +118,8 @@ def fleet_steps(fleet: Fleet) -> FleetSteps | None:
     for row, (member, steps) in enumerate(zip(having, own, strict=True)):
         spots = [place_of[x] for x in (steps.labels if by_label else range(len(steps.labels)))]
         time[row, spots] = steps.end - steps.start
-        start[row, spots] = steps.start + member.offset
+        if member.clock.aligned:
+            start[row, spots] = member.clock.fleet(steps.start)
         if not member.report.gpu_doubt:
             figures[:, row, spots] = steps.figures.T
         counted[row, spots] = steps.counted

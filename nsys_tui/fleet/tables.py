@@ -46,11 +46,25 @@ def reports_table(fleet: Fleet, ask: Ask) -> Table:
         _pids(members, ask),
         (Column("GPU"), [m.gpus or None for m in members]),
         (time_column("Clock"), [m.offset for m in members]),
+        *_clock_columns(members),
         (time_column("Session"), [m.report.session_ns for m in members]),
         (Column("Job"), [m.report.job or None for m in members]),
         (Column("Report"), [m.file for m in members]),
     ]
     return cut(made("reports", "Reports", columns, list(fleet.notes)), ask.top)
+
+
+def _clock_columns(members: Sequence[Member]) -> Columns:
+    """Drift and residual, where clocks could be looked at."""
+    clocks = [member.clock for member in members]
+    if all(clock.residual is None for clock in clocks):
+        return []
+    drift = Column("Drift ppm", Unit.NONE, 2)
+    return [
+        (drift, [None if c.residual is None else 1e6 * c.drift for c in clocks]),
+        (time_column("Residual"), [c.residual for c in clocks]),
+        (Column("Aligned"), ["yes" if c.aligned else "no" for c in clocks]),
+    ]
 
 
 def _pids(members: Sequence[Member], ask: Ask) -> tuple[Column, Values]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nsys_tui.errors import UsageError
-from nsys_tui.units import format_duration, parse_duration, parse_window
+from nsys_tui.units import format_duration, parse_duration, parse_window, ranks_text
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,19 @@ def test_a_shown_time_never_rounds_up_into_the_next_unit() -> None:
     assert format_duration(999_999) == "1.000 ms"
     assert format_duration(-7) == "-7 ns"
     assert format_duration(690_100_000) == "690.1 ms"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "text"),
+    [
+        ([], ""),
+        ([3], "3"),
+        ([1, 2], "1, 2"),
+        ([2, 0, 1, 9], "0-2, 9"),
+        ([n for n in range(512) if n != 37], "0-511 except 37"),
+        ([n for n in range(64) if n not in (7, 8, 9, 40)], "0-63 except 7-9, 40"),
+        (range(0, 40, 2), "0, 2, 4, 6, 8, 10, 12, 14 and 12 more"),
+    ],
+)
+def test_many_ranks_in_few_words(ranks: list[int], text: str) -> None:
+    assert ranks_text(ranks) == text

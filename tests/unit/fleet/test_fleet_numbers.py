@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsys_tui.analysis.aggregate import Aggregate
-from nsys_tui.fleet.collectives import end_offsets, match
+from nsys_tui.fleet.collectives import match
 from nsys_tui.fleet.name_stats import merge, name_stats, sketch_bins, sketch_middle
+from nsys_tui.fleet.session_clock import SessionClock
 from nsys_tui.fleet.summary import Collectives
 from nsys_tui.fleet.time_grid import Grid, grid_over, rebinned
 
@@ -136,7 +137,7 @@ def calls(*times: tuple[int, int], key: tuple[str, str] = ("sum", "c")) -> Colle
 )
 def test_lateness_equals_a_loop_over_calls_and_ranks(ranks: list[list[tuple[int, int]]]) -> None:
     own = [calls(*((s, s + d) for s, d in sorted(rank))) for rank in ranks]
-    matched = match(own, [0] * len(own))
+    matched = match(own, [SessionClock(0)] * len(own))
     group, late = matched.groups[0], matched.by_rank()
     count = min(map(len, ranks))
     waited, last, held, skews = [0] * len(own), [0] * len(own), [0] * len(own), []
@@ -163,30 +164,8 @@ def test_calls_of_other_communicators_are_not_mixed() -> None:
     )
     only_world = calls((2, 3), (11, 12), key=world)
     alone = calls((1, 2), key=("max", "world"))
-    matched = match([both, only_world, alone], [0, 100, 0])
+    matched = match([both, only_world, alone], [*map(SessionClock, (0, 100, 0))])
     assert [(g.communicator, g.members) for g in matched.groups] == [("world", (0, 1))]
     assert matched.groups[0].start.tolist() == [[0, 9], [102, 111]]
     assert matched.alone == 2
     assert matched.groups[0].apart.all(), "they did not run at the same time"
-
-
-def test_ends_of_collectives_set_clocks_right() -> None:
-    # All leave together at 100, 200, 300; the clocks of sessions 1 and 2 are off.
-    off = [0, 700, -40]
-    own = [
-        calls(*((end - 30 - 5 * rank - by, end - by) for end in (100, 200, 300)))
-        for rank, by in enumerate(off)
-    ]
-    assert end_offsets(own, [0, 1, 2], [0, 0, 0]) == off
-    # What UTC said is where the search begins; the result is the same.
-    assert end_offsets(own, [0, 1, 2], [0, 650, 5]) == off
-
-
-def test_sessions_that_share_no_collective_keep_their_clocks() -> None:
-    own = [calls((0, 10)), calls((5, 20)), calls((3, 4), key=("sum", "other"))]
-    assert end_offsets(own, [0, 1, 2], [0, 0, 77]) == [0, -10, 77]
-
-
-def test_ranks_of_one_session_move_together() -> None:
-    own = [calls((0, 100)), calls((0, 101)), calls((0, 30)), calls((0, 31))]
-    assert end_offsets(own, [0, 0, 1, 1], [0, 0]) == [0, 70]

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from nsys_tui.reader import cache
-from nsys_tui.reader import cache
 from nsys_tui.reader.cache import CacheFolder, Sidecar, cache_root, evict, report_id
 
 ARRAYS = {

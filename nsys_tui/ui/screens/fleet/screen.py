@@ -271,7 +271,7 @@ class FleetScreen(ReportScreen):
         self.app.open_path(Path(member.path))
         changes: dict[str, Any] = {}
         if window is not None:
-            start, end = window[0] - member.offset, window[1] - member.offset
+            start, end = map(member.clock.session_time, window)
             changes["window"] = Window(start, end)
         if len(member.report.processes) > 1:
             only = frozenset((member.process.process,))

@@ -1,0 +1,227 @@
+"""Clocks of sessions: an offset and a drift for each, fitted to the ends of collectives.
+
+All ranks leave a collective together, so its ends are one moment seen by many clocks. Medians
+decide: over the ranks when that moment was, over the calls how a clock differs from it. What then
+remains is a rank's residual; where that is large, nothing may be said across ranks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.fleet.session_clock import SessionClock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_tui.analysis.aggregate import Float64
+    from nsys_tui.fleet.collectives import Group
+
+CLOSE_NS: Final = 20_000
+"""A residual up to this is never too large: kernels of one collective end so far apart anyway."""
+CLOSE_SHARE: Final = 0.1
+"""Nor is one up to this share of the median time in a collective."""
+MOST_DRIFT: Final = 1e-3
+"""No clock of a computer is off by more, ns per ns; real ones drift by less than 100 ppm."""
+_FEWEST: Final = 8
+"""Calls of which a drift can be told."""
+_MOST: Final = 1024
+"""Calls of a rank that a fit looks at, evenly chosen."""
+_ROUNDS: Final = 3
+_SHIFTS: Final = 64
+"""Calls by which a match may be off, as far as is looked."""
+_QUANTILE: Final = 0.75
+_LEAVES_ALONE: Final = re.compile(r"(?i)nccl\w*?_(Broadcast|Reduce(?!Scatter))")
+"""Collectives that a rank may leave before others have come."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """Collectives of one group, as the clocks of their sessions saw them end."""
+
+    sessions: tuple[int, ...]
+    """Session of each row."""
+    end: Float64
+    """Shape (rows, calls)."""
+
+    def moved(self, offset: Float64, rate: Float64) -> Float64:
+        """Ends in fleet time."""
+        own = np.array(self.sessions, np.intp)
+        return np.asarray(offset[own, None] + rate[own, None] * self.end)
+
+
+def _seen(groups: Sequence[Group], sessions: Sequence[int]) -> list[_Seen]:
+    """What clocks can be fitted to: groups of several sessions that leave together."""
+    found = []
+    for group in groups:
+        own = tuple(sessions[place] for place in group.members)
+        if group.calls and len(set(own)) > 1 and not _LEAVES_ALONE.search(group.name):
+            step = -(-group.calls // _MOST)
+            found.append(_Seen(own, group.end[:, ::step].astype(np.float64)))
+    return found
+
+
+def fitted(
+    groups: Sequence[Group], sessions: Sequence[int], starts: Sequence[int | None]
+) -> list[SessionClock]:
+    """Fits offset and drift of every session.
+
+    The first session that shares collectives keeps its start and its rate: drifts are against it.
+
+    Args:
+        groups: collectives of the ranks, in the times of their sessions.
+        sessions: session of each rank.
+        starts: UTC time of each session's zero, ns, None where unknown: it decides for sessions
+            that share no collective with another, and between matches that fit equally well.
+    """
+    seen = _seen(groups, sessions)
+    begun = np.array([start or 0 for start in starts], np.float64)
+    offset, rate = begun.copy(), np.ones(len(starts))
+    _spread(seen, offset, rate)
+    for _ in range(_ROUNDS):
+        for session, (times, apart) in _points(seen, offset, rate).items():
+            offset[session], rate[session] = _line(times, apart)
+    if seen:
+        first = min(min(group.sessions) for group in seen)
+        shared = sorted({session for group in seen for session in group.sessions})
+        offset[shared] = begun[first] + (offset[shared] - offset[first]) / rate[first]
+        rate[shared] = rate[shared] / rate[first]
+    found = [
+        SessionClock(round(own), float(speed - 1)) for own, speed in zip(offset, rate, strict=True)
+    ]
+    found = judged(groups, sessions, found)
+    for session in _doubtful(groups, sessions, starts, found):
+        found[session] = found[session]._replace(aligned=False)
+    return found
+
+
+def _doubtful(
+    groups: Sequence[Group],
+    sessions: Sequence[int],
+    starts: Sequence[int | None],
+    clocks: Sequence[SessionClock],
+) -> set[int]:
+    """Sessions whose calls may be matched with those before or after.
+
+    That is where ranks have not equally many calls and these come so regularly that a shift fits
+    as well: then UTC must say which one is meant.
+    """
+    found: set[int] = set()
+    bound = close(groups)
+    for group in groups:
+        period = _period(group, bound) if group.unmatched else None
+        own = {sessions[place] for place in group.members}
+        if period is None or len(own) < 2:
+            continue
+        for session in own:
+            start = starts[session]
+            if start is None or abs(clocks[session].offset - start) > period / 2:
+                found.add(session)
+    return found
+
+
+def _period(group: Group, bound: float) -> float | None:
+    """Time between calls that look alike, where a match shifted by them would go unnoticed."""
+    ends = np.median(group.end - group.end[:, :1], axis=0)
+    for shift in range(1, min(group.unmatched, _SHIFTS, len(ends) - 2) + 1):
+        apart = ends[shift:] - ends[:-shift]
+        usual = float(np.median(apart))
+        if np.quantile(np.abs(apart - usual), _QUANTILE) <= bound:
+            return usual
+    return None
+
+
+def _spread(seen: Sequence[_Seen], offset: Float64, rate: Float64) -> None:
+    """A first fit: from one session to those that share collectives with it, and on from them."""
+    groups_of: dict[int, list[_Seen]] = {}
+    for group in seen:
+        for session in dict.fromkeys(group.sessions):
+            groups_of.setdefault(session, []).append(group)
+    done: set[int] = set()
+    for first in sorted(groups_of):
+        if first in done:
+            continue
+        done.add(first)
+        waiting = deque(groups_of.pop(first))
+        while waiting:
+            group = waiting.popleft()
+            known = np.array([session in done for session in group.sessions], bool)
+            if known.all():
+                continue
+            reference = np.median(group.moved(offset, rate)[known], axis=0)
+            for row in np.flatnonzero(~known).tolist():
+                session = group.sessions[row]
+                if session not in done:
+                    offset[session], rate[session] = _line(group.end[row], reference)
+                    done.add(session)
+                    waiting.extend(groups_of.get(session, ()))
+
+
+def _points(
+    seen: Sequence[_Seen], offset: Float64, rate: Float64
+) -> dict[int, tuple[Float64, Float64]]:
+    """Of each session: ends by its own clock, and the median of those ends over the ranks."""
+    times: dict[int, list[Float64]] = {}
+    middles: dict[int, list[Float64]] = {}
+    for group in seen:
+        middle = np.median(group.moved(offset, rate), axis=0)
+        for row, session in enumerate(group.sessions):
+            times.setdefault(session, []).append(group.end[row])
+            middles.setdefault(session, []).append(middle)
+    return {s: (np.concatenate(times[s]), np.concatenate(middles[s])) for s in times}
+
+
+def _line(times: Float64, wanted: Float64) -> tuple[float, float]:
+    """Offset and rate that take times to those wanted, by medians: of slopes, then of distances.
+
+    A slope is taken over half of the calls each, which leaves a quarter of them free to be wrong.
+    """
+    step = -(-len(times) // _MOST)
+    order = np.argsort(times, kind="stable")[::step]
+    at, apart = times[order], wanted[order] - times[order]
+    half = len(at) // 2
+    drift = 0.0
+    if len(at) >= _FEWEST:
+        across = at[-half:] - at[:half]
+        kept = across > 0
+        if kept.any():
+            drift = float(np.median((apart[-half:] - apart[:half])[kept] / across[kept]))
+    return float(np.median(apart - drift * at)), 1 + drift
+
+
+def judged(
+    groups: Sequence[Group], sessions: Sequence[int], clocks: Sequence[SessionClock]
+) -> list[SessionClock]:
+    """The clocks with their residuals, and whether these are small enough.
+
+    Args:
+        groups: collectives of the ranks, in the times of their sessions.
+        sessions: session of each rank.
+        clocks: of the sessions.
+    """
+    seen = _seen(groups, sessions)
+    offset = np.array([clock.offset for clock in clocks], np.float64)
+    rate = 1 + np.array([clock.drift for clock in clocks])
+    bound, found = close(groups), list(clocks)
+    for session, (times, middle) in _points(seen, offset, rate).items():
+        moved = offset[session] + rate[session] * times
+        residual = round(float(np.quantile(np.abs(moved - middle), _QUANTILE)))
+        aligned = residual <= bound and abs(clocks[session].drift) <= MOST_DRIFT
+        found[session] = clocks[session]._replace(residual=residual, aligned=aligned)
+    off = [session for session, clock in enumerate(found) if not clock.aligned]
+    shared = sum(clock.residual is not None for clock in found)
+    if 2 * len(off) >= shared > 0 and off:  # a median of clocks that mostly disagree says nothing
+        return [c._replace(aligned=c.residual is None) for c in found]
+    return found
+
+
+def close(groups: Sequence[Group]) -> float:
+    """The largest residual of ranks that may be compared, ns."""
+    lasting = [(group.end - group.start).ravel() for group in groups if group.calls]
+    usual = float(np.median(np.concatenate(lasting))) if lasting else 0.0
+    return max(CLOSE_NS, CLOSE_SHARE * usual)

@@ -1,0 +1,241 @@
+"""Clocks of sessions against planted offsets and drifts, and what must not pass for aligned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from unit.fleet.fleet_reports import STEP, US, Run
+
+from nsys_tui import cli
+from nsys_tui.fleet.clocks import fitted, judged
+from nsys_tui.fleet.collectives import match
+from nsys_tui.fleet.fleet import Clock
+from nsys_tui.fleet.loading import run_fleet
+from nsys_tui.fleet.session_clock import SessionClock
+from nsys_tui.fleet.summary import Collectives
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from nsys_tui.model.events import Int64
+
+MS = 1000 * US
+S = 1000 * MS
+
+
+@dataclass
+class Planted:
+    """Calls of which true times, and what each clock makes of them, are known."""
+
+    ranks: int
+    calls: int = 200
+    period: int = 50 * MS
+    regular: bool = False
+    jitter: int = 3 * US
+    """Deviation of the ends of one call."""
+    offset: dict[int, int] = field(default_factory=dict)
+    """ns to add to a session's times to get true ones, at its zero."""
+    drift: dict[int, float] = field(default_factory=dict)
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        random = np.random.default_rng(self.seed)
+        gaps = np.full(self.calls, self.period)
+        if not self.regular:
+            gaps = random.integers(self.period // 2, self.period * 2, self.calls)
+        leave = np.cumsum(gaps)
+        self.late = random.exponential(2 * MS, (self.ranks, self.calls)).astype(np.int64)
+        arrive = leave - 10 * MS + np.minimum(self.late, 9 * MS)
+        ends = leave + random.normal(0, self.jitter, (self.ranks, self.calls)).astype(np.int64)
+        self.start, self.end = arrive, ends
+
+    def own(self, rank: int, true: Int64) -> Int64:
+        """What the rank's clock shows at true times."""
+        rate = 1 + self.drift.get(rank, 0.0)
+        return np.rint((true - self.offset.get(rank, 0)) / rate).astype(np.int64)
+
+    def seen(self, keep: dict[int, slice] | None = None) -> list[Collectives]:
+        found = []
+        for rank in range(self.ranks):
+            part = (keep or {}).get(rank, slice(None))
+            start, end = (self.own(rank, times[rank][part]) for times in (self.start, self.end))
+            found.append(Collectives((("sum", "c"),), np.zeros(len(start), np.int32), start, end))
+        return found
+
+
+def fit(
+    own: Sequence[Collectives],
+    starts: Sequence[int | None] | None = None,
+    sessions: Sequence[int] | None = None,
+) -> list[SessionClock]:
+    sessions = sessions or range(len(own))
+    groups = match(own, [SessionClock(0)] * len(own)).groups
+    return fitted(groups, sessions, starts or [None] * (max(sessions) + 1))
+
+
+def calls(*times: tuple[int, int], key: tuple[str, str] = ("sum", "c")) -> Collectives:
+    start, end = (np.array([t[n] for t in times], np.int64) for n in (0, 1))
+    return Collectives((key,), np.zeros(len(times), np.int32), start, end)
+
+
+@pytest.mark.parametrize("ranks", [2, 8, 64])
+def test_planted_offsets_and_drifts_are_found(ranks: int) -> None:
+    random = np.random.default_rng(ranks)
+    planted = Planted(
+        ranks,
+        offset={rank: int(random.integers(-5 * S, 5 * S)) for rank in range(1, ranks)},
+        drift={rank: float(random.uniform(-80e-6, 80e-6)) for rank in range(1, ranks)},
+    )
+    found = fit(planted.seen())
+    for rank, clock in enumerate(found):
+        assert clock.aligned
+        assert abs(clock.offset - planted.offset.get(rank, 0)) < 5 * US
+        assert clock.drift == pytest.approx(planted.drift.get(rank, 0.0), abs=1e-6)
+        times = planted.own(rank, planted.end[rank])
+        assert np.abs(clock.fleet(times) - planted.end[rank]).max() < 25 * US
+        assert clock.session_time(clock.fleet_time(7 * S)) == pytest.approx(7 * S, abs=1)
+
+
+def test_the_error_does_not_grow_with_the_ranks() -> None:
+    worst = []
+    for ranks in (4, 256):
+        found = fit(Planted(ranks, calls=60).seen())
+        worst.append(max(abs(clock.fleet_time(2 * S) - 2 * S) for clock in found))
+    assert max(worst) < 3 * US, "the deviation of a single end"
+
+
+def test_waiting_is_the_planted_one_although_clocks_drift() -> None:
+    planted = Planted(4, jitter=0, offset={1: 3 * S, 2: -S}, drift={1: 60e-6, 3: -40e-6})
+    own = planted.seen()
+    late = match(own, fit(own)).by_rank()
+    true = (planted.start.max(axis=0) - planted.start).sum(axis=1)
+    assert np.abs(late.waited - true).max() < planted.calls * US
+
+
+def test_one_late_rank_moves_no_clock() -> None:
+    planted = Planted(8, jitter=0)
+    planted.start[5] += 900 * US
+    assert [clock.offset for clock in fit(planted.seen())] == [0] * 8
+
+
+def test_ends_that_scatter_are_not_aligned() -> None:
+    apart = fit(Planted(4, jitter=5 * MS).seen())
+    assert [clock.aligned for clock in apart] == [False] * 4
+    assert min(clock.residual or 0 for clock in apart) > MS
+    near = fit(Planted(4, jitter=100 * US).seen())
+    assert [clock.aligned for clock in near] == [True] * 4, "a tenth of the calls' time is near"
+
+
+def test_one_rank_that_does_not_fit_is_told_from_the_others() -> None:
+    planted = Planted(6)
+    planted.end[4] += np.random.default_rng(3).integers(-9 * MS, 9 * MS, planted.calls)
+    found = fit(planted.seen())
+    assert [clock.aligned for clock in found] == [True, True, True, True, False, True]
+
+
+def test_a_capture_that_began_later_does_not_pass_for_another_clock() -> None:
+    later = {2: slice(3, None)}
+    for regular in (False, True):
+        planted = Planted(5, regular=regular)
+        assert not fit(planted.seen(later))[2].aligned
+    # UTC tells which call is which, where it is as good as half of the time between calls.
+    ended = {2: slice(None, -3)}
+    known = Planted(5, regular=True)
+    assert all(c.aligned for c in fit(known.seen(ended), [0] * 5))
+    assert not any(c.aligned for c in fit(known.seen(ended))), "nobody knows whose calls lack"
+    assert all(c.aligned for c in fit(Planted(5).seen(ended))), "irregular calls know themselves"
+
+
+def test_utc_that_is_off_is_judged_by_the_ends() -> None:
+    own = Planted(3, jitter=0).seen()
+    groups = match(own, [SessionClock(0)] * 3).groups
+    wrong = judged(groups, range(3), [SessionClock(0), SessionClock(3 * MS), SessionClock(0)])
+    assert [clock.aligned for clock in wrong] == [True, False, True]
+    right = judged(groups, range(3), [SessionClock(0), SessionClock(8 * US), SessionClock(0)])
+    assert all(clock.aligned for clock in right)
+
+
+def test_ends_of_collectives_set_clocks_right() -> None:
+    # All leave together at 100, 200, 300; the clocks of sessions 1 and 2 are off.
+    off = [0, 700, -40]
+    own = [
+        calls(*((end - 30 - 5 * rank - by, end - by) for end in (100, 200, 300)))
+        for rank, by in enumerate(off)
+    ]
+    assert [clock.offset for clock in fit(own)] == off
+    # What UTC said is where the search begins; the result is the same.
+    assert [clock.offset for clock in fit(own, [0, 650, 5])] == off
+
+
+def test_sessions_that_share_no_collective_keep_their_clocks() -> None:
+    own = [calls((0, 10)), calls((5, 20)), calls((3, 4), key=("sum", "other"))]
+    assert [clock.offset for clock in fit(own, [0, 0, 77])] == [0, -10, 77]
+    assert [clock.residual for clock in fit(own, [0, 0, 77])] == [0, 0, None]
+
+
+def test_ranks_of_one_session_move_together() -> None:
+    own = [calls((0, 100)), calls((0, 101)), calls((0, 30)), calls((0, 31))]
+    assert [clock.offset for clock in fit(own, sessions=[0, 0, 1, 1])] == [0, 70]
+
+
+def test_sessions_are_reached_over_several_communicators() -> None:
+    pairs = {(0, 1): "a", (1, 2): "b", (2, 3): "c"}
+    off, ends = [0, 500, -3000, 70_000], np.arange(1, 41) * MS
+    own = []
+    for session, by in enumerate(off):
+        keys = tuple(("sum", name) for pair, name in pairs.items() if session in pair)
+        key = np.repeat(np.arange(len(keys), dtype=np.int32), len(ends))
+        end = np.tile(ends - by, len(keys))
+        own.append(Collectives(keys, key, end - US, end))
+    assert [clock.offset for clock in fit(own)] == off
+
+
+def test_a_broadcast_is_no_common_end() -> None:
+    key = ("ncclDevKernel_Broadcast_RING_LL", "c")
+    own = [calls((0, 10), key=key), calls((0, 90), key=key)]
+    assert [clock.residual for clock in fit(own)] == [None, None]
+
+
+class Off(Run):
+    """Sessions whose UTC start is wrong."""
+
+    def write_rank(
+        self, path: Path, rank: int, *, utc: bool = True, variable: str = "SLURM_PROCID"
+    ) -> Path:
+        true = self.begun
+        self.begun = {**true, rank: true.get(rank, 0)}
+        try:
+            return super().write_rank(path, rank, utc=utc, variable=variable)
+        finally:
+            self.begun = true
+
+    def events(self, synth: object, rank: int, begun: int = 0, device: int = 0) -> None:
+        super().events(synth, rank, begun + 3 * MS * (rank == 2), device)  # type: ignore[arg-type]
+
+
+def test_a_wrong_utc_start_is_seen_and_ends_take_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = Off(ranks=4, steps=20).write(tmp_path)
+    fleet = run_fleet(paths)
+    assert fleet.clock is Clock.ENDS
+    assert [m.offset for m in fleet.members] == [0, 0, 3 * MS, 0]
+    true = run_fleet(Run(ranks=4, steps=20).write(tmp_path / "true"))
+    assert true.clock is Clock.UTC
+    assert fleet.collectives.by_rank().waited.tolist() == true.collectives.by_rank().waited.tolist()
+    asked = run_fleet(paths, clock=Clock.UTC)
+    assert [m.clock.aligned for m in asked.members] == [True, True, False, True]
+    assert asked.collectives.by_rank().calls.tolist() == [20, 20, 0, 20], "no figure of rank 2"
+    assert cli.main(["fleet", *map(str, paths), "--clock", "utc", "--section", "reports"]) == 0
+    assert "not aligned: rank 2, whose collectives end 3.000 ms from" in capsys.readouterr().err
+
+
+def test_a_window_is_cut_at_the_same_moment_of_drifting_clocks() -> None:
+    clock = SessionClock(5 * STEP, 1e-4)
+    lo = clock.fleet_time(0)
+    assert clock.session_time(lo) == 0
+    assert clock.fleet(np.array([10 * S]))[0] == 10 * S + 5 * STEP + MS
