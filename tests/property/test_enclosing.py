@@ -31,7 +31,7 @@ def test_pairs_parents_and_innermost_agree_with_loops(
         made = enclosing.launches(report, slice(None))
         chunk, enclosing._CHUNK = enclosing._CHUNK, 3  # type: ignore[misc]
         try:
-            pairs = list(enclosing.enclosed(closed, made))
+            pairs = list(enclosing.enclosed(closed, made).pairs())
             innermost, _ = enclosing.innermost(report, slice(None))
         finally:
             enclosing._CHUNK = chunk  # type: ignore[misc]

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from nsys_tui.analysis.nvtx.innermost import segments
+from nsys_tui.analysis.stretch_stats import stretched
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.model.groups import pair_codes, regroup
 from nsys_tui.model.target import PROCESS_MASK
@@ -85,56 +87,90 @@ def launches(report: Report, operations: Rows) -> Launches:
     return Launches(rows, api.start[calls], api.end[calls], threads)
 
 
-def enclosed(ranges: Ranges, made: Launches) -> Iterator[Pairs]:
-    """Pairs (place in ``ranges``, place in ``made``) of ranges that enclose launches, in chunks.
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Which ranges enclose which launches, as stretches of launches: nested ranges share them."""
+
+    launch: Places
+    """Launches by owner and start; the stretches are of these."""
+    which: Places
+    """Place of the range that encloses a stretch; a range may have several, they are disjoint."""
+    first: Int64
+    last: Int64
+    """Behind the last launch of the stretch, which is never empty."""
+
+    def pairs(self) -> Iterator[Pairs]:
+        """Pairs (range, place of a launch), in chunks; all launches of a range come in one."""
+        order = np.argsort(self.which, kind="stable")
+        which, first = self.which[order], self.first[order]
+        counts = self.last[order] - first
+        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+        heads = np.flatnonzero(np.append(which[1:] != which[:-1], True)) + 1
+        begin = 0
+        while begin < len(which):
+            fits = np.searchsorted(before[heads], before[begin] + _CHUNK, side="right")
+            begun = np.searchsorted(heads, begin, side="right")
+            end = int(heads[max(int(begun), int(fits) - 1)])
+            part = slice(begin, end)
+            yield (
+                np.repeat(which[part], counts[part]),
+                self.launch[stretched(first[part], self.last[order[part]])],
+            )
+            begin = end
+
+
+def enclosed(ranges: Ranges, made: Launches) -> Runs:
+    """Which ranges enclose which launches on their thread.
 
     Args:
         ranges: as ``closed_ranges`` returns them; those that end on another thread are passed by.
         made: the launches.
-
-    Yields:
-        Parallel arrays; all launches of a range come in one chunk, and within one thread the
-        ranges keep their order, outermost first.
     """
-    return _pairs(ranges, np.flatnonzero(ranges.nests), ranges.threads, made, made.thread)
+    return _runs(ranges, np.flatnonzero(ranges.nests), ranges.threads, made, made.thread)
 
 
-def enclosed_in_process(ranges: Ranges, made: Launches) -> Iterator[Pairs]:
+def enclosed_in_process(ranges: Ranges, made: Launches) -> Runs:
     """The same for ranges that end on another thread: they enclose launches of their process."""
     others = np.flatnonzero(~ranges.nests)
-    return _pairs(ranges, others, ranges.thread_process, made, made.thread & PROCESS_MASK)
+    return _runs(ranges, others, ranges.thread_process, made, made.thread & PROCESS_MASK)
 
 
-def _pairs(
-    ranges: Ranges, chosen: Places, owners: Int64, made: Launches, keys: Int64
-) -> Iterator[Pairs]:
-    """Pairs of some ranges and launches of the same owner (thread or process)."""
+def _runs(ranges: Ranges, chosen: Places, owners: Int64, made: Launches, keys: Int64) -> Runs:
+    """Stretches of launches that some ranges of the same owner (thread or process) enclose."""
     by_start = np.lexsort((made.start, keys))
-    launched_by = _slices(keys[by_start], by_start)
+    launched_by = _slices(keys[by_start], np.arange(len(by_start)))
     owner = owners[ranges.thread[chosen]] if len(chosen) else np.empty(0, np.int64)
     order = np.argsort(owner, kind="stable")
+    nothing = np.empty(0, np.int64)
+    parts: list[tuple[Places, Int64, Int64]] = [(nothing, nothing, nothing)]
     for key, own in _slices(owner[order], chosen[order]).items():
         if key in launched_by:
-            yield from _enclosed(ranges, own, made, launched_by[key])
+            places = launched_by[key]
+            spans = made.start[by_start[places]], made.end[by_start[places]]
+            parts += _stretches(ranges, own, *spans, int(places[0]))
+    which, first, last = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Runs(by_start, which, first, last)
 
 
-def _enclosed(ranges: Ranges, own: Places, made: Launches, places: Places) -> Iterator[Pairs]:
-    starts, ends = made.start[places], made.end[places]
+def _stretches(
+    ranges: Ranges, own: Places, starts: Int64, ends: Int64, base: int
+) -> Iterator[tuple[Places, Int64, Int64]]:
+    """Launches that start in a range: up to the first that ends behind it, then one by one."""
+    until = ranges.end[own]
     low = np.searchsorted(starts, ranges.start[own], side="left")
-    high = np.maximum(np.searchsorted(starts, ranges.end[own], side="right"), low)
-    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(high - low)))
-    first = 0
-    while first < len(own):
-        limit = int(np.searchsorted(before, before[first] + _CHUNK, side="right")) - 1
-        last = max(first + 1, limit)
-        counts = (high - low)[first:last]
-        which = np.repeat(np.arange(first, last), counts)
-        inside = np.arange(len(which)) - np.repeat(before[first:last] - before[first], counts)
-        launch = np.repeat(low[first:last], counts) + inside
-        kept = ends[launch] <= ranges.end[own[which]]
-        if kept.any():
-            yield own[which[kept]], places[launch[kept]]
-        first = last
+    high = np.maximum(np.searchsorted(starts, until, side="right"), low)
+    sure = np.searchsorted(np.maximum.accumulate(ends), until, side="right")
+    sure = np.clip(sure, low, high)
+    some = sure > low
+    yield own[some], low[some] + base, sure[some] + base
+    open_ = np.flatnonzero(high > sure)
+    step = max(1, _CHUNK // max(int((high - sure).max(initial=0)), 1))
+    for begin in range(0, len(open_), step):
+        part = open_[begin : begin + step]
+        at = stretched(sure[part], high[part])
+        which = np.repeat(part, (high - sure)[part])
+        kept = ends[at] <= until[which]
+        yield own[which[kept]], at[kept] + base, at[kept] + base + 1
 
 
 def innermost(report: Report, operations: Rows) -> tuple[NDArray[np.int64], Ranges]:
@@ -145,10 +181,14 @@ def innermost(report: Report, operations: Rows) -> tuple[NDArray[np.int64], Rang
     """
     ranges = closed_ranges(report, np.flatnonzero(report.ranges.nests))
     made = launches(report, operations)
+    runs = enclosed(ranges, made)
+    # Ranges of a thread come outermost first. Places stand in for times, spread so that of the
+    # ranges with the same first launch the last in this order begins last.
+    spread = len(ranges) + 1
+    cut = segments(runs.first * spread + runs.which, runs.last * spread)
+    owner = cut.at(np.arange(len(runs.launch)) * spread + spread - 1)
     found = np.full(len(report.operations), -1, np.int64)
-    for which, launch in enclosed(ranges, made):
-        # Ranges of a thread come outermost first, and the last assignment wins.
-        found[made.operation[launch]] = which
+    found[made.operation[runs.launch]] = np.append(runs.which, -1)[owner]
     return found[operations], ranges
 
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import Int64, group_stats, grouped_union
 from nsys_tui.analysis.stats.enclosing import (
+    Launches,
+    Runs,
     closed_ranges,
     enclosed,
     enclosed_in_process,
@@ -21,6 +23,7 @@ from nsys_tui.analysis.stats.nvtx import NAMES, Nesting, nesting, parent_ids
 from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, Needs, report
 from nsys_tui.analysis.stats.summary import RANGE, moments, only, rank
 from nsys_tui.analysis.stats.thread_columns import pids, tids
+from nsys_tui.analysis.stretch_stats import Wavelet, stretch_stats
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
@@ -91,27 +94,35 @@ def project(query: Query) -> Projection:
         np.zeros(n, np.int64),
         np.zeros(n, np.int64),
     )
-    pairs = enclosed(ranges, made)
-    if ours:
-        pairs = chain(pairs, enclosed_in_process(ranges, made))
-    devices = max(len(ops.devices), 1)
-    for which, launch in pairs:
-        operation = made.operation[launch]
+    kinds_of_runs = [enclosed(ranges, made), *([enclosed_in_process(ranges, made)] if ours else [])]
+    for runs in kinds_of_runs:
+        operation = made.operation[runs.launch]
         begins, finishes = ops.start[operation], ops.end[operation]
-        np.minimum.at(start, which, begins)
-        np.maximum.at(end, which, finishes)
-        np.add.at(count, which, 1)
-        if ours:
-            codes, projected = factorise(which)
-            on_device = codes * devices + ops.device[operation]
-            union = grouped_union(on_device, begins, finishes, len(projected) * devices)
-            busy[projected] = union.reshape(-1, devices).sum(axis=1)
+        np.minimum.at(start, runs.which, _reduced(np.minimum, begins, runs))
+        np.maximum.at(end, runs.which, _reduced(np.maximum, finishes, runs))
+        np.add.at(count, runs.which, runs.last - runs.first)
+    if ours:
+        _add_busy(query, made, kinds_of_runs, busy)
     place = np.flatnonzero(count)
     if not len(place):
         raise NoDataError("no NVTX range encloses a launch")
     return Projection(
         ranges, nesting(ranges), place, start[place], end[place], count[place], busy[place]
     )
+
+
+def _add_busy(query: Query, made: Launches, kinds_of_runs: list[Runs], busy: Int64) -> None:
+    """Adds the union of the operations of each range, device by device."""
+    ops = query.report.operations
+    devices = max(len(ops.devices), 1)
+    for which, launch in chain.from_iterable(runs.pairs() for runs in kinds_of_runs):
+        operation = made.operation[launch]
+        codes, projected = factorise(which)
+        on_device = codes * devices + ops.device[operation]
+        union = grouped_union(
+            on_device, ops.start[operation], ops.end[operation], len(projected) * devices
+        )
+        busy[projected] = union.reshape(-1, devices).sum(axis=1)
 
 
 @report(
@@ -207,19 +218,30 @@ def nvtx_kern_sum(query: Query) -> Columns:
         raise NoDataError("no NVTX ranges")
     ranges = closed_ranges(query.report, query.events(every, every.nests))
     made = launches(query.report, rows)
-    nothing = np.empty(0, np.intp)
-    pairs = [(nothing, nothing), *enclosed(ranges, made)]
-    which, launch = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    inside = made.operation[launch]
-    outside = np.setdiff1d(rows, inside)
+    runs = enclosed(ranges, made)
+    inside = made.operation[runs.launch]
+    # Behind the launches stand the kernels that no range encloses: a stretch for themselves.
+    edge = np.bincount(runs.first, minlength=len(inside) + 1)
+    edge -= np.bincount(runs.last, minlength=len(inside) + 1)
+    outside = np.setdiff1d(rows, inside[np.cumsum(edge)[:-1] > 0])
     operation = np.concatenate((inside, outside))
+    alone = [len(inside)] if len(outside) else []
     kernel, kernels = operation_codes(query, operation)
+    by_kernel = Wavelet(kernel, len(kernels))
+    stretch, name, first, last = by_kernel.split(
+        np.append(runs.first, alone).astype(np.int64),
+        np.append(runs.last, [len(operation)] * len(alone)).astype(np.int64),
+    )
     label, texts = label_codes(ranges)
     per_range, kinds = factorise_rows((label, ranges.style, ranges.thread))
-    of_range = np.concatenate((per_range[which], np.full(len(outside), len(kinds))))
-    codes, group, name = pair_codes(of_range, kernel, max(len(kernels), 1))
-    stats = group_stats(codes, ops.durations(operation), len(group))
-    instances = np.bincount(_distinct_pairs(codes[: len(which)], which), minlength=len(group))
+    which = np.append(runs.which, [len(ranges)] * len(alone)).astype(np.int64)[stretch]
+    of_range = np.append(per_range, len(kinds))[which]
+    codes, group, name = pair_codes(of_range, name, max(len(kernels), 1))
+    durations = ops.durations(operation[by_kernel.order])
+    stats = stretch_stats(codes, first, last, durations, len(group))
+    owned = which < len(ranges)
+    pairs = _distinct_pairs(codes[owned], which[owned])
+    instances = np.bincount(pairs, minlength=len(group))
     ranged = group < len(kinds)
     kinds = np.vstack((kinds.reshape(-1, 3), np.zeros((1, 3), np.int64)))[group]
     threads = ranges.threads[kinds[:, 2]] if len(ranges) else np.zeros(len(group), np.int64)
@@ -237,6 +259,15 @@ def nvtx_kern_sum(query: Query) -> Columns:
         *moments(stats, order, Unit.NS, 1),
         (Column("Kernel Name"), [kernels[place] for place in name[order]]),
     ]
+
+
+def _reduced(least: np.ufunc, values: Int64, runs: Runs) -> Int64:
+    """The least or greatest value of each stretch."""
+    if not len(runs.which):
+        return np.empty(0, np.int64)
+    # Every second slice of ``reduceat`` is between stretches; a last value keeps ends in range.
+    edges = np.column_stack((runs.first, runs.last)).ravel()
+    return np.asarray(least.reduceat(np.append(values, 0), edges)[::2], np.int64)
 
 
 def _distinct_pairs(codes: NDArray[np.integer], which: NDArray[np.intp]) -> NDArray[np.int64]:

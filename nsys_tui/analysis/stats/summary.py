@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.aggregate import Aggregate, GroupStats, Int64
     from nsys_tui.analysis.stats.query import Query
     from nsys_tui.analysis.stats.registry import Columns
+    from nsys_tui.analysis.stretch_stats import Moments
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import EventSet
     from nsys_tui.model.table import Values
@@ -68,7 +69,11 @@ def time_columns(
 
 
 def moments(
-    stats: GroupStats, order: NDArray[np.intp], unit: Unit, decimals: int, prefix: str = ""
+    stats: GroupStats | Moments,
+    order: NDArray[np.intp],
+    unit: Unit,
+    decimals: int,
+    prefix: str = "",
 ) -> Columns:
     """The columns Avg, Med, Min, Max and StdDev of some groups; None for groups without events."""
     some = stats.counts[order] > 0

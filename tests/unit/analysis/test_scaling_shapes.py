@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 from synth import Synth
 
 from nsys_tui.analysis.iterations.table import iteration_table
@@ -78,3 +80,22 @@ def test_each_device_has_the_operations_that_a_mask_finds(tmp_path: Path) -> Non
             lo, hi = scope.window or (-1, 10_000)
             mine = (ops.device == place) & (ops.start < hi) & (ops.end > lo)
             assert np.arange(len(ops))[rows].tolist() == np.flatnonzero(mine).tolist()
+
+
+@pytest.mark.parametrize("name", ["range {}", "leak"])
+@pytest.mark.parametrize("report", ["nvtx_kern_sum", "nvtx_gpu_proj_trace"])
+def test_memory_grows_with_nested_ranges_not_with_their_square(
+    tmp_path: Path, name: str, report: str
+) -> None:
+    peaks = []
+    for count in (500, 2000):
+        synth = Synth(tmp_path / f"{count}.sqlite").gpu()
+        for at in range(0, 10 * count, 10):
+            synth.nvtx(name.format(at), at, 100 * count - at)
+            synth.launch(f"k{at % 70}", (at + 3, at + 6), (at + 5, at + 9 + at % 11))
+        opened = open_report(synth.write(), use_cache=False)
+        tracemalloc.start()
+        run_report(opened, report)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 6 * peaks[0], "four times the ranges, not sixteen times the memory"

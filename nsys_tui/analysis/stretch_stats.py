@@ -1,0 +1,154 @@
+"""Statistics of values by group where a group is made of stretches of an array that overlap.
+
+Nested ranges share their events: 30,000 ranges in each other have 450 M pairs of a range and an
+event, but only 30,000 stretches of events. Long stretches are answered from prefix sums and a
+wavelet matrix, without looking at their values one by one; short ones are expanded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.aggregate import group_stats
+from nsys_tui.model.groups import sums
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.aggregate import Float64, Int64
+    from nsys_tui.model.groups import Codes
+
+_LONG: Final = 64
+"""Values a stretch from which on looking it up takes less time than expanding it."""
+
+
+def stretched(first: Int64, last: Int64) -> Int64:
+    """All places of some stretches [first, last), one stretch behind the other."""
+    counts = last - first
+    before = np.cumsum(counts) - counts
+    places: Int64 = np.arange(int(counts.sum())) + np.repeat(first - before, counts)
+    return places
+
+
+class Wavelet:
+    """Codes in an order, of which any stretch can be split by code or asked for its k-th smallest.
+
+    One array for each bit of the codes: how many before each place have it unset, while the codes
+    are sorted stably by one bit after the other, the highest first.
+
+    Args:
+        codes: in [0, size).
+        size: number of codes.
+    """
+
+    def __init__(self, codes: Codes, size: int) -> None:
+        self.order = np.arange(len(codes))
+        """Places of the codes after the sort by their last bit: those of a code are neighbours."""
+        self._unset: list[Int64] = []
+        for bit in reversed(range(max(size - 1, 0).bit_length())):
+            unset = (codes[self.order] >> bit) & 1 == 0
+            self._unset.append(np.concatenate((np.zeros(1, np.int64), np.cumsum(unset))))
+            self.order = np.concatenate((self.order[unset], self.order[~unset]))
+
+    def split(self, first: Int64, last: Int64) -> tuple[Int64, Int64, Int64, Int64]:
+        """The part of each stretch that has a code, as a stretch of ``order``; none is empty.
+
+        Returns:
+            Stretch, code, first and last, a row for each code that occurs in a stretch.
+        """
+        which, code = np.arange(len(first)), np.zeros(len(first), np.int64)
+        for before in self._unset:
+            low, high, set_from = before[first], before[last], before[-1]
+            first = np.concatenate((low, set_from + first - low))
+            last = np.concatenate((high, set_from + last - high))
+            which, code = np.tile(which, 2), np.concatenate((2 * code, 2 * code + 1))
+            kept = last > first
+            first, last, which, code = first[kept], last[kept], which[kept], code[kept]
+        return which, code, first, last
+
+    def smallest(self, first: Int64, last: Int64, group: Codes, k: Int64) -> Int64:
+        """The k-th smallest code (from 0) of each group of stretches.
+
+        Args:
+            first: begins of the stretches.
+            last: their ends.
+            group: of each stretch, in [0, len(k)).
+            k: of each group, below the number of its values.
+        """
+        code = np.zeros(len(k), np.int64)
+        for before in self._unset:
+            low, high, set_from = before[first], before[last], before[-1]
+            unset = sums(group, high - low, len(k))
+            up = k >= unset
+            code, k = 2 * code + up, np.where(up, k - unset, k)
+            first = np.where(up[group], set_from + first - low, low)
+            last = np.where(up[group], set_from + last - high, high)
+        return code
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Figures of groups, as ``GroupStats`` has them."""
+
+    counts: Int64
+    totals: Int64
+    mean: Float64
+    min: Int64
+    max: Int64
+    median: Float64
+    std: Float64
+
+
+def stretch_stats(codes: Codes, first: Int64, last: Int64, values: Int64, size: int) -> Moments:
+    """Statistics of values by group; a value counts once for each stretch that holds it.
+
+    Args:
+        codes: group of each stretch, in [0, size).
+        first: place in ``values`` at which a stretch begins.
+        last: behind its last; no stretch is empty.
+        values: int64, such as durations in ns.
+        size: number of groups; each has a stretch.
+    """
+    counts = sums(codes, last - first, size)
+    is_long = (counts > _LONG * np.bincount(codes, minlength=size))[codes]
+    short = ~is_long
+    own = np.repeat(codes[short], (last - first)[short])
+    few = group_stats(own, values[stretched(first[short], last[short])], size)
+    found = Moments(counts, few.totals, few.mean, few.min, few.max, few.median, few.std)
+    if is_long.any():
+        groups, code = np.unique(codes[is_long], return_inverse=True)
+        _put_long(found, groups, code, first[is_long], last[is_long], values)
+    return found
+
+
+def _put_long(
+    found: Moments, groups: Codes, code: Codes, first: Int64, last: Int64, values: Int64
+) -> None:
+    n, counts = len(groups), found.counts[groups]
+
+    def total(of: NDArray[np.int64 | np.longdouble]) -> NDArray[np.int64 | np.longdouble]:
+        upto = np.concatenate((np.zeros(1, of.dtype), np.cumsum(of)))
+        result = np.zeros(n, of.dtype)
+        np.add.at(result, code, upto[last] - upto[first])
+        return result
+
+    distinct, ranked = np.unique(values, return_inverse=True)
+    wavelet = Wavelet(ranked, len(distinct))
+
+    def smallest(k: Int64) -> Int64:
+        return np.asarray(distinct[wavelet.smallest(first, last, code, k)], np.int64)
+
+    # Squares about the middle, in 80 bits: prefix sums of raw ones lose small deviations.
+    middle = int(np.median(values))
+    apart = values.astype(np.longdouble) - middle
+    sum_apart = total(apart)
+    squares = total(apart * apart) - sum_apart * sum_apart / counts
+    low, high = smallest((counts - 1) // 2), smallest(counts // 2)
+    found.totals[groups] = total(values)
+    found.mean[groups] = found.totals[groups] / counts
+    found.min[groups], found.max[groups] = smallest(np.zeros_like(counts)), smallest(counts - 1)
+    found.median[groups] = low + (high - low) * 0.5
+    found.std[groups] = np.sqrt(np.maximum(squares, 0) / np.maximum(counts - 1, 1))
