@@ -14,6 +14,7 @@ import numpy as np
 
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import rows_of_codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,8 +47,10 @@ def occupancy(report: Report, rows: NDArray[np.intp]) -> Occupancy:
     ops, launch = report.operations, report.launch_attributes
     share, limit = np.full(len(rows), np.nan), np.full(len(rows), -1, np.int8)
     known = report.can(Capability.LAUNCH_SHAPES)
-    for place, device in enumerate(ops.devices if known else ()):
-        mine = np.flatnonzero((ops.device[rows] == place) & (ops.kind[rows] == OpKind.KERNEL))
+    kernels = np.flatnonzero(ops.kind[rows] == OpKind.KERNEL) if known else rows[:0]
+    by_device = rows_of_codes(ops.device[rows[kernels]], len(ops.devices))
+    for device, own in zip(ops.devices, by_device, strict=True):
+        mine = kernels[own]
         if device.info is None or not len(mine):
             continue
         of_kernels = rows[mine]

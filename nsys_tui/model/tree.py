@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ROOT = 0
 MOST_FRAMES: Final = 500
 """Frames of one path in texts: those of a chain of n ranges grow with the square of n."""
+_HALF: Final = MOST_FRAMES // 2
 _LABEL_BITS: Final = 32
 _LABEL_MASK: Final = (1 << _LABEL_BITS) - 1
 
@@ -49,17 +50,27 @@ class Trie:
         order, edges = by_code(self.depth, int(self.depth.max()) + 1)
         return [order[lo:hi] for lo, hi in itertools.pairwise(edges)]
 
-    def path(self, node: int) -> tuple[str, ...]:
-        """Frames from the outermost to the node's own; empty for the root."""
+    def path(self, node: int, most: int | None = None) -> tuple[str, ...]:
+        """Frames from the outermost, or the last ``most``, to the node's own; none for the root."""
         frames: list[str] = []
-        while node > ROOT:
-            frames.append(self.labels[self.label[node]])
-            node = int(self.parent[node])
+        parent, label, labels = self.parent.item, self.label.item, self.labels
+        while node > ROOT and len(frames) != most:
+            frames.append(labels[label(node)])
+            node = parent(node)
         return tuple(reversed(frames))
 
     def shown_path(self, node: int) -> tuple[str, ...]:
-        """``path`` for text: one of more than ``MOST_FRAMES`` frames is cut in the middle."""
-        return shortened(self.path(node))
+        """``shortened(path)`` that looks at no frame between."""
+        depth = int(self.depth[node])
+        if depth <= MOST_FRAMES:
+            return self.path(node)
+        innermost = self.path(node, _HALF - 1)
+        return (*self.path(self._trunk[node]), _left_out(depth), *innermost)
+
+    @cached_property
+    def _trunk(self) -> Int64:
+        """The node on the path to each that ends the outermost frames of a cut path."""
+        return self.path_sums(np.where(self.depth == _HALF, np.arange(len(self)), 0))
 
     def _ancestors(self) -> Iterator[tuple[NDArray[np.intp], Int32]]:
         """Nodes with an ancestor 1, 2, 4 ... steps above, and that ancestor.
@@ -117,8 +128,11 @@ def shortened(frames: Sequence[str]) -> tuple[str, ...]:
     """Frames of a path, of more than ``MOST_FRAMES`` the outermost and innermost, counted."""
     if len(frames) <= MOST_FRAMES:
         return tuple(frames)
-    half = MOST_FRAMES // 2
-    return (*frames[:half], f"[... {len(frames) - 2 * half + 1} frames]", *frames[1 - half :])
+    return (*frames[:_HALF], _left_out(len(frames)), *frames[1 - _HALF :])
+
+
+def _left_out(depth: int) -> str:
+    return f"[... {depth - 2 * _HALF + 1} frames]"
 
 
 class TrieBuilder:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from nsys_tui.analysis.nvtx.flat import outermost
 from nsys_tui.analysis.tree_order import tree_order
 from nsys_tui.export.flamegraph import flame_graph
 from nsys_tui.export.folded import folded_lines
+from nsys_tui.model import tree as trees
 from nsys_tui.model.tree import MOST_FRAMES, ROOT, Trie, TrieBuilder, shortened, weighted
 
 PARENTS = st.lists(st.tuples(st.integers(0, 100), st.integers(0, 3)), max_size=40)
@@ -101,3 +104,11 @@ def test_paths_that_fit_are_whole() -> None:
     frames = tuple(f"f{number}" for number in range(MOST_FRAMES))
     assert shortened(frames) == frames
     assert len(shortened((*frames, "one more"))) == MOST_FRAMES
+
+
+@given(PARENTS, st.integers(2, 4))
+def test_a_cut_path_is_that_of_all_its_frames(data: list[tuple[int, int]], most: int) -> None:
+    with patch.multiple(trees, MOST_FRAMES=2 * most, _HALF=most):
+        trie = grown(data)
+        for node in range(len(trie)):
+            assert trie.shown_path(node) == shortened(trie.path(node))
