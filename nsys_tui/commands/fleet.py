@@ -66,11 +66,14 @@ _OF_COMMAND = (
     "iteration",
     "pace",
     "scheduler",
+    "ranks",
 )
 EPILOG = """\
 Ranks come from MPI and NCCL records, the launcher's environment (Open MPI, PMI, Slurm, ...),
 process names and file names, in this order; the section "reports" says which. Times are put on
 one clock by the UTC start of each session, or by the ends of collectives where these disagree.
+Each GPU of a process that communicates on several is a rank. Copies of a report, and ranks captured
+in another run, are left out and named; --ranks FILE decides otherwise.
 A report that cannot be read is named on stderr and left out: the exit status stays 0, or is 65
 with --strict, and is 65 if no report can be read. What was computed for a report is kept in the
 cache folder: a run that was interrupted goes on where it stopped.
@@ -119,6 +122,12 @@ def _add_computing(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="put clocks together by UTC session start, by the ends of collectives, or not at "
         "all (default: utc where every report tells it and the ends agree, else ends)",
+    )
+    parser.add_argument(
+        "--ranks",
+        metavar="FILE",
+        help="ranks by line: the name of a report and its ranks in the order of GPUs, such as "
+        "node1.nsys-rep 8-15; overrides what the report tells",
     )
     add_choice(parser)
     part = parser.add_mutually_exclusive_group()
@@ -259,12 +268,21 @@ def _fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
             ),
             clock=Clock(arguments.clock),
             window=None if arguments.window is None else parse_window(arguments.window),
+            given=_given(arguments, paths),
             told=told,
         )
     except KeyboardInterrupt:
         kept = "" if arguments.no_cache else ": the same command goes on from there"
         print(f"\nnsys-tui: {done} of {len(paths)} reports done{kept}", file=sys.stderr)
         raise
+
+
+def _given(arguments: argparse.Namespace, paths: list[Path]) -> dict[str, tuple[int, ...]] | None:
+    if arguments.ranks is None:
+        return None
+    from nsys_tui.fleet.rank_file import read_ranks
+
+    return read_ranks(arguments.ranks, [str(path.absolute()) for path in paths])
 
 
 def _engine(arguments: argparse.Namespace) -> Engine | None:

@@ -41,17 +41,15 @@ class FleetAnswer:
 
 
 _SECTION: Final = (records("rows", OPEN, lambda table, _: table), column("notes", form=Form.LIST))
+_LEFT: Final = (data("report", lambda failure, _: failure.path), *columns("reason"))
 DOCUMENT: Final = Document(
     "fleet",
     (
         number("ranks", lambda answer, _: len(answer.fleet.members)),
         data("clock", lambda answer, _: answer.fleet.clock),
         data("span_ns", lambda answer, _: answer.fleet.span, form=Form.LIST),
-        records(
-            "skipped",
-            (data("report", lambda failure, _: failure.path), *columns("reason")),
-            lambda answer, _: answer.fleet.failures,
-        ),
+        records("skipped", _LEFT, lambda answer, _: answer.fleet.failures),
+        records("left_out", _LEFT, lambda answer, _: answer.fleet.left_out),
         records("sections", _SECTION, lambda answer, _: answer.sections(), Form.MAP),
     ),
 )

@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.fleet.clocks import fitted, judged
 from nsys_tui.fleet.collectives import Matched, match
-from nsys_tui.fleet.ranks import BY_ORDER, decide, without_numbers
-from nsys_tui.fleet.session_clock import SessionClock
 from nsys_tui.fleet.summary import (
     MAPPED,
     Collectives,
@@ -27,9 +24,10 @@ from nsys_tui.fleet.time_grid import Grid, grid_over, rebinned
 from nsys_tui.units import format_duration, ranks_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from nsys_tui.analysis.aggregate import Float64
+    from nsys_tui.fleet.session_clock import SessionClock
     from nsys_tui.model.events import Int64
 
 DEFAULT_BINS: Final = 500
@@ -43,13 +41,6 @@ class Clock(StrEnum):
     UTC = "utc"
     ENDS = "ends"
     SESSION = "session"
-
-
-_CLOCK_TEXT: Final = {
-    Clock.UTC: "clocks aligned by the UTC start of each session",
-    Clock.ENDS: "≈ clocks aligned by the ends of collectives, which all ranks leave together",
-    Clock.SESSION: "clocks not aligned: every session starts at 0",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +87,8 @@ class Fleet:
     """UTC time of fleet time 0, ns; 0 where no report tells."""
     options: Options = field(default_factory=Options)
     notes: tuple[str, ...] = ()
+    left_out: tuple[Failure, ...] = ()
+    """Reports that are no ranks of their own: copies, and captures of another run."""
 
     @cached_property
     def collectives(self) -> Matched:
@@ -127,14 +120,14 @@ class Fleet:
             for member in self.members
             if isinstance(part := parts[member.path], ReportSummary)
             for process in part.processes
-            if process.process == member.process.process
+            if (process.process, process.unit) == (member.process.process, member.process.unit)
         ]
         return replace(
             self,
             members=tuple(kept),
             failures=(*self.failures, *(p for p in parts.values() if isinstance(p, Failure))),
             options=options,
-            notes=tuple(dict.fromkeys((*_only(options), *self.notes))),
+            notes=tuple(dict.fromkeys((*only_notes(options), *self.notes))),
         )
 
     @property
@@ -235,51 +228,12 @@ class Fleet:
         return labels, np.array(rows).reshape(len(rows), grid.count)
 
 
-def reduce(
-    results: Sequence[tuple[str, ReportSummary | Failure]],
-    options: Options | None = None,
-    clock: Clock = Clock.AUTO,
-) -> Fleet:
-    """Puts the summaries of all reports together.
-
-    Args:
-        results: path and summary of each report, in the order of the files; the order decides
-            ranks only where nothing else does.
-        options: what the summaries were made with.
-        clock: how clocks are aligned; ``AUTO`` takes UTC where all reports tell it and the ends
-            of collectives agree with it, else it fits clocks to these ends.
-    """
-    failures = tuple(found for _, found in results if isinstance(found, Failure))
-    reports = [(path, found) for path, found in results if isinstance(found, ReportSummary)]
-    owners = [(n, p) for n, (_, report) in enumerate(reports) for p in report.processes]
-    evidence = [process.evidence for _, process in owners]
-    ranks = decide([*map(without_numbers, evidence)] if len(reports) == 1 else evidence)
-    order = sorted(range(len(owners)), key=lambda place: ranks[place][0])
-    used, origin, clocks = _clocks([report for _, report in reports], owners, clock)
-    members = tuple(
-        Member(
-            ranks[place][0],
-            ranks[place][1],
-            reports[owners[place][0]][0],
-            reports[owners[place][0]][1],
-            owners[place][1],
-            clocks[owners[place][0]],
-        )
-        for place in order
-    )
-    several = len(reports) > 1
-    aligned = [_CLOCK_TEXT[used]] if several else []
-    notes = (*aligned, *_notes(members, used), *(_clock_notes(members) if several else ()))
-    options = options or Options()
-    return Fleet(members, failures, used, origin, options, (*_only(options), *notes))
-
-
-def _only(options: Options) -> list[str]:
+def only_notes(options: Options) -> list[str]:
     """What counts, where that is not everything."""
     choice = options.choice
     chosen = {"process": choice.processes, "GPU": choice.devices, "stream": choice.streams}
     notes = [
-        f"only {kind} {_listed(map(str, numbers))} of each report"
+        f"only {kind} {listed(map(str, numbers))} of each report"
         for kind, numbers in chosen.items()
         if numbers is not None
     ]
@@ -293,80 +247,8 @@ def _only(options: Options) -> list[str]:
     return notes
 
 
-def _clocks(
-    reports: Sequence[ReportSummary], owners: Sequence[tuple[int, ProcessSummary]], clock: Clock
-) -> tuple[Clock, int, list[SessionClock]]:
-    """The clock that was used, its zero in UTC, and that of each report."""
-    known = [report.start_utc for report in reports if report.start_utc is not None]
-    first = min(known, default=0)
-    starts = [None if r.start_utc is None else r.start_utc - first for r in reports]
-    by_utc = [SessionClock(start or 0) for start in starts]
-    sessions = [place for place, _ in owners]
-    own = [process.collectives for _, process in owners] if len(reports) > 1 else []
-    groups = match(own, [SessionClock(0)] * len(own)).groups
-    if clock is Clock.SESSION:
-        return clock, 0, judged(groups, sessions, [SessionClock(0)] * len(reports))
-    if clock is not Clock.ENDS and (clock is Clock.UTC or len(known) == len(reports)):
-        found = judged(groups, sessions, by_utc)
-        if clock is Clock.UTC or all(own.aligned for own in found):
-            return Clock.UTC, first, found
-    found = fitted(groups, sessions, starts)
-    if clock is Clock.AUTO and all(own.residual is None for own in found):
-        return Clock.SESSION, 0, [SessionClock(0)] * len(reports)
-    return Clock.ENDS, first, found
-
-
-def _clock_notes(members: Sequence[Member]) -> list[str]:
-    """How well clocks agree, and whose do not."""
-    notes = []
-    measured = [(m.clock.residual, m.rank) for m in members if m.clock.residual is not None]
-    drift, drifting = max((abs(m.clock.drift), m.rank) for m in members) if members else (0, 0)
-    off = [m.rank for m in members if not m.clock.aligned]
-    if drift and len(off) < len(members):
-        worst, rank = max(measured)
-        notes.append(
-            f"clocks drift by up to {1e6 * drift:.1f} ppm (rank {drifting}), which is corrected;"
-            f" ends then agree to {format_duration(worst)} or better (rank {rank} least)"
-        )
-    if off:
-        notes.append(
-            f"not aligned: rank {ranks_text(off)}, whose collectives end"
-            f" {format_duration(max(residual for residual, rank in measured if rank in set(off)))}"
-            " from those of others, or may be matched wrongly: in no figure across ranks"
-        )
-    return notes
-
-
-def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
-    notes = []
-    silent = [m.file for m in members if m.report.start_utc is None]
-    if silent and clock is Clock.UTC:
-        notes.append(
-            f"no UTC start in {_listed(dict.fromkeys(silent))}: taken to start with the first"
-        )
-    elif silent and clock is Clock.SESSION and len({m.path for m in members}) > 1:
-        notes.append(f"no UTC start in {_listed(dict.fromkeys(silent))}")
-    guessed = [m.rank for m in members if m.source == BY_ORDER or m.source.startswith("≈")]
-    if guessed and len(members) > 1:
-        notes.append(f"≈ rank {ranks_text(guessed)} guessed: see the column Rank from")
-    told: dict[str, dict[str, None]] = {}
-    for member in members:
-        for note in member.report.notes:
-            told.setdefault(note, {})[member.file] = None
-    notes += [f"{_listed(files)}: {note}" for note, files in told.items()]
-    world = max((m.report.world or 0 for m in members), default=0)
-    absent = set(range(world)) - {m.rank for m in members} if world > 1 else set()
-    if absent and not guessed:
-        notes.append(f"no report of rank {ranks_text(absent)} of {world}")
-    if any(m.report.hidden_graphs for m in members):
-        notes.append("CUDA graphs were traced as a whole: exposed times are upper bounds")
-    pairs = sum(m.process.collectives.point_to_point for m in members)
-    if pairs:
-        notes.append(f"{pairs:,} send and receive kernels are not matched: each has its own peers")
-    return notes
-
-
-def _listed(names: Iterable[str], most: int = 8) -> str:
+def listed(names: Iterable[str], most: int = 8) -> str:
+    """The first names, and how many more there are."""
     every = list(names)
     rest = f" and {len(every) - most} more" if len(every) > most else ""
     return ", ".join(every[:most]) + rest

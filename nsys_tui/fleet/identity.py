@@ -47,8 +47,16 @@ _LOCAL: Final = (
     "SLURM_LOCALID",
     "LOCAL_RANK",
 )
+_LOCAL_SIZE: Final = (
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "MPI_LOCALNRANKS",
+    "MV2_COMM_WORLD_LOCAL_SIZE",
+    "PMI_LOCAL_SIZE",
+    "SLURM_NTASKS_PER_NODE",
+    "LOCAL_WORLD_SIZE",
+)
 _NODE: Final = ("PALS_NODEID", "SLURM_NODEID", "GROUP_RANK", "NODE_RANK")
-_WANTED: Final = frozenset((*_RANK, *_WORLD, *_LOCAL, *_NODE))
+_WANTED: Final = frozenset((*_RANK, *_WORLD, *_LOCAL, *_LOCAL_SIZE, *_NODE))
 _VARIABLE: Final = re.compile(r"^([A-Z_0-9]+)=(\d{1,9})$")
 
 
@@ -61,6 +69,8 @@ class Identity:
     """Number of ranks."""
     local: int | None = None
     """Rank within its node."""
+    local_size: int | None = None
+    """Ranks of its node."""
     node: int | None = None
     host: str = ""
     pid: int | None = None
@@ -88,6 +98,7 @@ def from_environment(values: Iterable[str]) -> Identity:
         rank=found.get(variable),
         world=_first(found, _WORLD),
         local=_first(found, _LOCAL),
+        local_size=_first(found, _LOCAL_SIZE),
         node=_first(found, _NODE),
         variable=variable,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from nsys_tui.errors import NO_DATA, NoDataError, NsysTuiError, UnreadableReportError
 from nsys_tui.fleet import summary_cache
 from nsys_tui.fleet.engine import here, local_pool
-from nsys_tui.fleet.fleet import Clock, Fleet, reduce
+from nsys_tui.fleet.fleet import Clock, Fleet
 from nsys_tui.fleet.mapping import Opening, Task
+from nsys_tui.fleet.reduction import reduce
 from nsys_tui.fleet.summary import Bounds, Failure, Options, ReportSummary
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def run_fleet(
     opening: Opening | None = None,
     clock: Clock = Clock.AUTO,
     window: Bounds | None = None,
+    given: Mapping[str, tuple[int, ...]] | None = None,
     told: Told | None = None,
     alive: Alive | None = None,
 ) -> Fleet:
@@ -52,6 +54,7 @@ def run_fleet(
         clock: how clocks are put together.
         window: only this counts, ns on the common clock (for which all reports are read whole
             first), or on each session's own where ``clock`` is ``SESSION``.
+        given: ranks that the user tells, by path.
         told: hears of every report.
         alive: hears several times a second that a pool works on.
 
@@ -65,8 +68,8 @@ def run_fleet(
     common = window is not None and clock is not Clock.SESSION
     options = replace(options, window=None if common else window)
     if not common and options == options.unrestricted:
-        return reduce(run([Task(name, options) for name in names]), options, clock)
-    whole = reduce(run([Task(name, every) for name in names]), every, clock)
+        return reduce(run([Task(name, options) for name in names]), options, clock, given)
+    whole = reduce(run([Task(name, every) for name in names]), every, clock, given)
     clocks = {member.path: member.clock for member in whole.members}
     if window is None or not common:
         tasks = [Task(path, options) for path in clocks]

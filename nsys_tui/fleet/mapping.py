@@ -18,6 +18,7 @@ from nsys_tui.fleet.part_window import own_window
 from nsys_tui.fleet.ranks import evidence
 from nsys_tui.fleet.summary import (
     MAPPED,
+    OF_GPU,
     SPLIT,
     Failure,
     Options,
@@ -25,7 +26,7 @@ from nsys_tui.fleet.summary import (
     ReportSummary,
 )
 from nsys_tui.fleet.time_grid import grid_over
-from nsys_tui.model.categories import OpKind
+from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.target import pid_of
 from nsys_tui.reader import open_report
 from nsys_tui.reader.ahead import read_ahead
@@ -41,6 +42,17 @@ if TYPE_CHECKING:
 
 MOST_BINS: Final = 1024
 """Bins of a heat map at most; half as many at least, for spans that long in ns."""
+
+
+class Unit(NamedTuple):
+    """What may be a rank: a process, or one of several GPUs of it that communicate."""
+
+    process: int
+    """globalPid."""
+    devices: frozenset[int] | None = None
+    """Places in ``Report.devices``; None for all."""
+    number: int = 0
+    """Place among the units of its process."""
 
 
 class Task(NamedTuple):
@@ -100,15 +112,16 @@ def summarise(path: Path, options: Options, opening: Opening) -> ReportSummary:
 
 def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
     data = report.metadata
-    processes = report_processes(report)
+    units = report_units(report)
     environment = environment_of(report)
-    name = from_name(path.stem, data.host, {pid_of(process) for process in processes})
+    name = from_name(path.stem, data.host, {pid_of(unit.process) for unit in units})
     said = merged(environment, name)
     anchor = data.session_start_utc_ns or 0
-    alone = len(processes) == 1
-    ranks = dict(zip(processes, evidence(report, processes, environment, name), strict=True))
-    scope, processes = _asked(report, processes, options)
-    scopes = [_own(report, process, scope, alone, options) for process in processes]
+    alone = len({unit.process for unit in units}) == 1
+    owners = [unit.process for unit in units]
+    ranks = dict(zip(units, evidence(report, owners, environment, name), strict=True))
+    scope, units = _asked(report, units, options)
+    scopes = [_own(report, unit, scope, alone, options) for unit in units]
     windows = [scope.window for scope in scopes if scope.window is not None]
     lo, hi = _hull(windows) or report.span or summary_parts.host_bounds(report)
     grid = grid_over(lo + anchor, hi + anchor, MOST_BINS)
@@ -118,6 +131,7 @@ def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
         host=data.host or name.host,
         job=name.job,
         node=said.node,
+        local=said.local,
         world=said.world,
         start_utc=data.session_start_utc_ns,
         session_ns=data.session_duration_ns,
@@ -125,8 +139,8 @@ def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
         grid_shape=(grid.shift, grid.first, grid.count),
         hidden_graphs=bool(((ops.kind == OpKind.GRAPH) & ops.counted).any()),
         processes=tuple(
-            _process(report, process, own, ranks[process], grid, options)
-            for process, own in zip(processes, scopes, strict=True)
+            _process(report, unit, own, ranks[unit], grid, options)
+            for unit, own in zip(units, scopes, strict=True)
         ),
         **summary_parts.metric_maps(report, scope, grid, anchor, _hull(windows)),
         gpu_doubt=report.gpu_doubt,
@@ -134,8 +148,8 @@ def _summary(report: Report, path: Path, options: Options) -> ReportSummary:
     )
 
 
-def _asked(report: Report, processes: list[int], options: Options) -> tuple[Scope, list[int]]:
-    """The part of a report that counts, and the processes that are in it.
+def _asked(report: Report, units: list[Unit], options: Options) -> tuple[Scope, list[Unit]]:
+    """The part of a report that counts, and what of its ranks is in it.
 
     Raises:
         NoDataError: it has nothing of what was asked for.
@@ -146,19 +160,28 @@ def _asked(report: Report, processes: list[int], options: Options) -> tuple[Scop
             raise NoDataError(lacking.text, hint=lacking.hint)
     scope = choice.scope(report)
     if scope.processes is not None:
-        processes = [process for process in processes if pid_of(process) in scope.processes]
+        units = [unit for unit in units if pid_of(unit.process) in scope.processes]
     if scope.devices is not None or scope.streams is not None:
         ops = report.operations
-        working = set(ops.processes[np.unique(ops.process[scope.operations(ops)])].tolist())
-        processes = [process for process in processes if process in working]
-    if not processes:
+        rows = scope.operations(ops)
+        working = set(zip(ops.process[rows].tolist(), ops.device[rows].tolist(), strict=True))
+        there = {(int(ops.processes[process]), device) for process, device in working}
+        units = [unit for unit in units if any(_has(unit, *pair) for pair in there)]
+    if not units:
         raise NoDataError("no GPU work of what was asked for in this report")
-    return scope, processes
+    return scope, units
 
 
-def _own(report: Report, process: int, scope: Scope, alone: bool, options: Options) -> Scope:
-    """The part of a report that is a process, cut to what counts of it."""
-    own = scope if alone else replace(scope, processes=frozenset((pid_of(process),)))
+def _has(unit: Unit, process: int, device: int) -> bool:
+    return unit.process == process and (unit.devices is None or device in unit.devices)
+
+
+def _own(report: Report, unit: Unit, scope: Scope, alone: bool, options: Options) -> Scope:
+    """The part of a report that is a rank, cut to what counts of it."""
+    own = scope if alone else replace(scope, processes=frozenset((pid_of(unit.process),)))
+    if unit.devices is not None:
+        asked = unit.devices if own.devices is None else own.devices & unit.devices
+        own = replace(own, devices=asked)
     return replace(own, window=own_window(report, own, options))
 
 
@@ -193,6 +216,32 @@ def report_processes(report: Report) -> list[int]:
     return found or [-1]
 
 
+def report_units(report: Report) -> list[Unit]:
+    """The ranks that a report may hold, by process and then by GPU.
+
+    Each GPU of a process that runs communication kernels on several is a rank of its own: NCCL
+    numbers GPUs. What the process does on others besides stays with its first one.
+    """
+    ops = report.operations
+    comm = np.flatnonzero((ops.category == Category.COMM) & (ops.kind == OpKind.KERNEL))
+    width = max(len(ops.devices), 1)
+    pairs = np.unique(ops.process[comm].astype(np.int64) * width + ops.device[comm]).tolist()
+    places: dict[int, list[int]] = {}
+    for pair in pairs:
+        places.setdefault(int(ops.processes[pair // width]), []).append(pair % width)
+    found = []
+    for process in report_processes(report):
+        several = places.get(process, [])
+        if len(several) < 2:
+            found.append(Unit(process))
+            continue
+        rest = frozenset(range(width)).difference(several)
+        for number, place in enumerate(several):
+            own = frozenset((place,)) | (rest if number == 0 else frozenset())
+            found.append(Unit(process, own, number))
+    return found
+
+
 def _by_gpu(ops: Operations, first: dict[int, int]) -> Callable[[int], tuple[int, int]]:
     gpu = {int(ops.processes[code]): device for code, device in first.items()}
     return lambda process: (gpu[process], pid_of(process))
@@ -200,19 +249,22 @@ def _by_gpu(ops: Operations, first: dict[int, int]) -> Callable[[int], tuple[int
 
 def _process(
     report: Report,
-    process: int,
+    unit: Unit,
     scope: Scope,
     ranks: tuple[tuple[int, str], ...],
     grid: Grid,
     options: Options,
 ) -> ProcessSummary:
+    process = unit.process
     pid = pid_of(process) if process >= 0 else -1
     covered = [coverage for coverage in coverages(report, scope) if _has_work(coverage)]
     memory_peak, memory = summary_parts.memory_maps(
         report, [c.place for c in covered], grid, scope.window
     )
+    of_host = replace(scope, processes=frozenset()) if unit.number else scope
     return ProcessSummary(
         process=process,
+        unit=unit.number,
         pid=pid,
         name=report.process_name(process) if process >= 0 else "",
         evidence=ranks,
@@ -224,7 +276,10 @@ def _process(
         steps=summary_parts.steps(report, scope, covered, options.iteration),
         collectives=summary_parts.collectives(report, process, scope),
         pace=summary_parts.pace(report, process, scope, options.pace),
-        stats=tuple(summary_parts.statistics(report, family, scope) for family in options.families),
+        stats=tuple(
+            summary_parts.statistics(report, family, scope if family in OF_GPU else of_host)
+            for family in options.families
+        ),
         window=scope.window,
     )
 

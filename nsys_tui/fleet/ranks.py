@@ -14,6 +14,7 @@ import numpy as np
 
 from nsys_tui.model.nvtx_text import payload_fields
 from nsys_tui.model.target import PROCESS_MASK
+from nsys_tui.units import ranks_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,39 +27,53 @@ Evidence = tuple[tuple[int, str], ...]
 
 BY_ORDER: Final = "by order of files"
 NUMBER: Final = "number in the file name"
+GIVEN: Final = "--ranks"
 _PROCESS_NAME: Final = re.compile(r"(?i)\brank[ _:-]?(\d{1,6})\b")
 _INIT: Final = re.compile(r"^(nccl)?CommInit")
 
 
 def evidence(
-    report: Report, processes: Sequence[int], environment: Identity, name: Identity
+    report: Report, owners: Sequence[int], environment: Identity, name: Identity
 ) -> list[Evidence]:
-    """What a report says about the ranks of its processes.
+    """What a report says about its ranks.
 
     The environment and the file name speak of the program that nsys started. If that started
     several processes, they tell only which block of ranks these have, and the order of the
-    processes (by GPU, then by process id) which one in it: a guess, and called so.
+    ranks (by GPU, then by process id) which one in it: a guess, and called so. So it is where a
+    process has several.
 
     Args:
         report: the report.
-        processes: globalPid of each process, in order of GPU and process id.
+        owners: globalPid of the process of each rank, in order of GPU and process id.
         environment: what ``environment_of`` found.
         name: what ``from_name`` found.
     """
     recorded, nccl = report.ranks, nccl_ranks(report)
+    sizes, seen = Counter(owners), Counter[int]()
     found = []
-    for place, process in enumerate(processes):
-        own: list[tuple[int, str]] = []
-        if process in recorded:
-            own.append((recorded[process], "MPI"))
-        if process in nccl:
-            own.append((nccl[process], "NCCL"))
+    for place, process in enumerate(owners):
+        here, count = seen[process], sizes[process]
+        seen[process] += 1
+        numbers = nccl.get(process, [])
         named = _PROCESS_NAME.search(report.process_name(process))
-        if named:
-            own.append((int(named[1]), "process name"))
-        own += _of_program(place, len(processes), environment, name)
-        found.append(tuple(own))
+        said = [
+            (recorded.get(process), "MPI"),
+            (numbers[here] if len(numbers) == count else None, "NCCL"),
+            (int(named[1]) if named else None, "process name"),
+        ]
+        if count > 1:
+            said = [_in_process(rank, source, here, count) for rank, source in said]
+            said.sort(key=lambda entry: not entry[1].startswith("≈ NCCL"))
+        own = [(rank, source) for rank, source in said if rank is not None]
+        found.append((*own, *_of_program(place, len(owners), environment, name)))
     return found
+
+
+def _in_process(rank: int | None, source: str, here: int, count: int) -> tuple[int | None, str]:
+    """The rank of one GPU of a process: NCCL numbers GPUs, others number the process."""
+    if rank is None or source == "NCCL":
+        return rank, f"≈ {source} + order of GPUs"
+    return rank * count + here, f"≈ {source} × {count} + order of GPUs"
 
 
 def _of_program(
@@ -67,6 +82,7 @@ def _of_program(
     said = [
         (environment.rank, environment.variable),
         (name.rank, "file name"),
+        (_on_node(environment), "node number × ranks of a node + local rank"),
         (name.number, NUMBER),
     ]
     if count == 1:
@@ -79,22 +95,35 @@ def _of_program(
     ]
 
 
-def nccl_ranks(report: Report) -> dict[int, int]:
-    """globalPid -> rank in the largest communicator that the process opened, from NVTX payloads."""
+def _on_node(environment: Identity) -> int | None:
+    node, local, size = environment.node, environment.local, environment.local_size
+    return None if node is None or local is None or size is None else node * size + local
+
+
+def nccl_ranks(report: Report) -> dict[int, list[int]]:
+    """globalPid -> ranks in the largest communicator that the process opened, by CUDA device.
+
+    They come from NVTX payloads; where these name no device, they are in the order of ranks.
+    """
     ranges = report.ranges
     opens = np.array([_INIT.match(text) is not None for text in ranges.names], bool)
     rows = np.flatnonzero(opens[ranges.name]) if len(opens) else np.empty(0, np.intp)
     if not len(rows):
         return {}
     payloads = report.payloads
-    best: dict[int, tuple[int, int]] = {}
+    best: dict[int, tuple[int, set[tuple[int, int]]]] = {}
     for row, code in zip(rows.tolist(), payloads.of(ranges.rowid[rows]).tolist(), strict=True):
         values = payload_fields(payloads.texts[code]) if code >= 0 else {}
         rank, size = values.get("Rank"), values.get("No. of ranks", 0)
+        device = values.get("CUDA device", 0)
         process = int(ranges.threads[ranges.thread[row]]) & PROCESS_MASK
-        if isinstance(rank, int) and isinstance(size, int) and size > best.get(process, (0, 0))[0]:
-            best[process] = size, rank
-    return {process: rank for process, (_, rank) in best.items()}
+        if not (isinstance(rank, int) and isinstance(size, int) and isinstance(device, int)):
+            continue
+        if size > best.get(process, (0, set()))[0]:
+            best[process] = size, set()
+        if size == best.get(process, (0, set()))[0]:
+            best[process][1].add((device, rank))
+    return {process: [rank for _, rank in sorted(pairs)] for process, (_, pairs) in best.items()}
 
 
 def without_numbers(own: Evidence) -> Evidence:
@@ -136,3 +165,32 @@ def decide(members: Sequence[Evidence]) -> list[tuple[int, str]]:
     taken = {c[0] for c in claims if c is not None}
     free = (rank for rank in range(len(taken) + len(members)) if rank not in taken)
     return [c if c is not None else (next(free), BY_ORDER) for c in claims]
+
+
+def conflicts(members: Sequence[Evidence], found: Sequence[tuple[int, str]]) -> list[str]:
+    """Where evidence of ranks disagrees: what was not used, and of which rank.
+
+    Args:
+        members: evidence of each rank.
+        found: what ``decide`` made of it.
+    """
+    claimed = Counter(entry for own in members for entry in dict.fromkeys(own) if _sure(entry))
+    notes = [
+        f"{source} says rank {rank} for {count} ranks: not used"
+        for (rank, source), count in claimed.items()
+        if count > 1
+    ]
+    against: dict[tuple[str, str], list[int]] = {}
+    for own, (rank, source) in zip(members, found, strict=True):
+        for entry in own:
+            if _sure(entry) and claimed[entry] == 1 and entry[0] != rank:
+                against.setdefault((source, entry[1]), []).append(rank)
+    notes += [
+        f"rank {ranks_text(ranks)} by {source}, although the {other} says another"
+        for (source, other), ranks in against.items()
+    ]
+    return notes
+
+
+def _sure(entry: tuple[int, str]) -> bool:
+    return not entry[1].startswith("≈") and entry[1] not in (NUMBER, GIVEN)

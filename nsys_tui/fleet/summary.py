@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.events import Bool, Int32, Int64
 
-VERSION: Final = 5
+VERSION: Final = 6
 """Raised whenever the meaning of a stored summary changes."""
 
 SPLIT: Final = (
@@ -153,7 +153,7 @@ class Pace(Stored):
 
 @dataclass(frozen=True, eq=False)
 class ProcessSummary(Stored):
-    """One process: usually one rank."""
+    """What may be a rank: a process, or one of several GPUs of it that communicate."""
 
     PARTS: ClassVar[Mapping[str, type[Stored]]] = {
         "steps": Steps,
@@ -181,7 +181,9 @@ class ProcessSummary(Stored):
     collectives: Collectives = field(default_factory=Collectives, metadata={"one": True})
     pace: Pace = field(default_factory=Pace, metadata={"one": True})
     stats: tuple[NameStats, ...] = ()
-    """One per family of the options, in their order."""
+    """One per family of the options, in their order; of host events only for unit 0."""
+    unit: int = 0
+    """Place among the ranks of its process."""
     window: tuple[int, int] | None = None
     """What counts of the session; None for everything."""
 
@@ -196,6 +198,8 @@ class ReportSummary(Stored):
     host: str
     job: str
     node: int | None
+    local: int | None
+    """Rank within its node, where environment or file name tell."""
     world: int | None
     """Number of ranks of the program, where environment or file name tell."""
     start_utc: int | None

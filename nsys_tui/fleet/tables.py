@@ -75,10 +75,11 @@ def _pids(members: Sequence[Member], ask: Ask) -> tuple[Column, Values]:
 
 
 def skipped_table(fleet: Fleet, ask: Ask) -> Table:
-    """Reports that could not be read."""
+    """Reports that could not be read, and those that are no ranks of their own."""
+    every = (*fleet.failures, *fleet.left_out)
     columns: Columns = [
-        (Column("Report"), [failure.path for failure in fleet.failures]),
-        (Column("Reason"), [failure.reason for failure in fleet.failures]),
+        (Column("Report"), [failure.path for failure in every]),
+        (Column("Reason"), [failure.reason for failure in every]),
     ]
     return cut(made("skipped", "Skipped", columns), ask.top)
 
@@ -259,7 +260,7 @@ def summary_sections(fleet: Fleet) -> list[str]:
         "memory": any((m.process.memory_peak >= 0).any() for m in fleet.members),
         "metrics": bool(fleet.metrics),
         "pace-ranks": fleet.options.pace is not None,
-        "skipped": bool(fleet.failures),
+        "skipped": bool(fleet.failures or fleet.left_out),
         "calls": False,
         "pace": False,
     }

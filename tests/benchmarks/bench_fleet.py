@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.demo.report import make_report
-from nsys_tui.fleet.fleet import Fleet, reduce
 from nsys_tui.fleet.heat_maps import heat_map
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening, map_report
+from nsys_tui.fleet.reduction import reduce
 from nsys_tui.fleet.summary import Options, ReportSummary
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS, summary_sections
@@ -34,6 +34,8 @@ from nsys_tui.render.heatmap import heat
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from nsys_tui.fleet.fleet import Fleet
 
 UNCACHED = Opening(use_cache=False)
 RANKS, BINS = 1024, 500

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from nsys_tui.analysis.choosing import Choice
 from nsys_tui.errors import UsageError
-from nsys_tui.fleet.fleet import Fleet, reduce
+from nsys_tui.fleet.reduction import reduce
 from nsys_tui.fleet.summary import Bounds, Options, ReportSummary
 from nsys_tui.ui.screens.fleet.columns import RankRow, rank_columns, rank_rows
 from nsys_tui.units import parse_window
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from nsys_tui.fleet.engine import Result
+    from nsys_tui.fleet.fleet import Fleet
     from nsys_tui.ui.widgets.table.columns import TableColumn
 
 PAUSE: Final = 0.5

@@ -1,0 +1,113 @@
+"""Reports that are no ranks of their own: copies of others, and captures of another run."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+from typing import TYPE_CHECKING
+
+from nsys_tui.fleet.ranks import NUMBER
+from nsys_tui.fleet.summary import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from nsys_tui.fleet.summary import ReportSummary
+
+    Reports = Sequence[tuple[str, ReportSummary]]
+
+
+def left_out(reports: Reports, given: Collection[str] = ()) -> list[Failure]:
+    """Reports to leave out of a fleet, and why.
+
+    Args:
+        reports: path and summary of each, in order: of copies the first is kept.
+        given: paths whose ranks the user tells; these stay.
+    """
+    found = _copies([(path, report) for path, report in reports if path not in given])
+    gone = {failure.path for failure in found}
+    rest = [(path, report) for path, report in reports if path not in gone]
+    return [*found, *(f for f in _of_other_runs(rest) if f.path not in given)]
+
+
+def _copies(reports: Reports) -> list[Failure]:
+    """The same capture under several names, as it is or exported once more.
+
+    A report's id is of its ends; that the figures are the same too rules chance out. Two sessions
+    of one host do not begin in the same nanosecond and do the same.
+    """
+    first: dict[tuple[str, object], str] = {}
+    found = []
+    for path, report in reports:
+        content = _content(report)
+        keys: list[tuple[str, object]] = [("the same file as", (report.report_id, content))]
+        if report.start_utc is not None:
+            session = (report.start_utc, report.host, content)
+            keys.append(("the same capture as", session))
+        known = next((key for key in keys if key in first), None)
+        if known is not None:
+            found.append(Failure(path, f"{known[0]} {os.path.basename(first[known])}"))
+            continue
+        first |= dict.fromkeys(keys, path)
+    return found
+
+
+def _content(report: ReportSummary) -> str:
+    """What a report says of its processes; equal for copies, whatever their names."""
+    digest = hashlib.blake2b(repr((report.session_ns, report.base)).encode(), digest_size=16)
+    for own in report.processes:
+        digest.update(repr((own.process, own.unit, own.devices, own.steps.labels)).encode())
+        for values in (own.splits, own.heat, own.collectives.start, own.steps.start):
+            digest.update(values.tobytes())
+    return digest.hexdigest()
+
+
+def _of_other_runs(reports: Reports) -> list[Failure]:
+    """Ranks that were captured twice: of runs that do not overlap in time, the largest counts.
+
+    Only reports whose rank the largest run has too are left out, and only where it has several.
+    """
+    runs = _runs(reports)
+    if len(runs) < 2:
+        return []
+    main = max(runs, key=lambda run: (len(run), run[0]))
+    if len(main) < 2:
+        return []
+    holder = {claim: reports[place][0] for place in main for claim in _claims(reports[place][1])}
+    found = []
+    for place in sorted(set(itertools.chain(*runs)).difference(main)):
+        path, report = reports[place]
+        claims = _claims(report)
+        if claims and all(claim in holder for claim in claims):
+            rank, source = claims[0]
+            other = os.path.basename(holder[claims[0]])
+            found.append(
+                Failure(
+                    path, f"another run: {other} is rank {rank} too ({source}), at another time"
+                )
+            )
+    return found
+
+
+def _runs(reports: Reports) -> list[list[int]]:
+    """Places of reports whose sessions overlap in time, directly or by others; in order of time."""
+    spans = []
+    for place, (_, report) in enumerate(reports):
+        if report.start_utc is not None:
+            lasted = max(report.session_ns or 0, report.base[1])
+            spans.append((report.start_utc, report.start_utc + lasted, place))
+    runs: list[list[int]] = []
+    until = 0
+    for start, end, place in sorted(spans):
+        if not runs or start > until:
+            runs.append([])
+        runs[-1].append(place)
+        until = max(until, end)
+    return runs
+
+
+def _claims(report: ReportSummary) -> list[tuple[int, str]]:
+    """The surest rank of each process; nothing where that is only a number in a name."""
+    surest = [process.evidence[0] for process in report.processes if process.evidence]
+    return [entry for entry in surest if NUMBER not in entry[1]]

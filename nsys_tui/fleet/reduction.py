@@ -1,0 +1,203 @@
+"""The reduce step: summaries of reports become one fleet, with a rank and a clock for everybody."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.fleet.clocks import fitted, judged
+from nsys_tui.fleet.collectives import match
+from nsys_tui.fleet.copies import left_out
+from nsys_tui.fleet.files import in_order
+from nsys_tui.fleet.fleet import Clock, Fleet, Member, listed, only_notes
+from nsys_tui.fleet.rank_file import check_counts
+from nsys_tui.fleet.ranks import (
+    BY_ORDER,
+    GIVEN,
+    NUMBER,
+    conflicts,
+    decide,
+    without_numbers,
+)
+from nsys_tui.fleet.session_clock import SessionClock
+from nsys_tui.fleet.summary import Failure, Options, ProcessSummary, ReportSummary
+from nsys_tui.units import format_duration, ranks_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from nsys_tui.fleet.ranks import Evidence
+
+_SHOWN: Final = 4
+"""Reports left out that are named in notes."""
+_CLOCK_TEXT: Final = {
+    Clock.UTC: "clocks aligned by the UTC start of each session",
+    Clock.ENDS: "≈ clocks aligned by the ends of collectives, which all ranks leave together",
+    Clock.SESSION: "clocks not aligned: every session starts at 0",
+}
+
+
+def reduce(
+    results: Sequence[tuple[str, ReportSummary | Failure]],
+    options: Options | None = None,
+    clock: Clock = Clock.AUTO,
+    given: Mapping[str, tuple[int, ...]] | None = None,
+) -> Fleet:
+    """Puts the summaries of all reports together.
+
+    Args:
+        results: path and summary of each report, in the order of the files; the order decides
+            ranks only where nothing else does.
+        options: what the summaries were made with.
+        clock: how clocks are aligned; ``AUTO`` takes UTC where all reports tell it and the ends
+            of collectives agree with it, else it fits clocks to these ends.
+        given: ranks that the user tells, by path.
+
+    Raises:
+        UsageError: a report holds more or fewer ranks than were given.
+    """
+    given = given or {}
+    failures = tuple(found for _, found in results if isinstance(found, Failure))
+    reports = [(path, found) for path, found in results if isinstance(found, ReportSummary)]
+    left = tuple(left_out(reports, given))
+    gone = {failure.path for failure in left}
+    reports = [(path, report) for path, report in reports if path not in gone]
+    check_counts(given, {path: len(report.processes) for path, report in reports})
+    owners = [(n, p) for n, (_, report) in enumerate(reports) for p in report.processes]
+    evidence = _evidence(reports, given)
+    ranks = decide(evidence)
+    order = sorted(range(len(owners)), key=lambda place: ranks[place][0])
+    used, origin, clocks = _clocks([report for _, report in reports], owners, clock)
+    members = tuple(
+        Member(
+            ranks[place][0],
+            ranks[place][1],
+            reports[owners[place][0]][0],
+            reports[owners[place][0]][1],
+            owners[place][1],
+            clocks[owners[place][0]],
+        )
+        for place in order
+    )
+    several = len(reports) > 1
+    notes = (
+        *([_CLOCK_TEXT[used]] if several else []),
+        *_left_notes(left),
+        *_notes(members, used),
+        *conflicts(evidence, ranks),
+        *(_clock_notes(members) if several else []),
+    )
+    options = options or Options()
+    return Fleet(members, failures, used, origin, options, (*only_notes(options), *notes), left)
+
+
+def _evidence(
+    reports: Sequence[tuple[str, ReportSummary]], given: Mapping[str, tuple[int, ...]]
+) -> list[Evidence]:
+    """Evidence of every rank: what the user tells, else what its report and its host do."""
+    of_hosts = _by_host([report for _, report in reports])
+    found: list[Evidence] = []
+    for (path, report), on_host in zip(reports, of_hosts, strict=True):
+        for place, process in enumerate(report.processes):
+            own = process.evidence
+            if path in given:
+                own = ((given[path][place], GIVEN),)
+            elif len(reports) == 1:
+                own = without_numbers(own)
+            elif on_host is not None:
+                own = (*(e for e in own if e[1] != NUMBER), on_host)
+            found.append(own)
+    return found
+
+
+def _by_host(reports: Sequence[ReportSummary]) -> list[tuple[int, str] | None]:
+    """Ranks by the order of hosts and the rank on each, where all reports tell that alone."""
+    told = [r for r in reports if len(r.processes) == 1 and r.host and r.local is not None]
+    pairs = {(report.host, report.local) for report in told}
+    if not reports or len(pairs) < len(reports):
+        return [None] * len(reports)
+    hosts = sorted({r.host for r in reports}, key=lambda host: in_order(Path(host)))
+    size = 1 + max(report.local or 0 for report in reports)
+    source = f"≈ order of hosts × {size} + local rank"
+    return [(hosts.index(r.host) * size + (r.local or 0), source) for r in reports]
+
+
+def _left_notes(left: Sequence[Failure]) -> list[str]:
+    """Who is no rank of its own, and why."""
+    more = f"left out: {len(left) - _SHOWN} more, see the section skipped"
+    notes = [f"left out: {os.path.basename(one.path)}: {one.reason}" for one in left[:_SHOWN]]
+    return [*notes, more] if len(left) > _SHOWN else notes
+
+
+def _clocks(
+    reports: Sequence[ReportSummary], owners: Sequence[tuple[int, ProcessSummary]], clock: Clock
+) -> tuple[Clock, int, list[SessionClock]]:
+    """The clock that was used, its zero in UTC, and that of each report."""
+    known = [report.start_utc for report in reports if report.start_utc is not None]
+    first = min(known, default=0)
+    starts = [None if r.start_utc is None else r.start_utc - first for r in reports]
+    by_utc = [SessionClock(start or 0) for start in starts]
+    sessions = [place for place, _ in owners]
+    own = [process.collectives for _, process in owners] if len(reports) > 1 else []
+    groups = match(own, [SessionClock(0)] * len(own)).groups
+    if clock is Clock.SESSION:
+        return clock, 0, judged(groups, sessions, [SessionClock(0)] * len(reports))
+    if clock is not Clock.ENDS and (clock is Clock.UTC or len(known) == len(reports)):
+        found = judged(groups, sessions, by_utc)
+        if clock is Clock.UTC or all(own.aligned for own in found):
+            return Clock.UTC, first, found
+    found = fitted(groups, sessions, starts)
+    if clock is Clock.AUTO and all(own.residual is None for own in found):
+        return Clock.SESSION, 0, [SessionClock(0)] * len(reports)
+    return Clock.ENDS, first, found
+
+
+def _clock_notes(members: Sequence[Member]) -> list[str]:
+    """How well clocks agree, and whose do not."""
+    notes = []
+    measured = [(m.clock.residual, m.rank) for m in members if m.clock.residual is not None]
+    drift, drifting = max((abs(m.clock.drift), m.rank) for m in members) if members else (0, 0)
+    off = [m.rank for m in members if not m.clock.aligned]
+    if drift and len(off) < len(members):
+        worst, rank = max(measured)
+        notes.append(
+            f"clocks drift by up to {1e6 * drift:.1f} ppm (rank {drifting}), which is corrected;"
+            f" ends then agree to {format_duration(worst)} or better (rank {rank} least)"
+        )
+    if off:
+        notes.append(
+            f"not aligned: rank {ranks_text(off)}, whose collectives end"
+            f" {format_duration(max(residual for residual, rank in measured if rank in set(off)))}"
+            " from those of others, or may be matched wrongly: in no figure across ranks"
+        )
+    return notes
+
+
+def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
+    notes = []
+    silent = [m.file for m in members if m.report.start_utc is None]
+    if silent and clock is Clock.UTC:
+        notes.append(
+            f"no UTC start in {listed(dict.fromkeys(silent))}: taken to start with the first"
+        )
+    elif silent and clock is Clock.SESSION and len({m.path for m in members}) > 1:
+        notes.append(f"no UTC start in {listed(dict.fromkeys(silent))}")
+    guessed = [m.rank for m in members if m.source == BY_ORDER or m.source.startswith("≈")]
+    if guessed and len(members) > 1:
+        notes.append(f"≈ rank {ranks_text(guessed)} guessed: see the column Rank from")
+    told: dict[str, dict[str, None]] = {}
+    for member in members:
+        for note in member.report.notes:
+            told.setdefault(note, {})[member.file] = None
+    notes += [f"{listed(files)}: {note}" for note, files in told.items()]
+    world = max((m.report.world or 0 for m in members), default=0)
+    absent = set(range(world)) - {m.rank for m in members} if world > 1 else set()
+    if absent and not guessed:
+        notes.append(f"no report of rank {ranks_text(absent)} of {world}")
+    if any(m.report.hidden_graphs for m in members):
+        notes.append("CUDA graphs were traced as a whole: exposed times are upper bounds")
+    pairs = sum(m.process.collectives.point_to_point for m in members)
+    if pairs:
+        notes.append(f"{pairs:,} send and receive kernels are not matched: each has its own peers")
+    return notes
