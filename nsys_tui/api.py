@@ -179,11 +179,9 @@ class Profile:
         Raises:
             NoDataError: no iterations were found.
         """
-        from nsys_tui.analysis.iterations.answer import IterationAnswer
-        from nsys_tui.analysis.iterations.table import iteration_table
+        from nsys_tui.analysis.iterations.answer import answer_of
 
-        table = iteration_table(self.report, pattern, self._scope(part))
-        return self._frame(IterationAnswer(self.report.name, table).each())
+        return self._frame(answer_of(self.report, pattern, self._scope(part)).each())
 
     def findings(self, **part: Unpack[Part]) -> pd.DataFrame:
         """What the expert rules find, the gravest first."""

@@ -33,16 +33,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the iterations of one report."""
-    from nsys_tui.analysis.iterations.answer import DOCUMENT, IterationAnswer
-    from nsys_tui.analysis.iterations.table import iteration_table
+    from nsys_tui.analysis.iterations.answer import DOCUMENT, answer_of
 
     report, scope = part_from(arguments)
-    table = iteration_table(report, arguments.iteration, scope)
-    answer = IterationAnswer(report.name, table, report.gpu_doubt)
+    answer = answer_of(report, arguments.iteration, scope)
     if arguments.format == "json":
         print_document(DOCUMENT, answer, answer, answer.phases().notes, report.notes)
         return 0
     exact = arguments.format in DATA_FORMATS
-    each = answer.each(rows_shown(arguments.limit, None if exact else SHOWN), exact=exact)
-    print_tables([each] if exact else [answer.phases(), each], arguments.format)
+    rows = rows_shown(arguments.limit, None if exact else SHOWN)
+    each = answer.each(rows, exact=exact)
+    tables = [answer.phases(), each, *([answer.where(rows)] if answer.table.gpus else [])]
+    print_tables([each] if exact else tables, arguments.format)
     return 0

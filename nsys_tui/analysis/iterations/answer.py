@@ -7,6 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import units
+from nsys_tui.analysis.iterations.parts import IDLE_LABELS, IDLE_PARTS, SHORT
+from nsys_tui.analysis.iterations.table import iteration_table
 from nsys_tui.model.table import (
     Column,
     Document,
@@ -26,12 +28,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.iterations.table import IterationTable, Spread
+    from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Int64
+    from nsys_tui.model.report import Report
 
 PHASES: Final = 4
 """Phases that have a column of their own where people read."""
 LISTED: Final = 20
 """Phases listed where people read."""
+CAUSES: Final = 3
+"""Causes of idle time that have a column of their own where people read."""
+SHORT_PLACE: Final = IDLE_PARTS.index(SHORT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +49,8 @@ class IterationAnswer:
     table: IterationTable
     gpu_doubt: str = ""
     """Why the report's GPU work is not believed."""
+    gpu: str = "its GPU"
+    """Which GPU the iterations ran on, where it is one."""
 
     @cached_property
     def whole(self) -> Spread:
@@ -90,8 +99,47 @@ class IterationAnswer:
             [note for note, holds in notes.items() if holds],
         )
 
-    def each(self, limit: int | None = None, *, exact: bool = True) -> Table:
-        """One row an iteration; with ``exact``, a column for every phase."""
+    def where(self, limit: int | None = None) -> Table:
+        """Where the time of each iteration went, for people; rows add up to its time."""
+        parts, count = self.table.parts, min(limit or len(self.table), len(self.table))
+        shown = [place for place in parts.idle_causes if place != SHORT_PLACE][:CAUSES]
+        rest = [place for place in parts.idle_causes if place not in shown]
+        columns = (*_EACH[:1], *_EACH[3:4], *self._part_columns(), *map(_idle, shown))
+        gpus = f"mean of {parts.gpus} GPUs" if parts.gpus != 1 else self.gpu
+        notes = {
+            parts.note: parts.busy["waiting"].any() or parts.busy["transfer"].any(),
+            f"other idle: {', '.join(IDLE_LABELS[place] for place in rest)}; short gaps are those"
+            f" below {units.format_duration(parts.threshold_ns)}": rest,
+        }
+        return table_of(
+            "iteration_parts",
+            f"Where the time of each iteration went ({gpus})",
+            (*columns, *([_others(rest)] if rest else []), _LEAD, _WHY),
+            range(count),
+            self,
+            [note for note, holds in notes.items() if holds and note],
+        )
+
+    def _part_columns(self) -> tuple[Column, ...]:
+        """Parts of a busy GPU: what did not happen, or is not known, has no column."""
+        busy = self.table.parts.busy
+        always = ("compute", "transfer", "copies")
+        return tuple(_PARTS[name] for name in busy if name in always or busy[name].any())
+
+    def each(
+        self, limit: int | None = None, *, exact: bool = True, parts: bool | None = None
+    ) -> Table:
+        """One row an iteration.
+
+        Args:
+            limit: iterations at most.
+            exact: a column for every phase.
+            parts: columns for where the time went too; by default with ``exact``.
+        """
+        found = self.table.parts
+        split: list[Column] = []
+        if (exact if parts is None else parts) and found.gpus:
+            split = [*self._part_columns(), _IDLE, *map(_idle, found.idle_causes), _LEAD]
         count = min(limit or len(self.table), len(self.table))
         named = [name for name, _ in self.by_phase]
         chosen = named if exact or len(named) <= PHASES + 1 else [*named[:PHASES], named[-1]]
@@ -107,11 +155,20 @@ class IterationAnswer:
         return table_of(
             "iterations",
             "Each iteration",
-            (*_EACH, *phases, _NOTE),
+            (*_EACH, *split, *phases, _NOTE),
             range(count),
             self,
             [note for note, holds in notes.items() if holds],
         )
+
+
+def answer_of(
+    report: Report, pattern: str | None = None, scope: Scope | None = None
+) -> IterationAnswer:
+    """The iterations of a report; arguments and errors are those of ``iteration_table``."""
+    table = iteration_table(report, pattern, scope)
+    labels = [report.devices[place].label for place in table.parts.places]
+    return IterationAnswer(report.name, table, report.gpu_doubt, ", ".join(labels))
 
 
 def _phase(name: str) -> Column:
@@ -124,7 +181,10 @@ def _remark(row: int, answer: IterationAnswer) -> str:
         return "never closed"
     if not row:
         return "warm-up"
-    return f"outlier (z = {found.z[row]:.1f})" if row in answer.outliers else ""
+    if row not in answer.outliers:
+        return ""
+    why = answer.table.why(row)
+    return f"outlier (z = {found.z[row]:.1f}){': ' if why else ''}{why}"
 
 
 def _of_median(row: int, answer: IterationAnswer) -> float | None:
@@ -132,6 +192,54 @@ def _of_median(row: int, answer: IterationAnswer) -> float | None:
     return 100 * int(answer.table.found.duration[row]) / median if median else None
 
 
+def _part(name: str, header: str) -> Column:
+    """Time of a part of each iteration, as the mean of the GPUs."""
+    return Column(
+        header, Unit.NS, key="", read=lambda row, a: _per_gpu(a, a.table.parts.busy[name][row])
+    )
+
+
+def _idle(place: int) -> Column:
+    """Idle time of a cause."""
+    return Column(
+        IDLE_LABELS[place].capitalize() if place == SHORT_PLACE else IDLE_LABELS[place],
+        Unit.NS,
+        key="",
+        read=lambda row, a: _per_gpu(a, a.table.parts.idle[row, place]),
+    )
+
+
+def _others(places: list[int]) -> Column:
+    return Column(
+        "Other idle",
+        Unit.NS,
+        key="",
+        read=lambda row, a: _per_gpu(a, a.table.parts.idle[row, places].sum()),
+    )
+
+
+def _per_gpu(answer: IterationAnswer, ns: int) -> float | int:
+    gpus = answer.table.gpus
+    return int(ns) if gpus == 1 else int(ns) / max(gpus, 1)
+
+
+def _lead(row: int, answer: IterationAnswer) -> float | None:
+    lead = float(answer.table.parts.lead[row])
+    return None if lead != lead else lead
+
+
+_PARTS: Final = {
+    "compute": _part("compute", "Compute"),
+    "transfer": _part("transfer", "Exposed comm"),
+    "waiting": _part("waiting", "Waiting for ranks"),
+    "copies": _part("copies", "Copies"),
+    "graph": _part("graph", "Graphs"),
+}
+_IDLE: Final = Column(
+    "Idle", Unit.NS, key="", read=lambda row, a: _per_gpu(a, a.table.parts.idle_ns[row])
+)
+_LEAD: Final = column("host_lead_mean_ns", "Host lead", _lead)
+_WHY: Final = Column("Why longer", key="", read=lambda row, a: a.table.why(row))
 _SPREAD: Final = (
     column("mean_ns", "Mean", lambda row, _: row[1].mean),
     column("median_ns", "Median", lambda row, _: row[1].median),
@@ -167,6 +275,27 @@ _EACH: Final = (
         form=Form.MAP,
     ),
 )
+_SPLIT: Final = (
+    data(
+        "parts_ns",
+        lambda row, a: (
+            {name: ns[row] for name, ns in a.table.parts.busy.items()}
+            | {"idle": a.table.parts.idle_ns[row]}
+        ),
+        form=Form.MAP,
+    ),
+    data(
+        "idle_by_cause_ns",
+        lambda row, a: {
+            IDLE_PARTS[place]: a.table.parts.idle[row, place]
+            for place in a.table.parts.idle_causes
+            if a.table.parts.idle[row, place]
+        },
+        form=Form.MAP,
+    ),
+    data("host_lead_mean_ns", _lead),
+    data("why_longer", lambda row, a: a.table.why(row)),
+)
 _NOTE: Final = Column("Note", key="", read=_remark)
 DOCUMENT: Final = Document(
     "iterations",
@@ -177,9 +306,11 @@ DOCUMENT: Final = Document(
         number("pid", lambda a, _: _pid(a.table.found.process)),
         number("gpus", lambda a, _: a.table.gpus),
         number("count", lambda a, _: len(a.table)),
+        data("waiting_known", lambda a, _: a.table.parts.waits_known, Unit.FLAG),
+        data("short_gaps_below_ns", lambda a, _: a.table.parts.threshold_ns),
         record("steady", _SPREAD, lambda a, _: ("", a.whole)),
         records("phases", _PHASE, lambda a, _: a.by_phase),
-        records("iterations", _EACH, lambda a, _: range(len(a.table))),
+        records("iterations", (*_EACH, *_SPLIT), lambda a, _: range(len(a.table))),
     ),
 )
 """Iterations as JSON."""

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import coverages
 from nsys_tui.analysis.iterations.detection import (
     Iterations,
     Phases,
     phases,
     required_iterations,
 )
+from nsys_tui.analysis.iterations.parts import StepParts, step_parts
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model.target import pid_of
+from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
+
+
+NOTABLE: Final = 0.01
+"""Part of the median by which an iteration is longer before it is asked why."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +49,51 @@ class IterationTable:
 
     found: Iterations
     phases: Phases
-    busy: Int64
-    """Busy ns of each iteration, summed over the GPUs: int64 [n]."""
-    gpus: int
-    """GPUs that the process of the iterations worked on."""
+    parts: StepParts
+    """Where the time of each went."""
 
     def __len__(self) -> int:
         return len(self.found)
+
+    @property
+    def busy(self) -> Int64:
+        """Busy ns of each iteration, summed over the GPUs: int64 [n]."""
+        return self.found.duration * self.gpus - self.parts.idle_ns
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that the process of the iterations worked on."""
+        return self.parts.gpus
+
+    def why(self, row: int) -> str:
+        """What makes an iteration longer than usual: ``+54.9 ms idle: OSRT call pread64``.
+
+        Empty where it is not longer by 1 % of the median, or was never closed.
+        """
+        more = self.found.duration[row] - self._median
+        if self.found.never_closed[row] or more <= NOTABLE * self._median:
+            return ""
+        if not self.gpus:
+            away = [(name, round(own[row] - median)) for name, own, median in self._phase_medians]
+            told = [max(away, key=lambda phase: phase[1])]
+        else:
+            told = self.parts.why(row, self.usual)
+        return ", ".join(f"+{format_duration(ns, 3)} {what}" for what, ns in told if ns > 0)
+
+    @cached_property
+    def _median(self) -> float:
+        return float(np.median(self.found.steady))
+
+    @cached_property
+    def usual(self) -> NDArray[np.float64]:
+        """Median of each part over the steady iterations, in the order of ``StepParts.mean``."""
+        return np.asarray(np.median(self.parts.mean[:, self.found.counted], axis=1))
+
+    @cached_property
+    def _phase_medians(self) -> list[tuple[str, Int64, float]]:
+        counted = self.found.counted
+        pairs = zip(self.phases.names, self.phases.time, strict=True)
+        return [(name, own, float(np.median(own[counted]))) for name, own in pairs]
 
     def busy_shares(self) -> NDArray[np.float64]:
         """Busy part of each iteration, mean of the GPUs; NaN without any."""
@@ -100,10 +144,5 @@ def iteration_table(
     found = required_iterations(report, pattern, scope)
     scope = scope or Scope()
     own = Scope(None, scope.devices, frozenset((pid_of(found.process),)), scope.streams)
-    busy, gpus = np.zeros(len(found), np.int64), 0
-    for coverage in coverages(report, own):
-        if len(coverage.starts):
-            busy += coverage.within(found.start, found.end)["busy"]
-            gpus += 1
     split = phases(report, found, nvtx_paths(report).parent)
-    return IterationTable(found, split, busy, gpus)
+    return IterationTable(found, split, step_parts(report, found, own))

@@ -108,7 +108,9 @@ def waiting_of(report: Report, coverage: Coverage, waits: Waits) -> Waiting | No
     until[known] = np.clip(waits.until[place[known]], start[known], end[known])
     waited = intervals.subtract((start, until), (until, end))
     compute = coverage.sets["compute"]
-    exposed = intervals.subtract(waited, (compute.starts, compute.ends))
+    # The part that compute hides comes first: all of compute is too much to subtract.
+    hidden = intervals.meet(waited, (compute.starts, compute.ends))
+    exposed = intervals.subtract(waited, hidden)
     return Waiting(Covered(*waited), Covered(*exposed))
 
 

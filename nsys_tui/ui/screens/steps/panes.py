@@ -22,6 +22,8 @@ _short = partial(short_duration, digits=3)
 LATE: Final = style(Ink.STALL)
 NOTABLE: Final = 0.1
 """Part of a phase by which it is longer than its median to be marked."""
+APART: Final = "w"
+"""Mark of a step that is in no statistics."""
 FIGURES: Final = 24
 """Cells for a time and its difference from the median."""
 
@@ -29,9 +31,16 @@ FIGURES: Final = 24
 def chart_lines(
     answer: IterationAnswer, chosen: int, width: int, height: int, glyphs: Glyphs
 ) -> list[Line]:
-    """A bar a step, outliers marked, the chosen one reversed."""
+    """A bar a step, outliers marked, the chosen one reversed.
+
+    The scale is that of the steady part: what is in no statistics is cut there and marked.
+    """
     found, tall = answer.table.found, max(1, height - 1)
-    rows, _ = draw_bars(found.duration, width, tall, glyphs, _short, found.outliers, chosen)
+    apart = np.flatnonzero(~found.counted)
+    times = np.minimum(found.duration, int(found.steady.max()))
+    rows, merged = draw_bars(times, width, tall, glyphs, _short, found.outliers, chosen)
+    for place in apart.tolist():
+        rows[0].put(MARGIN + place // merged, APART, MUTED)
     return [row.runs() for row in rows]
 
 
@@ -39,7 +48,7 @@ def chart_remark(answer: IterationAnswer, room: int) -> str:
     """What a bar stands for, and the median that steps are held against."""
     merged = max(1, -(-len(answer.table) // max(1, room - MARGIN)))
     bars = f"a bar: {merged} steps, the slowest  " if merged > 1 else ""
-    return f"{bars}median {format_duration(round(answer.whole.median))}"
+    return f"{bars}{APART}: warm-up, median {format_duration(round(answer.whole.median))}"
 
 
 def step_lines(answer: IterationAnswer, step: int, width: int) -> list[Line]:
@@ -54,9 +63,15 @@ def step_lines(answer: IterationAnswer, step: int, width: int) -> list[Line]:
     if len(busy) and not answer.gpu_doubt and not np.isnan(answer.shares[step]):
         text = f"{100 * answer.shares[step]:.1f}%, median {100 * float(np.median(busy)):.1f}%"
         lines += labelled("GPU busy", text, width)
-    if len(answer.by_phase) > 1:
-        lines.append([(f"{'this step':>10} {'to median':>11}  phase", MUTED)])
-        lines += [_phase_line(*phase, width) for phase in differences(answer, step)]
+    table = answer.table
+    if why := table.why(step):
+        lines += labelled("longer", why, width)
+    parts = table.parts.differences(step, table.usual) if table.gpus else []
+    phases = differences(answer, step) if len(answer.by_phase) > 1 else []
+    for what, rows in (("part", parts), ("phase", phases)):
+        if rows:
+            lines.append([(f"{'this step':>10} {'to median':>11}  {what}", MUTED)])
+            lines += [_phase_line(*row, width) for row in rows]
     return lines
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from textual.containers import Horizontal
 
-from nsys_tui.analysis.iterations.answer import IterationAnswer
-from nsys_tui.analysis.iterations.table import iteration_table
+from nsys_tui.analysis.iterations.answer import IterationAnswer, answer_of
 from nsys_tui.errors import NoDataError
 from nsys_tui.state import Cursor, Window
 from nsys_tui.times import moment_text
@@ -193,8 +192,7 @@ def find_steps(report: Report, scope: Scope, progress: Progress) -> Steps:
     """The steps in a scope, and their figures as a table."""
     progress("finding steps", 0, len(report.ranges))
     try:
-        table = iteration_table(report, None, scope)
+        answer = answer_of(report, None, scope)
     except NoDataError as error:
         return Steps(None, None, str(error))
-    answer = IterationAnswer(report.name, table, report.gpu_doubt)
-    return Steps(answer, answer.each(exact=False))
+    return Steps(answer, answer.each(exact=False, parts=True))

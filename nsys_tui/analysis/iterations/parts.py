@@ -1,0 +1,246 @@
+"""Where the time of each step went, GPU by GPU: every nanosecond of a step is in one part.
+
+A GPU computes; or it communicates while nothing computes, of which it may only wait for other
+ranks; or it copies while neither hides that; or a graph runs of which no more is known; or it is
+idle, for a cause. Steps need not tile the trace; parts of each add up to its own time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.breakdown import coverages
+from nsys_tui.analysis.launches import launches
+from nsys_tui.analysis.nccl.waiting import collective_waits, waiting_of
+from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS, stalls
+from nsys_tui.analysis.window import row_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.iterations.detection import Iterations
+    from nsys_tui.analysis.stalls.gaps import Gaps, Stalls
+    from nsys_tui.analysis.window import Scope
+    from nsys_tui.model.events import Int64
+    from nsys_tui.model.report import Report
+
+BUSY_PARTS: Final = {
+    "compute": "compute",
+    "transfer": "exposed communication",
+    "waiting": "waiting for ranks",
+    "copies": "exposed copies",
+    "graph": "graphs",
+}
+"""What a busy GPU does, with its name in a sentence; with the idle causes they are a step."""
+SHORT: Final = "short gaps"
+"""Idle gaps below the threshold, whose causes are not looked at."""
+IDLE_PARTS: Final = (*(cause.key for cause in Cause), SHORT)
+"""Causes of idle time; the columns of ``StepParts.idle``."""
+IDLE_LABELS: Final = (*(cause.label for cause in Cause), SHORT)
+"""The same in words."""
+_SHORTEST_SHARE: Final = 1_000
+"""Gaps shorter than the median step by this factor explain no step; they are many."""
+_ENOUGH: Final = 0.7
+"""Part of what a step is longer that the parts named for it should explain."""
+
+
+@dataclass(frozen=True, eq=False)
+class StepParts:
+    """Parts of every step, summed over the GPUs of its process; ns."""
+
+    places: tuple[int, ...]
+    """Places of these GPUs in ``Report.devices``."""
+    busy: dict[str, Int64]
+    """By ``BUSY_PARTS``, int64 [steps] each."""
+    idle: Int64
+    """By ``IDLE_PARTS``, int64 [steps, causes]."""
+    names: tuple[dict[int, str], ...]
+    """Of each step: what the host did in the longest gap of a cause, by place of the cause."""
+    threshold_ns: int
+    lead: NDArray[np.float64]
+    """Mean time from the end of a call to the start of its operation; NaN where nothing starts."""
+    waits_known: bool
+    """False where communication cannot be told apart into waiting and transferring."""
+    note: str
+    """What is not known about the waiting."""
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs there are."""
+        return len(self.places)
+
+    @cached_property
+    def idle_ns(self) -> Int64:
+        """Idle time of each step."""
+        total: Int64 = self.idle.sum(axis=1)
+        return total
+
+    @cached_property
+    def idle_causes(self) -> list[int]:
+        """Places in ``IDLE_PARTS`` of the causes that occur, that with most in any step first."""
+        most = self.idle.max(axis=0, initial=0)
+        return [place for place in np.argsort(-most, kind="stable").tolist() if most[place]]
+
+    @cached_property
+    def mean(self) -> NDArray[np.float64]:
+        """All parts as the mean of the GPUs: [parts, steps], busy parts first."""
+        rows = np.stack([*self.busy.values(), *self.idle.T])
+        return rows / max(self.gpus, 1)
+
+    def why(self, step: int, usual: NDArray[np.float64]) -> list[tuple[str, int]]:
+        """Parts that make a step longer than usual, with by how much, ns; at most two.
+
+        Args:
+            step: which step.
+            usual: what each part of ``mean`` takes usually.
+        """
+        more = self.mean[:, step] - usual
+        order = np.argsort(-more, kind="stable")
+        enough = _ENOUGH * float(more.sum())
+        found: list[tuple[str, int]] = []
+        for place in order[:2].tolist():
+            if more[place] <= 0 or sum(ns for _, ns in found) >= enough > 0:
+                break
+            found.append((self._named(place, step), round(float(more[place]))))
+        return found
+
+    def differences(self, step: int, usual: NDArray[np.float64]) -> list[tuple[str, int, int]]:
+        """Part, its time in a step, and how far that is from the usual; the farthest first."""
+        mine = self.mean[:, step]
+        places = np.flatnonzero((mine > 0) | (usual > 0))
+        rows = [
+            (self._named(place, step), round(mine[place]), round(mine[place] - usual[place]))
+            for place in places.tolist()
+        ]
+        return sorted(rows, key=lambda row: -abs(row[2]))
+
+    def _named(self, place: int, step: int) -> str:
+        busy = [*BUSY_PARTS.values()]
+        if place < len(busy):
+            return busy[place]
+        cause = place - len(busy)
+        text = f"idle: {IDLE_LABELS[cause]}"
+        name = self.names[step].get(cause, "")
+        return f"{text} {name}" if name else text
+
+
+def step_parts(report: Report, found: Iterations, scope: Scope) -> StepParts:
+    """Splits steps into parts.
+
+    Args:
+        report: the report; all event sets are loaded.
+        found: its steps, in order and disjoint.
+        scope: devices, streams and the process of the steps; no window.
+    """
+    count, places, known = len(found), [], True
+    busy = {name: np.zeros(count, np.int64) for name in BUSY_PARTS}
+    all_busy = np.zeros(count, np.int64)
+    waits = collective_waits(report)
+    for coverage in coverages(report, scope):
+        if not len(coverage.starts):
+            continue
+        places.append(coverage.place)
+        part = coverage.within(found.start, found.end)
+        waiting = waiting_of(report, coverage, waits)
+        waited = np.zeros(count, np.int64)
+        if waiting is not None:
+            waited = waiting.exposed.within(found.start, found.end)
+        known &= waiting is not None or not coverage.sets["comm"].total()
+        hidden = part["compute"] + part["exposed_comm"] + part["exposed_memory"]
+        busy["compute"] += part["compute"]
+        busy["transfer"] += part["exposed_comm"] - waited
+        busy["waiting"] += waited
+        busy["copies"] += part["exposed_memory"]
+        busy["graph"] += part["busy"] - hidden
+        all_busy += part["busy"]
+    threshold = max(THRESHOLD_NS, int(np.median(found.duration)) // _SHORTEST_SHARE)
+    idle = np.zeros((count, len(IDLE_PARTS)), np.int64)
+    names: tuple[dict[int, str], ...] = ({},) * count
+    if places:
+        gaps = stalls(report, scope, threshold_ns=threshold, merge_runs=False)
+        idle[:, :-1], names = _idle(report, gaps, found)
+        idle[:, -1] = len(places) * found.duration - all_busy - idle.sum(axis=1)
+    lead = _lead(report, scope, found)
+    return StepParts(tuple(places), busy, idle, names, threshold, lead, known, waits.note)
+
+
+def _idle(
+    report: Report, result: Stalls, found: Iterations
+) -> tuple[Int64, tuple[dict[int, str], ...]]:
+    """Idle time of each step by cause, and the names in the longest gap of each cause."""
+    gaps, count = result.gaps, len(found)
+    first = np.searchsorted(found.end, gaps.start, side="right")
+    last = np.searchsorted(found.start, gaps.end, side="left")
+    pieces = np.maximum(last - first, 0)
+    gap = np.repeat(np.arange(len(gaps)), pieces)
+    step = np.arange(len(gap)) + np.repeat(first - (np.cumsum(pieces) - pieces), pieces)
+    lo = np.maximum(gaps.start[gap], found.start[step])
+    hi = np.minimum(gaps.end[gap], found.end[step])
+    shares = _shares(report, result, gap, lo, hi)
+    idle = np.zeros((count, len(Cause)), np.int64)
+    np.add.at(idle, step, shares)
+    return idle, _names(result, gap, step, hi - lo, count)
+
+
+def _names(
+    result: Stalls, gap: NDArray[np.integer], step: NDArray[np.integer], length: Int64, count: int
+) -> tuple[dict[int, str], ...]:
+    gaps = result.gaps
+    names: tuple[dict[int, str], ...] = tuple({} for _ in range(count))
+    named = np.flatnonzero(gaps.what[gap] >= 0)
+    key = step[named] * len(Cause) + gaps.cause[gap[named]]
+    order = np.lexsort((length[named], key))
+    longest = order[np.append(np.diff(key[order]) != 0, True)] if len(order) else order
+    for place in named[longest].tolist():
+        one = gap[place]
+        names[step[place]][int(gaps.cause[one])] = result.work.name(int(gaps.what[one]))
+    return names
+
+
+def _shares(
+    report: Report, result: Stalls, gap: NDArray[np.integer], lo: Int64, hi: Int64
+) -> Int64:
+    """Time of pieces [lo, hi) of gaps by cause: int64 [n, causes]; rows add up to the pieces."""
+    gaps = result.gaps
+    found = np.zeros((len(gap), len(Cause)), np.int64)
+    shared = gaps.shares[gap].sum(axis=1) > 0
+    whole = shared & (lo == gaps.start[gap]) & (hi == gaps.end[gap])
+    found[whole, : len(SHARES)] = gaps.shares[gap[whole]]
+    alone = np.flatnonzero(~shared)
+    found[alone, gaps.cause[gap[alone]]] = (hi - lo)[alone]
+    cut = np.flatnonzero(shared & ~whole)
+    called = _call_start(report, gaps, gap[cut])
+    until = np.clip(called, lo[cut], hi[cut])
+    for caller in np.unique(gaps.caller[gap[cut]]).tolist():
+        mine = gaps.caller[gap[cut]] == caller
+        work = result.work.thread(int(report.api.threads[caller]))
+        found[cut[mine], : len(SHARES)] = work.shares(lo[cut][mine], until[mine])
+    found[cut, Cause.LAUNCH_LATENCY] += hi[cut] - until
+    return found
+
+
+def _call_start(report: Report, gaps: Gaps, chosen: NDArray[np.integer]) -> Int64:
+    """When the call of the operation that ends each gap began; the gap's end without one."""
+    calls = gaps.call[chosen]
+    start: Int64 = gaps.end[chosen].copy()
+    called = calls >= 0
+    start[called] = report.api.start[calls[called]]
+    return start
+
+
+def _lead(report: Report, scope: Scope, found: Iterations) -> NDArray[np.float64]:
+    """Mean queueing of the operations that start in each step."""
+    ops = report.operations
+    rows = row_numbers(ops, scope.operations(ops))
+    edges = np.searchsorted(ops.start[rows], (found.start, found.end))
+    lead = np.full(len(found), np.nan)
+    for step, (first, last) in enumerate(edges.T.tolist()):
+        ahead = launches(report, rows[first:last])
+        if ahead.called.any():
+            lead[step] = ahead.queue.sum() / ahead.called.sum()
+    return lead
