@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.commands.destinations import say, write
 from nsys_tui.commands.options import add_format, add_names, add_report, add_scope, part_from
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     save.add_argument("--iteration", metavar="REGEX", help="NVTX names that are steps")
     add_names(save, "of kernels", "normalised")
     listed = actions.add_parser("list", help="all baselines")
-    add_format(listed, "text.documents:ROWS", ("text", "json"))
+    add_format(listed, "commands.baseline:schema", ("text", "json"))
     remove = actions.add_parser("rm", help="remove a baseline; the report is left alone")
     remove.add_argument("name", metavar="NAME")
 
@@ -102,6 +102,13 @@ _COLUMNS: Final = (
     column("there", unit=Unit.FLAG),
     Column("Note", key="", read=lambda b, _: "" if b.there else "gone: only its figures are kept"),
 )
+
+
+def schema() -> dict[str, Any]:
+    """The schema of what ``list`` prints as JSON."""
+    from nsys_tui.text.documents import list_schema, row_schema
+
+    return list_schema("baselines", row_schema(_COLUMNS))
 
 
 def _remove(arguments: argparse.Namespace) -> int:

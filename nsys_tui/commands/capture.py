@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.check:
         from nsys_tui.commands.targets import check_plan
 
-        return check_plan(plan, config, arguments)
+        return check_plan(plan, config, arguments, as_json=arguments.json)
     return _capture(arguments, config, plan, secrets)
 
 

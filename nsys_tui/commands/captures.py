@@ -6,9 +6,10 @@ import itertools
 import json
 import shlex
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.commands.open import add_opening
+from nsys_tui.commands.options import add_json
 from nsys_tui.errors import OK, UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if name != "list":
             action.add_argument("id", metavar="ID", help="id, a part of it, or latest")
         action.add_argument("--config", metavar="FILE", help="config file instead of the user's")
-        action.add_argument("--json", action="store_true", help="as JSON")
+        if name in ("list", "show"):
+            add_json(action, f"commands.captures:{name}_schema")
+        else:
+            action.add_argument("--json", action="store_true", help="events as JSON lines")
         action.add_argument("--batch", action="store_true", help="never ask")
     add_opening(parsers["open"])
     parsers["attach"].add_argument("--propagate", action="store_true", help="program's exit status")
@@ -69,7 +73,7 @@ def _list(arguments: argparse.Namespace) -> int:
     from nsys_tui.capture.record import Store
 
     records = Store().all()
-    if arguments.json:
+    if arguments.format == "json":
         print(json.dumps([record.to_json() for record in records], indent=1))
         return OK
     for record in records:
@@ -126,6 +130,24 @@ def _open_reports(arguments: argparse.Namespace) -> int:
         return OK
 
     return run_app(arguments, there, without, "fleet" if len(there) > 1 else "overview")
+
+
+def show_schema() -> dict[str, Any]:
+    """The schema of a record as ``show`` prints it."""
+    from nsys_tui.capture.plan import Plan
+    from nsys_tui.capture.record import Record
+    from nsys_tui.commands import targets
+    from nsys_tui.text.dataclass_schema import object_schema
+
+    plan = object_schema(Plan, target=targets.list_schema()["items"])
+    return object_schema(Record, plan=plan, version={"type": "integer"})
+
+
+def list_schema() -> dict[str, Any]:
+    """The schema of ``list``."""
+    from nsys_tui.text import documents
+
+    return documents.list_schema("captures", show_schema())
 
 
 def _show(arguments: argparse.Namespace) -> int:

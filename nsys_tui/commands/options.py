@@ -91,7 +91,10 @@ class _FormatAction(argparse.Action):
 
 
 def print_schema(document: str) -> None:
-    """Prints the JSON Schema of a document, given as ``module`` or ``module:NAME``."""
+    """Prints the JSON Schema of a document, given as ``module`` or ``module:NAME``.
+
+    The name is that of a document, of a schema, or of a function that makes one.
+    """
     import importlib
     import json
 
@@ -99,6 +102,8 @@ def print_schema(document: str) -> None:
 
     module, _, name = document.partition(":")
     declared = getattr(importlib.import_module(f"nsys_tui.{module}"), name or "DOCUMENT")
+    if callable(declared):
+        declared = declared()
     schema = declared if isinstance(declared, dict) else json_schema(declared)
     print(json.dumps(schema, indent=1))
 
@@ -123,6 +128,13 @@ def add_format(
         help=f"{', '.join(formats)}; {SCHEMA} describes what json prints",
     )
     action.document = document  # type: ignore[attr-defined]
+
+
+def add_json(parser: argparse.ArgumentParser, document: str) -> None:
+    """Adds ``--format`` text or json, and ``--json`` for the latter."""
+    add_format(parser, document, ("text", "json"))
+    text = "the same as --format json"
+    parser.add_argument("--json", dest="format", action="store_const", const="json", help=text)
 
 
 def add_question(parser: argparse.ArgumentParser, document: str, *, optional: bool = False) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from nsys_tui.commands.options import add_json
 from nsys_tui.errors import OK, ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     lint = actions.add_parser("lint", help="faults of a Slurm job script")
     lint.add_argument("script", type=Path)
     lint.add_argument("--need", default="0", metavar="TIME", help="what the job takes, such as 10m")
-    for action in (listing, check):
-        action.add_argument("--json", action="store_true", help="as JSON")
+    add_json(listing, "commands.targets:list_schema")
+    add_json(check, "commands.targets:check_schema")
     for action in (listing, check, edit):
         action.add_argument("--config", metavar="FILE", help="config file instead of the user's")
 
@@ -68,7 +69,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
     config = load_config(arguments.config)
     targets = all_targets(config)
-    if arguments.json:
+    if arguments.format == "json":
         print(json.dumps([target.snapshot() for target in targets], indent=1))
         return OK
     for target in targets:
@@ -77,6 +78,26 @@ def _list(arguments: argparse.Namespace) -> int:
         print(f"{mark} {target.name:<20} {target.describe():<30} {command}".rstrip())
     print(f"* default; from {config.path}", file=sys.stderr)
     return OK
+
+
+def list_schema() -> dict[str, Any]:
+    """The schema of ``list``; tables that only one kind of place has are objects of any keys."""
+    from nsys_tui.config import TargetConfig
+    from nsys_tui.text import documents
+    from nsys_tui.text.dataclass_schema import object_schema
+
+    env = {"type": "array", "items": {"type": "string"}}
+    own = object_schema(TargetConfig, name={"type": "string"}, env=env, tables=None)
+    return documents.list_schema("targets", own | {"additionalProperties": {"type": "object"}})
+
+
+def check_schema() -> dict[str, Any]:
+    """The schema of ``check``."""
+    from nsys_tui.capture.draft import Check
+    from nsys_tui.text import documents
+    from nsys_tui.text.dataclass_schema import object_schema
+
+    return documents.list_schema("remarks on a target", object_schema(Check))
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -88,10 +109,10 @@ def _check(arguments: argparse.Namespace) -> int:
     target = find_target(config, arguments.name)
     settings = target.settings
     plan = Plan(target, settings.command or ("true",), settings.cwd, dict(settings.options))
-    return check_plan(plan, config, arguments)
+    return check_plan(plan, config, arguments, as_json=arguments.format == "json")
 
 
-def check_plan(plan: Plan, config: Config, arguments: argparse.Namespace) -> int:
+def check_plan(plan: Plan, config: Config, arguments: argparse.Namespace, *, as_json: bool) -> int:
     """Prints the preflight of a plan; returns 0, or the exit status of the first error."""
     import asyncio
     from dataclasses import asdict
@@ -102,7 +123,7 @@ def check_plan(plan: Plan, config: Config, arguments: argparse.Namespace) -> int
 
     found = asyncio.run(preflight(plan, config, prompt_handler(arguments)))
     lines = checks(found, plan.target, plan)
-    if arguments.json:
+    if as_json:
         print(json.dumps([asdict(line) for line in lines], indent=1))
     else:
         for line in lines:

@@ -171,7 +171,7 @@ ROWS: Final = {
         {"type": "object", "required": ["no_data"]},
     ],
 }
-"""What ``stats`` and ``export`` print as JSON, with the headers of nsys; ``baseline`` by keys."""
+"""What ``stats`` and ``export`` print as JSON, with the headers of nsys."""
 LABELLED: Final = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "texts by label, by section",
@@ -184,6 +184,22 @@ LABELLED: Final = {
 """What ``doctor`` prints as JSON."""
 
 
+def list_schema(title: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of a list of objects."""
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "title": title, "type": "array", "items": item}
+
+
+def row_schema(columns: Sequence[Column]) -> dict[str, Any]:
+    """The JSON Schema of one row of a table with these columns."""
+    return {
+        "type": "object",
+        "properties": _properties(columns),
+        "required": [c.name for c in columns if c.key and not c.optional],
+        "additionalProperties": False,
+    }
+
+
 def _properties(columns: Iterable[Column]) -> dict[str, Any]:
     return {column.name: _schema_of(column) for column in columns if column.key}
 
@@ -192,12 +208,7 @@ def _schema_of(column: Column) -> dict[str, Any]:
     if column.inner == OPEN:
         one: dict[str, Any] = {"type": "object", "additionalProperties": _ANY}
     elif column.inner:
-        one = {
-            "type": ["object", "null"],
-            "properties": _properties(column.inner),
-            "required": [c.name for c in column.inner if c.key and not c.optional],
-            "additionalProperties": False,
-        }
+        one = row_schema(column.inner) | {"type": ["object", "null"]}
     else:
         kind = "integer" if column.is_whole else _TYPES.get(column.unit, "number")
         one = {"type": [kind, "null"]} if column.unit is not Unit.ANY else dict(_ANY)

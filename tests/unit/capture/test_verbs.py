@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from capture_support import stand_in
+from jsonschema import Draft202012Validator
 
 from nsys_tui.capture.record import Store
 from nsys_tui.cli import main
@@ -166,6 +167,34 @@ def test_check_says_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["targets", "check", "--json"]) == 0
     names = [line["name"] for line in json.loads(capsys.readouterr().out)]
     assert {"host", "shell", "cwd", "nsys", "disk"} <= set(names)
+
+
+def test_json_is_what_the_schema_of_the_action_says(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = place / "config.toml"
+    config.write_text(
+        '[targets.box]\nhost = "box"\noptions = { trace = ["cuda", "nvtx"] }\nenv = { A = "1" }\n'
+        '[targets.job]\nlauncher = "srun"\nslurm = { args = ["--ntasks=2"] }\n'
+    )
+    assert main(["capture", "--trace=cuda", "--", "sh", "-c", "exit 3"]) == 0
+    assert main(["capture", "--", "no-such-program"]) != 0
+    for words in (
+        ["targets", "list", "--config", str(config)],
+        ["targets", "check"],
+        ["captures", "list"],
+        ["captures", "show", "latest"],
+    ):
+        capsys.readouterr()
+        assert main([*words, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found
+        assert main([*words, "--format", "json-schema"]) == 0
+        schema = Draft202012Validator(json.loads(capsys.readouterr().out))
+        schema.validate(found)
+        first = found[0] if isinstance(found, list) else found
+        for wrong in (first | {"more": 1}, dict([*first.items()][1:])):
+            assert not schema.is_valid([wrong] if isinstance(found, list) else wrong)
 
 
 def test_check_without_nsys_has_its_own_status(

@@ -64,6 +64,18 @@ def test_what_a_verb_prints_is_what_its_schema_says(
     ]
 
 
+@needs_reports
+def test_baselines_print_what_their_schema_says(capsys: Out) -> None:
+    report = REPORTS / "cloverleaf-a100-2024.5.sqlite"
+    assert cli.main(["baseline", "save", "mine", str(report)]) == 0
+    capsys.readouterr()
+    found = out_of(capsys, "baseline", "list", "--format", "json")
+    assert [row["name"] for row in found] == ["mine"]
+    valid = Draft202012Validator(out_of(capsys, "baseline", "list", "--format", "json-schema"))
+    valid.validate(found)
+    assert not valid.is_valid([found[0] | {"more": 1}])
+
+
 @needs_logs
 @pytest.mark.parametrize("log", sorted(LOGS.glob("*.log")), ids=lambda log: log.stem)
 def test_logs_print_what_their_schema_says(capsys: Out, log: Path) -> None:
