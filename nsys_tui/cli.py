@@ -234,8 +234,9 @@ def _check_verb(word: str) -> None:
 
 
 def _run(words: list[str]) -> int:
-    if words and words[0] not in VERBS and words[0] not in ("-h", "--help", "--version"):
-        _check_verb(words[0])
+    if not words or words[0] not in (*VERBS, "-h", "--help", "--version"):
+        if words:
+            _check_verb(words[0])
         words = ["open", *words]
     verb = words[0] if words and words[0] in VERBS else None
     parser = build_parser(verb)
@@ -246,9 +247,6 @@ def _run(words: list[str]) -> int:
     if unknown:
         own = f"nsys-tui {verb}" if verb else "nsys-tui"
         raise UsageError(f"unrecognized arguments: {' '.join(unknown)}", hint=f"see {own} --help")
-    if arguments.verb is None:
-        parser.print_help()
-        return UsageError.exit_code
     try:
         status: int = arguments.run(arguments)
     except EmptyAnswerError:

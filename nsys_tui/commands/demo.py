@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nsys_tui.commands.destinations import say
 from nsys_tui.commands.options import add_overwriting
@@ -13,6 +13,8 @@ from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from nsys_tui.demo.report import Made
 
 EPILOG = """\
 problems planted in the run (see --truth for their exact figures):
@@ -80,23 +82,32 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         UsageError: a file exists, or cannot be written where it was asked for.
     """
-    from nsys_tui.demo.report import make_report
-
     in_cache = arguments.output is None and sys.stdout.isatty()
     output = arguments.output or (_cached() if in_cache else Path("demo.sqlite"))
     for path in (None if in_cache else output, arguments.truth, arguments.nccl_log):
         if path is not None:
             _require_free(path, overwrite=arguments.force_overwrite)
+    made = _write(
+        output,
+        truth_path=arguments.truth,
+        log_path=arguments.nccl_log,
+        generation=arguments.schema,
+        steps=arguments.steps,
+        kernels=arguments.kernels,
+        gpus=arguments.gpus,
+    )
+    print(made.report)
+    for path in (made.truth, *made.logs):
+        if path is not None:
+            say(f"also written: {path}")
+    return 0
+
+
+def _write(output: Path, **options: Any) -> Made:
+    from nsys_tui.demo.report import make_report
+
     try:
-        made = make_report(
-            output,
-            truth_path=arguments.truth,
-            log_path=arguments.nccl_log,
-            generation=arguments.schema,
-            steps=arguments.steps,
-            kernels=arguments.kernels,
-            gpus=arguments.gpus,
-        )
+        return make_report(output, **options)
     except OSError as error:
         place = error.filename or output
         raise UsageError(
@@ -104,11 +115,6 @@ def run(arguments: argparse.Namespace) -> int:
             error.strerror or str(error),
             "choose another place with --output",
         ) from error
-    print(made.report)
-    for path in (made.truth, *made.logs):
-        if path is not None:
-            say(f"also written: {path}")
-    return 0
 
 
 def _require_free(path: Path, *, overwrite: bool) -> None:
@@ -118,6 +124,18 @@ def _require_free(path: Path, *, overwrite: bool) -> None:
         raise UsageError(f"{path} is no regular file", hint="name a file")
     if not overwrite:
         raise UsageError(f"{path} exists already", hint="--force-overwrite replaces it")
+
+
+def cached_demo() -> Path:
+    """The demo report in the cache folder, written if it is not there.
+
+    Raises:
+        UsageError: it cannot be written there.
+    """
+    path = _cached()
+    if not path.exists():
+        _write(path)
+    return path
 
 
 def _cached() -> Path:

@@ -7,13 +7,16 @@ import asyncio
 import os
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.commands.options import add_reading
+from nsys_tui.errors import OK, UsageError
+from nsys_tui.names import visible
+from nsys_tui.paths import given_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from nsys_tui.config import Config
     from nsys_tui.model.progress import Progress
@@ -25,13 +28,29 @@ PATIENCE: Final = 0.2
 """Seconds that leaving waits for work in the background."""
 
 
+START: Final = """\
+nsys-tui reads NVIDIA Nsight Systems reports in the terminal. To begin with:
+
+  nsys-tui report.sqlite              open a report in a terminal
+  nsys-tui overview report.sqlite     what it says, and what is worth fixing
+  nsys-tui compare a.sqlite b.sqlite  is b slower, and where
+  nsys-tui capture -- python app.py   profile a program
+  nsys-tui demo                       write a report to try all this on
+
+nsys-tui --help lists every verb."""
+_NAMED: Final = 8
+
+
 DESCRIPTION = "Opens reports in the terminal; without one it prints the text overview."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
     parser.add_argument(
-        "reports", nargs="+", metavar="REPORT", help=".sqlite, .nsys-rep or .qdrep file"
+        "reports",
+        nargs="*",
+        metavar="REPORT",
+        help=".sqlite, .nsys-rep or .qdrep file; none, or a folder: choose from what is there",
     )
     add_opening(parser)
 
@@ -83,10 +102,56 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.commands.remote import local_path
     from nsys_tui.config import load_config
 
+    if len(arguments.reports) < 2:
+        folder = Path(*arguments.reports)
+        if folder.is_dir():
+            return _at_home(arguments, folder)
     config = load_config()
     paths = [local_path(name, config) for name in arguments.reports]
     arguments.reports = [str(path) for path in paths]
     return run_app(arguments, paths, lambda: _text_overviews(arguments))
+
+
+def _at_home(arguments: argparse.Namespace, folder: Path) -> int:
+    """Lets the user choose from what can be opened, and opens that."""
+    from nsys_tui.commands.demo import cached_demo
+    from nsys_tui.commands.remote import local_path
+
+    config, terminal = settings(arguments)
+    if not terminal.app:
+        return _say_how_to_start(folder, named=bool(arguments.reports))
+    from nsys_tui.ui.screens.home.app import HomeApp
+
+    app = HomeApp(config, terminal, folder)
+    app.run(mouse=config.display.mouse)
+    if app.crash is not None:
+        raise app.crash
+    choice = app.choice
+    if choice is None:
+        return OK
+    paths = list(choice.paths)
+    if choice.name:
+        paths = [local_path(choice.name, config) if ":" in choice.name else given_path(choice.name)]
+    if choice.demo:
+        paths = [cached_demo()]
+    return run_app(arguments, paths, lambda: OK, choice.screen)
+
+
+def _say_how_to_start(folder: Path, *, named: bool) -> int:
+    """Without a terminal: which reports are there, and what to begin with.
+
+    Raises:
+        UsageError: a folder was named.
+    """
+    from nsys_tui.ui.recent import nearby
+
+    found = [visible(path.name) for path in nearby(folder)]
+    if named:
+        there = ", ".join(found[:_NAMED]) + (", …" if len(found) > _NAMED else "")
+        hint = f"name a report file in it: {there}" if found else "name a report file"
+        raise UsageError(f"cannot read {folder}", "it is a folder", hint)
+    print(START)
+    return UsageError.exit_code
 
 
 def run_app(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.commands.destinations import say
 from nsys_tui.errors import UsageError
+from nsys_tui.paths import given_path
 from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ def local_path(name: str, config: Config) -> Path:
     """
     if ":" not in name:
         return Path(name)
+    if name.startswith("file://"):
+        return given_path(name)
     import asyncio
 
     from nsys_tui.capture.remote import fetch_report, list_reports, parse_remote

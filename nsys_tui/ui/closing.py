@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 async def close_report(app: Host) -> None:
     """Closes the report in front; the next one takes its place. The last one stays."""
-    gone, place = app.session, app.sessions.index(app.session)
+    gone = app.session
     left = [session for session in app.sessions if session is not gone]
     if not left:
         app.say("this is the only report: o opens another, q quits")
         return
+    place = app.sessions.index(gone)
     app.sessions.remove(gone)
     for session in left:
         session.beside = [guest for guest in session.beside if guest is not gone]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from nsys_tui.paths import given_path
 from nsys_tui.state import cycled, displayed, gone_back, gone_forward, here
 from nsys_tui.ui.session import Session
 
@@ -102,6 +103,8 @@ def report_reload(app: Host) -> None:
     from nsys_tui.ui.closing import let_go
 
     old = app.session
+    if old not in app.sessions:
+        return
     fresh = Session(old.path, state=old.state, beside=old.beside)
     app.sessions[app.sessions.index(old)] = fresh
     for session in app.sessions:
@@ -166,12 +169,13 @@ def report_open(app: Host) -> None:
     entries = [Entry(str(path), kind, str(path)) for path, kind in known.items()]
 
     def opened(path: str | None) -> None:
-        if path and ":" in path and not Path(path).exists():
+        local = given_path(path or "")
+        if path and ":" in path and not path.startswith("file:") and not local.exists():
             from nsys_tui.ui.remote import fetch_and_open
 
             app.run_worker(fetch_and_open(app, path), group="fetch", exit_on_error=False)
         elif path:
-            app.open_path(Path(path).expanduser())
+            app.open_path(local)
 
     app.push_screen(Picker("Open a report: choose, or type a path", entries, free=True), opened)
 

@@ -31,7 +31,7 @@ from nsys_tui.ui.recent import remember
 from nsys_tui.ui.runtime.key_queue import KeyQueue
 from nsys_tui.ui.runtime.responsive_app import ResponsiveApp
 from nsys_tui.ui.runtime.threads import background, counted
-from nsys_tui.ui.session import Session, initial_state
+from nsys_tui.ui.session import NO_REPORT, Session, initial_state, nothing_open
 from nsys_tui.ui.terminal import Terminal, probe
 from nsys_tui.ui.themed_app import ThemedApp
 
@@ -49,7 +49,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
     """The app, apart from what the keys of every screen do.
 
     Args:
-        paths: reports to open; the first is in front.
+        paths: reports to open; the first is in front. None: a screen that needs none is first.
         opener: opens one report; called in a worker thread.
         config: the settings of this run.
         terminal: what the terminal can show; probed when not given.
@@ -83,7 +83,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         self.use_cache = use_cache
         self.first_state = initial_state(self.config.display)
         self.sessions = [Session(path, state=self.first_state) for path in paths]
-        self.session = self.sessions[0]
+        self.session = self.sessions[0] if paths else nothing_open(self.first_state)
         self.keymap = presets.effective(self.config.keys)
         self.chords = presets.chords(self.keymap)
         self._chord_prefix = ""
@@ -276,6 +276,8 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
                 return session
         session = Session(path, state=self.first_state)
         self.sessions.append(session)
+        if self.session not in self.sessions:
+            self.bring_to_front(session)
         return session
 
     def open_path(self, path: Path) -> None:
@@ -377,6 +379,8 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
     def _notes_text(self) -> str:
         """How much there is to know about the report in front before its figures are believed."""
         report = self.session.report
+        if report is None and self.session.finished and self.session.path == NO_REPORT:
+            return " no report is open: o opens one, 9 profiles a program"
         count = 0 if report is None else len(report.notes)
         if not count:
             return ""

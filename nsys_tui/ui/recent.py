@@ -2,27 +2,57 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from nsys_tui.ui.clipboard import state_folder
 
 KEPT: Final = 30
+SUFFIXES: Final = (".sqlite", ".nsys-rep", ".qdrep")
 
 
-def recent(folder: Path | None = None) -> list[Path]:
+@dataclass(frozen=True)
+class Opened:
+    """A report that was opened before."""
+
+    path: Path
+    verdict: str = ""
+    """What was concluded of it; empty where nobody waited for that."""
+    modified_ns: int = 0
+    """When the file was last written as the verdict was found."""
+
+    @property
+    def present_verdict(self) -> str:
+        """The verdict, if the file is still the one that it was found in."""
+        try:
+            return self.verdict if self.path.stat().st_mtime_ns == self.modified_ns else ""
+        except OSError:
+            return ""
+
+
+def opened_before(folder: Path | None = None) -> list[Opened]:
     """Reports opened before that are still there."""
     try:
         lines = _file(folder).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return []
-    return [path for line in lines if line and (path := Path(line)).is_file()]
+    return [entry for line in lines if (entry := _parsed(line)) and entry.path.is_file()]
 
 
-def remember(path: Path, folder: Path | None = None) -> None:
+def recent(folder: Path | None = None) -> list[Path]:
+    """Paths of reports opened before that are still there."""
+    return [entry.path for entry in opened_before(folder)]
+
+
+def remember(path: Path, folder: Path | None = None, verdict: str = "") -> None:
     """Puts a report first; does nothing where the state folder cannot be written."""
-    paths = list(dict.fromkeys([path.absolute(), *recent(folder)]))[:KEPT]
-    text = "".join(f"{entry}\n" for entry in paths if "\n" not in str(entry))
+    known = {entry.path: entry for entry in opened_before(folder)}
+    path = path.absolute()
+    entry = _judged(path, verdict) if verdict else known.get(path, Opened(path))
+    kept = [entry, *(other for other in known.values() if other.path != path)][:KEPT]
+    text = "".join(json.dumps([str(e.path), e.verdict, e.modified_ns]) + "\n" for e in kept)
     target = _file(folder)
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -33,12 +63,29 @@ def remember(path: Path, folder: Path | None = None) -> None:
 
 def nearby(folder: Path) -> list[Path]:
     """Reports in a folder, newest first."""
-    suffixes = (".sqlite", ".nsys-rep", ".qdrep")
     try:
-        found = [path for path in folder.iterdir() if path.suffix in suffixes and path.is_file()]
+        found = [path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file()]
         return sorted(found, key=lambda path: -path.stat().st_mtime)
     except OSError:
         return []
+
+
+def _judged(path: Path, verdict: str) -> Opened:
+    try:
+        return Opened(path, verdict, path.stat().st_mtime_ns)
+    except OSError:
+        return Opened(path)
+
+
+def _parsed(line: str) -> Opened | None:
+    """A line of the file; those of older versions are paths."""
+    if not line.startswith("["):
+        return Opened(Path(line)) if line else None
+    try:
+        path, verdict, modified = json.loads(line)
+        return Opened(Path(path), str(verdict), int(modified))
+    except (ValueError, TypeError):
+        return None
 
 
 def _file(folder: Path | None) -> Path:

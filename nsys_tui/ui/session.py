@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from nsys_tui.names import NameStyle
 from nsys_tui.state import (
@@ -22,13 +23,16 @@ from nsys_tui.ui.memo import Memo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
-    from pathlib import Path
 
     from nsys_tui.config import DisplayConfig
     from nsys_tui.model.events import Operations
     from nsys_tui.model.report import Report
 
 T = TypeVar("T")
+
+
+NO_REPORT: Final = Path("no report")
+"""Stands for a report where none is open."""
 
 
 @dataclass(eq=False)
@@ -118,3 +122,8 @@ def initial_state(display: DisplayConfig) -> ViewState:
 def short_gpu(name: str) -> str:
     """``NVIDIA A100-SXM4-40GB`` becomes ``A100-SXM4-40GB``: the maker is no news."""
     return name.removeprefix("NVIDIA ").removeprefix("GeForce ")
+
+
+def nothing_open(state: ViewState) -> Session:
+    """What is in front where no report was named: nothing will be loaded for it."""
+    return Session(NO_REPORT, state=state, started=True, finished=True)

@@ -92,7 +92,7 @@ class CaptureScreen(Running, Presets):
             where = ", ".join(sorted({record.target_name for record in running}))
             self.say(f"{len(running)} capture(s) not finished on {where}: A attaches")
         self.set_interval(1, self._tick)
-        self.show_form()
+        self.call_after_refresh(self.show_form)
 
     def show_report(self) -> None:
         """Another report in front: the form stays as it is."""

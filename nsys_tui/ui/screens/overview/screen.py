@@ -15,6 +15,7 @@ from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.times import moment_text
 from nsys_tui.ui.keymap import SCREENS, Action
 from nsys_tui.ui.pane_text import wrapped
+from nsys_tui.ui.recent import remember
 from nsys_tui.ui.screens.overview import data, panes
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane
@@ -229,6 +230,7 @@ class OverviewScreen(ResultScreen[Overview]):
 
     def _show_findings(self, findings: data.Findings) -> None:
         found = findings.ranked
+        remember(self.session.path, verdict=findings.verdict)
         self.query_one("#verdict", LinePane).show_built(
             lambda width: [[(f" {part}", BOLD)] for part in wrapped(findings.verdict, width - 1)]
         )

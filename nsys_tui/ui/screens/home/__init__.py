@@ -1,0 +1,1 @@
+"""Home: what can be opened, where no report was named."""

@@ -1,0 +1,143 @@
+"""The home screen: what is offered, what choosing it gives, and the app without a report."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from tui.frames import PLAIN, rows, running, settled, text
+
+from nsys_tui.cli import main
+from nsys_tui.config import Config
+from nsys_tui.ui.app import NsysTuiApp
+from nsys_tui.ui.recent import opened_before, remember
+from nsys_tui.ui.screens.home.app import HomeApp
+from nsys_tui.ui.screens.home.entries import Choice, since
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+
+@asynccontextmanager
+async def home(folder: Path, size: tuple[int, int] = (80, 24)) -> AsyncIterator[Pilot[Any]]:
+    app = HomeApp(Config(), PLAIN, folder)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        yield cast("Pilot[Any]", pilot)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, small: Path) -> Path:
+    """A folder with two reports, one of which was opened before, and a third elsewhere."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    for path in (here / "a.sqlite", here / "b.sqlite", there / "a.sqlite"):
+        shutil.copyfile(small, path)
+    remember(there / "a.sqlite")
+    remember(here / "b.sqlite", verdict="GPU 40% busy. Worth fixing: the data loader")
+    return here
+
+
+async def test_home_lists_reports_with_their_verdicts_and_first_steps(folder: Path) -> None:
+    async with home(folder, (120, 24)) as pilot:
+        body = text(pilot)
+        listed = [row.split() for row in rows(pilot)[2:8]]
+        assert "GPU 40% busy. Worth fixing: the data loader" in body
+        kinds = [words[0].lstrip("|>") or words[1] for words in listed]
+        assert sorted(kinds[:2]) == ["here", "here"]
+        assert kinds[2:5] == ["recent", "new", "demo"]
+        await pilot.press(*"loader")
+        await pilot.pause()
+        assert str(folder / "b.sqlite") in text(pilot), "the line under the cursor is told in full"
+        assert "demo" not in text(pilot)
+        await pilot.press("enter")
+    assert cast("HomeApp", pilot.app).choice == Choice(
+        (folder / "b.sqlite",),
+        told=f"{folder / 'b.sqlite'}\nGPU 40% busy. Worth fixing: the data loader",
+    )
+
+
+@pytest.mark.parametrize(
+    ("typed", "chosen"),
+    [
+        ("demo", Choice(demo=True)),
+        ("profile", Choice(screen="capture")),
+        ("box:runs/r.sqlite", Choice(name="box:runs/r.sqlite")),
+    ],
+)
+async def test_what_is_typed_is_chosen(folder: Path, typed: str, chosen: Choice) -> None:
+    async with home(folder) as pilot:
+        await pilot.press(*typed, "enter")
+    assert cast("HomeApp", pilot.app).choice == chosen
+
+
+async def test_escape_leaves(folder: Path) -> None:
+    async with home(folder) as pilot:
+        await pilot.press("escape")
+    assert cast("HomeApp", pilot.app).choice is None
+
+
+def test_a_verdict_is_of_the_file_as_it_was(folder: Path) -> None:
+    path = folder / "b.sqlite"
+    assert opened_before()[0].present_verdict
+    remember(path)
+    assert opened_before()[0].present_verdict, "opening it again does not forget"
+    with path.open("ab") as file:
+        file.write(b"more")
+    assert not opened_before()[0].present_verdict
+
+
+def test_the_file_of_an_older_version_is_read(folder: Path, own_folders: Path) -> None:
+    (recent,) = own_folders.rglob("recent.txt")
+    recent.write_text(f"{folder / 'a.sqlite'}\n[broken\n")
+    assert [entry.path for entry in opened_before()] == [folder / "a.sqlite"]
+
+
+async def test_the_overview_s_verdict_is_remembered(small: Path) -> None:
+    async with running(small):
+        pass
+    assert opened_before()[0].present_verdict.startswith("2 GPUs ")
+
+
+async def test_without_a_report_every_screen_stands_and_one_can_be_opened(small: Path) -> None:
+    app = NsysTuiApp((), lambda path, _: _open(path), config=Config(), terminal=PLAIN)
+    async with app.run_test(size=(80, 24)) as pilot:
+        for key in ("9", "2", "3", "4", "5", "6", "7", "f7", "f8", "R", "ctrl+w", "1"):
+            await pilot.press(key)
+            await settled(cast("Pilot[int]", pilot))
+            assert app.error is None
+        assert "no report is open: o opens one" in text(cast("Pilot[int]", pilot))
+        await pilot.press("o", *str(small), "enter")
+        await settled(cast("Pilot[int]", pilot))
+        assert "GPU busy" in text(cast("Pilot[int]", pilot))
+        assert [session.path for session in app.sessions] == [small]
+
+
+def _open(path: Path) -> Any:
+    from nsys_tui.reader import open_report
+
+    return open_report(path, use_cache=False)
+
+
+def test_without_a_terminal_it_says_how_to_begin(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    assert main([]) == 64
+    said = capsys.readouterr().out
+    for verb in ("overview", "compare", "capture", "demo"):
+        assert f"nsys-tui {verb} " in said
+    assert main([str(folder)]) == 64
+    assert "name a report file in it: " in capsys.readouterr().err
+
+
+def test_ages_are_in_their_largest_unit() -> None:
+    assert [since(s) for s in (5, 60, 7_200, 200_000, 10**6, 10**8)] == [
+        "now", "1 min", "2 h", "2 d", "1 w", "3 y",
+    ]  # fmt: skip
