@@ -28,7 +28,6 @@ from nsys_tui.ui.marks import save_marks
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.progress import LONG, Work
 from nsys_tui.ui.recent import remember
-from nsys_tui.ui.runtime.key_queue import KeyQueue
 from nsys_tui.ui.runtime.responsive_app import ResponsiveApp
 from nsys_tui.ui.runtime.threads import background, counted
 from nsys_tui.ui.session import NO_REPORT, Session, initial_state, nothing_open
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.ui.messages import LoadFinished, PartLoaded, ProgressMoved, ReportOpened
-    from nsys_tui.ui.runtime.key_queue import KeyPassed
 
 ReportOpener = Callable[[Path, "Progress"], "Report"]
 
@@ -87,7 +85,6 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         self.keymap = presets.effective(self.config.keys)
         self.chords = presets.chords(self.keymap)
         self._chord_prefix = ""
-        self._key_queue = KeyQueue(self)
         self.set_keymap(presets.textual_keymap(self.keymap))
         self.error: NsysTuiError | None = None
         self.fatal: NsysTuiError | None = None
@@ -220,18 +217,9 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
             if isawaitable(result):
                 await result
 
-    async def on_event(self, event: events.Event) -> None:
-        """Keys take turns; the two of a chord are caught before the bindings see them."""
-        if self._key_queue.holds(event):
-            return
-        chord = self.chords and isinstance(event, events.Key) and await self._chord(event)
-        if not chord:
-            await super().on_event(event)
-        self._key_queue.given(event)
-
-    def on_key_passed(self, message: KeyPassed) -> None:
-        """The next key has its turn."""
-        self._key_queue.passed(message)
+    async def takes(self, event: events.Event) -> bool:
+        """The two keys of a chord are caught before the bindings see them."""
+        return bool(self.chords) and isinstance(event, events.Key) and await self._chord(event)
 
     async def _chord(self, event: events.Key) -> bool:
         focused = self.screen.focused

@@ -28,7 +28,7 @@ async def home(folder: Path, size: tuple[int, int] = (80, 24)) -> AsyncIterator[
     app = HomeApp(Config(), PLAIN, folder)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
-        yield cast("Pilot[Any]", pilot)
+        yield pilot
 
 
 @pytest.fixture

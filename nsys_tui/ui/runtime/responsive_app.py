@@ -19,6 +19,7 @@ from textual.app import App
 from nsys_tui.ui.runtime import garbage_collection
 from nsys_tui.ui.runtime.changed_cells import ChangedCells, sending_changes
 from nsys_tui.ui.runtime.key_input import prepare_input
+from nsys_tui.ui.runtime.key_queue import KeyQueue
 from nsys_tui.ui.runtime.signals import on_ending
 from nsys_tui.ui.terminal import erases_in_colour
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from textual.driver import Driver
     from textual.screen import Screen
     from textual.timer import Timer
+
+    from nsys_tui.ui.runtime.key_queue import KeyPassed
 
 
 SWITCH_DELAY: Final = 0.005
@@ -68,6 +71,7 @@ class ResponsiveApp(App[int], inherit_bindings=False):
         """Threads that read or compute."""
         self._new_until = 0.0
         """Moment from which a screen visited for the first time is no longer waited for."""
+        self._key_queue = KeyQueue(self)
         self._pause: Timer | None = None
         """Runs while the user presses no key."""
         for spec in self.LAZY_SCREENS:
@@ -190,10 +194,22 @@ class ResponsiveApp(App[int], inherit_bindings=False):
             self._pause.reset()
 
     async def on_event(self, event: events.Event) -> None:
-        """Every key begins a new pause."""
-        if self._pause is not None and isinstance(event, events.Key):
-            self._pause.reset()
-        await super().on_event(event)
+        """Keys take turns, and every one begins a new pause."""
+        if self._key_queue.holds(event):
+            return
+        if not await self.takes(event):
+            if self._pause is not None and isinstance(event, events.Key):
+                self._pause.reset()
+            await super().on_event(event)
+        self._key_queue.given(event)
+
+    async def takes(self, event: events.Event) -> bool:  # noqa: ARG002
+        """Whether the app itself takes an event, before any binding sees it."""
+        return False
+
+    def on_key_passed(self, message: KeyPassed) -> None:
+        """The next key has its turn."""
+        self._key_queue.passed(message)
 
     async def fetch_screen(self, name: str) -> None:
         """Imports one screen unless it is; the app stays live for the 100 ms that this takes."""
