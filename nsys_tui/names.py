@@ -21,6 +21,15 @@ class NameStyle(StrEnum):
     FULL = "full"
 
 
+ACROSS: Final = "across"
+"""The short style without what tells two kernels of one report apart: the same in all reports."""
+
+
+def across(style: str) -> str:
+    """The style in which names of several reports are compared."""
+    return ACROSS if style == NameStyle.SHORT else style
+
+
 def kernel_name(short: str, demangled: str, style: str) -> str:
     """One kernel's name in the style asked for; the other name stands in for an empty one."""
     if style == NameStyle.SHORT:
@@ -230,7 +239,7 @@ def fit(name: str, cells: int) -> str:
     if cells < _SMALLEST_CUT:
         return ""
     plain = normalise_kernel(name)
-    base = _last_component(plain)
+    base = last_component(plain)
     for shorter in (plain, base):
         if cell_len(shorter) <= cells:
             return shorter
@@ -242,7 +251,8 @@ def fit(name: str, cells: int) -> str:
     return cut(base, cells - 1) + "~"
 
 
-def _last_component(name: str) -> str:
+def last_component(name: str) -> str:
+    """A qualified name without its namespaces and classes."""
     head, _, last = name.rpartition("::")
     while head and last.startswith(("operator", "{", "[")):
         head, _, previous = head.rpartition("::")

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print only this part (repeatable); csv prints one, by default the devices",
     )
     add_rows(parser, "--top", "kernels and ranges listed, 0 for all (default 10)", 10)
-    add_names(parser, "how kernels are named and so grouped", "normalised")
+    add_names(parser, "how kernels are named and so grouped", "short")
     parser.add_argument(
         "--each",
         metavar="WHAT",

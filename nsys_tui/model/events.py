@@ -9,14 +9,15 @@ session start and may be negative.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsys_tui.model.categories import OpKind
-from nsys_tui.names import kernel_name
+from nsys_tui.model.kernel_names import short_name, short_names
+from nsys_tui.names import ACROSS, NameStyle, kernel_name
 
 if TYPE_CHECKING:
     from nsys_tui.model.target import Device, Stream
@@ -99,6 +100,16 @@ class EventSet:
         return int(self.start[0]), int(max(self.end.max(), self.start[-1]))
 
 
+@lru_cache(maxsize=8)
+def called(names: tuple[OpName, ...], style: str) -> tuple[str, ...]:
+    """What operations are called in a name style; in the short one two kernels never alike."""
+    if style == NameStyle.SHORT:
+        return tuple(short_names([(name.short, name.demangled) for name in names]))
+    if style == ACROSS:
+        return tuple(short_name(name.demangled or name.short, name.short).name for name in names)
+    return tuple(kernel_name(name.short, name.demangled, style) for name in names)
+
+
 @dataclass(frozen=True, eq=False)
 class Operations(EventSet):
     """All GPU work: kernels, copies, memsets and whole-graph launches in one set.
@@ -140,7 +151,12 @@ class Operations(EventSet):
 
     def texts(self, style: str) -> list[str]:
         """What each name code is called; copies, memsets and graphs have but one name."""
-        return [kernel_name(name.short, name.demangled, style) for name in self.names]
+        return list(called(self.names, style))
+
+    @cached_property
+    def shown(self) -> tuple[str, ...]:
+        """Short name by name code."""
+        return called(self.names, NameStyle.SHORT)
 
     def of_kind(self, kind: int) -> NDArray[np.intp]:
         """Row numbers of the operations of one ``OpKind``."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.names import api_name, normalise_nvtx
+from nsys_tui.names import across, api_name, normalise_nvtx
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.compare.measure import Plan
@@ -50,4 +50,4 @@ def _events(plan: Plan, group: str) -> tuple[EventSet, list[str]]:
     if group == "api":
         return report.api, [*map(api_name, report.api.names)]
     ops = report.operations
-    return ops, ops.texts(plan.style)
+    return ops, ops.texts(across(plan.style))

@@ -21,7 +21,7 @@ from nsys_tui.analysis.window import Scope, masked, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import regroup
-from nsys_tui.names import NameStyle, api_name, normalise_nvtx
+from nsys_tui.names import NameStyle, across, api_name, normalise_nvtx
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -278,7 +278,7 @@ def _operations(plan: Plan, *kinds: OpKind) -> dict[str, Named]:
     wanted[list(kinds)] = True
     found = plan.searched.operations(ops)
     rows = masked(found, wanted[ops.kind[found]] & ops.counted[found])
-    group, distinct = regroup(ops.name[rows], ops.texts(plan.style))
+    group, distinct = regroup(ops.name[rows], ops.texts(across(plan.style)))
     sizes = ops.bytes[rows] if OpKind.MEMCPY in kinds else None
     if not plan.by_step:
         return by_name(distinct, aggregate(ops, rows, group, len(distinct), plan.window), sizes)

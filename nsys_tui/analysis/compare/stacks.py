@@ -13,7 +13,7 @@ from nsys_tui.analysis.stacks.folding import gpu_stacks
 from nsys_tui.analysis.stacks.frames import FrameRules, rewrite
 from nsys_tui.model.groups import sums
 from nsys_tui.model.tree import Trie, TrieBuilder, WeightedTree
-from nsys_tui.names import normalise_nvtx
+from nsys_tui.names import across, normalise_nvtx
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +81,7 @@ def differential_stacks(a: Plan, b: Plan) -> DifferentialStacks:
 
 
 def _folded(plan: Plan) -> WeightedTree:
-    return gpu_stacks(plan.report, plan.part, rules=_NUMBERED, names=plan.style).tree
+    return gpu_stacks(plan.report, plan.part, rules=_NUMBERED, names=across(plan.style)).tree
 
 
 def _moved(trie: Trie, builder: TrieBuilder) -> Int64:

@@ -20,7 +20,7 @@ from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import factorise_rows, sums
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.names import fit, normalise_kernel
+from nsys_tui.names import fit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -172,7 +172,7 @@ def launch_bound(case: Case, arguments: Arguments) -> Result:
             (Column("Operations", Unit.COUNT), [run.operations for run in shown]),
             (Column("Idle", Unit.NS), [run.idle_ns for run in shown]),
             (Column("Idle Share", Unit.PERCENT, 1), [100 * run.idle_share for run in shown]),
-            (Column("First Kernel"), [ops.names[ops.name[run.first_row]].short for run in shown]),
+            (Column("First Kernel"), [ops.shown[ops.name[run.first_row]] for run in shown]),
         ),
         tuple(_launch_bound_findings(case, runs)),
         hidden=hidden,
@@ -327,7 +327,7 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
     order, hidden = cut(wanted[np.argsort(-time[wanted], kind="stable")], arguments)
     kernels = first[order]
     launch = report.launch_attributes
-    names = [normalise_kernel(ops.names[code].demangled) for code in ops.name[kernels].tolist()]
+    names = [ops.shown[code] for code in ops.name[kernels].tolist()]
     found: list[Finding] = []
     if len(order):
         share = 100 * time[wanted].sum() / whole

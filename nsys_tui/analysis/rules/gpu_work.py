@@ -15,7 +15,7 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.names import fit, normalise_kernel
+from nsys_tui.names import fit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,7 +46,7 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     ops = case.report.operations
     rows = case.operations()
     rows = rows[ops.counted[rows]]
-    codes, names = regroup(ops.name[rows], [normalise_kernel(n.demangled) for n in ops.names])
+    codes, names = regroup(ops.name[rows], ops.shown)
     time = sums(codes, ops.durations(rows), len(names))
     count = np.bincount(codes, minlength=len(names))
     used = np.flatnonzero(count)
@@ -149,7 +149,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
     time = sums(codes, ops.durations(rows), len(kinds))
     lost = np.bincount(codes, ops.durations(rows) * (1 - share[small]), len(kinds))
     order, hidden = cut(np.argsort(-lost, kind="stable"), arguments)
-    names = [normalise_kernel(ops.names[code].demangled) for code in kinds[:, 0].tolist()]
+    names = [ops.shown[code] for code in kinds[:, 0].tolist()]
     found: list[Finding] = []
     if len(rows):
         empty = _empty_time(case, every, share, small)

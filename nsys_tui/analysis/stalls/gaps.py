@@ -406,7 +406,7 @@ def _name_operations(report: Report, work: HostWork, gaps: Gaps, cause: UInt8, w
     peer = np.flatnonzero(cause == Cause.PEER)
     queued = np.flatnonzero((cause == Cause.EVENT) | (cause == Cause.STREAM))
     what[launched] = work.codes(api.name[gaps.call[launched]], lambda c: api_name(api.names[c]))
-    what[peer] = work.codes(ops.name[gaps.next[peer]], lambda c: ops.names[c].short)
+    what[peer] = work.codes(ops.name[gaps.next[peer]], lambda c: ops.shown[c])
     what[queued] = work.codes(ops.stream[gaps.next[queued]], lambda c: ops.streams[c].label)
 
 

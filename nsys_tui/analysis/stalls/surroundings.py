@@ -108,7 +108,7 @@ def _streams(report: Report, place: int, window: tuple[int, int]) -> list[SceneL
             ops.streams[stream].label,
             ops,
             rows[ops.stream[rows] == stream],
-            lambda row: ops.names[ops.name[row]].short,
+            lambda row: ops.shown[ops.name[row]],
             ops.category,
         )
         for stream in np.unique(ops.stream[rows]).tolist()

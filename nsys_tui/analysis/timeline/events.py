@@ -22,7 +22,7 @@ from nsys_tui.model.events import (
     ThreadEvents,
 )
 from nsys_tui.model.kinds import OPERATIONS, Kind
-from nsys_tui.names import NameStyle, api_name, kernel_name
+from nsys_tui.names import NameStyle, api_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -117,16 +117,8 @@ def find(report: Report, kind: str, key: Sequence[Any]) -> tuple[EventSet, int] 
 def naming(events: EventSet, style: str = NameStyle.SHORT) -> Callable[[int], str]:
     """How the events of a set are called: a function of the row."""
     if isinstance(events, Operations):
-        ops, cache = events, dict[int, str]()
-
-        def operation(row: int) -> str:
-            code = int(ops.name[row])
-            if code not in cache:
-                own = ops.names[code]
-                cache[code] = kernel_name(own.short, own.demangled, style)
-            return cache[code]
-
-        return operation
+        ops, texts = events, events.texts(style)
+        return lambda row: texts[ops.name[row]]
     if isinstance(events, ApiCalls):
         api = events
         return lambda row: api_name(api.names[api.name[row]])
@@ -150,9 +142,8 @@ def codes_of(events: EventSet) -> NDArray[np.integer] | None:
 def texts_of(events: EventSet, style: str = NameStyle.SHORT) -> list[tuple[str, ...]]:
     """Texts by name code in which a search looks: what is shown first, then other forms."""
     if isinstance(events, Operations):
-        return [
-            (kernel_name(n.short, n.demangled, style), n.short, n.demangled) for n in events.names
-        ]
+        pairs = zip(events.texts(style), events.names, strict=True)
+        return [(text, name.short, name.demangled) for text, name in pairs]
     if isinstance(events, ApiCalls):
         return [(api_name(name), name) for name in events.names]
     if isinstance(events, ThreadEvents):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nsys_tui.names import kernel_name, normalise_nvtx, visible
+from nsys_tui.names import normalise_nvtx, visible
 from nsys_tui.render.palette import theme_files
 from nsys_tui.state import Selection, at_mark
 from nsys_tui.ui.dialogs.picker import Picker
@@ -72,9 +72,8 @@ def _names(app: Host) -> Iterator[Entry]:
     if report is None:
         return
     if app.session.exact and app.handler("view.kernels"):
-        style = app.state.display.names
-        names = report.operations.names[:MOST_NAMES]
-        for name in dict.fromkeys(kernel_name(n.short, n.demangled, style) for n in names):
+        texts = report.operations.texts(app.state.display.names)
+        for name in dict.fromkeys(texts[:MOST_NAMES]):
             selection = Selection("kernel_name", (name,), label=name)
             yield Entry(visible(name), "kernel", partial(app.show, "kernels", selection=selection))
     if "ranges" in app.session.loaded and app.handler("view.nvtx"):

@@ -169,7 +169,7 @@ def test_a_collective_waits_for_its_peer(tmp_path: Path) -> None:
         "ncclDevKernel_AllReduce", call=(20, 30), gpu=(300 * US, 400 * US)
     )
     row = gap_before(synth)
-    assert (row.cause, row.label) == ("peer", "device: peer: ncclDevKernel_AllReduce")
+    assert (row.cause, row.label) == ("peer", "device: peer: AllReduce")
     assert row.shares == {}
 
 

@@ -105,7 +105,7 @@ def _device_view(report: Report, row: StallRow, window: tuple[int, int]) -> Lane
         return LaneView(lane, layers=layers, summary=True, idle=0, explained=explained)
 
     def label(place: int) -> str:
-        name: str = ops.names[ops.name[place]].short
+        name: str = ops.shown[ops.name[place]]
         return name
 
     return LaneView(lane, label=label, idle=0, explained=explained)

@@ -1,0 +1,111 @@
+"""Short names of kernels, unique within a report and the same in all reports.
+
+``kernel_rules`` names one kernel alone. What tells two of one name apart is added to both here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.model.kernel_rules import RULES, Named, argument, parts_of
+from nsys_tui.names import last_component
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from nsys_tui.model.kernel_rules import Detail
+
+LONGEST: Final = 20_000
+"""Characters up to which a name is taken apart; a longer one keeps its plain name."""
+
+
+def short_names(names: Sequence[tuple[str, str]]) -> list[str]:
+    """Short names of the kernels of a report: two that differ are called differently.
+
+    Args:
+        names: short and demangled name of each, as recorded.
+    """
+    full = [demangled or short for short, demangled in names]
+    named = {demangled: short_name(demangled, names[n][0]) for n, demangled in enumerate(full)}
+    alike = defaultdict[str, list[str]](list)
+    for demangled, one in named.items():
+        alike[one.name].append(demangled)
+    told: dict[str, str] = {}
+    for name, group in alike.items():
+        told |= {group[0]: name} if len(group) == 1 else _told_apart(name, group, named)
+    told = _numbered(told)
+    return [told[demangled] for demangled in full]
+
+
+def _told_apart(name: str, group: Sequence[str], named: Mapping[str, Named]) -> dict[str, str]:
+    """What each full name of a group under one short name is called."""
+    told = _by_columns(dict.fromkeys(group, name), {full: named[full].details for full in group})
+    same = defaultdict[str, list[str]](list)
+    for full, said in told.items():
+        same[said].append(full)
+    for alike in (alike for alike in same.values() if len(alike) > 1):
+        arguments = {full: tuple(map(argument, parts_of(full).arguments)) for full in alike}
+        told |= _by_columns({full: told[full] for full in alike}, arguments)
+    return told
+
+
+def _by_columns(said: dict[str, str], columns: Mapping[str, Detail]) -> dict[str, str]:
+    """Adds words to names that are alike, from the first column in which they differ."""
+    width = max(map(len, columns.values()))
+    groups = [said] if len(said) > 1 else []
+    done = {} if groups else said
+    for place in range(width):
+        waiting = []
+        for group in groups:
+            by_word = defaultdict[str, dict[str, str]](dict)
+            for full, text in group.items():
+                word = columns[full][place] if place < len(columns[full]) else ""
+                by_word[word][full] = text
+            if len(by_word) == 1:
+                waiting.append(group)
+                continue
+            for word, own in by_word.items():
+                own = {full: f"{text} {word}".rstrip() for full, text in own.items()}
+                waiting.append(own)
+        groups = [group for group in waiting if len(group) > 1]
+        for group in waiting:
+            if len(group) == 1:
+                done |= group
+    for group in groups:
+        done |= group
+    return done
+
+
+def _numbered(told: dict[str, str]) -> dict[str, str]:
+    """Numbers what nothing else tells apart, in the order of the full names."""
+    found: dict[str, str] = {}
+    taken = set[str]()
+    for full in sorted(told):
+        name, number = told[full], 1
+        while name in taken:
+            number += 1
+            name = f"{told[full]} ~{number}"
+        taken.add(name)
+        found[full] = name
+    return found
+
+
+@lru_cache(maxsize=32768)
+def short_name(demangled: str, recorded: str = "") -> Named:
+    """The short name of one kernel; what nothing is known of keeps its plain name.
+
+    Args:
+        demangled: the full name; anything in brackets is no kernel and stays.
+        recorded: the short name that the report gives, kept where no rule names it better.
+    """
+    if demangled.startswith("[") or len(demangled) > LONGEST:
+        return Named(recorded or demangled)
+    parts = parts_of(demangled)
+    for rule in RULES:
+        found = rule.pattern.search(parts.own)
+        named = None if found is None else rule.name(parts, found)
+        if named is not None:
+            return named
+    return Named(recorded or last_component(parts.own))

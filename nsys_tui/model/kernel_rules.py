@@ -1,0 +1,375 @@
+"""Rules that name kernels: what runs, on which type, in which tile, from a demangled name.
+
+``RULES`` is the table: the first whose pattern is found in the function's own name says how it is
+called. A kernel that only carries another function (a lambda, a functor) is called by what it
+carries. Names are untrusted; all work is linear in their length.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from nsys_tui.names import last_component, normalise_kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+TYPES: Final = {
+    "float": "f32",
+    "double": "f64",
+    "half": "f16",
+    "__half": "f16",
+    "half_t": "f16",
+    "Half": "f16",
+    "__nv_bfloat16": "bf16",
+    "nv_bfloat16": "bf16",
+    "BFloat16": "bf16",
+    "bfloat16_t": "bf16",
+    "__nv_fp8_e4m3": "e4m3",
+    "__nv_fp8_e5m2": "e5m2",
+    "float_e4m3_t": "e4m3",
+    "float_e5m2_t": "e5m2",
+    "Float8_e4m3fn": "e4m3",
+    "Float8_e5m2": "e5m2",
+    "tfloat32_t": "tf32",
+    "int": "i32",
+    "unsigned int": "u32",
+    "long": "i64",
+    "long long": "i64",
+    "unsigned long": "u64",
+    "unsigned long long": "u64",
+    "short": "i16",
+    "signed char": "i8",
+    "unsigned char": "u8",
+    "char": "i8",
+    "bool": "bool",
+    "complex<float>": "c64",
+    "complex<double>": "c128",
+}
+"""C++ types as they are written in names, and what they are called here."""
+_TYPE: Final = (
+    r"(?:const )?(?:\w+::)*(" + "|".join(re.escape(t) for t in sorted(TYPES, key=len)[::-1]) + ")"
+)
+_TYPED: Final = re.compile(rf"[<(]{_TYPE}(?: ?[*&])*(?=[,>)])")
+_WHOLE_TYPE: Final = re.compile(_TYPE)
+_CAST: Final = re.compile(r"\A\([\w ]+\)(?=-?\w)")
+_WORD: Final = re.compile(r"-?\w+")
+_LAMBDA: Final = re.compile(r"[\[{]lambda\(|__nv_h?dl_(?:wrapper_t|tag)|'lambda\d*'|\$_\d")
+_INSTANCE: Final = re.compile(r"\(instance (\d+)\)\]|\)#(\d+)\}|'lambda(\d+)'|\$_(\d+)")
+_TAGGED: Final = re.compile(r"__nv_h?dl_tag<.*?&\(?")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*")
+_SKIPPED: Final = re.compile(
+    r"(?:void|const|unsigned|signed|operator|lambda|instance|enable_if|integral_constant"
+    r"|T\d+|__nv_h?dl_\w+|gpu_kernel_impl\w*|gpu_kernel\w*|opmath_\w+|\w*gpu_kernel_with_\w+"
+    r"|[AB]?(?:Unary|Binary)Functor|ReduceOp|func_wrapper_t|WelfordOpsWrapper"
+    r"|\w*TensorListMetadata\w*|ParallelFor\w*|ParallelReduce|ParallelScan|CombinedFunctorReducer"
+    r"|FunctorAnalysis|FunctorWrapper|\w*Policy\w*|\w*Iterat\w*|\w*iterator\w*|\w*pointer|device_ptr"
+    r"|for_each_f|\w*ary_transform_f|wrapped_function|no_stencil_tag|always_true_predicate"
+    r"|unnamed|anonymous|namespace|std|array|Array|tuple|LaunchContext\w*|Range\d*d?|\w*exec_explicit\w*|\w*_exec\w*)\Z"
+)
+"""Words of a template argument that name no operation, but what it is wrapped in."""
+_GENERIC: Final = re.compile(
+    r"(?:run|apply|launch|execute|compute|call|forward|operator|main)\w*\Z"
+)
+_ENDS: Final = re.compile(
+    r"(?:_?(?:gpu_)?kernel)?(?:_cuda|_gpu|_device)?(?:_?[Kk]ernel)?(?:_?[Ii]mpl)?\Z"
+)
+_OP_ENDS: Final = re.compile(
+    r"(?:CUDA|_cuda)?(?:KernelImpl|_kernel_cuda|_kernel_impl|_kernel|Kernel|_functor|MathFunctor"
+    r"|Functor|Ops|Op|_impl|_cuda)\Z"
+)
+_OP_BEGINS: Final = re.compile(r"CUDAFunctor(?:OnSelf|OnOther)?_|direct_(?=copy)")
+
+Detail: TypeAlias = tuple[str, ...]
+"""What may be added to a name, the most telling first; the same place means the same."""
+
+
+class Named(NamedTuple):
+    """A kernel's short name, and what may tell it from another of that name."""
+
+    name: str
+    details: Detail = ()
+
+
+class Parts(NamedTuple):
+    """A demangled name taken apart."""
+
+    own: str
+    """Qualified name of the function, without template arguments."""
+    arguments: tuple[str, ...]
+    """Its template arguments."""
+    whole: str
+
+    @property
+    def base(self) -> str:
+        """The function's name alone."""
+        return last_component(self.own)
+
+
+def argument(text: str) -> str:
+    """A template argument in a word: ``(int)4`` as ``4``, ``__nv_bfloat16`` as ``bf16``."""
+    plain = _CAST.sub("", text)
+    if (whole := _WHOLE_TYPE.fullmatch(plain)) is not None:
+        return TYPES[whole[1]]
+    return plain if _WORD.fullmatch(plain) else _operation(plain)[0]
+
+
+_BRACKET: Final = re.compile(
+    r"\boperator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|->\*?|<=?|>=?)|->|[<>()\[\]{},]"
+)
+_PAIRS: Final = {">": "<", ")": "(", "]": "[", "}": "{"}
+
+
+@lru_cache(maxsize=32768)
+def parts_of(demangled: str) -> Parts:
+    """Takes a demangled name apart."""
+    text = demangled.partition(" [clone ")[0]
+    depth: list[str] = []
+    arguments, begin = list[str](), 0
+    for match in _BRACKET.finditer(text):
+        token = match.group()
+        if token == "," and depth == ["<"]:
+            arguments.append(text[begin : match.start()].strip())
+            begin = match.end()
+        elif token == "(" and not depth and text[match.end() : match.end() + 9] != "anonymous":
+            break
+        elif token in "<([{":
+            if not depth and token == "<" and text[match.end() : match.end() + 8] != "unnamed>":
+                arguments, begin = [], match.end()
+            depth.append(token)
+        elif token in _PAIRS and depth and depth[-1] == _PAIRS[token]:
+            depth.pop()
+            if not depth and token == ">" and begin:
+                arguments.append(text[begin : match.start()].strip())
+                begin = 0
+    return Parts(normalise_kernel(demangled), tuple(a for a in arguments if a), demangled)
+
+
+def _carrier(parts: Parts) -> str:
+    """The template argument that holds what a kernel carries."""
+    functions = [text for text in parts.arguments if _LAMBDA.search(text)]
+    if functions:
+        return functions[0]
+    named = (text for text in parts.arguments if _operation(text)[0])
+    return next(named, "")
+
+
+def _operation(text: str) -> tuple[str, int]:
+    """The first word that names an operation, with its class if it alone says little; its end."""
+    tag = _TAGGED.search(text)
+    begin = 0 if tag is None else tag.end()
+    above = ""
+    for match in _IDENTIFIER.finditer(text, begin):
+        word, after = match.group(), text[match.end() : match.end() + 2]
+        if match.start() and text[match.start() - 1] in "'$)":
+            continue
+        if after == "::":
+            above = word
+        elif not (_SKIPPED.match(word) or word in TYPES or word in _TYPE_WORDS):
+            generic = _GENERIC.match(word) and above and not _SKIPPED.match(above)
+            return (f"{above}::{word}" if generic else word), match.end()
+    return "", begin
+
+
+_TYPE_WORDS: Final = frozenset(word for name in TYPES for word in re.findall(r"\w+", name))
+
+
+def _type_after(text: str, place: int) -> str:
+    found = _TYPED.search(text, max(place - 1, 0))
+    return "" if found is None else TYPES[found[1]]
+
+
+def _instances(text: str) -> str:
+    """Numbers of the lambdas of a name, outermost first: ``#3.12``."""
+    numbers = ["".join(filter(None, groups)) for groups in _INSTANCE.findall(text)]
+    return f"#{'.'.join(numbers)}" if numbers else ""
+
+
+def _plain_operation(word: str) -> str:
+    plain = _OP_BEGINS.sub("", _OP_ENDS.sub("", word)) or word
+    return plain.lower() if plain[:1].isupper() and plain[1:].islower() else plain
+
+
+_VARIANTS: Final = {"vectorized_": "vec", "unrolled_": "unrolled", "index_": "index"}
+
+
+def _torch(label: str) -> Callable[[Parts, re.Match[str]], Named | None]:
+    """``elementwise add f32``: the operation that a template of PyTorch applies, and on what."""
+
+    def named(parts: Parts, found: re.Match[str]) -> Named | None:
+        carrier = _carrier(parts)
+        word, end = _operation(carrier)
+        if not word:
+            return None
+        kind = found.groupdict().get("kind") or "strided"
+        sizes = [size for a in parts.arguments if (size := argument(a)).isdigit()]
+        variant = _VARIANTS.get(kind, kind)
+        own = "self" if "OnSelf" in word else ""
+        casts = "cast" if "gpu_kernel_impl<" in carrier else ""
+        words = (label, _plain_operation(word), _type_after(carrier, end))
+        details = (variant, own, casts, _instances(carrier), "x".join(sizes))
+        return Named(" ".join(filter(None, words)), details)
+
+    return named
+
+
+def _carried(parts: Parts, found: re.Match[str]) -> Named | None:
+    """``PdV``: the function whose lambda, or the functor that, a kernel carries."""
+    carrier = _carrier(parts)
+    word, _ = _operation(carrier)
+    if not word:
+        return None
+    label = f"{found['label']} " if found.groupdict().get("label") else ""
+    plain = _ENDS.sub("", word) or word
+    return Named(label + plain, (_instances(carrier), _plain_operation(parts.base)))
+
+
+def _lambda(parts: Parts, found: re.Match[str]) -> Named | None:
+    """The same for kernels of any code, where a lambda stands in their template arguments."""
+    return _carried(parts, found) if any(map(_LAMBDA.search, parts.arguments)) else None
+
+
+_TRANSPOSED: Final = re.compile(r"_([ntNT]{2})[ntNT]?(?:_|\Z)")
+_TILE: Final = re.compile(
+    r"(?:tilesize|_)(\d+x\d+(?:x\d+)?)(?:_|\Z)(?:(?:ldg\d+_)?(?:\w{1,4}_)??(?:stages_)?(\d+)x\d+(?=_|\Z))?"
+)
+_DTYPES: Final = (
+    ("bf16", r"bf16|nvjet_t"),
+    ("f16", r"(?<![a-z\d])f16|_h?hgemm|_h884|h16816|nvjet_h|fp16"),
+    ("tf32", r"tf32"),
+    ("e4m3", r"e4m3|nvjet_q"),
+    ("i8", r"i8|int8|_i16832"),
+    ("f64", r"dgemm|f64|nvjet_d"),
+    ("f32", r"sgemm|f32|nvjet_s"),
+)
+_DTYPE: Final = tuple((name, re.compile(pattern)) for name, pattern in _DTYPES)
+
+
+def _gemm(parts: Parts, found: re.Match[str]) -> Named | None:
+    """``gemm bf16 128x256x64 TN``: type, tile and layout as cuBLAS and CUTLASS write them."""
+    text = next((a for a in parts.arguments if "gemm" in a or "conv" in a), parts.base)
+    if "cutlass" in found.group() and "cutlass_" not in text:
+        return _cutlass(parts)
+    text = last_component(text)
+    tile = _TILE.search(text)
+    if tile is None:
+        return None
+    size = tile[1] + (f"x{tile[2]}" if tile[2] and tile[1].count("x") == 1 else "")
+    layout = _TRANSPOSED.search(text)
+    what = "conv" if re.search(r"fprop|dgrad|wgrad|conv", text) else "gemm"
+    way = next((w for w in ("fprop", "dgrad", "wgrad") if w in text), "")
+    extra = [w for w in ("bias", "relu", "gelu", "splitK") if f"_{w}" in text]
+    dtype = next((name for name, pattern in _DTYPE if pattern.search(text)), "")
+    words = (what, way, dtype, size, layout[1].upper() if layout else "", *extra)
+    rest = text.replace(tile.group(), "_")
+    return Named(" ".join(filter(None, words)), tuple(w for w in rest.split("_") if w))
+
+
+_CUTE: Final = re.compile(r"tuple<((?:cute::)?C<(?:\(int\))?\d+> ?,? ?){3}>")
+_LISTED_TYPE: Final = re.compile(rf"[<,] ?{_TYPE}(?=[,>])")
+_SIZE: Final = re.compile(r"(\d+)>")
+
+
+def _cutlass(parts: Parts) -> Named | None:
+    """A kernel of CUTLASS 3: its tile is a tuple of constants, as is its smaller cluster."""
+    tuples = [(_SIZE.findall(found.group()), found.end()) for found in _CUTE.finditer(parts.whole)]
+    if not tuples:
+        return None
+    size, end = max(tuples, key=lambda one: [len(number) for number in one[0]])
+    dtype = _LISTED_TYPE.search(parts.whole, end)
+    words = ("gemm", "" if dtype is None else TYPES[dtype[1]], "x".join(size))
+    return Named(" ".join(filter(None, words)))
+
+
+def _flash(parts: Parts, found: re.Match[str]) -> Named | None:
+    """``flash fwd hd128``: direction and size of a head."""
+    head = next(iter(re.findall(r"traits\w*<(?:\(int\))?(\d+)", parts.whole)), "")
+    kind = re.sub(r"_?(kernel|loop|seqk|parallel)", "", found["kind"] or "").strip("_")
+    words = ("flash", found["way"], kind, f"hd{head}" if head else "")
+    flags = tuple(re.findall(r"\(bool\)(\d)|\b(true|false)\b", parts.whole))
+    return Named(" ".join(filter(None, words)), tuple(a or b for a, b in flags))
+
+
+def _sdpa(parts: Parts, _: re.Match[str]) -> Named | None:
+    """Attention that cuDNN generates."""
+    text = parts.base
+    way = "bwd" if "bprop" in text else "fwd"
+    dtype = next((name for name, pattern in _DTYPE if pattern.search(text)), "")
+    step = next(iter(re.findall(r"convert_dq|dot_do_o", text)), "")
+    tile = next(iter(re.findall(r"\d+x\d+x\d+", text)), "")
+    words = ("sdpa", way, step, dtype, tile)
+    return Named(" ".join(filter(None, words)), tuple(text.split("_")))
+
+
+_REDUCTIONS: Final = frozenset(
+    ("sum", "prod", "min", "max", "minmax", "avg", "premulsum", "sumpostdiv")
+)
+_ALGORITHMS: Final = frozenset(
+    ("ring", "tree", "collnet", "direct", "chain", "nvls", "pat", "nvlstree")
+)
+
+
+def _nccl(parts: Parts, found: re.Match[str]) -> Named | None:
+    """``AllReduce sum bf16 ring LL``: collective, reduction, type, algorithm, protocol."""
+    collective, *rest = parts.base[found.end() - found.start() :].split("_")
+    lower = {word.lower(): word for word in rest}
+    reduction = [word for word in lower if word in _REDUCTIONS]
+    algorithm = [word for word in lower if word in _ALGORITHMS]
+    protocol = [word.upper() for word in lower if word in ("ll", "ll128", "simple")]
+    used = {*reduction, *algorithm, "ll", "ll128", "simple"}
+    types = [TYPES.get(own, own) for word, own in lower.items() if word not in used]
+    protocol = [word.capitalize() if word == "SIMPLE" else word for word in protocol]
+    return Named(" ".join((collective, *reduction, *types, *algorithm, *protocol)))
+
+
+def _triton(_: Parts, found: re.Match[str]) -> Named | None:
+    """``triton add mul``: what was fused; the running number only where two are alike."""
+    kind = {"red": "reduce", "per": "reduce", "tem": "template"}.get(found["kind"], "")
+    words = ("triton", kind, found["what"].strip("_").replace("_", " "))
+    return Named(" ".join(filter(None, words)), (found["kind"], f"#{found['number']}"))
+
+
+def _library(parts: Parts, found: re.Match[str]) -> Named | None:
+    """``cub DeviceReduce f32``: an algorithm of a library on a type."""
+    plain = _ENDS.sub("", found["what"])
+    words = (found["label"], plain, _type_after("<" + ",".join(parts.arguments) + ">", 1))
+    return Named(" ".join(filter(None, words)))
+
+
+class Rule(NamedTuple):
+    """How kernels of one kind are called."""
+
+    pattern: re.Pattern[str]
+    """Searched in the function's own qualified name."""
+    name: Callable[[Parts, re.Match[str]], Named | None]
+    """The name; None leaves it to the rules below."""
+
+
+def _rules(
+    table: Iterable[tuple[str, Callable[[Parts, re.Match[str]], Named | None]]],
+) -> tuple[Rule, ...]:
+    return tuple(Rule(re.compile(pattern), name) for pattern, name in table)
+
+
+RULES: Final = _rules(
+    (
+        (r"\Anccl(?:Dev)?Kernel_", _nccl),
+        (r"\Atriton_(?P<kind>[a-z]{3})_fused_(?P<what>\w+?)_(?P<number>\d+)(?:_\w*)?\Z", _triton),
+        (r"\Acudnn_generated\w*sdpa", _sdpa),
+        (r"\bflash_(?P<way>fwd|bwd)(?P<kind>\w*)\Z", _flash),
+        (r"\bnvjet_|\d(?:gemm|cudnn)|gemm_|cutlass|xmma_|_s\d+gemm|scudnn", _gemm),
+        (
+            r"\b(?P<kind>vectorized_|unrolled_|index_|legacy::)?elementwise_kernel\w*\Z",
+            _torch("elementwise"),
+        ),
+        (r"\breduce_kernel\Z", _torch("reduce")),
+        (r"\bmulti_tensor_apply_kernel\Z", _torch("multi tensor")),
+        (r"\b(?P<label>cub)::(?:\w+::)*(?P<what>Device\w+)\Z", _library),
+        (r"\bKokkos::|\bRAJA::", _carried),
+        (r"\b(?P<label>thrust)::|\b(?P<label2>cub)::", _carried),
+        (r"", _lambda),
+    )
+)
+"""What is tried, from top to bottom."""

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import sqlite3
+import time
+
+import pytest
+from paths import needs_reports, report_paths
+
+from nsys_tui.model.events import OpName, called
+from nsys_tui.model.kernel_names import short_names
+from nsys_tui.names import across
+
+LAMBDA = "{lambda(int)#1}"
+NAMES = {
+    "nvjet_tst_192x192_64x4_2x1_v_bz_coopB_bias_TNN": "gemm bf16 192x192x64 TN bias",
+    "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x256_64x3_tn_align8": "gemm bf16 128x256x64 TN",
+    "volta_sgemm_128x64_nn": "gemm f32 128x64 NN",
+    "sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x32_stage4_warpsize2x2x1_kernel": (
+        "gemm bf16 128x128x32 TN"
+    ),
+    "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<cute::C<2>,"
+    " cute::C<1>, cute::C<1>>, cute::tuple<cute::C<128>, cute::C<256>, cute::C<64>>,"
+    " cutlass::bfloat16_t, cute::tuple<long>>>(T1::Params)": "gemm bf16 128x256x64",
+    "void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<(int)128, (int)128, (int)64>>(P)": (
+        "flash fwd hd128"
+    ),
+    "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(x)": "AllReduce sum bf16 ring LL",
+    "ncclKernel_AllReduce_RING_LL_Sum_float(x)": "AllReduce sum f32 ring LL",
+    "ncclDevKernel_SendRecv(x)": "SendRecv",
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>,"
+    " at::detail::Array<char*, 3> >(int, x)": "elementwise add f32",
+    "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float,"
+    " at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>::operator()("
+    "at::TensorIterator&)::{lambda(float, float)#1}>, unsigned int, float, 4> >(x)": (
+        "reduce sum f32"
+    ),
+    "triton_poi_fused_add_mul_3": "triton add mul",
+    f"void clover::par_ranged2d_kernel<PdV_kernel(bool)::{LAMBDA}>(x)": "PdV",
+    f"void par_for<Hydro::step(int)::{LAMBDA}>(int)": "step",
+    f"void RAJA::policy::cuda::impl::forall_cuda_kernel<RAJA::policy::cuda::cuda_exec<256>,"
+    f" TRIAD::run(x)::{LAMBDA}, long>(x)": "TRIAD::run",
+    "void Kokkos::Impl::cuda_parallel_launch_local_memory<Kokkos::Impl::ParallelFor<"
+    "LAMMPS_NS::PairFunctor<int>, Kokkos::RangePolicy<Kokkos::Cuda>> >(x)": "PairFunctor",
+    "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::ParallelForAgent<"
+    "thrust::cuda_cub::__transform::unary_transform_f<float*, float*, square<float>>, long>>(x)": (
+        "thrust square"
+    ),
+    "void cub::CUB_200200_NS::DeviceReduceKernel<cub::P<float>, float*, int>(float*)": (
+        "cub DeviceReduce f32"
+    ),
+    "ns::saxpy(double *, int)": "saxpy",
+    "my_kernel": "my_kernel",
+    "[CUDA memcpy HtoD]": "[CUDA memcpy HtoD]",
+}
+
+
+@pytest.mark.parametrize(("demangled", "expected"), NAMES.items())
+def test_kernels_are_called_by_what_they_do(demangled: str, expected: str) -> None:
+    assert short_names([("", demangled)]) == [expected]
+
+
+def test_what_tells_two_kernels_apart_is_added_to_both() -> None:
+    lambdas = [f"void k<f_kernel(int)::{{lambda(int)#{n}}}>(int)" for n in (1, 2)]
+    assert short_names([("k", name) for name in lambdas]) == ["f #1", "f #2"]
+    templates = [f"void build<{n}, 4>(int*)" for n in (64, 128)]
+    assert short_names([("build", name) for name in templates]) == ["build 64", "build 128"]
+    functions = ["ns::scale(int)", "ns::scale(float)"]
+    assert short_names([("scale", name) for name in functions]) == ["scale ~2", "scale"]
+
+
+def test_one_kernel_recorded_twice_has_one_name() -> None:
+    assert short_names([("k", "void k<1>(int)")] * 2) == ["k", "k"]
+
+
+@needs_reports
+def test_no_two_kernels_of_a_real_report_share_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    kept = dict[str, None]()
+    seen = 0
+    for path in report_paths():
+        with sqlite3.connect(f"file:{path}?immutable=1", uri=True) as connection:
+            tables = {name for (name,) in connection.execute("select name from sqlite_master")}
+            if "CUPTI_ACTIVITY_KIND_KERNEL" not in tables:
+                continue
+            pairs = connection.execute(
+                "select distinct s.value, d.value from CUPTI_ACTIVITY_KIND_KERNEL k"
+                " join StringIds d on d.id = k.demangledName"
+                " join StringIds s on s.id = k.shortName"
+            ).fetchall()
+        shown = short_names(pairs)
+        by_name = {(name, full) for name, (_, full) in zip(shown, pairs, strict=True)}
+        assert len({name for name, _ in by_name}) == len({full for _, full in pairs}), path.name
+        assert max(map(len, shown), default=0) <= 60
+        kept |= dict.fromkeys(n for n, (short, _) in zip(shown, pairs, strict=True) if n == short)
+        seen += len(pairs)
+    with capsys.disabled():
+        print(f"\n{seen} kernels, no two of a report alike; names left as they were:", *kept)
+    assert seen > 100
+    assert "elementwise_kernel" not in kept
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "void a<" + "b<" * 9000 + ">" * 9000 + ">(x)",
+        "void x<" + "__nv_dl_tag<" * 1500 + ">(a)",
+        "[lambda(" * 2000 + "<" * 100,
+        "k<" + "lambda(" * 2500 + ">",
+        "gemm_" + "12x13_" * 3000,
+        "triton_red_fused_" + "_1" * 9000 + "_",
+        "(" * 99_999,
+    ],
+)
+def test_odd_names_take_little_time(name: str) -> None:
+    begun = time.process_time()
+    assert short_names([("", name), ("", f"{name} ")])
+    assert time.process_time() - begun < 0.5
+
+
+def test_names_compared_across_reports_do_not_depend_on_what_else_a_report_holds() -> None:
+    names = [OpName("k", f"void k<f_kernel(int)::{{lambda(int)#{n}}}>(int)", "") for n in (1, 2)]
+    assert called((*names,), across("short")) == ("f", "f")
+    assert called((names[0],), across("short")) == ("f",)
+    assert across("full") == "full"
