@@ -18,6 +18,7 @@ from nsys_tui.commands.options import (
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import GATE_HIT, NoDataError, UsageError
 from nsys_tui.logs.section_names import SECTIONS, SUMMARY
+from nsys_tui.logs.trainer_names import TRAINERS
 
 if TYPE_CHECKING:
     import argparse
@@ -38,15 +39,6 @@ Examples:        nsys-tui logs nccl.log --steps 45-49
 """
 _JOINED = ("operations", "ranks", "collectives")
 """Sections of the join with a report."""
-_TRAINERS = (
-    "nemo",
-    "megatron",
-    "llm.c",
-    "nanogpt",
-    "fsdp",
-    "huggingface",
-    "huggingface-dict",
-)
 _STEPS = re.compile(r"(\d{1,18})(?:\s*(?:-|:|\.\.)\s*(\d{1,18}))?")
 _ROWS_OF_TEXT = 20
 """Rows of the long lists in a table for people; all in the other formats."""
@@ -80,7 +72,27 @@ def _add_choosing(parser: argparse.ArgumentParser) -> None:
         help="window as the AWK kit takes it: lines after step line A until the next one after B "
         "(default 45-50, averages 45-49), which are the collectives of A+1 to B+1",
     )
-    parser.add_argument("--trainer", choices=_TRAINERS, help="whose step lines count")
+    parser.add_argument("--trainer", choices=TRAINERS, help="whose step lines count")
+    parser.add_argument(
+        "--epoch",
+        type=int,
+        metavar="E",
+        help="only the steps of this epoch, where a trainer numbers them anew in each",
+    )
+    parser.add_argument(
+        "--warmup",
+        type=int,
+        metavar="N",
+        help="first step lines to leave out of means, 0 for none (default: the first of a run, "
+        "and those after it that are far from the median)",
+    )
+    parser.add_argument(
+        "--pattern",
+        metavar="REGEX",
+        help="a trainer of your own: a regular expression with a group step and any of s, ms, "
+        "tflops, tokens, samples (per s), loss, epoch, such as "
+        r"'it (?P<step>\d+) .* (?P<ms>[0-9.]+)ms'",
+    )
     parser.add_argument(
         "--flops-per-token",
         type=positive,
@@ -130,6 +142,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Reads the logs and prints what they say."""
     from nsys_tui.logs import read_logs
     from nsys_tui.logs.hangs import find_hangs
+    from nsys_tui.logs.own_pattern import own_trainer
     from nsys_tui.logs.select import restrict
     from nsys_tui.logs.statistics import DEFAULT_BOUNDS, parse_bounds
 
@@ -141,6 +154,9 @@ def run(arguments: argparse.Namespace) -> int:
         legacy_window=arguments.legacy_window,
         trainer=arguments.trainer,
         flops_per_token=arguments.flops_per_token,
+        epoch=arguments.epoch,
+        warmup=arguments.warmup,
+        pattern=own_trainer(arguments.pattern) if arguments.pattern else None,
         progress=_progress if sys.stderr.isatty() and len(arguments.files) > 1 else None,
     )
     hangs = find_hangs(result)

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.logs.line_prefixes import NO_TIME
+
 if TYPE_CHECKING:
     from nsys_tui.logs.result import LogResult
+    from nsys_tui.logs.steps import Window
+    from nsys_tui.logs.trainers import StepLine
 
 SUBSYSTEMS: Final = "INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV"
 DEBUG_TIME: Final = (
@@ -145,8 +149,13 @@ def _window(result: LogResult) -> list[Advice]:
         found.append(
             Advice("warning", f"no step line from {window.first} to {window.last} in these logs")
         )
+    mine = [step for step in result.step_lines if step.format == result.trainer]
+    epochs = {step.epoch for step in mine if inside(step, window)}
+    if len(epochs) > 1:
+        text = f"the window holds steps of {len(epochs)} epochs; --epoch chooses one"
+        found.append(Advice("warning", text))
     if result.trainer == "megatron" and window and not window.legacy:
-        steps = sorted({s.step for s in result.step_lines if s.format == result.trainer})
+        steps = sorted({step.step for step in mine})
         if len(steps) > 1 and min(np.diff(steps)) > 1:
             found.append(
                 Advice(
@@ -156,6 +165,11 @@ def _window(result: LogResult) -> list[Advice]:
                 )
             )
     return found
+
+
+def inside(step: StepLine, window: Window | None) -> bool:
+    """Whether a step is in a window; False without one."""
+    return window is not None and window.first <= step.step <= window.last
 
 
 def _carried_steps(result: LogResult) -> list[Advice]:
@@ -196,7 +210,7 @@ def _mixed_trainers(result: LogResult) -> list[Advice]:
 def _step_figures(result: LogResult) -> list[Advice]:
     mine = [step for step in result.step_lines if step.format == result.trainer]
     found = []
-    if mine and result.trainer == "fsdp" and any(step.step_ns for step in mine):
+    if any(step.approximate and step.time_ns != NO_TIME for step in mine):
         text = "this trainer prints no step time: it is the time between the stamps of its lines"
         found.append(Advice("note", text))
     if any(step.tokens_per_s and not step.tflops for step in mine) and result.trainer == "llm.c":

@@ -22,12 +22,14 @@ from nsys_tui.logs.sections import (
     whole_numbers,
 )
 from nsys_tui.logs.select import job_ranks
+from nsys_tui.logs.servers import throughput
 from nsys_tui.logs.size_tables import BUCKETS, CALLS, DISTINCT, SIZES, TRAFFIC, owned
 from nsys_tui.logs.statistics import aggregate, histogram, per_op, per_owner, rate, traffic
-from nsys_tui.logs.step_averages import all_averages, average_of
+from nsys_tui.logs.step_averages import all_averages, average_of, epoch_averages
 from nsys_tui.logs.structure_tables import COMMUNICATORS
 from nsys_tui.logs.tables import ENVIRONMENT, KERNELS, MPI, WARNINGS
 from nsys_tui.logs.topology import Edge, Ring, TreeNode
+from nsys_tui.logs.trainers import distinct
 from nsys_tui.model.table import (
     Column,
     Document,
@@ -43,7 +45,8 @@ from nsys_tui.model.table import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from fractions import Fraction
 
     from nsys_tui.logs.calls import Calls
     from nsys_tui.logs.result import LogResult
@@ -83,9 +86,26 @@ _FILE: Final = (
     *(through("file", one) for one in columns_of(LogFile) if one.name != "collective_lines"),
     *_SIZES,
 )
+
+
+def _spread(written: Callable[[Fraction | None], str | None]) -> tuple[Column, ...]:
+    def figure(name: str) -> Column:
+        return data(name, lambda one, _: written(getattr(one, name)))
+
+    return *whole_numbers("count"), *map(figure, ("mean", "median", "p95", "min", "max"))
+
+
+_SPREAD: Final = _spread(decimals)
 _AVERAGE: Final = (
     column("format"),
-    *whole_numbers("steps"),
+    known("epoch"),
+    *whole_numbers("steps lines"),
+    column("warmup", unit=Unit.COUNT, form=Form.LIST),
+    record("step_s", _spread(seconds), lambda one, _: one.step),
+    record("tflops_per_gpu", _SPREAD, lambda one, _: one.flops),
+    record("tokens_per_s", _SPREAD, lambda one, _: one.tokens),
+    record("samples_per_s", _SPREAD, lambda one, _: one.samples),
+    column("approximate", unit=Unit.FLAG),
     data("iterations", lambda one, _: (one.first, one.last), Unit.COUNT, form=Form.LIST),
     data("average_train_step_timing_s", lambda one, _: seconds(one.step_ns)),
     data("average_tflops_per_gpu", lambda one, _: decimals(one.tflops)),
@@ -100,6 +120,19 @@ _RUN_TOTAL: Final = (
     data("step_s", lambda total, _: seconds(total.step_ns)),
     data("tflops_per_gpu", lambda total, _: decimals(total.tflops)),
     data("values", lambda total, _: dict(total.values), form=Form.MAP),
+    *whole_numbers("steps copies"),
+    data(
+        "step_range_s",
+        lambda total, _: [seconds(ns) for ns in total.step_range_ns or ()] or None,
+        form=Form.LIST,
+    ),
+)
+_THROUGHPUT: Final = (
+    *columns("format engine"),
+    *whole_numbers("run lines warmup"),
+    record("prompt", _SPREAD),
+    record("generation", _SPREAD),
+    *whole_numbers("most_running most_waiting"),
 )
 _WINDOW: Final = (
     *whole_numbers("first last"),
@@ -193,7 +226,8 @@ def _line_count(answer: LogAnswer, _: Any) -> int:
 
 
 def _step_lines(_: LogAnswer, result: LogResult) -> list[int]:
-    return [s.step for s in result.step_lines if s.format == result.trainer]
+    mine = [one for one in result.step_lines if one.format == result.trainer]
+    return [one.step for one in distinct(mine) if one.step >= 0]
 
 
 def _group_column(one: Column) -> Column:
@@ -237,7 +271,9 @@ DOCUMENT: Final = Document(
         data("step_lines", _step_lines, Unit.COUNT, form=Form.LIST),
         record("average", _AVERAGE, lambda a, _: average_of(a.result)),
         records("averages", _AVERAGE, lambda a, _: all_averages(a.result)),
+        records("epochs", _AVERAGE, lambda a, _: epoch_averages(a.result)),
         records("run_totals", _RUN_TOTAL, _of_result("run_totals")),
+        records("throughput", _THROUGHPUT, lambda a, _: throughput(a.result.servers)),
         records(
             "processes",
             (column("host"), *whole_numbers("pid"), known("rank")),
@@ -303,7 +339,7 @@ DOCUMENT: Final = Document(
 _SECTION: Final[dict[str, tuple[str, ...]]] = {
     "files": ("files", "skipped"),
     "per-op": ("collective_lines", "per_op"),
-    "steps": ("trainer", "step_lines", "average", "averages", "run_totals"),
+    "steps": ("trainer", "step_lines", "average", "averages", "epochs", "run_totals"),
     "ranks": ("per_rank",),
     "gpus": ("gpus", "per_gpu"),
     "communicators": ("communicators", "groups", "per_communicator"),

@@ -7,7 +7,7 @@ hosts are one, which communicator and rank a pointer means, which step a call be
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.logs.steps import Window
+    from nsys_tui.logs.trainer_table import Trainer
     from nsys_tui.logs.trainers import StepLine
 
 
@@ -47,6 +48,9 @@ def read_logs(
     legacy_window: bool = False,
     trainer: str | None = None,
     flops_per_token: int | None = None,
+    epoch: int | None = None,
+    warmup: int | None = None,
+    pattern: Trainer | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> LogResult:
     """Reads NCCL, RCCL, trainer and MPI logs as one run.
@@ -57,6 +61,9 @@ def read_logs(
         legacy_window: takes the window as the AWK kit does (default steps 45 to 50).
         trainer: format whose step lines count, if several are mixed.
         flops_per_token: FLOPs that one token costs, for trainers that print tokens/s only.
+        epoch: the epoch whose steps count, where a trainer numbers them anew in each.
+        warmup: step lines to leave out of averages; found in the log without it.
+        pattern: a trainer of the user's own, looked for first.
         progress: called with path, number of files done and number of files.
 
     Returns:
@@ -67,7 +74,7 @@ def read_logs(
         UsageError: no file, or a window without step lines.
     """
     processes, texts = Processes(), CallTexts()
-    scanner = Scanner(processes, texts, flops_per_token)
+    scanner = Scanner(processes, texts, flops_per_token, pattern)
     scans: list[Scan] = []
     failed: list[tuple[str, NsysTuiError]] = []
     for done, path in enumerate(paths):
@@ -81,18 +88,29 @@ def read_logs(
         raise failed[0][1] if failed else UsageError("no log named", hint="name one or more files")
     skipped = tuple((path, error.title) for path, error in failed)
     wanted = (steps or LEGACY_STEPS) if legacy_window else steps
-    return _assemble(scans, processes, texts, wanted, legacy_window, trainer, skipped)
+    options = _Options(wanted, legacy_window, trainer, epoch, warmup)
+    return _assemble(scans, processes, texts, options, skipped)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What of the logs counts."""
+
+    steps: tuple[int, int] | None
+    legacy: bool
+    trainer: str | None
+    epoch: int | None
+    warmup: int | None
 
 
 def _assemble(
     scans: list[Scan],
     processes: Processes,
     texts: CallTexts,
-    steps: tuple[int, int] | None,
-    legacy: bool,
-    trainer: str | None,
+    options: _Options,
     skipped: tuple[tuple[str, str], ...],
 ) -> LogResult:
+    steps, legacy = options.steps, options.legacy
     real = _unify(scans, processes)
     columns = _columns(scans)
     events = [event for scan in scans for event in scan.messages.comm_events]
@@ -103,8 +121,10 @@ def _assemble(
     table.take_ranks(timings, _global_ranks(columns))
     communicators, groups, gpus = table.finish(processes.seen)
 
-    step_lines = tuple(step for scan in scans for step in scan.trainer.steps)
-    chosen, clocks = _clocks(scans, step_lines, trainer, windowed=steps is not None, legacy=legacy)
+    step_lines = tuple(step for scan in scans for step in scan.other.steps)
+    if options.epoch is not None:
+        step_lines = tuple(step for step in step_lines if step.epoch in (options.epoch, -1))
+    chosen, clocks = _clocks(scans, step_lines, options)
     every_call = _calls(columns, instance, communicators, texts)
     calls = every_call = _with_steps(every_call, clocks, groups, communicators)
     window: Window | None = None
@@ -137,7 +157,9 @@ def _assemble(
         environment=tuple((*key, n) for key, n in sorted(_sum(scans, "environment").items())),
         warnings=tuple(_sum(scans, "warnings").most_common()),
         step_lines=step_lines,
-        run_totals=tuple(total for scan in scans for total in scan.trainer.totals),
+        run_totals=tuple(total for scan in scans for total in scan.other.totals),
+        servers=tuple(line for scan in scans for line in scan.other.servers.lines),
+        warmup=options.warmup,
         trainer=chosen,
         window=window,
         mpi=_mpi(scans),
@@ -149,24 +171,23 @@ def _assemble(
 def _clocks(
     scans: list[Scan],
     step_lines: tuple[StepLine, ...],
-    trainer: str | None,
-    *,
-    windowed: bool,
-    legacy: bool,
+    options: _Options,
 ) -> tuple[str, list[Clock]]:
     """The trainer whose step lines count, empty for none, and their order in each file.
 
     Raises:
         UsageError: a window of steps was asked for, and there are no step lines.
     """
-    chosen = main_format(step_lines, trainer or (_legacy_trainer(step_lines) if legacy else None))
-    owning = [step for step in step_lines if step.format == chosen]
-    if windowed and not owning:
+    wanted = options.trainer or (_legacy_trainer(step_lines) if options.legacy else None)
+    chosen = main_format(step_lines, wanted)
+    owning = [step for scan in scans for step in scan.other.steps if step.format == chosen]
+    if options.steps is not None and not any(step.format == chosen for step in step_lines):
         raise UsageError(
-            f"no step lines of {trainer or 'any known trainer'}, so no step window",
+            f"no step lines of {options.trainer or 'any known trainer'}, so no step window",
             hint="leave --steps out, or add the trainer's log that belongs to these files",
         )
-    return (chosen if owning else ""), [Clock.of(owning, scan.file) for scan in scans]
+    clocks = [Clock.of(owning, scan.file, options.epoch) for scan in scans]
+    return (chosen if owning else ""), clocks
 
 
 def _unify(scans: list[Scan], processes: Processes) -> list[int]:

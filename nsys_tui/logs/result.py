@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nsys_tui.logs.calls import Calls
     from nsys_tui.logs.mpi import MpiLog
     from nsys_tui.logs.participants import Communicator, Gpu, Group, LogProcess
+    from nsys_tui.logs.servers import ServerLine
     from nsys_tui.logs.steps import Window
     from nsys_tui.logs.topology import Topology
     from nsys_tui.logs.trainers import RunTotal, StepLine
@@ -107,6 +108,10 @@ class LogResult:
     """Format whose step lines own the window; empty without any."""
     window: Window | None
     mpi: MpiLog
+    servers: tuple[ServerLine, ...]
+    """Throughput lines of inference servers."""
+    warmup: int | None
+    """Step lines that the user leaves out of averages; None where the log is to tell."""
     mentions_debug_time: bool
     """Whether the text names NCCL_DEBUG_TIME, which is no variable of NCCL."""
     skipped: tuple[tuple[str, str], ...]
@@ -119,6 +124,7 @@ class LogResult:
             len(self.calls)
             or self.step_lines
             or self.run_totals
+            or self.servers
             or self.mpi.calls
             or self.mpi.torn_lines
             or any(f.header_lines or f.collective_lines or f.torn_lines for f in self.files)

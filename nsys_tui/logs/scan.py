@@ -13,9 +13,9 @@ from nsys_tui.logs.grammar import LONGEST_HEAD, MAX_MESSAGE
 from nsys_tui.logs.line_prefixes import NO_TIME, Head, Heads, Processes
 from nsys_tui.logs.messages import Messages, Place, wanted
 from nsys_tui.logs.mpi import MpiCall, parse_mpi
+from nsys_tui.logs.other_lines import OtherLines
 from nsys_tui.logs.textfile import blocks
 from nsys_tui.logs.timestamps import lift
-from nsys_tui.logs.trainers import TrainerLines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.logs.timestamps import Lines
+    from nsys_tui.logs.trainer_table import Trainer
 
 _LEVELS: Final = (b"INFO ", b"WARN ", b"CALL ", b"TRACE ", b"ABORT ")
 
@@ -35,7 +36,7 @@ class Scan:
     file: int
     messages: Messages = field(default_factory=Messages)
     chunks: list[dict[str, NDArray[Any]]] = field(default_factory=list)
-    trainer: TrainerLines = field(init=False)
+    other: OtherLines = field(init=False)
     api: ApiLines = field(default_factory=ApiLines)
     mpi: list[MpiCall] = field(default_factory=list)
     lines: int = 0
@@ -63,10 +64,17 @@ class _Front:
 class Scanner:
     """Reads files one after another into ``Scan`` objects that share their codes."""
 
-    def __init__(self, processes: Processes, texts: CallTexts, flops_per_token: int | None) -> None:
+    def __init__(
+        self,
+        processes: Processes,
+        texts: CallTexts,
+        flops_per_token: int | None,
+        own: Trainer | None = None,
+    ) -> None:
         self._processes = processes
         self._texts = texts
         self._flops_per_token = flops_per_token
+        self._own = own
 
     def scan(self, path: Path, file: int) -> Scan:
         """Reads one file.
@@ -75,7 +83,7 @@ class Scanner:
             UnreadableReportError: the file cannot be read or is no text.
         """
         scan = Scan(str(path), file)
-        scan.trainer = TrainerLines(file, self._flops_per_token)
+        scan.other = OtherLines(file, self._flops_per_token, self._own)
         heads = Heads(self._processes)
         ended = True
 
@@ -87,6 +95,7 @@ class Scanner:
             first = scan.lines + 1 if ended else scan.lines
             self._block(scan, data, first, heads)
             ended = data.endswith(b"\n")
+        scan.other.end()
         return scan
 
     def _block(self, scan: Scan, data: bytes, first: int, heads: Heads) -> None:
@@ -97,6 +106,7 @@ class Scanner:
         else:
             ends = np.append(ends, len(data))
         scan.mentions_debug_time |= _mentions_debug_time(data)
+        scan.other.begin(data)
 
         lines = lift(data, starts, ends)
         bodies = find_bodies(lines.data, lines.starts, heads, self._texts)
@@ -207,7 +217,7 @@ class Scanner:
 
     def _foreign(self, scan: Scan, text: bytes, number: int, *, glued: bool = False) -> None:
         """A line that NCCL did not write."""
-        if scan.trainer.add(text, number, glued=glued) or b"MPI_" not in text:
+        if scan.other.add(text, number, glued=glued) or b"MPI_" not in text:
             return
         found, torn = parse_mpi(text, scan.file, number)
         scan.mpi += found

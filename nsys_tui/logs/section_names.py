@@ -9,6 +9,7 @@ SECTIONS: Final = (
     "aggregate",
     "traffic",
     "steps",
+    "throughput",
     "ranks",
     "gpus",
     "communicators",
@@ -31,6 +32,7 @@ SECTIONS: Final = (
 SUMMARY: Final = (
     "files",
     "steps",
+    "throughput",
     "per-op",
     "histogram",
     "aggregate",

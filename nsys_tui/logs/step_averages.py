@@ -1,14 +1,61 @@
-"""Means over the step lines of a log's trainers."""
+"""Figures of the step lines of a log's trainers: mean, median and tail, without the warm-up."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
+from nsys_tui.logs.spread import Spread, mean_of, spread_of, weighted_spread
 from nsys_tui.logs.steps import LEGACY_AVERAGE
-from nsys_tui.logs.trainers import Average, average
+from nsys_tui.logs.trainers import UNKNOWN, distinct
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
     from nsys_tui.logs.result import LogResult
+    from nsys_tui.logs.trainers import StepLine
+
+_FEWEST: Final = 3
+"""Timed lines below which nothing is left out as warm-up."""
+_ENOUGH: Final = 8
+"""Lines from which the times themselves tell how long the warm-up lasts."""
+
+
+@dataclass(frozen=True)
+class Average:
+    """Figures of the step lines of one trainer, or of one epoch of it."""
+
+    format: str
+    epoch: int
+    """-1 over all."""
+    steps: int
+    """Distinct steps that have a line."""
+    lines: int
+    """Lines, with those that other processes printed of the same steps."""
+    first: int
+    last: int
+    warmup: tuple[int, ...]
+    """Steps whose lines are left out of the figures."""
+    step: Spread | None
+    """ns, without the warm-up as all spreads."""
+    flops: Spread | None
+    """TFLOP/s per GPU."""
+    tokens: Spread | None
+    samples: Spread | None
+    estimated: bool
+    """TFLOPs were worked out by us."""
+    approximate: bool
+    """Times were made of stamps or of bars of whole seconds, not printed."""
+    step_ns: Fraction | None
+    """Mean step time over all lines that have one, warm-up too."""
+    timed: int
+    """Lines that have a step time."""
+    tflops: Fraction | None
+    """Mean TFLOPs over all lines that have them."""
+    rated: int
+    """Lines that have TFLOPs."""
 
 
 def average_range(result: LogResult) -> tuple[int | None, int | None]:
@@ -22,16 +69,93 @@ def average_range(result: LogResult) -> tuple[int | None, int | None]:
 
 
 def average_of(result: LogResult) -> Average | None:
-    """Mean step time and TFLOPs of the trainer whose step lines own the window."""
-    mine = [step for step in result.step_lines if step.format == result.trainer]
-    return average(mine, *average_range(result))
+    """Figures of the trainer whose step lines own the window."""
+    return _average(result, result.trainer)
 
 
 def all_averages(result: LogResult) -> list[Average]:
-    """One average for each trainer format found."""
+    """One for each trainer found."""
     formats = dict.fromkeys(step.format for step in result.step_lines)
-    found = [
-        average([s for s in result.step_lines if s.format == name], *average_range(result))
-        for name in formats
-    ]
+    found = [_average(result, name) for name in formats]
     return [one for one in found if one]
+
+
+def epoch_averages(result: LogResult) -> list[Average]:
+    """One for each epoch of each trainer that prints more than one."""
+    found = []
+    for name in dict.fromkeys(step.format for step in result.step_lines):
+        epochs = sorted({step.epoch for step in result.step_lines if step.format == name} - {-1})
+        if len(epochs) > 1:
+            found += [_average(result, name, epoch) for epoch in epochs]
+    return [one for one in found if one]
+
+
+def _average(result: LogResult, name: str, epoch: int = UNKNOWN) -> Average | None:
+    first, last = average_range(result)
+    mine = [one for one in result.step_lines if one.format == name]
+    every = distinct(mine)
+    warm = warmup(every, result.warmup)
+    chosen = [
+        one
+        for one in every
+        if (first is None or one.step >= first)
+        and (last is None or one.step <= last)
+        and epoch in (UNKNOWN, one.epoch)
+    ]
+    if not chosen:
+        return None
+    kept = [one for one in chosen if one not in warm]
+    numbers = [one.step for one in chosen]
+    keys = {(one.epoch, one.step) for one in chosen}
+    return Average(
+        name,
+        epoch,
+        len(chosen),
+        sum((one.epoch, one.step) in keys for one in mine),
+        min(numbers),
+        max(numbers),
+        tuple(one.step for one in chosen if one in warm),
+        weighted_spread([(one.step_ns, one.over) for one in kept]),
+        spread_of([one.tflops for one in kept]),
+        spread_of([one.tokens_per_s for one in kept]),
+        spread_of([one.samples_per_s for one in kept]),
+        any(one.estimated for one in kept),
+        any(one.approximate for one in kept),
+        mean_of([(one.step_ns, one.over) for one in chosen]),
+        sum(one.step_ns is not None for one in chosen),
+        mean_of([(one.tflops, 1) for one in chosen]),
+        sum(one.tflops is not None for one in chosen),
+    )
+
+
+def warmup(steps: Sequence[StepLine], given: int | None) -> list[StepLine]:
+    """Lines of a run's warm-up.
+
+    The first line of a run counts as one, if the log shows that the run starts there; so do those
+    that follow and are far from the median, where enough lines are there to tell. A trainer whose
+    lines stand for many steps each has no line of a warm-up alone.
+
+    Args:
+        steps: distinct steps of one trainer, in order.
+        given: number of lines to leave out, if the user says so.
+    """
+    if given is not None:
+        return list(steps[:given])
+    times = sorted(one.step_ns for one in steps if one.step_ns is not None)
+    if len(times) < _FEWEST or any(one.over > 1 for one in steps[:2]):
+        return []
+    count = int(_starts(steps))
+    if len(times) >= _ENOUGH:
+        typical = times[len(times) // 2]
+        off = itertools.takewhile(
+            lambda one: one.step_ns is None or not typical / 2 <= one.step_ns <= 1.5 * typical,
+            steps[: len(steps) // 4],
+        )
+        count = max(count, len(list(off)))
+    return list(steps[:count])
+
+
+def _starts(steps: Sequence[StepLine]) -> bool:
+    """Whether the first line is the run's first: step 0 or 1, or one interval of lines."""
+    first, second = steps[0].step, steps[1].step
+    return 0 <= first <= max(1, second - first)

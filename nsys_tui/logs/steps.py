@@ -52,13 +52,17 @@ class Clock:
     steps: NDArray[np.int64]
 
     @classmethod
-    def of(cls, steps: Sequence[StepLine], file: int) -> Clock:
-        """The step lines of a file."""
+    def of(cls, steps: Sequence[StepLine], file: int, epoch: int | None = None) -> Clock:
+        """The step lines of a file; those of another epoch close their steps and own none."""
         mine = [one for one in steps if one.file == file]
+        owned = [epoch is None or one.epoch in (epoch, NO_STEP) for one in mine]
         return cls(
             np.array([one.last_line for one in mine], dtype=np.int64),
             np.array([one.line for one in mine], dtype=np.int64),
-            np.array([one.step for one in mine], dtype=np.int64),
+            np.array(
+                [one.step if own else NO_STEP for one, own in zip(mine, owned, strict=True)],
+                dtype=np.int64,
+            ),
         )
 
     def owner(self, lines: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.logs import api_tables, hang_tables, section_names, size_tables, structure_tables
 from nsys_tui.logs.decimals import decimals, seconds
-from nsys_tui.logs.sections import LogAnswer, Section, count, item, shown
-from nsys_tui.logs.step_averages import all_averages, average_range
+from nsys_tui.logs.sections import LogAnswer, Section, count, item, known, shown, text
+from nsys_tui.logs.servers import throughput
+from nsys_tui.logs.step_averages import all_averages, average_range, epoch_averages
 from nsys_tui.model.table import Unit, column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nsys_tui.logs.step_averages import Average
     from nsys_tui.logs.trainers import RunTotal
 
 KERNELS: Final = (
@@ -72,18 +74,65 @@ def _of_steps(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
         notes = [f"no matching iterations found in range {first}-{last}"]
     if any(row.estimated for row in rows):
         notes.append("≈ TFLOPs worked out by us, the trainer prints none")
+    if any(row.approximate for row in rows):
+        notes.append("≈ times are those between stamps, or of bars in whole seconds, not printed")
+    for row in rows:
+        if row.warmup and row.epoch < 0:
+            steps = ", ".join(map(str, row.warmup))
+            mean = seconds(row.step_ns) or "-"
+            notes.append(f"{row.format}: step {steps} is warm-up; with it the mean is {mean} s")
+        if row.lines > row.steps:
+            notes.append(
+                f"{row.format}: {row.lines} lines of {row.steps} steps: each step counts once"
+            )
     return notes + [_total(total) for total in result.run_totals]
+
+
+def _spread(name: str, part: str, places: int = 0) -> Any:
+    """Reads one figure of a spread, as text."""
+
+    def read(row: Average, _: Any) -> str | None:
+        spread = getattr(row, name)
+        if spread is None:
+            return None
+        value = getattr(spread, part)
+        return seconds(value) if name == "step" else decimals(value, places)
+
+    return read
+
+
+def _approximate(read: Any, flag: str) -> Any:
+    def marked(row: Average, result: Any) -> str | None:
+        value = read(row, result)
+        return None if value is None else "≈ " * getattr(row, flag) + value
+
+    return marked
+
+
+def _every_average(answer: LogAnswer) -> list[Average]:
+    """Each trainer, then its epochs."""
+    epochs = epoch_averages(answer.result)
+    return [
+        row
+        for whole in all_averages(answer.result)
+        for row in (whole, *(one for one in epochs if one.format == whole.format))
+    ]
 
 
 def _total(total: RunTotal) -> str:
     """What a trainer says of the whole run, in words."""
     said = []
     if total.step_ns is not None:
-        said.append(f"average step {seconds(total.step_ns)} s")
+        steps = f" ({total.steps} steps)" if total.steps else ""
+        said.append(f"average step {seconds(total.step_ns)} s{steps}")
+    if total.step_range_ns is not None:
+        low, high = map(seconds, total.step_range_ns)
+        said.append(f"average step {low} to {high} s (the printed rate is rounded)")
     if total.tflops is not None:
         said.append(f"average TFLOPs per GPU ≈ {decimals(total.tflops)}")
     said += [f"{name} {value}" for name, value in total.values if name != "ms"]
-    return f"{total.format} at the end: {', '.join(said)}"
+    copies = f" ({total.copies} processes)" if total.copies > 1 else ""
+    return f"{total.format} at the end{copies}: {', '.join(said)}"
 
 
 def _file(header: str, name: str) -> Any:
@@ -111,19 +160,43 @@ _ALL: Final = (
         "Training steps",
         (
             column("format", "Trainer"),
+            shown("Epoch", lambda row, _: None if row.epoch < 0 else row.epoch),
             count("steps", "Steps"),
-            count("first", "From"),
-            count("last", "To"),
-            shown("Average step (s)", lambda row, _: seconds(row.step_ns)),
-            shown(
-                "Average TFLOPs per GPU",
-                lambda row, _: "≈ " * row.estimated + (decimals(row.tflops) or "-"),
-            ),
+            known("first", "From"),
+            known("last", "To"),
+            shown("Warm-up", lambda row, _: len(row.warmup) or None),
+            shown("Average step (s)", _approximate(_spread("step", "mean"), "approximate")),
+            shown("Median (s)", _spread("step", "median")),
+            shown("p95 (s)", _spread("step", "p95")),
+            shown("Average TFLOPs per GPU", _approximate(_spread("flops", "mean", 6), "estimated")),
+            shown("Tokens/s", _spread("tokens", "mean", 1)),
+            shown("Samples/s", _spread("samples", "mean", 3)),
         ),
-        lambda answer: all_averages(answer.result),
+        _every_average,
         _of_steps,
         "no step lines",
         lambda answer: len(answer.result.step_lines) + len(answer.result.run_totals),
+    ),
+    Section(
+        "throughput",
+        "Throughput of inference servers (tokens/s)",
+        (
+            column("format", "Server"),
+            text("engine", "Engine"),
+            shown("Run", lambda row, _: row.run or "all"),
+            count("lines", "Lines"),
+            shown("Warm-up", lambda row, _: row.warmup or None),
+            shown("Generation", _spread("generation", "mean", 1)),
+            shown("Median", _spread("generation", "median", 1)),
+            shown("p95", _spread("generation", "p95", 1)),
+            shown("Max", _spread("generation", "max", 1)),
+            shown("Prompt", _spread("prompt", "mean", 1)),
+            shown("Most running", lambda row, _: row.most_running),
+            shown("Most waiting", lambda row, _: row.most_waiting),
+        ),
+        lambda answer: throughput(answer.result.servers),
+        none="no line of vLLM or SGLang",
+        count=lambda answer: len(answer.result.servers),
     ),
     Section(
         "kernels",

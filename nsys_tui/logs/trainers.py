@@ -1,27 +1,27 @@
 """Step lines of the common trainers: which step ended, how long it took, how fast it was.
 
-Every trainer prints its line after the step. A format is one regular expression and a small
-function in ``_FORMATS``; what a trainer does not print is worked out where its own rule is known,
-and such figures are marked as estimates.
+Every trainer prints its line after the step. What the lines look like is data (``trainer_table``);
+what a trainer does not print is worked out where its own rule is known, and marked as an estimate.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.logs.line_prefixes import NO_TIME, parse_stamp
+from nsys_tui.logs.trainer_table import A100_PEAK_TFLOPS, TOTAL_WORDS, TOTALS, TRAINERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-A100_PEAK_TFLOPS: Final = 312
-"""nanoGPT's model FLOPs utilisation is against this, the bf16 peak of an A100, on every GPU."""
+    from nsys_tui.logs.trainer_table import Trainer
+
+UNKNOWN: Final = -1
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,9 @@ class StepLine:
     file: int
     line: int
     step: int
+    """Its number; -1 where nothing tells it."""
     step_ns: int | None = None
+    """Time of one step; a mean over ``over`` of them."""
     tflops: Fraction | None = None
     """TFLOP/s per GPU, as printed; see ``estimated``."""
     estimated: bool = False
@@ -43,6 +45,11 @@ class StepLine:
     time_ns: int = NO_TIME
     glued: bool = False
     """Whether a COLL line follows in the same line, which then belongs to the next step."""
+    epoch: int = UNKNOWN
+    over: int = 1
+    """Steps that ``step_ns`` is a mean over, where we made it of stamps or of a progress bar."""
+    approximate: bool = False
+    """Whether ``step_ns`` was so made, and not printed."""
 
     @property
     def last_line(self) -> int:
@@ -60,83 +67,125 @@ class RunTotal:
     values: tuple[tuple[str, str], ...]
     step_ns: int | None = None
     tflops: Fraction | None = None
+    steps: int | None = None
+    """Steps of the run, where the printed figures leave no other whole number."""
+    step_range_ns: tuple[int, int] | None = None
+    """Least and greatest mean step, where a rounded rate leaves several numbers of steps."""
+    copies: int = 1
+    """Processes that printed it."""
 
 
-@dataclass(frozen=True)
-class Average:
-    """Means over step lines, exact."""
-
-    format: str
-    steps: int
-    """Step lines averaged over."""
-    first: int
-    last: int
-    step_ns: Fraction | None
-    timed: int
-    """Lines that carry a step time."""
-    tflops: Fraction | None
-    rated: int
-    """Lines that carry TFLOPs."""
-    estimated: bool
-
-
+@dataclass
 class TrainerLines:
     """Gathers the step lines of one file, and the model's size where a trainer prints it."""
 
-    def __init__(self, file: int, flops_per_token: int | None = None) -> None:
-        self.file = file
-        self.steps: list[StepLine] = []
-        self.totals: list[RunTotal] = []
-        self._flops_per_token = flops_per_token
-        self._model: dict[str, int] = {}
-        self._dicts = 0
+    file: int
+    flops_per_token: int | None = None
+    own: Trainer | None = None
+    """The user's own pattern, looked for first."""
+    steps: list[StepLine] = field(default_factory=list)
+    totals: list[RunTotal] = field(default_factory=list)
+    _model: dict[str, int] = field(default_factory=dict)
+    _stamped: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Step and time of a trainer's last line that has a stamp."""
 
     def add(self, text: bytes, line: int, *, glued: bool = False) -> bool:
         r"""Takes a line in if it is a trainer's; returns whether it is.
 
         Args:
-            text: the line, which may hold several progress bars separated by ``\r``.
+            text: the line, which may hold several parts separated by ``\r``.
             line: its number.
             glued: whether a COLL line follows in it.
         """
-        if not _TRIGGER.search(text):
-            return False
         found = False
         for part in text.split(b"\r"):
-            found |= self._add_part(part.decode("utf-8", "replace"), line, glued)
+            found |= self._add_part(part, line, glued)
         return found
 
-    def _add_part(self, text: str, line: int, glued: bool) -> bool:
-        for name, pattern, build in _FORMATS:
-            if match := pattern.search(text):
-                made = build(self, match, text)
-                if made is None:
-                    return False
-                step, values = made
-                stamp = parse_stamp(text.encode())
-                self.steps.append(
-                    StepLine(name, self.file, line, step, time_ns=stamp, glued=glued, **values)  # type: ignore[arg-type]
-                )
-                return True
-        return self._total(text, line)
-
-    def _total(self, text: str, line: int) -> bool:
-        for name, pattern in _TOTALS:
-            if match := pattern.search(text):
-                self.totals.append(_run_total(name, match, self.file, line))
-                return True
-        if match := _MODEL.search(text):
+    def _add_part(self, part: bytes, line: int, glued: bool) -> bool:
+        text = ""
+        for trainer in (self.own, *TRAINERS) if self.own else TRAINERS:
+            if trainer.word not in part:
+                continue
+            text = text or part.decode("utf-8", "replace")
+            if match := trainer.line.search(text):
+                made = self._step(trainer, match, text, line)
+                if made is not None:
+                    self.steps.append(replace(made, glued=glued))
+                    return True
+        if any(word in part for word in TOTAL_WORDS):
+            return self._total(text or part.decode("utf-8", "replace"), line)
+        if match := _MODEL.search(text or part.decode("utf-8", "replace")):
             self._model[match[1]] = int(match[2])
         return False
 
-    def next_dict(self) -> int:
-        """Number of the next line of a trainer that prints none."""
-        self._dicts += 1
-        return self._dicts
+    def _step(
+        self, trainer: Trainer, match: re.Match[str], text: str, line: int
+    ) -> StepLine | None:
+        """The step that a line closes; None for a line that only looks like one."""
+        told = {k: v for k, v in match.groupdict().items() if v is not None}
+        if trainer.fields:
+            behind = _fields(text[match.end() :])
+            if trainer.needed and not any(name in behind for name in trainer.needed):
+                return None
+            for figure, names in trainer.fields.items():
+                if (name := next(filter(behind.__contains__, names), None)) is not None:
+                    told[figure] = behind[name]
+        figures = {name: number(value) for name, value in told.items()}
+        step, epoch = figures.get("step"), figures.get("epoch")
+        loss = figures.get("loss")
+        stamp = parse_stamp(text.encode())
+        made = StepLine(
+            trainer.name,
+            self.file,
+            line,
+            UNKNOWN if step is None else int(step),
+            step_ns=_step_ns(figures),
+            tokens_per_s=figures.get("tokens"),
+            samples_per_s=figures.get("samples"),
+            loss=None if loss is None else float(loss),
+            time_ns=stamp,
+            epoch=UNKNOWN if epoch is None else int(epoch),
+        )
+        made = self._with_tflops(trainer, made, figures)
+        return self._with_stamped_time(made) if trainer.by_stamps else made
 
-    def tflops_per_gpu(self, tokens_per_s: Fraction) -> Fraction | None:
+    def _with_tflops(
+        self, trainer: Trainer, made: StepLine, figures: dict[str, Fraction | None]
+    ) -> StepLine:
+        tflops, utilisation = figures.get("tflops"), figures.get("mfu")
+        estimated = None
+        if trainer.by_model and made.tokens_per_s is not None:
+            estimated = self._tflops_per_gpu(made.tokens_per_s)
+        elif trainer.peak_tflops and utilisation is not None and utilisation >= 0:
+            estimated = utilisation * trainer.peak_tflops / 100
+        if tflops is None and estimated is not None:
+            return replace(made, tflops=estimated, estimated=True)
+        return replace(made, tflops=tflops)
+
+    def _with_stamped_time(self, made: StepLine) -> StepLine:
+        """The step with the time since the line of an earlier one, where both have a stamp."""
+        last = self._stamped.get(made.format)
+        if made.time_ns == NO_TIME or (last and last[0] == made.step):
+            return made
+        self._stamped[made.format] = made.step, made.time_ns
+        if last is None or last[0] > made.step or last[1] > made.time_ns:
+            return made
+        over = made.step - last[0]
+        return replace(
+            made, step_ns=round(Fraction(made.time_ns - last[1], over)), over=over, approximate=True
+        )
+
+    def _total(self, text: str, line: int) -> bool:
+        for name, pattern in TOTALS:
+            if match := pattern.search(text):
+                self.totals.append(_run_total(name, match, self.file, line))
+                return True
+        return False
+
+    def _tflops_per_gpu(self, tokens_per_s: Fraction) -> Fraction | None:
         """llm.c's own rule: tokens/s × (6N + 6·L·C·T), over all processes, from the model table."""
-        flops = self._flops_per_token
+        flops = self.flops_per_token
         model = self._model
         if flops is None and {"num_parameters", "num_layers L", "channels C"} <= model.keys():
             length = model.get("max_sequence_length T", model.get("sequence length T", 0))
@@ -147,31 +196,34 @@ class TrainerLines:
         return tokens_per_s * flops / model.get("num_processes", 1) / 10**12
 
 
-_Values = dict[str, object]
-_Made = tuple[int, _Values] | None
-_Builder = Callable[[TrainerLines, "re.Match[str]", str], _Made]
+_SUFFIXES: Final = {"K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "T": 10**12}
 
 
-def _number(text: str | None) -> Fraction | None:
-    """A printed number, exact; None for none, nan and inf."""
-    if not text:
+def number(text: str | None) -> Fraction | None:
+    """A printed number, exact: ``1.2e3``, ``6,785``, ``4.71K``; None for none, nan and inf.
+
+    Of ROCm's ``current/average`` the current value counts: it is the one of its line.
+    """
+    words = (text or "").partition("/")[0].replace(",", "").split()
+    if not words:
         return None
+    word = words[0]
+    scale = _SUFFIXES.get(word[-1], 1) if len(word) > 1 else 1
     try:
-        value = Decimal(text)
+        value = Decimal(word[:-1] if scale > 1 else word)
     except InvalidOperation:
         return None
     # A torn number may name an exponent that no machine can hold.
-    return Fraction(value) if value.is_finite() and abs(value.adjusted()) < 40 else None
+    fits = value.is_finite() and abs(value.adjusted()) < 40
+    return Fraction(value) * scale if fits else None
 
 
-def _ns(text: str | None, scale: int) -> int | None:
-    value = _number(text)
-    return None if value is None else round(value * scale)
-
-
-def _loss(text: str | None) -> float | None:
-    value = _number(text)
-    return None if value is None else float(value)
+def _step_ns(figures: dict[str, Fraction | None]) -> int | None:
+    for name, scale in (("s", 10**9), ("ms", 10**6)):
+        value = figures.get(name)
+        if value is not None:
+            return round(value * scale)
+    return None
 
 
 def _fields(text: str) -> dict[str, str]:
@@ -180,137 +232,13 @@ def _fields(text: str) -> dict[str, str]:
     return {name.strip(): value.strip() for name, colon, value in pairs if colon}
 
 
-def _nemo(_: TrainerLines, match: re.Match[str], text: str) -> _Made:
-    fields = _fields(text[match.end() :])
-    return int(match[1]), {
-        "step_ns": _ns(fields.get("train_step_timing in s"), 10**9),
-        "tflops": _number(fields.get("TFLOPS_per_GPU")),
-        "tokens_per_s": _number(fields.get("tokens_per_sec_per_gpu")),
-        "loss": _loss(fields.get("reduced_train_loss")),
-    }
-
-
-def _megatron(_: TrainerLines, match: re.Match[str], text: str) -> _Made:
-    # ROCm builds print current/average; the current value is the one of this line.
-    fields = {k: v.partition("/")[0] for k, v in _fields(text[match.end() :]).items()}
-    if "elapsed time per iteration (ms)" not in fields:
-        return None
-    return int(match[1]), {
-        "step_ns": _ns(fields["elapsed time per iteration (ms)"], 10**6),
-        "tflops": _number(fields.get("throughput per GPU (TFLOP/s/GPU)") or fields.get("TFLOPs")),
-        "tokens_per_s": _number(fields.get("tokens per GPU (tokens/s/GPU)")),
-        "samples_per_s": _number(fields.get("samples per second")),
-        "loss": _loss(fields.get("lm loss")),
-    }
-
-
-def _llmc(lines: TrainerLines, match: re.Match[str], _: str) -> _Made:
-    groups = match.groupdict()
-    values: _Values = {"step_ns": _ns(groups["ms"], 10**6), "loss": _loss(groups["loss"])}
-    rate = _number(groups.get("tokens"))
-    if rate is not None:
-        tflops = lines.tflops_per_gpu(rate)
-        values |= {"tokens_per_s": rate, "tflops": tflops, "estimated": tflops is not None}
-    return int(groups["step"]), values
-
-
-def _nanogpt(_: TrainerLines, match: re.Match[str], __: str) -> _Made:
-    utilisation = _number(match["mfu"])
-    values: _Values = {"step_ns": _ns(match["ms"], 10**6), "loss": _loss(match["loss"])}
-    if utilisation is not None and utilisation >= 0:
-        values |= {"tflops": utilisation * A100_PEAK_TFLOPS / 100, "estimated": True}
-    return int(match["step"]), values
-
-
-def _fsdp(lines: TrainerLines, match: re.Match[str], text: str) -> _Made:
-    values: _Values = {"samples_per_s": _number(match[3]), "loss": _loss(match[2])}
-    step, stamp = int(match[1]), parse_stamp(text.encode())
-    last = lines.steps[-1] if lines.steps else None
-    if last and last.format == "fsdp" and last.step + 1 == step and NO_TIME < last.time_ns <= stamp:
-        values["step_ns"] = stamp - last.time_ns
-    return step, values
-
-
-def _hf_bar(_: TrainerLines, match: re.Match[str], text: str) -> _Made:
-    rate = _number(match[3])
-    if not rate or _DESCRIBED.search(text[: match.start()]):
-        return None
-    seconds = rate if match[4] == "s/it" else 1 / rate
-    return int(match[1]), {"step_ns": round(seconds * 10**9)}
-
-
-def _hf_dict(lines: TrainerLines, match: re.Match[str], _: str) -> _Made:
-    return lines.next_dict(), {"loss": _loss(match[1])}
-
-
-_DESCRIBED: Final = re.compile(r"(?<![\w\[])[A-Za-z][\w .()/-]*:\s+\d+%\|")
-"""Start of a bar that has a name, such as ``Loading checkpoint shards``: the trainer's has none."""
-_N: Final = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
-
-_FORMATS: Final[tuple[tuple[str, re.Pattern[str], _Builder], ...]] = (
-    ("nemo", re.compile(r"Training epoch \d+, iteration (\d{1,18})/\d+"), _nemo),
-    ("megatron", re.compile(r"iteration\s+(\d{1,18})/\s*\d+ \|"), _megatron),
-    (
-        "llm.c",
-        re.compile(
-            rf"step\s+(?P<step>\d{{1,18}})/\d+ \| loss (?P<loss>{_N}) .*?\| (?P<ms>[\d.]+) ms \|"
-            rf"(?:.*MFU \|)? (?P<tokens>\d+) tok/s"
-        ),
-        _llmc,
-    ),
-    (
-        "llm.c",
-        re.compile(
-            rf"step\s+(?P<step>\d{{1,18}})/\d+ ?[|:] train loss (?P<loss>{_N}) .*?"
-            rf"\((?P<ms>[\d.]+) ms ?[|,] (?P<tokens>\d+) tok/s\)"
-        ),
-        _llmc,
-    ),
-    (
-        "llm.c",
-        re.compile(
-            rf"step (?P<step>\d{{1,18}}): train loss (?P<loss>{_N}) \(took (?P<ms>[\d.]+) ms\)"
-        ),
-        _llmc,
-    ),
-    (
-        "nanogpt",
-        re.compile(
-            rf"iter (?P<step>\d{{1,18}}): loss (?P<loss>{_N}), time (?P<ms>[\d.]+)ms"
-            rf"(?:, mfu (?P<mfu>{_N})%)?"
-        ),
-        _nanogpt,
-    ),
-    ("fsdp", re.compile(rf"Batch (\d{{1,18}}) Loss: ({_N}), Speed: ({_N}) samples/sec"), _fsdp),
-    (
-        "huggingface",
-        re.compile(r"(\d{1,18})/(\d+) \[[\d:]+<[\d:?]+, +([\d.]+)(s/it|it/s)"),
-        _hf_bar,
-    ),
-    ("huggingface-dict", re.compile(rf"\{{'loss': '?({_N})'?,"), _hf_dict),
-)
-
-_TOTALS: Final = (
-    ("llm.c", re.compile(rf"total average iteration time: (?P<ms>{_N}) ms")),
-    ("nanogpt", re.compile(rf"time per iteration: (?P<ms>{_N})ms, MFU: (?P<mfu>{_N})%")),
-    ("huggingface", re.compile(r"\{(?P<dict>[^{}]*'train_runtime':[^{}]*)\}")),
-    (
-        "huggingface",
-        re.compile(
-            r"^\s*(?:\*+ )?(?P<key>train_(?:runtime|samples_per_second|steps_per_second))"
-            r"\s*=\s*(?P<value>[\d:.]+)\s*$"
-        ),
-    ),
-)
 _MODEL: Final = re.compile(
     r"^\s*(?:\d+: )?\| (num_parameters|num_layers L|channels C|max_sequence_length T"
     r"|sequence length T|num_processes)\s*\| (\d{1,15})\s*\|"
 )
-_TRIGGER: Final = re.compile(
-    rb"iteration +\d|iteration time|per iteration|step +\d|iter \d|train_|'loss'|Batch \d|s/it|it/s"
-    rb"|\| (?:num_|channels C|max_seq|sequence len)"
-)
-_PAIR: Final = re.compile(rf"'(\w+)': '?({_N})'?")
+MODEL_WORDS: Final = (b"| num_", b"| channels C", b"| max_seq", b"| sequence len")
+"""One of these stands in each line of llm.c's model table."""
+_PAIR: Final = re.compile(r"'(\w+)': '?([-+]?\d[\d.:]*(?:[eE][-+]?\d+)?)'?")
 
 
 def _run_total(name: str, match: re.Match[str], file: int, line: int) -> RunTotal:
@@ -321,11 +249,8 @@ def _run_total(name: str, match: re.Match[str], file: int, line: int) -> RunTota
         values = {groups["key"]: groups["value"]}
     else:
         values = {key: value for key, value in groups.items() if value}
-    step_ns = _ns(values.get("ms"), 10**6)
-    rate = _number(values.get("train_steps_per_second"))
-    if rate:
-        step_ns = round(10**9 / rate)
-    utilisation = _number(values.get("mfu"))
+    ms, utilisation = number(values.get("ms")), number(values.get("mfu"))
+    step_ns = None if ms is None else round(ms * 10**6)
     tflops = utilisation * A100_PEAK_TFLOPS / 100 if utilisation and utilisation > 0 else None
     return RunTotal(name, file, line, tuple(values.items()), step_ns, tflops)
 
@@ -340,28 +265,14 @@ def main_format(steps: Iterable[StepLine], wanted: str | None = None) -> str:
     return max(timed, key=lambda name: timed[name], default="")
 
 
-def average(steps: Sequence[StepLine], first: int | None, last: int | None) -> Average | None:
-    """Means over the step lines of one format with first ≤ step ≤ last; None if there are none.
-
-    Lines without a figure do not count for its mean, as in the AWK kit's own average.
-    """
-    inside = [
-        one
-        for one in steps
-        if (first is None or one.step >= first) and (last is None or one.step <= last)
-    ]
-    if not inside:
-        return None
-    times = [one.step_ns for one in inside if one.step_ns is not None]
-    rates = [one.tflops for one in inside if one.tflops is not None]
-    return Average(
-        inside[0].format,
-        len(inside),
-        min(one.step for one in inside),
-        max(one.step for one in inside),
-        Fraction(sum(times), len(times)) if times else None,
-        len(times),
-        sum(rates, Fraction(0)) / len(rates) if rates else None,
-        len(rates),
-        any(one.estimated for one in inside),
-    )
+def distinct(steps: Sequence[StepLine]) -> list[StepLine]:
+    """Each step once, by epoch and number, in order: several processes print the same line."""
+    first: dict[tuple[str, int, int], StepLine] = {}
+    for one in steps:
+        key = (one.format, one.epoch, one.step)
+        if one.step == UNKNOWN:
+            key = (one.format, -2 - one.file, one.line)
+        known = first.get(key)
+        if known is None or (known.step_ns is None and one.step_ns is not None):
+            first[key] = one
+    return sorted(first.values(), key=lambda one: (one.epoch, one.step, one.file, one.line))

@@ -1,0 +1,61 @@
+"""Mean, median and tail of the figures that lines print, exact."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One figure over the lines that have it, exact."""
+
+    count: int
+    mean: Fraction
+    median: Fraction
+    p95: Fraction
+    min: Fraction
+    max: Fraction
+
+
+def mean_of(values: Sequence[tuple[Fraction | int | None, int]]) -> Fraction | None:
+    """Mean of values with their weights; None without any."""
+    known = [(value, weight) for value, weight in values if value is not None]
+    total = sum(weight for _, weight in known)
+    if not total:
+        return None
+    return sum((Fraction(value) * weight for value, weight in known), Fraction(0)) / total
+
+
+def weighted_spread(values: Sequence[tuple[Fraction | int | None, int]]) -> Spread | None:
+    """Figures of values with the number of steps that each is a mean over."""
+    mean = mean_of(values)
+    ordered = sorted(Fraction(value) for value, _ in values if value is not None)
+    if mean is None:
+        return None
+    return Spread(
+        len(ordered),
+        mean,
+        quantile(ordered, Fraction(1, 2)),
+        quantile(ordered, Fraction(95, 100)),
+        ordered[0],
+        ordered[-1],
+    )
+
+
+def spread_of(values: Sequence[Fraction | None]) -> Spread | None:
+    """Figures of values that count alike."""
+    return weighted_spread([(value, 1) for value in values])
+
+
+def quantile(ordered: Sequence[Fraction], q: Fraction) -> Fraction:
+    """Quantile of ascending values, linear between neighbours."""
+    at = q * (len(ordered) - 1)
+    low = math.floor(at)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (at - low)

@@ -1,0 +1,21 @@
+"""The trainers by name: for a command line that has not read any log yet."""
+
+from typing import Final
+
+TRAINERS: Final = (
+    "nemo",
+    "megatron",
+    "llm.c",
+    "nanogpt",
+    "fsdp",
+    "torchtitan",
+    "deepspeed",
+    "nanotron",
+    "litgpt",
+    "maxtext",
+    "huggingface",
+    "huggingface-dict",
+    "lightning",
+    "own",
+)
+"""As ``--trainer`` takes them; ``own`` is that of ``--pattern``."""

@@ -1,0 +1,180 @@
+"""The trainers whose lines are known, as data: how a line that closes a step looks.
+
+A trainer is one row. What is the same for all of them (numbers, times by stamps, TFLOPs by a known
+rule) is ``trainers``'s business; one more trainer needs a row here and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+A100_PEAK_TFLOPS: Final = 312
+"""nanoGPT's model FLOPs utilisation is against this, the bf16 peak of an A100, on every GPU."""
+
+N: Final = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
+"""A number."""
+_STEP: Final = r"(?P<step>\d{1,18})"
+
+FIGURES: Final = ("s", "ms", "tflops", "mfu", "tokens", "samples", "loss")
+"""What a line may tell: seconds or ms of a step, TFLOP/s per GPU, percent of a peak, tokens or
+samples per second, loss."""
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """One kind of step line."""
+
+    name: str
+    word: bytes
+    """Stands in each of its lines: what has it not is not looked at."""
+    line: re.Pattern[str]
+    """Finds the line; its groups are ``step``, ``epoch`` and ``FIGURES``."""
+    fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Figures that stand as ``name: value |`` behind the match, by the names that they go by."""
+    needed: tuple[str, ...] = ()
+    """Names of which one must be among the fields."""
+    by_stamps: bool = False
+    """It prints no time of a step: that is the time from one line's stamp to the next."""
+    peak_tflops: int = 0
+    """What its utilisation is a percentage of; 0 where it is not known."""
+    by_model: bool = False
+    """Tokens per second become TFLOPs by the model table that it prints (llm.c)."""
+
+
+_ELAPSED: Final = ("elapsed time per iteration (ms)", "elapsed time per iteration (s)")
+
+TRAINERS: Final = (
+    Trainer(
+        "nemo",
+        b"Training epoch",
+        re.compile(rf"Training epoch (?P<epoch>\d{{1,9}}), iteration {_STEP}/\d+"),
+        {
+            "s": ("train_step_timing in s",),
+            "tflops": ("TFLOPS_per_GPU",),
+            "tokens": ("tokens_per_sec_per_gpu",),
+            "loss": ("reduced_train_loss",),
+        },
+    ),
+    Trainer(
+        "megatron",
+        b"elapsed time per iteration",
+        re.compile(rf"iteration\s+{_STEP}/\s*\d+ \|"),
+        {
+            "ms": _ELAPSED[:1],
+            "s": _ELAPSED[1:],
+            "tflops": ("throughput per GPU (TFLOP/s/GPU)", "TFLOPs"),
+            "tokens": ("tokens per GPU (tokens/s/GPU)",),
+            "samples": ("samples per second",),
+            "loss": ("lm loss",),
+        },
+        needed=_ELAPSED,
+    ),
+    Trainer(
+        "llm.c",
+        b" tok/s",
+        re.compile(
+            rf"step\s+{_STEP}/\d+ \| loss (?P<loss>{N}) .*?\| (?P<ms>[\d.]+) ms \|"
+            rf"(?:.*MFU \|)? (?P<tokens>\d+) tok/s"
+        ),
+        by_model=True,
+    ),
+    Trainer(
+        "llm.c",
+        b" tok/s)",
+        re.compile(
+            rf"step\s+{_STEP}/\d+ ?[|:] train loss (?P<loss>{N}) .*?"
+            rf"\((?P<ms>[\d.]+) ms ?[|,] (?P<tokens>\d+) tok/s\)"
+        ),
+        by_model=True,
+    ),
+    Trainer(
+        "llm.c",
+        b"(took ",
+        re.compile(rf"step {_STEP}: train loss (?P<loss>{N}) \(took (?P<ms>[\d.]+) ms\)"),
+    ),
+    Trainer(
+        "nanogpt",
+        b"iter ",
+        re.compile(
+            rf"iter {_STEP}: loss (?P<loss>{N}), time (?P<ms>[\d.]+)ms(?:, mfu (?P<mfu>{N})%)?"
+        ),
+        peak_tflops=A100_PEAK_TFLOPS,
+    ),
+    Trainer(
+        "fsdp",
+        b" samples/sec",
+        re.compile(rf"Batch {_STEP} Loss: (?P<loss>{N}), Speed: (?P<samples>{N}) samples/sec"),
+        by_stamps=True,
+    ),
+    Trainer(
+        "torchtitan",
+        b"tps: ",
+        re.compile(
+            rf"step:\s*{_STEP}\s+loss:\s*(?P<loss>{N})\s.*?\btps:\s*(?P<tokens>[\d,]+)"
+            rf"(?:\s+tflops:\s*(?P<tflops>[\d,.]+))?(?:\s+mfu:\s*(?P<mfu>{N})%)?"
+        ),
+        by_stamps=True,
+    ),
+    Trainer(
+        "deepspeed",
+        b"CurrSamplesPerSec=",
+        re.compile(
+            rf"epoch=(?P<epoch>\d{{1,9}})/micro_step=\d+/global_step={_STEP}, "
+            rf"RunningAvgSamplesPerSec={N}, CurrSamplesPerSec=(?P<samples>{N})"
+        ),
+        by_stamps=True,
+    ),
+    Trainer(
+        "nanotron",
+        b"elapsed_time_per_iteration_ms",
+        re.compile(rf"iteration: {_STEP} / \d+ \|"),
+        {
+            "ms": ("elapsed_time_per_iteration_ms",),
+            "tflops": ("model_tflops_per_gpu",),
+            "tokens": ("tokens_per_sec_per_gpu",),
+            "loss": ("lm_loss",),
+        },
+        needed=("elapsed_time_per_iteration_ms",),
+    ),
+    Trainer(
+        "litgpt",
+        b"iter time: ",
+        re.compile(
+            rf"Epoch (?P<epoch>\d{{1,9}}) \| iter {_STEP} step \d+ \| loss train: (?P<loss>{N}),"
+            rf".*?iter time: (?P<ms>[\d.]+) ms"
+        ),
+    ),
+    Trainer(
+        "maxtext",
+        b"completed step: ",
+        re.compile(
+            rf"completed step: {_STEP}, seconds: +(?P<s>{N})"
+            rf"(?:, TFLOP/s(?:/device)?: +(?P<tflops>{N}))?"
+            rf"(?:, Tokens/s/device: +(?P<tokens>{N}))?(?:.*?\bloss: (?P<loss>{N}))?"
+        ),
+    ),
+)
+"""All of them. Progress bars (Hugging Face, Lightning) are read by ``progress_bars``."""
+
+
+TOTALS: Final = (
+    ("llm.c", re.compile(rf"total average iteration time: (?P<ms>{N}) ms")),
+    ("nanogpt", re.compile(rf"time per iteration: (?P<ms>{N})ms, MFU: (?P<mfu>{N})%")),
+    ("litgpt", re.compile(rf"^Training time: (?P<training_time_s>{N})s$")),
+    ("huggingface", re.compile(r"\{(?P<dict>[^{}]*'train_runtime':[^{}]*)\}")),
+    (
+        "huggingface",
+        re.compile(
+            r"(?:^|>>)\s*(?:\*+ )?(?P<key>train_(?:runtime|samples_per_second|steps_per_second))"
+            r"\s*=\s*(?P<value>[\d:.]+)\s*$"
+        ),
+    ),
+)
+"""Lines about a whole run."""
+TOTAL_WORDS: Final = (b"iteration time:", b"per iteration:", b"Training time:", b"train_")
+"""One of these stands in each of them."""

@@ -1,0 +1,358 @@
+"""Trainers and servers: real excerpts against figures counted by hand, and small made logs."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from statistics import mean, median
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from loglines import body, info, logs_json, read
+from paths import LOGS, needs_logs
+
+from nsys_tui.errors import UsageError
+from nsys_tui.logs import read_logs
+from nsys_tui.logs.hangs import find_hangs
+from nsys_tui.logs.own_pattern import own_trainer
+from nsys_tui.logs.sections import LogAnswer
+from nsys_tui.logs.servers import throughput
+from nsys_tui.logs.step_averages import all_averages, average_of, epoch_averages
+from nsys_tui.logs.tables import SECTIONS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.logs import LogResult
+    from nsys_tui.logs.spread import Spread
+    from nsys_tui.logs.step_averages import Average
+
+MS = 10**6
+FORMATS = LOGS / "formats"
+needs_formats = pytest.mark.skipif(
+    not FORMATS.is_dir(), reason="needs the real excerpts in ../shared/logs/formats, absent here"
+)
+
+
+def real(name: str) -> LogResult:
+    return read_logs([FORMATS / f"{name}.log"])
+
+
+def figures(spread: Spread | None, places: int = 6) -> tuple[float, ...]:
+    assert spread is not None
+    parts = (spread.mean, spread.median, spread.min, spread.max)
+    return tuple(round(float(part), places) for part in parts)
+
+
+def main_average(result: LogResult) -> Average:
+    found = average_of(result)
+    assert found is not None
+    return found
+
+
+@needs_formats
+@pytest.mark.parametrize(
+    ("name", "trainer", "steps", "warmup", "seconds"),
+    [
+        ("megatron-1", "megatron", (5, 1, 5), (1,), (75.045225, 75.216, 74.4949, 75.254)),
+        ("deepspeed-1", "deepspeed", (52, 10, 520), (), (0.762133, 0.746, 0.7391, 1.5679)),
+        ("nanotron-1", "nanotron", (15, 1, 15), (1,), (0.05698, 0.009225, 0.00873, 0.673)),
+        ("litgpt-1", "litgpt", (10, 1, 10), (1,), (0.48061, 0.51414, 0.26075, 0.60303)),
+        ("maxtext-1", "maxtext", (10, 0, 9), (0, 1), (5.633625, 5.668, 5.402, 5.669)),
+        ("aws-fsdp-1", "fsdp", (6, 0, 5), (0,), (3.2, 3.0, 3.0, 4.0)),
+        ("lightning-1", "lightning", (7, 25, 125), (), (4.688, 4.64, 4.44, 5.12)),
+        ("hf-trainer-2", "huggingface", (16, 1, 16), (1,), (57.4, 56.0, 53.0, 62.0)),
+    ],
+)
+def test_steps_of_real_excerpts(
+    name: str,
+    trainer: str,
+    steps: tuple[int, int, int],
+    warmup: tuple[int, ...],
+    seconds: tuple[float, ...],
+) -> None:
+    found = main_average(real(name))
+    assert found.format == trainer
+    assert (found.steps, found.first, found.last) == steps
+    assert found.warmup == warmup
+    assert tuple(round(one / 1e9, 6) for one in figures(found.step)) == seconds
+
+
+@needs_formats
+def test_rates_of_real_excerpts() -> None:
+    titan = main_average(real("torchtitan-1"))
+    assert (titan.steps, titan.lines, titan.first, titan.step) == (1, 9, 1990, None)
+    assert figures(titan.tokens) == (6785, 6785, 6785, 6785)
+    deepspeed = main_average(real("deepspeed-1"))
+    assert figures(deepspeed.samples) == (171.908635, 171.675607, 171.136926, 181.556374)
+    nanotron = main_average(real("nanotron-1"))
+    assert figures(nanotron.tokens) == (49990.071429, 55450, 761, 58700)
+    megatron = real("megatron-1")
+    whole = main_average(megatron)
+    assert whole.step_ns == Fraction(75_239_240 * 1000)
+    assert round(float(whole.tflops or 0), 6) == 149.136
+    assert {row.format for row in all_averages(megatron)} == {"megatron", "deepspeed"}
+    assert megatron.trainer == "megatron"
+
+
+@needs_formats
+def test_a_rounded_rate_and_the_run_time_leave_one_number_of_steps() -> None:
+    (total,) = real("hf-trainer-1").run_totals
+    assert (total.copies, total.steps, total.step_ns) == (16, 2, 136_507_450_000)
+    total = real("hf-trainer-2").run_totals[0]
+    assert (total.copies, total.steps, total.step_ns) == (4, 16, 57_443_562_500)
+
+
+@needs_formats
+def test_epochs_of_lightning() -> None:
+    rows = epoch_averages(real("lightning-1"))
+    seconds = [114, 117, 111, 116, 128]
+    assert [row.step_ns for row in rows] == [Fraction(s * 10**9, 25) for s in seconds]
+
+
+@needs_formats
+def test_servers_of_real_excerpts() -> None:
+    rows = throughput(real("vllm-1").servers)
+    assert [(row.engine, row.run, row.lines) for row in rows] == [
+        ("000", 0, 10),
+        ("000", 1, 3),
+        ("000", 2, 7),
+    ]
+    assert figures(rows[0].generation) == (4199.1, 5122.4, 829.2, 6297.4)
+    assert figures(rows[0].prompt) == (2711.95, 1220.85, 0, 9687.7)
+    assert (rows[0].most_running, rows[0].most_waiting) == (256, 261)
+    (row,) = throughput(real("sglang-1").servers)
+    assert (row.lines, row.warmup) == (11, 1)
+    assert figures(row.generation) == (78.346, 78.77, 77.1, 79.51)
+    (total,) = real("vllm-1").run_totals
+    values = dict(total.values)
+    assert values["Output token throughput (tok/s)"] == "4215.38"
+    assert values["Median TPOT (ms)"] == "52.99"
+
+
+TRAINERS: dict[str, tuple[str, str]] = {
+    "torchtitan": (
+        "[titan] 2025-03-04 00:00:{at:02},000 - root - INFO - step: {n:2}  loss:  9.5  grad_norm: "
+        "1.2 memory: 4.0GiB(5.0%)  tps: {tokens:,}  tflops: 40.25  mfu: 12.90%",
+        "stamps",
+    ),
+    "deepspeed": (
+        "[2025-03-04 00:00:{at:02},000] [INFO] [timer.py:260:stop] epoch=0/micro_step={n}/"
+        "global_step={n}, RunningAvgSamplesPerSec=1.5, CurrSamplesPerSec=2.5, MemAllocated=1GB",
+        "stamps",
+    ),
+    "nanotron": (
+        "03/04/2025 00:00:{at:02} [INFO|DP=0|PP=0|TP=0]: iteration: {n} / 90 | consumed_tokens: "
+        "1.2K | elapsed_time_per_iteration_ms: {k}K | tokens_per_sec: 9 | "
+        "tokens_per_sec_per_gpu: {tokens} | lm_loss: 5.3 | model_tflops_per_gpu: 40.25",
+        "printed",
+    ),
+    "litgpt": (
+        "Epoch 1 | iter {n} step {n} | loss train: 1.6, val: n/a | iter time: {ms} ms (step)",
+        "printed",
+    ),
+    "maxtext": (
+        "completed step: {n}, seconds: {k}, TFLOP/s/device: 40.25, Tokens/s/device: {tokens}.0, "
+        "total_weights: 8, loss: 12.0",
+        "printed",
+    ),
+    "megatron": (
+        "[default7]: iteration {n:8}/  99 | consumed samples: 8 | elapsed time per iteration (s): "
+        "{k} | lm loss: 1.9E+00 | samples per second: 9.490 | TFLOPs: 40.25 |",
+        "printed",
+    ),
+}
+TIMES = (40, 3, 2, 4, 3, 2, 3, 3, 2, 3)
+"""Seconds of steps 1 to 10: the first compiles."""
+
+
+def made_log(name: str) -> list[str]:
+    form, _ = TRAINERS[name]
+    at, lines = 0, []
+    for n, seconds in enumerate(TIMES, 1):
+        at += seconds if n > 1 else 0
+        lines.append(form.format(n=n, at=at, k=seconds, ms=seconds * 1000, tokens=8000 + n))
+    return lines
+
+
+@pytest.mark.parametrize("name", TRAINERS)
+def test_steps_of_made_logs(tmp_path: Path, name: str) -> None:
+    found = main_average(read(tmp_path, made_log(name)))
+    assert (found.format, found.steps, found.first, found.last) == (name, 10, 1, 10)
+    assert found.warmup == (1,)
+    assert found.step is not None
+    after = [Fraction(s * 10**9) for s in TIMES[1:]]
+    assert (found.step.mean, found.step.median) == (mean(after), median(after))
+    assert found.step.p95 == Fraction(36 * 10**8)  # between the 8th and 9th of nine: 3 + 0.6
+    assert found.approximate is (TRAINERS[name][1] == "stamps")
+    if name in ("torchtitan", "nanotron", "maxtext"):
+        assert found.tokens is not None
+        assert found.tokens.median == 8006
+        assert found.tflops == Fraction("40.25")
+
+
+def test_a_log_that_starts_late_has_no_warmup(tmp_path: Path) -> None:
+    late = [line.replace("step: ", "step: 10") for line in made_log("maxtext")[1:]]
+    assert main_average(read(tmp_path, late)).warmup == ()
+
+
+def test_the_user_says_how_long_the_warmup_is(tmp_path: Path) -> None:
+    lines = made_log("maxtext")
+    assert main_average(read(tmp_path, lines, warmup=0)).warmup == ()
+    assert main_average(read(tmp_path, lines, warmup=3)).warmup == (1, 2, 3)
+
+
+def test_epochs_are_kept_apart(tmp_path: Path) -> None:
+    line = "Training epoch {}, iteration {}/4 | train_step_timing in s: {} | TFLOPS_per_GPU: 1"
+    lines = []
+    for epoch in (0, 1):
+        for step in range(5):
+            seconds = f"{epoch + 1}.5"
+            lines += [info(body(op_count=epoch * 5 + step)), line.format(epoch, step, seconds)]
+    result = read(tmp_path, lines)
+    assert [(row.epoch, row.steps, row.step_ns) for row in epoch_averages(result)] == [
+        (0, 5, 1_500 * MS),
+        (1, 5, 2_500 * MS),
+    ]
+    found = main_average(result)
+    assert (found.steps, found.lines, found.step_ns) == (10, 10, 2_000 * MS)
+    second = read(tmp_path, lines, epoch=1, steps=(2, 3))
+    assert second.calls.op_count.tolist() == [7, 8]
+    assert main_average(second).step_ns == 2_500 * MS
+    both = read(tmp_path, lines, steps=(2, 3))
+    assert both.calls.op_count.tolist() == [2, 3, 7, 8]
+    said = [one["text"] for one in logs_json(both)["advice"]]
+    assert "the window holds steps of 2 epochs; --epoch chooses one" in said
+
+
+def bar(done: int, every: int, since: int, *, front: str = "", rate: str = "1.00s/it") -> str:
+    clock = f"{since // 60:02}:{since % 60:02}"
+    return f"\r{front}{done * 100 // every:3}%|###  | {done}/{every} [{clock}<09:59, {rate}]"
+
+
+def test_bars_of_four_processes_are_one_run(tmp_path: Path) -> None:
+    bars = [bar(n, 4, 60 * n + n % 2, rate="99.99s/it") for n in range(5)]
+    text = "".join("".join(bars) + bars[-1] + "\n" for _ in range(4))
+    result = read(tmp_path, text)
+    found = main_average(result)
+    assert (found.steps, found.lines, found.first, found.last) == (4, 4, 1, 4)
+    assert [step.step_ns for step in result.step_lines] == [61 * 10**9, 59 * 10**9] * 2
+
+
+def test_whole_seconds_are_read_over_long_spans_only(tmp_path: Path) -> None:
+    text = "".join(bar(n, 60, n * 2) for n in range(61))
+    timed = [step for step in read(tmp_path, text).step_lines if step.step_ns]
+    assert [(step.step, step.over, step.step_ns) for step in timed] == [
+        (25, 25, 2_000 * MS),
+        (50, 25, 2_000 * MS),
+        (60, 10, 2_000 * MS),
+    ]
+
+
+def test_bars_of_other_work_and_of_a_resumed_run(tmp_path: Path) -> None:
+    other = bar(9, 9, 500, front="Loading checkpoint shards: ")
+    evaluation = bar(50, 50, 30, rate="1.60it/s")
+    train = "".join(bar(n, 8, 60 * n, rate="60.00s/it") for n in range(9))
+    result = read(tmp_path, other + "\n" + train + "\n" + evaluation + "\n")
+    assert {step.step for step in result.step_lines} == set(range(1, 9))
+    resumed = bar(500, 600, 4, rate="2.00s/it") + bar(550, 600, 104, rate="2.00s/it")
+    steps = read(tmp_path, resumed).step_lines
+    assert [(step.step, step.step_ns) for step in steps] == [(500, None), (550, 2_000 * MS)]
+
+
+def test_losses_have_the_step_of_the_bar_beside_them(tmp_path: Path) -> None:
+    lines = []
+    for n in (25, 50, 75):
+        lines.append(bar(n, 90, n * 4, rate="4.00s/it"))
+        lines.append(f"{{'loss': 1.{n}, 'learning_rate': 1e-05, 'epoch': {n / 30:.2f}}}")
+        lines.append(bar(n, 90, n * 4, rate="4.00s/it"))
+    steps = read(tmp_path, lines).step_lines
+    assert [s.step for s in steps if s.format == "huggingface-dict"] == [25, 50, 75]
+    # Standard output came as one piece behind all bars: the bars say nothing, the epochs do.
+    bars = [line for line in lines if line.startswith("\r")]
+    losses = [line for line in lines if line.startswith("{")]
+    end = "{'train_runtime': 360.0, 'train_steps_per_second': 0.25, 'epoch': 3.0}"
+    steps = read(tmp_path, [*bars, *losses, end]).step_lines
+    assert [s.step for s in steps if s.format == "huggingface-dict"] == [25, 50, 75]
+    steps = read(tmp_path, [*bars, *losses]).step_lines
+    assert [s.step for s in steps if s.format == "huggingface-dict"] == [-1, -1, -1]
+
+
+def test_a_rate_that_leaves_several_numbers_of_steps_is_a_range(tmp_path: Path) -> None:
+    line = "{'train_runtime': 21447.49, 'train_steps_per_second': 0.038, 'epoch': 4.0}"
+    (total,) = read(tmp_path, [line]).run_totals
+    assert (total.steps, total.step_ns) == (None, None)
+    # 0.0375 to 0.0385 steps a second are 805 to 825 whole steps.
+    runtime = Decimal("21447.49")
+    assert total.step_range_ns == (
+        round(runtime * 10**9 / 825),
+        round(runtime * 10**9 / 805),
+    )
+
+
+def test_lines_of_other_processes_and_of_one_step(tmp_path: Path) -> None:
+    one = made_log("torchtitan")
+    both = [f"{rank}: {line}" for line in one for rank in range(3)]
+    found = main_average(read(tmp_path, both))
+    assert (found.steps, found.lines) == (10, 30)
+    assert found.step == main_average(read(tmp_path, one)).step
+
+
+def serving(stamp: str, generation: float, prompt: float = 0.0) -> str:
+    return (
+        f"INFO 09-04 {stamp} [loggers.py:123] Engine 001: Avg prompt throughput: {prompt} tokens/s,"
+        f" Avg generation throughput: {generation} tokens/s, Running: 3 reqs, Waiting: 1 reqs"
+    )
+
+
+def test_runs_of_a_server_are_split_where_it_was_idle(tmp_path: Path) -> None:
+    lines = [serving(f"01:00:{n}0", 100 + n) for n in range(4)]
+    assert len(throughput(read(tmp_path, lines).servers)) == 1
+    lines += [serving(f"01:09:{n}0", 300 + n) for n in range(3)]
+    rows = throughput(read(tmp_path, lines).servers)
+    assert [(row.run, row.lines) for row in rows] == [(0, 7), (1, 4), (2, 3)]
+    assert [row.generation and row.generation.max for row in rows] == [302, 103, 302]
+
+
+def test_a_pattern_of_ones_own(tmp_path: Path) -> None:
+    lines = [f"it {n} done in {n * 10} ms at {n}.5 tflop" for n in range(1, 5)]
+    pattern = own_trainer(r"it (?P<step>\d+) done in (?P<ms>\d+) ms at (?P<tflops>[\d.]+)")
+    found = main_average(read(tmp_path, lines, pattern=pattern))
+    assert (found.format, found.steps, found.step_ns) == ("own", 4, 25 * MS)
+    assert found.tflops == 3
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("(", "no regular expression"),
+        (r"(?P<ms>\d+)", "none named step"),
+        (r"(?P<step>\d+)(?P<speed>\d)", "speed"),
+    ],
+)
+def test_patterns_that_are_refused(pattern: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        own_trainer(pattern)
+
+
+def test_a_pattern_that_never_ends_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nsys_tui.logs.own_pattern.SECONDS", 0.05)
+    pattern = own_trainer(r"(?P<step>\d+)(a+)+b")
+    with pytest.raises(UsageError, match="takes more than"):
+        read(tmp_path, ["1" + "a" * 60], pattern=pattern)
+
+
+def test_a_table_of_steps_names_the_warmup(tmp_path: Path) -> None:
+    result = read(tmp_path, made_log("maxtext"))
+    table = SECTIONS["steps"].table(LogAnswer(result, find_hangs(result)))
+    assert "maxtext: step 1 is warm-up; with it the mean is 6.500000 s" in table.notes
+    found: dict[str, Any] = logs_json(result)["average"]
+    assert (found["warmup"], found["step_s"]["median"]) == ([1], "3.000000")
+    assert found["average_train_step_timing_s"] == "6.500000"
+
+
+@needs_logs
+def test_no_trainer_is_seen_in_a_log_of_nccl() -> None:
+    assert read_logs([LOGS / "excerpt-megatron-tp2dp2-4xa100.log"]).step_lines == ()
