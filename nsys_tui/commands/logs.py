@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from nsys_tui.logs.hangs import HangReport
+    from nsys_tui.logs.hang_report import HangReport
     from nsys_tui.logs.result import LogResult
 
 EPILOG = """\

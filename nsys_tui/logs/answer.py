@@ -179,6 +179,8 @@ _MEMBER: Final = (
     column("calls", form=Form.LIST),
     file_path(lambda member: member.file),
     *whole_numbers("line"),
+    number("call_number", lambda member, _: member.number or None),
+    data("last_good", lambda member, _: member.last_good or None),
 )
 
 
@@ -198,6 +200,8 @@ _MISMATCH: Final = (
     column("what"),
     column("ops", form=Form.LIST),
     records("members", _MEMBER),
+    *columns("point_to_point", Unit.FLAG),
+    records("waiting", _MEMBER),
 )
 _DRIFT: Final = (
     *_CERTAIN,
@@ -318,6 +322,7 @@ DOCUMENT: Final = Document(
         records("drifts", _DRIFT, lambda a, _: a.hangs.drifts),
         records("progress", _PROGRESS, lambda a, _: a.hangs.progress),
         number("unchecked_groups", lambda a, _: a.hangs.unchecked_groups),
+        number("unchecked_peers", lambda a, _: a.hangs.unchecked_peers),
         record(
             "mpi",
             (
@@ -346,7 +351,7 @@ _SECTION: Final[dict[str, tuple[str, ...]]] = {
     "rings": ("topology",),
     "trees": ("topology",),
     "edges": ("topology",),
-    "hangs": ("mismatches", "more_mismatches", "drifts", "unchecked_groups"),
+    "hangs": ("mismatches", "more_mismatches", "drifts", "unchecked_groups", "unchecked_peers"),
     "kernels": ("rccl_kernels",),
     "warnings": ("nccl_warnings",),
     "api-calls": (),

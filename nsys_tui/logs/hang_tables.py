@@ -11,7 +11,7 @@ from nsys_tui.model.table import Unit
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nsys_tui.logs.hangs import Member, Progress
+    from nsys_tui.logs.hang_report import Member, Progress
     from nsys_tui.logs.result import LogResult
 
 
@@ -20,8 +20,11 @@ def _findings(answer: LogAnswer) -> Iterator[tuple[str, str, str, str]]:
     result = answer.result
     for one in answer.hangs.mismatches:
         at = "by order" if one.by_order else opcount_text(one.op_count)
-        did = "; ".join(f"{_who(result, m)}: {', '.join(m.calls)}" for m in one.members)
-        yield f"mismatch of {one.what}", result.group_label(one.group), at, did
+        did = "; ".join(_did(result, m) for m in one.members)
+        if one.waiting:
+            did += "; waiting: " + ", ".join(_did(result, m) for m in one.waiting)
+        what = _PEERS[one.what] if one.point_to_point else f"mismatch of {one.what}"
+        yield what, result.group_label(one.group), at, did
     for drift in answer.hangs.drifts:
         behind = ", ".join(_reached(result, p, drift.by_order) for p in drift.behind)
         ahead = ", ".join(_reached(result, p, drift.by_order) for p in drift.ahead)
@@ -30,12 +33,32 @@ def _findings(answer: LogAnswer) -> Iterator[tuple[str, str, str, str]]:
         yield "behind", result.group_label(drift.group), at, did
 
 
+_PEERS: Final = {
+    "size": "send and receive differ in size",
+    "type": "send and receive differ in type",
+    "peer": "send and receive with the wrong peer",
+    "order": "calls wait for one another: order",
+    "one-sided": "send or receive with no other end",
+}
+
+
+def _did(result: LogResult, member: Member) -> str:
+    number = f" call {member.number}" if member.number else ""
+    good = f" (last good: {member.last_good})" if member.last_good else ""
+    return f"{_who(result, member)}{number}: {', '.join(member.calls)}{good}"
+
+
 def _left_out(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
     notes = []
     if answer.hangs.more_mismatches:
         notes.append(f"{answer.hangs.more_mismatches} more mismatches")
     if alone := answer.hangs.unchecked_groups:
         notes.append(f"communicators with one rank in these logs, so not comparable: {alone}")
+    if peers := answer.hangs.unchecked_peers:
+        notes.append(
+            f"communicators whose sends and receives were not compared (ranks unknown, or lines"
+            f" torn): {peers}"
+        )
     if not rows and not notes:
         agreed = "none: all ranks in these logs called the same and came equally far"
         return [agreed if len(answer.calls) else "no collectives"]

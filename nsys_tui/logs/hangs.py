@@ -7,12 +7,14 @@ place. A call that was logged was issued; whether it ended no log tells.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.logs.grammar import POINT_TO_POINT, REDUCTIONS, datatype_name, reduction_name
+from nsys_tui.logs.describe import describe
+from nsys_tui.logs.grammar import POINT_TO_POINT, REDUCTIONS, reduction_name
+from nsys_tui.logs.hang_report import Drift, HangReport, Member, Mismatch, Progress
+from nsys_tui.logs.peer_findings import find_peer_faults
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,70 +24,6 @@ if TYPE_CHECKING:
     from nsys_tui.logs.result import LogResult
 
 MOST_MISMATCHES: Final = 1000
-
-
-@dataclass(frozen=True)
-class Member:
-    """One rank of a mismatch or of a group that drifts apart."""
-
-    communicator: int
-    """Index into ``LogResult.communicators``."""
-    calls: tuple[str, ...]
-    """What it called, such as ``AllReduce fp32 × 9984512``."""
-    file: int
-    line: int
-
-
-@dataclass(frozen=True)
-class Mismatch:
-    """Ranks that called different things where all must call the same."""
-
-    group: int
-    op_count: int
-    by_order: bool
-    """Matched by order because the counter does not move."""
-    ops: tuple[str, ...]
-    members: tuple[Member, ...]
-    what: str
-    """``operation``, ``size``, ``type``, ``reduction`` or ``root``."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far one rank came on a communicator."""
-
-    communicator: int
-    calls: int
-    """0 of a rank that set the communicator up and never used it."""
-    last_op_count: int
-    last: Member
-
-
-@dataclass(frozen=True)
-class Drift:
-    """A communicator whose ranks did not come equally far: where a hang would show."""
-
-    group: int
-    by_order: bool
-    behind: tuple[Progress, ...]
-    ahead: tuple[Progress, ...]
-    missing_ranks: int
-    """Ranks of it without any call in the log."""
-    next_calls: tuple[str, ...]
-    """What the ranks behind did not call, by those ahead."""
-
-
-@dataclass(frozen=True)
-class HangReport:
-    """Last call of every rank on every communicator, and what does not fit."""
-
-    progress: tuple[Progress, ...]
-    mismatches: tuple[Mismatch, ...]
-    more_mismatches: int
-    """Mismatches beyond those listed."""
-    drifts: tuple[Drift, ...]
-    unchecked_groups: int
-    """Groups of which only one rank is in the log, so nothing can be compared."""
 
 
 def find_hangs(result: LogResult) -> HangReport:
@@ -112,7 +50,15 @@ def find_hangs(result: LogResult) -> HangReport:
         if drift := checked.drift(index, group, members, silent):
             drifts.append(drift)
     progress = tuple(checked.progress(member) for member in sorted(checked.rows_of))
-    return HangReport(progress, tuple(mismatches), more, tuple(drifts), unchecked)
+    peers = find_peer_faults(result)
+    return HangReport(
+        progress,
+        (*mismatches, *peers.mismatches),
+        more,
+        (*drifts, *peers.drifts),
+        unchecked,
+        peers.unchecked,
+    )
 
 
 class _Checked:
@@ -127,6 +73,7 @@ class _Checked:
         parts = np.split(rows[order], starts[1:].tolist()) if len(rows) else []
         self.rows_of = dict(zip(names.tolist(), parts, strict=True))
         self._signature = _signatures(self._calls)
+        self._peer_launches = _peer_launches(self._calls)
 
     def comparable(self, group: Group, members: list[int]) -> bool:
         """Whether members belong together: certain, or a guess that shares a counter value."""
@@ -142,8 +89,18 @@ class _Checked:
         return [m for m in group.members if m not in self.rows_of] if told else []
 
     def by_order(self, members: list[int]) -> bool:
-        """Whether the counter of every member stays 0, as some builds of NCCL print it."""
-        return not any(self._calls.op_count[self.rows_of[m]].any() for m in members)
+        """Whether the order of the calls takes the counter's place.
+
+        It does where the counter of every member stays 0, as some builds of NCCL print it, and
+        where sends and receives moved it: each rank makes as many of these as it has peers.
+        """
+        return self._moved_by_peers(members) or not any(
+            self._calls.op_count[self.rows_of[m]].any() for m in members
+        )
+
+    def _moved_by_peers(self, members: list[int]) -> bool:
+        ranks_known = all(self._communicators[m].rank >= 0 for m in members)
+        return ranks_known and len({self._peer_launches.get(m, 0) for m in members}) > 1
 
     def _keys(self, member: int, by_order: bool) -> NDArray[np.int64]:
         rows = self.rows_of[member]
@@ -237,12 +194,15 @@ class _Checked:
         )
 
 
-def describe(calls: Calls, row: int) -> str:
-    """A call in words, such as ``AllReduce max fp32 × 4096``."""
-    op = calls.ops[int(calls.op[row])]
-    reduction = reduction_name(int(calls.reduction[row]), op)
-    kind = datatype_name(int(calls.datatype[row]))
-    return f"{op} {reduction + ' ' if reduction else ''}{kind} × {int(calls.count[row])}"
+def _peer_launches(calls: Calls) -> dict[int, int]:
+    """Launches of sends and receives, by communicator."""
+    codes = [i for i, op in enumerate(calls.ops) if op in POINT_TO_POINT]
+    rows = np.isin(calls.op, codes)
+    if not rows.any():
+        return {}
+    places = np.stack([calls.communicator[rows].astype(np.int64), calls.op_count[rows]])
+    communicators, counts = np.unique(np.unique(places, axis=1)[0], return_counts=True)
+    return dict(zip(communicators.tolist(), counts.tolist(), strict=True))
 
 
 def describe_all(calls: Calls, rows: NDArray[np.intp]) -> list[tuple[str, int]]:

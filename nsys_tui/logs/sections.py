@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_tui.logs.calls import Calls
-    from nsys_tui.logs.hangs import HangReport
+    from nsys_tui.logs.hang_report import HangReport
     from nsys_tui.logs.result import LogResult
     from nsys_tui.model.table import Read
 

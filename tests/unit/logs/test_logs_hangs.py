@@ -9,10 +9,12 @@ from loglines import body, info, init, read
 from paths import LOGS, needs_logs
 
 from nsys_tui.logs import read_logs
-from nsys_tui.logs.hangs import HangReport, find_hangs
+from nsys_tui.logs.hangs import find_hangs
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from nsys_tui.logs.hang_report import HangReport
 
 OPS = ("AllGather", "AllReduce", "ReduceScatter")
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nsys_tui.analysis.nccl.result import Collectives
-    from nsys_tui.logs.hangs import HangReport
+    from nsys_tui.logs.hang_report import HangReport
     from nsys_tui.logs.result import LogResult
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report

@@ -1,0 +1,142 @@
+"""Faults of sends and receives as findings: which rank, which call of it, and its last good one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from nsys_tui.logs.describe import describe
+from nsys_tui.logs.hang_report import Drift, Member, Mismatch, Progress
+from nsys_tui.logs.peers import Peers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.logs.participants import Group
+    from nsys_tui.logs.peers import Odd
+    from nsys_tui.logs.result import LogResult
+
+
+class PeerFaults(NamedTuple):
+    """All faults found."""
+
+    mismatches: tuple[Mismatch, ...]
+    drifts: tuple[Drift, ...]
+    """Calls whose other end was not made when the log ended: its rank may only be behind."""
+    unchecked: int
+    """Groups that make sends and receives and cannot be compared."""
+
+
+def find_peer_faults(result: LogResult) -> PeerFaults:
+    """Compares the sends and receives of each communicator."""
+    calls = result.every_call
+    codes = [i for i, op in enumerate(calls.ops) if op in ("Send", "Recv")]
+    using = set(np.unique(calls.communicator[np.isin(calls.op, codes)]).tolist())
+    mismatches: list[Mismatch] = []
+    drifts: list[Drift] = []
+    unchecked = 0
+    for index, group in enumerate(result.groups):
+        members = [m for m in group.members if result.communicators[m].calls]
+        if group.nranks < 2 or not using.intersection(members):
+            continue
+        if not _comparable(result, group, members):
+            unchecked += 1
+            continue
+        found = _Found(result, index, members)
+        mismatches += found.mismatches
+        drifts += found.drifts
+    return PeerFaults(tuple(mismatches), tuple(drifts), unchecked)
+
+
+def _comparable(result: LogResult, group: Group, members: list[int]) -> bool:
+    """Whether ranks are known, two are in the logs, and no line of theirs was lost."""
+    ranks = [result.communicators[m].rank for m in members]
+    if len(members) < 2 or not group.certain or min(ranks) < 0 or len(set(ranks)) < len(ranks):
+        return False
+    calls = result.every_call
+    files = np.unique(calls.file[np.isin(calls.communicator, members)]).tolist()
+    return not any(result.files[file].torn_lines for file in files)
+
+
+class _Found:
+    """The findings of one group."""
+
+    def __init__(self, result: LogResult, index: int, members: list[int]) -> None:
+        self._calls = result.every_call
+        self._result = result
+        self._index = index
+        self._member = {result.communicators[m].rank: m for m in members}
+        self._rows = {
+            rank: np.flatnonzero(self._calls.communicator == m) for rank, m in self._member.items()
+        }
+        stuck = not any(self._calls.op_count[rows].any() for rows in self._rows.values())
+        self._by_order = stuck
+        self.mismatches: list[Mismatch] = []
+        self.drifts: list[Drift] = []
+        for odd in Peers(self._calls, self._rows, stuck).odd():
+            self._take(odd)
+
+    def _take(self, odd: Odd) -> None:
+        ended = all(self._result.communicators[m].ended == "destroy" for m in self._member.values())
+        if odd.what == "order" and len(odd.rows) != 4 and ended:
+            return  # The run ended well, so what waits in a circle did not wait long.
+        if odd.what == "one-sided" and not ended and not odd.passed:
+            self.drifts.append(self._drift(odd))
+            return
+        ops = dict.fromkeys(self._calls.ops[int(self._calls.op[row])] for row in odd.rows)
+        self.mismatches.append(
+            Mismatch(
+                self._index,
+                int(self._calls.op_count[odd.rows[0]]),
+                self._by_order,
+                tuple(ops),
+                tuple(self._at(row) for row in odd.rows) + self._other_end(odd),
+                odd.what,
+                point_to_point=True,
+                waiting=tuple(self._at(row) for row in odd.waiting),
+            )
+        )
+
+    def _other_end(self, odd: Odd) -> tuple[Member, ...]:
+        """Of a lone call the rank that should have met it, with its last call."""
+        if odd.what != "one-sided":
+            return ()
+        peer = int(self._calls.root[odd.rows[0]])
+        rows = self._rows[peer]
+        return () if peer == int(self._calls.rank[odd.rows[0]]) else (self._at(int(rows[-1])),)
+
+    def _at(self, row: int) -> Member:
+        rank = int(self._calls.rank[row])
+        rows = self._rows[rank]
+        place = int(np.searchsorted(rows, row))
+        good = ""
+        if place:
+            good = f"call {place}, {describe(self._calls, int(rows[place - 1]))}"
+        return Member(
+            self._member[rank],
+            (describe(self._calls, row),),
+            int(self._calls.file[row]),
+            int(self._calls.line[row]),
+            place + 1,
+            good,
+        )
+
+    def _progress(self, rows: NDArray[np.intp], at: int) -> Progress:
+        last = int(rows[-1])
+        member = self._member[int(self._calls.rank[last])]
+        return Progress(member, len(rows), int(self._calls.op_count[last]), self._at(at))
+
+    def _drift(self, odd: Odd) -> Drift:
+        row = odd.rows[0]
+        rank, peer = int(self._calls.rank[row]), int(self._calls.root[row])
+        behind, ahead = self._rows[peer], self._rows[rank]
+        wanted = "Recv" if self._calls.ops[int(self._calls.op[row])] == "Send" else "Send"
+        return Drift(
+            self._index,
+            self._by_order,
+            (self._progress(behind, int(behind[-1])),),
+            (self._progress(ahead, row),),
+            0,
+            (f"{wanted} for {describe(self._calls, row)}",),
+        )

@@ -1,0 +1,278 @@
+"""Sends and receives that do not fit: by count, type, peer or order, or with none at the other end.
+
+On a communicator the n-th send of a rank to another one meets the n-th receive there, whatever its
+group; calls of one group start together, and a rank's next group waits until the last one is done.
+So what a run came to is played through: a call whose other end nobody makes holds its rank, and
+what waits for that rank is a consequence and no finding of its own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.logs.calls import Calls
+
+UNKNOWN: Final = -1
+MOST_CALLS: Final = 300_000
+"""Calls of one communicator that are played through; of more only counts and types are compared."""
+
+
+class Odd(NamedTuple):
+    """What does not fit, as rows of the calls."""
+
+    what: str
+    """``size``, ``type``, ``peer``, ``order`` or ``one-sided``."""
+    rows: tuple[int, ...]
+    """The calls that do not fit together, of different ranks."""
+    waiting: tuple[int, ...] = ()
+    """Calls at which other ranks wait because of it."""
+    passed: bool = True
+    """Whether its ranks met again behind it: else the other end may only not have come to it."""
+
+
+@dataclass
+class _Launch:
+    """Calls of one rank that start together."""
+
+    rows: list[int]
+    partners: list[tuple[int, int]] = field(default_factory=list)
+    """(rank, launch) of the other end of each call."""
+    missing: list[int] = field(default_factory=list)
+    """Calls whose other end nobody makes."""
+    left: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Peers:
+    """The calls of one communicator, by rank."""
+
+    calls: Calls
+    rows_of: dict[int, NDArray[np.intp]]
+    """All calls of each rank of it in the logs, in order."""
+    stuck_counter: bool
+    """Whether opCount stays 0, so that it does not tell which calls start together."""
+
+    def odd(self) -> list[Odd]:
+        """What does not fit."""
+        sends, receives = self._ends()
+        other: dict[int, int] = {}
+        found = []
+        for pair in sorted(sends.keys() | receives.keys()):
+            if not all(rank in self.rows_of for rank in pair):
+                continue  # The other end is in no log.
+            there = list(zip(sends[pair], receives[pair], strict=False))
+            other |= dict(there) | {receive: send for send, receive in there}
+            found += self._unlike(there)
+        if self.stuck_counter or sum(map(len, self.rows_of.values())) > MOST_CALLS:
+            return found + self._one_sided(other)
+        return found + self._play(other)
+
+    def _ends(self) -> tuple[dict[tuple[int, int], list[int]], dict[tuple[int, int], list[int]]]:
+        """Sends and receives by (from, to)."""
+        sends: dict[tuple[int, int], list[int]] = defaultdict(list)
+        receives: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for rank, rows in self.rows_of.items():
+            for row in rows[self._is(rows, ("Send", "Recv"))].tolist():
+                peer = int(self.calls.root[row])
+                if self.calls.ops[int(self.calls.op[row])] == "Send":
+                    sends[rank, peer].append(row)
+                else:
+                    receives[peer, rank].append(row)
+        return sends, receives
+
+    def _is(self, rows: NDArray[np.intp], names: Sequence[str]) -> NDArray[np.bool_]:
+        codes = [i for i, op in enumerate(self.calls.ops) if op in names]
+        return np.isin(self.calls.op[rows], codes)
+
+    def _unlike(self, pairs: Sequence[tuple[int, int]]) -> list[Odd]:
+        """The first pair of calls that differ: those behind it may only be shifted by it."""
+        told = [(self._said(send), self._said(receive)) for send, receive in pairs]
+        at = next((i for i, (one, other) in enumerate(told) if one != other), None)
+        if at is None:
+            return []
+        sent, received = told[at]
+        if at + 1 < len(told) and (received, sent) == told[at + 1]:
+            return [Odd("order", (*pairs[at], *pairs[at + 1]))]
+        return [Odd("size" if sent[0] != received[0] else "type", pairs[at])]
+
+    def _said(self, row: int) -> tuple[int, int]:
+        return int(self.calls.count[row]), int(self.calls.datatype[row])
+
+    def _one_sided(self, other: dict[int, int]) -> list[Odd]:
+        """Without knowing which calls start together: the first lone call of each rank."""
+        alone = [
+            next((row for row in rows.tolist() if self._lacks(row, other)), None)
+            for rows in self.rows_of.values()
+        ]
+        lone = [row for row in alone if row is not None]
+        return _together(self.calls, {row: self._met_behind(row, other) for row in lone}, ())
+
+    def _met_behind(self, row: int, other: dict[int, int]) -> bool:
+        """Whether the other rank took part in what this one sent or received later."""
+        rank, peer = int(self.calls.rank[row]), int(self.calls.root[row])
+        later = self.rows_of[rank][self.rows_of[rank] > row].tolist()
+        met = (other[one] for one in later if one in other)
+        return rank == peer or any(int(self.calls.rank[one]) == peer for one in met)
+
+    def _lacks(self, row: int, other: dict[int, int]) -> bool:
+        """Whether a call's other end should be in the logs and is not."""
+        name = self.calls.ops[int(self.calls.op[row])]
+        peer_here = int(self.calls.root[row]) in self.rows_of
+        return name in ("Send", "Recv") and peer_here and row not in other
+
+    def _launches(self, rank: int) -> list[_Launch]:
+        rows = self.rows_of[rank]
+        counts = self.calls.op_count[rows]
+        starts = np.flatnonzero(np.diff(counts, prepend=counts[:1] - 1))
+        return [_Launch(part.tolist()) for part in np.split(rows, starts[1:].tolist())]
+
+    def _play(self, other: dict[int, int]) -> list[Odd]:
+        """Plays the launches through, and looks where ranks are held."""
+        launches = {rank: self._launches(rank) for rank in self.rows_of}
+        place = {
+            row: (rank, i)
+            for rank, mine in launches.items()
+            for i, launch in enumerate(mine)
+            for row in launch.rows
+        }
+        self._link(launches, place, other)
+        reached = _run(launches)
+        held = {
+            rank: launches[rank][at] for rank, at in reached.items() if at < len(launches[rank])
+        }
+        alone = {
+            row: self._passed(row, launches[rank][reached[rank] + 1 :])
+            for rank, launch in held.items()
+            for row in launch.missing
+        }
+        waiting = tuple(launch.rows[0] for launch in held.values() if not launch.missing)
+        if alone:
+            return _together(self.calls, alone, waiting)
+        if held and not self._only_behind(held, reached):
+            return [Odd("order", waiting)]
+        return []
+
+    def _passed(self, row: int, later: Sequence[_Launch]) -> bool:
+        rank, peer = int(self.calls.rank[row]), int(self.calls.root[row])
+        return rank == peer or any(peer == one for launch in later for one, _ in launch.partners)
+
+    def _link(
+        self,
+        launches: dict[int, list[_Launch]],
+        place: dict[int, tuple[int, int]],
+        other: dict[int, int],
+    ) -> None:
+        """Tells each launch which others it needs."""
+        meetings: list[list[tuple[int, int]]] = []
+        for rank, mine in launches.items():
+            met = 0
+            for i, launch in enumerate(mine):
+                rows = np.array(launch.rows)
+                for row in rows[self._is(rows, ("Send", "Recv"))].tolist():
+                    if row in other:
+                        launch.partners.append(place[other[row]])
+                    elif self._lacks(row, other):
+                        launch.missing.append(row)
+                if not self._is(rows, ("Send", "Recv", "PutSignal", "Signal", "WaitSignal")).all():
+                    if met == len(meetings):
+                        meetings.append([])
+                    meetings[met].append((rank, i))
+                    met += 1
+        for meeting in meetings:
+            for rank, i in meeting:
+                launches[rank][i].partners += [one for one in meeting if one != (rank, i)]
+
+    @staticmethod
+    def _only_behind(held: dict[int, _Launch], reached: dict[int, int]) -> bool:
+        """Whether every chain of waiting ends at a rank that has made all of its calls."""
+        for start in held:
+            rank, seen = start, set[int]()
+            while rank in held and rank not in seen:
+                seen.add(rank)
+                waits_for = (peer for peer, i in held[rank].partners if reached[peer] < i)
+                rank = next(waits_for, UNKNOWN)
+            if rank in seen:
+                return False
+        return True
+
+
+def _run(launches: dict[int, list[_Launch]]) -> dict[int, int]:
+    """Starts every rank's launches in turn; returns the one at which each came to a stop."""
+    reached = dict.fromkeys(launches, 0)
+    for mine in launches.values():
+        for launch in mine:
+            launch.left = len(launch.partners) + len(launch.missing)
+    begun: set[tuple[int, int]] = set()
+    ready = [(rank, 0) for rank in launches]
+    while ready:
+        rank, at = ready.pop()
+        if at >= len(launches[rank]):
+            continue
+        launch = launches[rank][at]
+        begun.add((rank, at))
+        for partner in launch.partners:
+            if partner in begun:
+                launch.left -= 1
+                if partner != (rank, at):
+                    _met(launches, partner, reached, ready)
+        if not launch.left and reached[rank] == at:
+            reached[rank] = at + 1
+            ready.append((rank, at + 1))
+    return reached
+
+
+def _met(
+    launches: dict[int, list[_Launch]],
+    place: tuple[int, int],
+    reached: dict[int, int],
+    ready: list[tuple[int, int]],
+) -> None:
+    """One end that a launch waits for has begun."""
+    rank, at = place
+    launch = launches[rank][at]
+    launch.left -= 1
+    if not launch.left and reached[rank] == at:
+        reached[rank] = at + 1
+        ready.append((rank, at + 1))
+
+
+def _together(calls: Calls, alone: dict[int, bool], waiting: tuple[int, ...]) -> list[Odd]:
+    """Lone calls as findings: a send and a receive that miss each other are one.
+
+    Args:
+        calls: the calls.
+        alone: rows of calls without another end, and whether its rank passed it over.
+        waiting: rows at which the other ranks stand.
+    """
+    left = dict(alone)
+    found = []
+    while left:
+        row = next(iter(left))
+        passed = left.pop(row)
+        partner = next((one for one in (*left, *waiting) if _miss(calls, row, one)), None)
+        if partner is None:
+            found.append(Odd("one-sided", (row,), waiting, passed))
+        else:
+            left.pop(partner, None)
+            rest = tuple(one for one in waiting if one != partner)
+            found.append(Odd("peer", (row, partner), rest))
+    return found
+
+
+def _miss(calls: Calls, one: int, other: int) -> bool:
+    """Whether a send went elsewhere than to the rank that waits for it, or came from elsewhere."""
+    if {calls.ops[int(calls.op[row])] for row in (one, other)} != {"Send", "Recv"}:
+        return False
+    here, there = int(calls.rank[one]), int(calls.rank[other])
+    to_there = there == int(calls.root[one])
+    to_here = here == int(calls.root[other])
+    return to_there is not to_here

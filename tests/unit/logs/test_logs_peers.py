@@ -1,0 +1,271 @@
+"""Planted faults of sends and receives are found and named; near misses of each are clean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from loglines import body, info, init, logs_json, read
+
+from nsys_tui.logs.hangs import find_hangs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.logs import LogResult
+    from nsys_tui.logs.hang_report import HangReport
+
+
+class Call(NamedTuple):
+    """One call; calls with one ``group`` start together."""
+
+    op: str
+    peer: int = 0
+    elements: int = 1024
+    datatype: int = 7
+    group: int = -1
+
+
+def send(peer: int, count: int = 1024, datatype: int = 7, group: int = -1) -> Call:
+    return Call("Send", peer, count, datatype, group)
+
+
+def recv(peer: int, count: int = 1024, datatype: int = 7, group: int = -1) -> Call:
+    return Call("Recv", peer, count, datatype, group)
+
+
+REDUCE = Call("AllReduce")
+Run = dict[int, list[Call]]
+"""Calls by rank."""
+
+
+def log_of(rank: int, calls: list[Call], nranks: int, *, ended: bool = False) -> list[str]:
+    lines = [info(init(f"0x{rank + 1}0", rank, nranks), pid=rank + 1)]
+    op_count, last = -1, -1
+    for call in calls:
+        op_count += call.group < 0 or call.group != last
+        last = call.group
+        text = body(
+            call.op,
+            op_count,
+            count=call.elements,
+            datatype=call.datatype,
+            root=call.peer,
+            comm=f"0x{rank + 1}0",
+            nranks=nranks,
+        )
+        lines.append(info(text, pid=rank + 1))
+    if ended:
+        ids = f"comm 0x{rank + 1}0 rank {rank} nranks {nranks} cudaDev 0 busId 1000"
+        lines.append(info(f"{ids} - Destroy COMPLETE", pid=rank + 1))
+    return lines
+
+
+def run_of(folder: Path, run: Run, *, ended: bool = False) -> LogResult:
+    nranks = max(run) + 1
+    return read(folder, *[log_of(rank, run[rank], nranks, ended=ended) for rank in sorted(run)])
+
+
+def pipeline(steps: int = 4, ranks: int = 4) -> Run:
+    """Activations go up, gradients come down, then all reduce."""
+    run: Run = {rank: [] for rank in range(ranks)}
+    for _ in range(steps):
+        for rank in range(ranks):
+            run[rank] += [recv(rank - 1)] * (rank > 0) + [send(rank + 1)] * (rank < ranks - 1)
+        for rank in range(ranks):
+            run[rank] += [recv(rank + 1)] * (rank < ranks - 1) + [send(rank - 1)] * (rank > 0)
+        for calls in run.values():
+            calls.append(REDUCE)
+    return run
+
+
+def ring(steps: int = 4, ranks: int = 4) -> Run:
+    """Each rank sends to the next and receives from the one before, as one group."""
+    run: Run = {}
+    for rank in range(ranks):
+        run[rank] = []
+        for step in range(steps):
+            both = send((rank + 1) % ranks, group=step), recv((rank - 1) % ranks, group=step)
+            run[rank] += [*both, REDUCE]
+    return run
+
+
+def pair(steps: int = 4) -> Run:
+    run: Run = {0: [], 1: []}
+    for step in range(steps):
+        run[0] += [send(1, 100 + step), recv(1, 200 + step), REDUCE]
+        run[1] += [recv(0, 100 + step), send(0, 200 + step), REDUCE]
+    return run
+
+
+SHAPES = {"pipeline": pipeline, "ring": ring, "pair": pair}
+
+
+def nth(run: Run, rank: int, op: str, n: int = 1) -> int:
+    """Place of a rank's n-th call of an operation."""
+    return [i for i, call in enumerate(run[rank]) if call.op == op][n]
+
+
+def wrong_count(run: Run) -> None:
+    at = nth(run, 0, "Send")
+    run[0][at] = run[0][at]._replace(elements=run[0][at].elements + 1)
+
+
+def wrong_type(run: Run) -> None:
+    at = nth(run, 1, "Recv")
+    run[1][at] = run[1][at]._replace(datatype=9)
+
+
+def wrong_peer(run: Run) -> None:
+    at = nth(run, 0, "Send")
+    run[0][at] = run[0][at]._replace(peer=len(run) - 1 if len(run) > 2 else 0)
+
+
+def lost_receive(run: Run) -> None:
+    del run[1][nth(run, 1, "Recv", 2)]
+
+
+def lost_send(run: Run) -> None:
+    del run[0][nth(run, 0, "Send", 2)]
+
+
+def one_more_send(run: Run) -> None:
+    run[0].insert(nth(run, 0, "AllReduce"), send(1, 77))
+
+
+def died_before_receive(run: Run) -> None:
+    del run[1][nth(run, 1, "Recv") :]
+
+
+def swapped(run: Run) -> None:
+    """Send and all-reduce change places on one rank alone."""
+    at = nth(run, 0, "AllReduce") - 1
+    run[0][at], run[0][at + 1] = run[0][at + 1], run[0][at]
+
+
+FAULTS = {
+    "count": (wrong_count, {"size"}),
+    "type": (wrong_type, {"type"}),
+    "peer": (wrong_peer, {"peer", "one-sided"}),
+    "lost receive": (lost_receive, {"one-sided", "size", "order", "peer"}),
+    "lost send": (lost_send, {"one-sided", "size", "order", "peer"}),
+    "one more": (one_more_send, {"size", "one-sided"}),
+    "died": (died_before_receive, {"behind"}),
+    "order": (swapped, {"order"}),
+}
+
+
+def told(found: HangReport) -> set[str]:
+    kinds = {one.what for one in found.mismatches if one.point_to_point}
+    return kinds | ({"behind"} if found.drifts else set())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found(tmp_path: Path, shape: str, fault: str) -> None:
+    plant, kinds = FAULTS[fault]
+    run = SHAPES[shape]()
+    plant(run)
+    result = run_of(tmp_path, run)
+    found = find_hangs(result)
+    assert told(found) & kinds
+    first = next((one.members for one in found.mismatches if one.point_to_point), ())
+    assert {result.communicators[one.communicator].rank for one in first} & {0, 1} or not first
+
+
+def longer(run: Run) -> None:
+    for calls in run.values():
+        calls += calls
+
+
+def other_sizes(run: Run) -> None:
+    """Both ends of a call have another size and type than the others."""
+    ours = [i for i, call in enumerate(run[1]) if (call.op, call.peer) == ("Recv", 0)]
+    ends = {0: nth(run, 0, "Send"), 1: ours[1]}
+    for rank, at in ends.items():
+        run[rank][at] = run[rank][at]._replace(elements=5, datatype=9)
+
+
+def grouped(run: Run) -> None:
+    """One more pair in a group of its own, in opposite order on the two ranks."""
+    run[0] += [send(1, group=99), recv(1, 9, group=99)]
+    run[1] += [recv(0, group=99), send(0, 9, group=99)][::-1]
+
+
+def to_itself(run: Run) -> None:
+    run[0] += [send(0, group=99), recv(0, group=99)]
+
+
+def nothing(run: Run) -> None:
+    """As it is."""
+
+
+NEAR = (nothing, longer, other_sizes, grouped, to_itself)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("change", NEAR)
+def test_near_misses_are_clean(tmp_path: Path, shape: str, change: object) -> None:
+    run = SHAPES[shape]()
+    assert callable(change)
+    change(run)
+    found = find_hangs(run_of(tmp_path, run))
+    assert (found.mismatches, found.drifts, found.unchecked_peers) == ((), (), 0)
+
+
+def test_a_log_that_ends_before_the_other_end_is_behind_and_not_wrong(tmp_path: Path) -> None:
+    run = pair()
+    del run[1][-2:]
+    del run[0][-1:]
+    found = find_hangs(run_of(tmp_path, run))
+    assert told(found) <= {"behind"}
+
+
+def test_what_is_said_names_rank_peer_call_and_the_last_good_one(tmp_path: Path) -> None:
+    run = pair()
+    run[1][3] = run[1][3]._replace(elements=64)
+    result = run_of(tmp_path, run)
+    (found,) = find_hangs(result).mismatches
+    assert (found.what, found.point_to_point) == ("size", True)
+    sender, receiver = found.members
+    assert (sender.number, sender.calls) == (4, ("Send fp32 × 101 to rank 1",))
+    assert (receiver.number, receiver.calls) == (4, ("Recv fp32 × 64 from rank 0",))
+    assert sender.last_good == "call 3, AllReduce sum fp32 × 1024"
+    (shown,) = logs_json(result)["mismatches"]
+    assert shown["point_to_point"]
+    assert [(one["rank"], one["call_number"]) for one in shown["members"]] == [(0, 4), (1, 4)]
+    assert shown["members"][0]["last_good"] == sender.last_good
+
+
+def test_a_lone_send_names_who_never_received(tmp_path: Path) -> None:
+    run = pipeline(ranks=3)
+    run[1].insert(6, send(2, 55))
+    run[1].insert(7, REDUCE)
+    run[0].insert(6, REDUCE)
+    run[2].insert(6, REDUCE)
+    found = [one for one in find_hangs(run_of(tmp_path, run)).mismatches if one.point_to_point]
+    assert found
+    assert any("Send fp32 × 55 to rank 2" in member.calls for member in found[0].members)
+
+
+def test_ranks_unknown_are_not_checked_and_that_is_said(tmp_path: Path) -> None:
+    lines = []
+    for rank, calls in pair().items():
+        texts = [body(call.op, n, root=call.peer, nranks=2) for n, call in enumerate(calls)]
+        lines.append([info(text, pid=rank + 1) for text in texts])
+    found = find_hangs(read(tmp_path, *lines))
+    assert told(found) == set()
+    assert found.unchecked_peers == 1
+
+
+def test_collectives_are_counted_by_order_where_sends_move_the_counter(tmp_path: Path) -> None:
+    run = pipeline()
+    run[2][nth(run, 2, "AllReduce", 2)] = Call("AllGather")
+    (found,) = find_hangs(run_of(tmp_path, run)).mismatches
+    assert (found.what, found.by_order) == ("operation", True)
+
+
+def test_a_cycle_of_a_run_that_ended_well_is_no_hang(tmp_path: Path) -> None:
+    run = {0: [send(1), recv(1), REDUCE], 1: [send(0), recv(0), REDUCE]}
+    assert told(find_hangs(run_of(tmp_path, run))) == {"order"}
+    assert told(find_hangs(run_of(tmp_path, run, ended=True))) == set()
