@@ -45,8 +45,9 @@ _ROWS_OF_TEXT = 20
 
 
 DESCRIPTION = (
-    "Reads NCCL_DEBUG logs (2.4 to 2.30), RCCL logs, step lines of trainers and "
-    "MPI logger files: sizes, topology, mismatches and hangs, step times."
+    "Reads NCCL_DEBUG logs (2.4 to 2.30), RCCL logs, step lines of trainers, throughput of vLLM "
+    "and SGLang, tables of nccl-tests and OSU, mpiP and MPI logger files, NCCL's plugins, "
+    "PyTorch's watchdog and flight recorder (JSON); plain or packed with gzip, xz or zstd."
 )
 
 
@@ -131,7 +132,7 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
     add_rows(parser, "--top", text)
     parser.add_argument(
         "--fail-on",
-        choices=("mismatch", "behind", "torn"),
+        choices=("mismatch", "behind", "torn", "timeout"),
         action="append",
         default=[],
         help="exit with status 1 if there is one (repeatable)",
@@ -164,7 +165,7 @@ def run(arguments: argparse.Namespace) -> int:
     _narrate(result, with_notes=arguments.format in ("table", "markdown"))
     if not result.has_content:
         raise NoDataError(
-            "no line of NCCL, of a known trainer or of the MPI logger",
+            "no line of NCCL, of a known trainer, server or benchmark, or of MPI",
             hint="set NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV",
         )
     if arguments.report:
@@ -283,6 +284,7 @@ def _gate(fail_on: Sequence[str], result: LogResult, hangs: HangReport) -> bool:
     hit = {
         "mismatch": bool(hangs.mismatches),
         "behind": bool(hangs.drifts),
+        "timeout": bool(result.timeouts),
         "torn": any(file.torn_lines for file in result.files),
     }
     return any(hit[name] for name in fail_on)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from nsys_tui.logs import flight_recorder, watchdogs
 from nsys_tui.logs.advice import Advice, advise
 from nsys_tui.logs.api_tables import API, API_CALLS
 from nsys_tui.logs.decimals import decimals, seconds
 from nsys_tui.logs.decimals import known as known_value
 from nsys_tui.logs.grammar import opcount_text
+from nsys_tui.logs.other_tables import BENCHMARKS, ENTRIES, MEASURED, MPIP, STATUSES, TIMEOUTS
 from nsys_tui.logs.participants import Gpu, Group
+from nsys_tui.logs.plugins import measured_rows
 from nsys_tui.logs.result import InitTiming, LogFile, TuningRow
 from nsys_tui.logs.sections import (
     LogAnswer,
@@ -314,6 +317,21 @@ DOCUMENT: Final = Document(
             ),
             _of_result("timings"),
         ),
+        records("benchmarks", BENCHMARKS, _of_result("benchmarks")),
+        records("measured", MEASURED, lambda a, _: measured_rows(a.result.measured)),
+        records("mpip", MPIP, _of_result("mpip")),
+        records("timeouts", TIMEOUTS, _of_result("timeouts")),
+        data(
+            "verdicts",
+            lambda a, _: (
+                watchdogs.verdicts(a.result.timeouts) + flight_recorder.verdicts(a.result.dumps)
+            ),
+            form=Form.LIST,
+        ),
+        records("recorder", STATUSES, lambda a, _: [s for d in a.result.dumps for s in d.statuses]),
+        records(
+            "recorder_entries", ENTRIES, lambda a, _: [e for d in a.result.dumps for e in d.entries]
+        ),
         records("rccl_kernels", KERNELS, _of_result("kernels")),
         records("environment", ENVIRONMENT, _of_result("environment")),
         records("nccl_warnings", WARNINGS, _of_result("warnings")),
@@ -355,6 +373,11 @@ _SECTION: Final[dict[str, tuple[str, ...]]] = {
     "kernels": ("rccl_kernels",),
     "warnings": ("nccl_warnings",),
     "api-calls": (),
+    "benchmark-rows": ("benchmarks",),
+    "mpip-sites": ("mpip",),
+    "timeouts": ("timeouts", "verdicts"),
+    "recorder": ("recorder", "verdicts"),
+    "recorder-entries": ("recorder_entries",),
 }
 """Keys that hold a section; a section of another name has one key of its name."""
 

@@ -118,7 +118,7 @@ class Messages:
             cut: whether it filled NCCL's buffer, so that its last word cannot be trusted.
         """
         if head.level == "WARN":
-            self.warnings[text.strip()] += 1
+            self.warnings[_POINTER.sub("0x…", text.strip())] += 1
             return
         text = text.strip()
         first, _, _ = text.partition(" ")
@@ -131,6 +131,8 @@ class Messages:
             _environment(self, place, text)
 
 
+_POINTER: Final = re.compile(r"0x[0-9a-f]{6,16}\b")
+"""Differs on every line of one kind."""
 _HANDLERS: Final[dict[str, Callable[[Messages, Place, str], None]]] = {}
 
 

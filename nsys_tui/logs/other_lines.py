@@ -8,13 +8,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.logs import servers, trainer_table
+from nsys_tui.logs import (
+    benchmark_tables,
+    flight_recorder,
+    mpip,
+    plugins,
+    servers,
+    trainer_table,
+    watchdogs,
+)
+from nsys_tui.logs.benchmark_tables import BenchmarkTables
+from nsys_tui.logs.mpip import MpipLines
+from nsys_tui.logs.plugins import PluginLines
 from nsys_tui.logs.progress_bars import WORDS, Bars
 from nsys_tui.logs.run_totals import run_totals
 from nsys_tui.logs.servers import ServerLines
 from nsys_tui.logs.trainers import MODEL_WORDS, TrainerLines
+from nsys_tui.logs.watchdogs import WatchdogLines
 
 if TYPE_CHECKING:
+    from nsys_tui.logs.flight_recorder import Dump
     from nsys_tui.logs.trainer_table import Trainer
     from nsys_tui.logs.trainers import RunTotal, StepLine
 
@@ -26,6 +39,10 @@ _WORDS: Final = tuple(
             *MODEL_WORDS,
             *WORDS,
             *servers.WORDS,
+            *benchmark_tables.WORDS,
+            *mpip.WORDS,
+            *plugins.WORDS,
+            *watchdogs.WORDS,
         ]
     )
 )
@@ -34,7 +51,18 @@ _WORDS: Final = tuple(
 class OtherLines:
     """Gathers them from one file."""
 
-    def __init__(self, file: int, flops_per_token: int | None, own: Trainer | None) -> None:
+    def __init__(
+        self, path: str, file: int, flops_per_token: int | None, own: Trainer | None
+    ) -> None:
+        self._path = path
+        self.benchmarks = BenchmarkTables(file)
+        self.mpip = MpipLines(file)
+        self.plugins = PluginLines()
+        self.watchdogs = WatchdogLines(file)
+        self.dump: Dump | None = None
+        """PyTorch's flight recorder, if the file is a dump of it."""
+        self._dumped: list[bytes] | None = None
+        self._begun = False
         self.steps: list[StepLine] = []
         """By line, once the file has ended."""
         self.totals: list[RunTotal] = []
@@ -47,6 +75,13 @@ class OtherLines:
     def begin(self, block: bytes) -> None:
         """Looks which words a block of lines holds."""
         self._words = tuple(word for word in self._known if word in block)
+        if not self._begun and flight_recorder.looks_like_dump(block):
+            self._dumped = []
+        self._begun = True
+        if self._dumped is not None:
+            self._dumped.append(block)
+            if sum(map(len, self._dumped)) > flight_recorder.LARGEST:
+                self._dumped = None
 
     def add(self, text: bytes, line: int, *, glued: bool = False) -> bool:
         """Takes a line in; returns whether it is one of theirs.
@@ -56,15 +91,24 @@ class OtherLines:
             line: its number.
             glued: whether a COLL line follows in it.
         """
-        if not self.servers.in_result and not any(word in text for word in self._words):
+        inside = self.benchmarks.inside or self.mpip.inside or self.servers.in_result
+        if not inside and not any(word in text for word in self._words):
             return False
+        if self.benchmarks.add(text, line) or self.mpip.add(text):
+            return True
         found = self._trainers.add(text, line, glued=glued)
         found |= self._bars.add(text, line)
+        found |= self.watchdogs.add(text, line) or self.plugins.add(text)
         return found | self.servers.add(text, line)
 
     def end(self) -> None:
         """Puts together what only the whole file tells."""
         self.servers.end()
+        self.benchmarks.end()
+        if self._dumped is not None:
+            text = b"".join(self._dumped).decode("utf-8", "replace")
+            self.dump = flight_recorder.read_dump(self._path, text)
+            self._dumped = None
         shown = self._bars.done()
         self.totals = run_totals(self._trainers.totals, shown) + self.servers.totals
         steps = self._trainers.steps + self._bars.steps(self.totals)

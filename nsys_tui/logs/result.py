@@ -12,13 +12,18 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from nsys_tui.logs.api import ApiLog
+    from nsys_tui.logs.benchmark_tables import Series
     from nsys_tui.logs.calls import Calls
+    from nsys_tui.logs.flight_recorder import Dump
     from nsys_tui.logs.mpi import MpiLog
+    from nsys_tui.logs.mpip import MpipReport
     from nsys_tui.logs.participants import Communicator, Gpu, Group, LogProcess
+    from nsys_tui.logs.plugins import Measured
     from nsys_tui.logs.servers import ServerLine
     from nsys_tui.logs.steps import Window
     from nsys_tui.logs.topology import Topology
     from nsys_tui.logs.trainers import RunTotal, StepLine
+    from nsys_tui.logs.watchdogs import Timeout
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,15 @@ class LogResult:
     """Throughput lines of inference servers."""
     warmup: int | None
     """Step lines that the user leaves out of averages; None where the log is to tell."""
+    benchmarks: tuple[Series, ...]
+    """Tables of nccl-tests and OSU, a series for each column."""
+    mpip: tuple[MpipReport, ...]
+    measured: tuple[Measured, ...]
+    """Collectives that NCCL's plugins measured."""
+    timeouts: tuple[Timeout, ...]
+    """Collectives that PyTorch's watchdog found to take too long."""
+    dumps: tuple[Dump, ...]
+    """PyTorch's flight recorder."""
     mentions_debug_time: bool
     """Whether the text names NCCL_DEBUG_TIME, which is no variable of NCCL."""
     skipped: tuple[tuple[str, str], ...]
@@ -125,6 +139,11 @@ class LogResult:
             or self.step_lines
             or self.run_totals
             or self.servers
+            or self.benchmarks
+            or self.mpip
+            or self.measured
+            or self.timeouts
+            or self.dumps
             or self.mpi.calls
             or self.mpi.torn_lines
             or any(f.header_lines or f.collective_lines or f.torn_lines for f in self.files)

@@ -83,7 +83,7 @@ class Scanner:
             UnreadableReportError: the file cannot be read or is no text.
         """
         scan = Scan(str(path), file)
-        scan.other = OtherLines(file, self._flops_per_token, self._own)
+        scan.other = OtherLines(str(path), file, self._flops_per_token, self._own)
         heads = Heads(self._processes)
         ended = True
 

@@ -27,10 +27,20 @@ SECTIONS: Final = (
     "calls",
     "api",
     "api-calls",
+    "benchmarks",
+    "benchmark-rows",
+    "measured",
+    "timeouts",
+    "recorder",
+    "recorder-entries",
+    "mpip",
+    "mpip-sites",
 )
 """All, in reading order."""
 SUMMARY: Final = (
     "files",
+    "timeouts",
+    "recorder",
     "steps",
     "throughput",
     "per-op",
@@ -44,5 +54,21 @@ SUMMARY: Final = (
     "kernels",
     "mpi",
     "api",
+    "benchmarks",
+    "measured",
+    "mpip",
+    "mpip-sites",
 )
 """Those that are printed when none is named."""
+IF_ANY: Final = (
+    "throughput",
+    "benchmarks",
+    "benchmark-rows",
+    "measured",
+    "timeouts",
+    "recorder",
+    "recorder-entries",
+    "mpip",
+    "mpip-sites",
+)
+"""Those that a screen lists only where there is something in them: few logs have any."""

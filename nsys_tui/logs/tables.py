@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.logs import api_tables, hang_tables, section_names, size_tables, structure_tables
+from nsys_tui.logs import (
+    api_tables,
+    hang_tables,
+    other_tables,
+    section_names,
+    size_tables,
+    structure_tables,
+)
 from nsys_tui.logs.decimals import decimals, seconds
 from nsys_tui.logs.sections import LogAnswer, Section, count, item, known, shown, text
 from nsys_tui.logs.servers import throughput
@@ -219,6 +226,7 @@ _ALL: Final = (
     *structure_tables.SECTIONS,
     *hang_tables.SECTIONS,
     *api_tables.SECTIONS,
+    *other_tables.SECTIONS,
 )
 _BY_NAME: Final = {section.name: section for section in _ALL}
 SECTIONS: Final = {name: _BY_NAME[name] for name in section_names.SECTIONS}

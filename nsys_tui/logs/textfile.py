@@ -1,4 +1,4 @@
-"""A log file as blocks of whole lines: bounded memory, gzip and UTF-16 read as they come.
+"""A log file as blocks of whole lines: bounded memory; packed and UTF-16 ones as they come.
 
 The only place of this room that opens files; what is no text log is refused here, by name.
 """
@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Final, cast
 
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.logs.grammar import ANSI
+from nsys_tui.logs.unpacking import XZ, ZSTD, Unxz, Unzstd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,6 +63,11 @@ def _opened(path: Path, shown: str, cut_short: Callable[[], None]) -> IO[bytes]:
     head = raw.peek(_SAMPLE)[:_SAMPLE]
     if head.startswith(b"\x1f\x8b"):
         return cast("IO[bytes]", _Inflated(raw, cut_short))
+    if head.startswith(XZ):
+        return cast("IO[bytes]", Unxz(raw, cut_short))
+    if head.startswith(ZSTD):
+        raw.close()
+        return cast("IO[bytes]", Unzstd(path, cut_short))
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return cast("IO[bytes]", _Recoded(raw))
     # A log that was truncated under a writer starts with NUL where its old text was.
@@ -75,6 +81,11 @@ def _refuse_binary(head: bytes, shown: str) -> None:
     if head.startswith(b"SQLite format 3\0"):
         raise UnreadableReportError(
             f"{shown} is a database, not a log", hint=f"open a report with: nsys-tui open {shown}"
+        )
+    if head[:1] == b"\x80" and head[1:2] in (b"\2", b"\3", b"\4", b"\5"):
+        raise UnreadableReportError(
+            f"{shown} is a pickle, which would run what is in it: it is not opened",
+            hint="dump PyTorch's flight recorder as JSON (_dump_nccl_trace_json)",
         )
     text = head.replace(b"\0", b"")
     if not text:

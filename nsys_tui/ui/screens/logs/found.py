@@ -13,6 +13,7 @@ from nsys_tui.logs import read_logs
 from nsys_tui.logs.advice import advise
 from nsys_tui.logs.hangs import find_hangs
 from nsys_tui.logs.report_join import join_calls
+from nsys_tui.logs.section_names import IF_ANY
 from nsys_tui.logs.sections import LogAnswer
 from nsys_tui.logs.tables import SECTIONS
 
@@ -115,8 +116,12 @@ def _session(report: Report) -> tuple[int, int] | None:
 
 def sections(opened: Opened | None, joined: Joined | None) -> list[str]:
     """Names of what can be shown, in reading order."""
-    own = list(SECTIONS) if opened is not None else []
+    own = [] if opened is None else [name for name in SECTIONS if _listed(name, opened)]
     return [*(JOINED if joined is not None and len(joined.found) else ()), *own]
+
+
+def _listed(name: str, opened: Opened) -> bool:
+    return name not in IF_ANY or not is_empty(name, opened)
 
 
 def section_table(name: str, opened: Opened | None, joined: Joined | None) -> Table | None:

@@ -1,0 +1,222 @@
+"""Tables of benchmarks: nccl-tests (out of place and in place) and the OSU micro-benchmarks.
+
+What a table prints is kept as printed. Of nccl-tests the bandwidths are worked out again from size
+and time, so that a figure which was computed otherwise shows.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Final
+
+from nsys_tui.logs.trainer_table import N
+from nsys_tui.logs.trainers import number
+from nsys_tui.model.collective_bytes import wire_factor
+
+_NUMBER: Final = r"(\d+(?:\.\d*)?|nan|inf)"
+_NEAR: Final = Fraction(1, 50)
+_NCCL_HEADER: Final = re.compile(r"#\s+out-of-place\s+in-place")
+_NCCL_ROW: Final = re.compile(
+    r"^(?:\S+: ?)?\s*(\d{1,18})\s+(\d{1,18})\s+([a-z]\w*)(?:\s+([a-z]\w*))?(?:\s+(-?\d{1,9}))?"
+    rf"\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}\s+(\S+)\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}\s+(\S+)\s*$"
+)
+_NCCL_RANK: Final = re.compile(r"#\s+Rank\s+(\d+)\s.*\bPid\s+\d+ on ")
+_NCCL_TEST: Final = re.compile(r"\b(\w+?)_perf\b")
+_NCCL_AVERAGE: Final = re.compile(rf"# Avg bus bandwidth\s*: {_NUMBER}")
+_NCCL_BOUNDS: Final = re.compile(r"# Out of bounds values\s*: (\d+)")
+_OPERATIONS: Final = {
+    "all_reduce": "AllReduce",
+    "all_gather": "AllGather",
+    "reduce_scatter": "ReduceScatter",
+    "alltoall": "AlltoAll",
+    "broadcast": "Broadcast",
+    "reduce": "Reduce",
+    "sendrecv": "Send",
+    "gather": "Gather",
+    "scatter": "Scatter",
+}
+_OSU_TITLE: Final = re.compile(r"^#\s*OSU (.+?)\s*$")
+_OSU_COLUMNS: Final = re.compile(r"^#\s*Size\s+(.+?)\s*$")
+_OSU_ROW: Final = re.compile(rf"^(\d{{1,18}})((?:\s+{N})+)\s*$")
+WORDS: Final = (b"out-of-place", b"# OSU ", b"_perf", b" Pid ")
+"""One of these stands in the first lines of a table."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One row of a series."""
+
+    size: int
+    """Bytes."""
+    value: Fraction | None
+    """µs of nccl-tests; what the column holds of OSU."""
+    algbw: Fraction | None = None
+    """GB/s as printed."""
+    busbw: Fraction | None = None
+    our_algbw: Fraction | None = None
+    """GB/s: size over time."""
+    our_busbw: Fraction | None = None
+    """GB/s by the operation's rule; None where the operation is not named."""
+    wrong: str = ""
+    """Wrong elements as printed."""
+
+
+@dataclass
+class Series:
+    """One column of one table."""
+
+    kind: str
+    """``nccl-tests`` or ``osu``."""
+    test: str
+    """Name as printed; empty where the file names none."""
+    column: str
+    """``out-of-place``, ``in-place`` or the column's header."""
+    file: int
+    line: int
+    nranks: int = -1
+    points: list[Point] = field(default_factory=list)
+    printed_mean_busbw: Fraction | None = None
+    """nccl-tests' average over both series."""
+    out_of_bounds: int | None = None
+
+    def numbers(self) -> list[Fraction]:
+        """The values that are known."""
+        return [point.value for point in self.points if point.value is not None]
+
+    @property
+    def best(self) -> Point | None:
+        """The point with the greatest bus bandwidth."""
+        return max(
+            (point for point in self.points if point.busbw is not None),
+            key=lambda point: point.busbw or 0,
+            default=None,
+        )
+
+
+@dataclass
+class BenchmarkTables:
+    """Gathers the tables of one file."""
+
+    file: int
+    series: list[Series] = field(default_factory=list)
+    _current: list[Series] = field(default_factory=list)
+    """Series that the next row belongs to."""
+    _title: str = ""
+    _test: str = ""
+    _ranks: int = 0
+
+    @property
+    def inside(self) -> bool:
+        """Whether the next line may be of a table."""
+        return bool(self._current or self._title)
+
+    def add(self, text: bytes, line: int) -> bool:
+        """Takes a line in if it is of a table; returns whether it is."""
+        if not self.inside and not any(word in text for word in WORDS):
+            return False
+        return self._add(text.decode("utf-8", "replace").rstrip("\r"), line)
+
+    def _add(self, text: str, line: int) -> bool:
+        if _NCCL_HEADER.search(text):
+            self._begin_nccl(line)
+        elif _NCCL_RANK.search(text):
+            self._ranks += 1
+        elif match := _OSU_TITLE.match(text):
+            self._current, self._title = [], match[1]
+        elif self._title and (match := _OSU_COLUMNS.match(text)):
+            self._begin_osu(match[1], line)
+        elif self._current:
+            return self._row(text)
+        elif match := _NCCL_TEST.search(text):
+            self._test = match[1]
+            return False
+        else:
+            return bool(self._title) and text.startswith("#")
+        return True
+
+    def end(self) -> None:
+        """The file is read: what a table does not name is looked for in its figures."""
+        for series in self.series:
+            if series.kind == "nccl-tests" and (factor := _printed_factor(series)):
+                series.points = [
+                    replace(point, our_busbw=point.our_algbw * factor)
+                    if point.our_algbw is not None and point.our_busbw is None
+                    else point
+                    for point in series.points
+                ]
+
+    def _begin_nccl(self, line: int) -> None:
+        places = ("out-of-place", "in-place")
+        self._current = [
+            Series("nccl-tests", self._test, place, self.file, line, self._ranks or -1)
+            for place in places
+        ]
+        self.series += self._current
+        self._title, self._ranks = "", 0
+
+    def _begin_osu(self, header: str, line: int) -> None:
+        names = [name.strip() for name in re.split(r"\s{2,}|\t", header) if name.strip()]
+        self._current = [Series("osu", self._title, name, self.file, line) for name in names]
+        self.series += self._current
+        self._title = ""
+
+    def _row(self, text: str) -> bool:
+        if self._current[0].kind == "osu":
+            return self._osu_row(text)
+        if match := _NCCL_ROW.match(text):
+            told = match.groups()
+            for series, values in zip(self._current, (told[5:9], told[9:13]), strict=True):
+                series.points.append(_nccl_point(series, int(match[1]), values))
+        elif match := _NCCL_AVERAGE.search(text):
+            for series in self._current:
+                series.printed_mean_busbw = number(match[1])
+            self._current, self._test = [], ""
+        elif match := _NCCL_BOUNDS.search(text):
+            for series in self._current:
+                series.out_of_bounds = int(match[1])
+        else:
+            return text.startswith("#")
+        return True
+
+    def _osu_row(self, text: str) -> bool:
+        match = _OSU_ROW.match(text)
+        if match is None:
+            if text.strip() and not text.startswith("#"):
+                self._current = []
+            return False
+        for series, word in zip(self._current, match[2].split(), strict=False):
+            series.points.append(Point(int(match[1]), number(word)))
+        return True
+
+
+def _nccl_point(series: Series, size: int, values: tuple[str, ...]) -> Point:
+    time, algbw, busbw = map(number, values[:3])
+    ours = Fraction(size) / time / 1000 if time else None
+    operation = _OPERATIONS.get(series.test)
+    factor = None
+    if operation is not None and series.nranks > 1:
+        factor = _bus_factor(operation, series.nranks)
+    bus = ours * factor if ours is not None and factor is not None else None
+    return Point(size, time, algbw, busbw, ours, bus, values[3])
+
+
+def _printed_factor(series: Series) -> Fraction | None:
+    """Factor of the bus bandwidth that the fastest row shows, if it is one of NCCL's."""
+    best = series.best
+    if best is None or not best.algbw or best.busbw is None or series.nranks < 2:
+        return None
+    ratio = best.busbw / best.algbw
+    known = {
+        _bus_factor(operation, series.nranks) for operation in ("AllReduce", "AllGather", "Send")
+    }
+    near = [one for one in known if one and abs(ratio / one - 1) < _NEAR]
+    return near[0] if len(near) == 1 else None
+
+
+def _bus_factor(operation: str, nranks: int) -> Fraction | None:
+    try:
+        return wire_factor(operation, nranks)
+    except ValueError:
+        return None

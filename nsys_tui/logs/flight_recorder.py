@@ -1,0 +1,171 @@
+"""PyTorch's flight recorder, dumped as JSON: what each rank enqueued and what did not complete.
+
+The default dump is a pickle, which runs what is in it when it is read: such a file is never opened.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LARGEST: Final = 256 << 20
+"""Bytes of a dump that are read."""
+_MARKS: Final = (b'"pg_config"', b'"pg_status"', b'"collective_seq_id"')
+_TUPLE: Final = re.compile(r'\(("[^"\n]*"(?:, *"[^"\n]*")*)\)')
+_ELLIPSIS: Final = re.compile(r"^\s*\.\.\.,?\s*$", re.MULTILINE)
+_TRAILING: Final = re.compile(r",(\s*[\]}])")
+_RANK: Final = re.compile(r"(\d{1,7})(?:\.json)?$")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One collective that a rank recorded; -1 for what is not told."""
+
+    rank: int
+    group: str
+    seq: int
+    """Sequence number within the group; of sends and receives their own."""
+    op: str
+    state: str
+    """``scheduled``, ``started`` or ``completed``."""
+    sizes: str
+    duration_ns: int
+    """From its creation to the discovery of its end."""
+    point_to_point: bool
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a rank came in a group."""
+
+    rank: int
+    group: str
+    name: str
+    members: str
+    enqueued: int
+    started: int
+    """-1 where timing was off."""
+    completed: int
+
+
+@dataclass(frozen=True)
+class Dump:
+    """One rank's dump."""
+
+    path: str
+    version: str
+    statuses: tuple[Status, ...]
+    entries: tuple[Entry, ...]
+
+
+def looks_like_dump(block: bytes) -> bool:
+    """Whether a file that begins so is a dump."""
+    return block.lstrip()[:1] == b"{" and sum(mark in block for mark in _MARKS) >= 2
+
+
+def read_dump(path: str, text: str) -> Dump | None:
+    """The dump that a text is; None if it is none. Samples that were cut short are read too."""
+    found = _json(text)
+    if found is None or not isinstance(found.get("entries"), list):
+        return None
+    told = found.get("rank")
+    named = _RANK.search(Path(path).name)
+    rank = told if isinstance(told, int) else int(named[1]) if named else -1
+    try:
+        return Dump(
+            path, str(found.get("version", "")), _statuses(rank, found), _entries(rank, found)
+        )
+    except (TypeError, ValueError, AttributeError):
+        return None
+
+
+def _json(text: str) -> dict[str, Any] | None:
+    mended = _TRAILING.sub(r"\1", _ELLIPSIS.sub("", _TUPLE.sub(r"[\1]", text)))
+    for one in (text, mended):
+        try:
+            found = json.loads(one)
+        except (ValueError, RecursionError):
+            continue
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def _statuses(rank: int, found: dict[str, Any]) -> tuple[Status, ...]:
+    config = found.get("pg_config") or {}
+    return tuple(
+        Status(
+            rank,
+            str(group),
+            str((config.get(group) or {}).get("desc", "")),
+            str((config.get(group) or {}).get("ranks", "")),
+            int(status.get("last_enqueued_collective", -1)),
+            int(status.get("last_started_collective", -1)),
+            int(status.get("last_completed_collective", -1)),
+        )
+        for group, status in (found.get("pg_status") or {}).items()
+    )
+
+
+def _entries(rank: int, found: dict[str, Any]) -> tuple[Entry, ...]:
+    return tuple(_entry(rank, one) for one in found["entries"] if isinstance(one, dict))
+
+
+def _entry(rank: int, one: dict[str, Any]) -> Entry:
+    created, done = one.get("time_created_ns"), one.get("time_discovered_completed_ns")
+    peers = bool(one.get("is_p2p"))
+    group = one.get("process_group")
+    sizes = [*zip(one.get("input_sizes") or [], one.get("input_dtypes") or [], strict=False)]
+    return Entry(
+        rank,
+        str(group[0] if isinstance(group, list) and group else one.get("pg_id", "")),
+        int(one.get("p2p_seq_id" if peers else "collective_seq_id", -1)),
+        str(one.get("profiling_name", "")),
+        str(one.get("state", "")),
+        ", ".join(f"{kind} {shape}" for shape, kind in sizes),
+        -1 if created is None or done is None else int(done) - int(created),
+        peers,
+    )
+
+
+def verdicts(dumps: Sequence[Dump]) -> list[str]:
+    """Who is behind, and where ranks called different collectives, in sentences."""
+    found = []
+    groups: dict[str, list[Status]] = {}
+    for dump in dumps:
+        for status in dump.statuses:
+            groups.setdefault(status.group, []).append(status)
+    for group, statuses in groups.items():
+        most = max(one.enqueued for one in statuses)
+        behind = [one for one in statuses if one.enqueued < most]
+        found += [
+            f"group {group}: rank {one.rank} is behind: it enqueued {one.enqueued}, others {most}"
+            for one in behind
+        ]
+        waiting = [one for one in statuses if one.completed < one.enqueued]
+        if waiting and not behind:
+            first = min(one.completed for one in waiting) + 1
+            found.append(
+                f"group {group}: {len(waiting)} of the ranks dumped did not complete {first};"
+                " all of them enqueued it: a rank without a dump may be behind"
+            )
+    return found + _unlike(dumps)
+
+
+def _unlike(dumps: Sequence[Dump]) -> list[str]:
+    calls: dict[tuple[str, int], dict[int, str]] = {}
+    for dump in dumps:
+        for one in dump.entries:
+            if not one.point_to_point and one.seq >= 0:
+                calls.setdefault((one.group, one.seq), {})[one.rank] = one.op
+    return [
+        f"group {group}: ranks called different collectives under number {seq}: "
+        + "; ".join(f"rank {rank} {op}" for rank, op in sorted(by_rank.items())[:8])
+        for (group, seq), by_rank in sorted(calls.items())
+        if len(set(by_rank.values())) > 1
+    ][:20]

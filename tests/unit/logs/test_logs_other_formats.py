@@ -1,0 +1,288 @@
+"""Benchmarks, mpiP, NCCL's plugins, PyTorch's watchdog and recorder; packed logs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import pickle
+import shutil
+import subprocess
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from loglines import body, info, logs_json, read
+from paths import LOGS
+
+from nsys_tui.cli import main
+from nsys_tui.errors import UnreadableReportError
+from nsys_tui.logs import read_logs
+from nsys_tui.logs.flight_recorder import verdicts as recorder_verdicts
+from nsys_tui.logs.plugins import measured_rows
+from nsys_tui.logs.watchdogs import verdicts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.logs import LogResult
+
+FORMATS = LOGS / "formats"
+needs_formats = pytest.mark.skipif(
+    not FORMATS.is_dir(), reason="needs the real excerpts in ../shared/logs/formats, absent here"
+)
+
+
+def real(name: str) -> LogResult:
+    return read_logs([FORMATS / f"{name}.log"])
+
+
+@needs_formats
+def test_a_real_table_of_nccl_tests() -> None:
+    out, inside = real("nccl-tests-1").benchmarks
+    for series, time, algbw, busbw in (
+        (out, 33646, "255.31", "223.39"),
+        (inside, 32669, "262.94", "230.07"),
+    ):
+        assert (len(series.points), series.nranks, series.out_of_bounds) == (34, 8, 0)
+        assert [point.size for point in series.points].count(0) == 5
+        last = series.points[-1]
+        assert (last.size, last.value) == (2**33, time)
+        assert (last.algbw, last.busbw) == (Fraction(algbw), Fraction(busbw))
+        assert series.best == last
+        assert series.printed_mean_busbw == Fraction("58.2651")
+        assert last.our_algbw == Fraction(2**33, time * 1000)
+        assert last.our_busbw == last.our_algbw * Fraction(7, 8)
+    cells = [point.busbw or 0 for series in (out, inside) for point in series.points]
+    assert round(float(sum(cells) / len(cells)), 4) == 58.2647
+
+
+OSU = {
+    "MPI_Get_accumulate latency Test v5.8": (23, 1, 4194304, "52.67", "5630.91", "44.27"),
+    "MPI_Fetch_and_op latency Test v5.8": (1, 8, 8, "33.40", "33.40", "33.40"),
+    "MPI Allreduce Latency Test v5.8": (19, 4, 1048576, "17.67", "845.90", "12.71"),
+    "MPI Latency Test v5.8": (24, 0, 4194304, "9.29", "1359.87", "8.69"),
+    "MPI Bandwidth Test v5.8": (23, 1, 4194304, "0.13", "4117.48", "0.13"),
+}
+
+
+@needs_formats
+def test_real_tables_of_osu() -> None:
+    series = {one.test: one for one in real("osu-1").benchmarks}
+    assert len(series) == 9
+    for name, (rows, first, last, *values) in OSU.items():
+        points = series[name].points
+        assert (len(points), points[0].size, points[-1].size) == (rows, first, last)
+        numbers = series[name].numbers()
+        assert [numbers[0], numbers[-1], min(numbers)] == [Fraction(one) for one in values]
+
+
+@needs_formats
+def test_a_real_report_of_mpip() -> None:
+    (report,) = real("mpip-1").mpip
+    assert (report.version, report.callsites, len(report.tasks), len(report.sites)) == (
+        "3.5.0",
+        211,
+        5,
+        7,
+    )
+    whole = report.tasks[-1]
+    assert (whole.task, whole.app_s, whole.mpi_s) == ("*", Fraction("38.1"), Fraction("0.783"))
+    first = report.sites[0]
+    assert (first.call, first.site, first.time_ms, first.calls) == ("Isend", 25, 926, 71742)
+
+
+@needs_formats
+def test_real_events_of_plugins() -> None:
+    (row,) = measured_rows(real("nccl-inspector-1").measured)
+    assert (row.op, row.bytes, row.nranks, row.source) == ("AllReduce", 2360832, 3, "kernel_gpu")
+    assert row.algbw is not None
+    assert row.our_algbw is not None
+    assert round(row.our_algbw, 6) == round(row.algbw.mean, 6) == Fraction("0.416887")
+    assert row.our_busbw is not None
+    assert round(row.our_busbw, 4) == Fraction("0.5558")
+    (row,) = measured_rows(real("nccl-profiler-1").measured)
+    assert (row.op, row.bytes, row.source) == ("AllReduce", 8388608, "host enqueue")
+    assert row.time_us is not None
+    assert (row.time_us.mean, row.our_algbw) == (Fraction("0.152344"), None)
+
+
+@needs_formats
+def test_real_timeouts() -> None:
+    found = real("watchdog-1").timeouts
+    assert {(one.rank, one.seq, one.op, one.sent, one.ran_ms) for one in found} == {
+        (0, 808, "ALLREDUCE", 9801523, 600030),
+        (1, 808, "ALLREDUCE", 9801523, 600020),
+        (2, 808, "ALLREDUCE", 9801523, 600061),
+    }
+    told = {one.rank: (one.enqueued, one.completed) for one in found}
+    assert told == {0: (811, 807), 1: (811, 807), 2: (-1, -1)}
+    (said,) = verdicts(found)
+    assert "ranks 0, 1, 2 ran out of time in ALLREDUCE 808" in said
+    assert "none of these is behind" in said
+
+
+@needs_formats
+def test_a_real_sample_of_the_flight_recorder() -> None:
+    (dump,) = real("flight-recorder-1").dumps
+    (entry,) = dump.entries
+    assert (entry.op, entry.seq, entry.state) == ("nccl:all_reduce", 1, "completed")
+    assert (entry.group, entry.sizes, entry.duration_ns) == ("0", "Float [3, 4]", 39036605)
+    (status,) = dump.statuses
+    assert (status.enqueued, status.started, status.completed) == (2, -1, 2)
+
+
+@needs_formats
+def test_one_warning_with_several_pointers_is_one_kind() -> None:
+    assert dict(real("nccl-warn-1").warnings) == {
+        "socketProgress: Connection closed by remote peer gpu004.ds-a4-r02.abc.com<55693>": 1,
+        "Socket recv failed while polling for opId=0x…": 2,
+    }
+
+
+NCCL_TESTS = """\
+# nccl-tests version 2.17.1
+# Collective test starting: all_reduce_perf
+# Using devices
+#  Rank  0 Group  0 Pid   1 on    node01 device  0 [0000:07:00] NVIDIA H100
+#  Rank  1 Group  0 Pid   2 on    node01 device  1 [0000:0f:00] NVIDIA H100
+#  Rank  2 Group  0 Pid   3 on    node01 device  2 [0000:17:00] NVIDIA H100
+#                                         out-of-place                       in-place
+#       size     count  type redop root  time algbw  busbw #wrong  time algbw busbw #wrong
+     1000000    250000 float   sum   -1 10.00 100.00 133.33     0 20.00 50.00 66.67      1
+# Out of bounds values : 1 FAILED
+# Avg bus bandwidth    : 100
+"""
+
+
+def test_a_table_with_a_named_test(tmp_path: Path) -> None:
+    out, inside = read(tmp_path, NCCL_TESTS).benchmarks
+    assert (out.test, out.nranks, out.out_of_bounds) == ("all_reduce", 3, 1)
+    (point,) = inside.points
+    assert (point.value, point.wrong) == (20, "1")
+    assert (point.our_algbw, point.our_busbw) == (50, Fraction(200, 3))
+    (row, _) = logs_json(read(tmp_path, NCCL_TESTS))["benchmarks"]
+    assert (row["column"], row["points"][0]["our_busbw_gb_per_s"]) == ("out-of-place", "133.333333")
+
+
+def test_a_table_of_osu_with_several_columns(tmp_path: Path) -> None:
+    lines = [
+        "# OSU MPI Allreduce Latency Test v7.0",
+        "# Datatype: MPI_CHAR.",
+        "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations",
+        "4                       1.50              1.25              1.75        1000",
+        "",
+        "8                       2.50              2.25              2.75        1000",
+        "done",
+        "16                      9.99              9.99              9.99        1000",
+    ]
+    series = read(tmp_path, lines).benchmarks
+    assert [one.column for one in series] == [
+        "Avg Latency(us)",
+        "Min Latency(us)",
+        "Max Latency(us)",
+        "Iterations",
+    ]
+    assert [point.value for point in series[0].points] == [Fraction("1.5"), Fraction("2.5")]
+
+
+def timeout(rank: int, seq: int, op: str = "ALLREDUCE", enqueued: int = 9) -> list[str]:
+    front = f"[rank{rank}]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:616]"
+    return [
+        f"{front} [Rank {rank}] Watchdog caught collective operation timeout: "
+        f"WorkNCCL(SeqNum={seq}, OpType={op}, NumelIn=8, NumelOut=8, Timeout(ms)=1000) "
+        "ran for 1001 milliseconds before timing out.",
+        f"{front} [PG ID 0 PG GUID 0(default_pg) Rank {rank}] Exception detected by watchdog at "
+        f"work: {seq}, last enqueued NCCL work: {enqueued}, last completed NCCL work: {seq - 1}.",
+    ]
+
+
+def test_who_is_behind_by_the_watchdog(tmp_path: Path) -> None:
+    lines = timeout(0, 9) + timeout(1, 9) + timeout(2, 7, enqueued=7)
+    (said,) = verdicts(read(tmp_path, lines).timeouts)
+    assert "rank 2 is behind: it enqueued 7, others wait in 9" in said
+    lines = timeout(0, 9) + timeout(1, 9, "BROADCAST")
+    (said,) = verdicts(read(tmp_path, lines).timeouts)
+    assert "different collectives under one number, 9" in said
+    old = "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(OpType=ALLREDUCE, "
+    old += "TensorShape=[8], Timeout(ms)=1800000) ran for 1803170 milliseconds before timing out."
+    (one,) = read(tmp_path, [old]).timeouts
+    assert (one.rank, one.seq, one.op, one.ran_ms) == (3, -1, "ALLREDUCE", 1803170)
+
+
+def test_a_timeout_fails_where_asked(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("\n".join(timeout(0, 9)))
+    assert main(["logs", str(log)]) == 0
+    assert main(["logs", str(log), "--fail-on", "timeout"]) == 1
+
+
+def dump(folder: Path, rank: int, enqueued: int, op: str = "nccl:all_reduce") -> Path:
+    entry = {
+        "collective_seq_id": 5,
+        "process_group": ["0", "default_pg"],
+        "profiling_name": op,
+        "state": "scheduled",
+        "is_p2p": False,
+    }
+    found: dict[str, Any] = {
+        "version": "2.5",
+        "pg_config": {"0": {"desc": "default_pg", "ranks": "[0, 1]"}},
+        "pg_status": {"0": {"last_enqueued_collective": enqueued, "last_completed_collective": 4}},
+        "entries": [entry],
+    }
+    path = folder / f"trace_{rank}.json"
+    path.write_text(json.dumps(found, indent=1))
+    return path
+
+
+def test_who_is_behind_by_the_flight_recorder(tmp_path: Path) -> None:
+    dumps = read_logs([dump(tmp_path, 0, 5), dump(tmp_path, 1, 4)]).dumps
+    assert recorder_verdicts(dumps) == ["group 0: rank 1 is behind: it enqueued 4, others 5"]
+    dumps = read_logs([dump(tmp_path, 0, 5), dump(tmp_path, 1, 5, "nccl:broadcast")]).dumps
+    assert recorder_verdicts(dumps)[-1] == (
+        "group 0: ranks called different collectives under number 5: "
+        "rank 0 nccl:all_reduce; rank 1 nccl:broadcast"
+    )
+
+
+def test_a_pickle_is_never_opened(tmp_path: Path) -> None:
+    path = tmp_path / "nccl_trace_rank_0"
+    path.write_bytes(pickle.dumps({"entries": []}))
+    with pytest.raises(UnreadableReportError, match="pickle"):
+        read_logs([path])
+
+
+LINES = "".join(info(body(op_count=n)) + "\n" for n in range(3000)).encode()
+
+
+@pytest.mark.parametrize("name", ["gz", "xz", "zst"])
+def test_packed_logs(tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"nccl.log.{name}"
+    if name == "zst":
+        if shutil.which("zstd") is None:
+            pytest.skip("needs the program zstd")
+        path.write_bytes(
+            subprocess.run(["zstd", "-c"], input=LINES, capture_output=True, check=True).stdout
+        )
+    else:
+        path.write_bytes((gzip if name == "gz" else lzma).compress(LINES))
+    assert len(read_logs([path]).calls) == 3000
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) - 10])
+    cut = read_logs([path])
+    assert cut.files[0].cut_short
+    assert len(cut.calls) <= 3000
+
+
+def test_zstd_without_the_program_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    path = tmp_path / "nccl.zst"
+    path.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(9))
+    with pytest.raises(UnreadableReportError, match="needs the program zstd"):
+        read_logs([path])
+
+
+@pytest.mark.parametrize("junk", ['{"coll_perf": 5}', '{"cat": "COLL", "ph": "b"', '"cat" [[[['])
+def test_lines_that_only_look_like_events(tmp_path: Path, junk: str) -> None:
+    assert read(tmp_path, [junk, info(body())]).measured == ()
