@@ -95,6 +95,17 @@ def _add_choosing(parser: argparse.ArgumentParser) -> None:
         r"'it (?P<step>\d+) .* (?P<ms>[0-9.]+)ms'",
     )
     parser.add_argument(
+        "--ranks",
+        type=positive,
+        metavar="N",
+        help="size of the communicators whose size no line tells, for wire bytes and bandwidth",
+    )
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="print the tables again whenever a log has grown, until Ctrl-C",
+    )
+    parser.add_argument(
         "--flops-per-token",
         type=positive,
         metavar="N",
@@ -140,6 +151,17 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Reads the logs and prints what they say, again and again if asked to follow them."""
+    if not arguments.follow:
+        return _once(arguments)
+    if arguments.format not in ("table", "markdown") or "-" in arguments.files:
+        raise UsageError("--follow prints tables of files", hint="leave out --format, name files")
+    from nsys_tui.commands.following import follow
+
+    return follow(arguments.files, lambda: _once(arguments))
+
+
+def _once(arguments: argparse.Namespace) -> int:
     """Reads the logs and prints what they say."""
     from nsys_tui.logs import read_logs
     from nsys_tui.logs.hangs import find_hangs
@@ -158,6 +180,7 @@ def run(arguments: argparse.Namespace) -> int:
         epoch=arguments.epoch,
         warmup=arguments.warmup,
         pattern=own_trainer(arguments.pattern) if arguments.pattern else None,
+        ranks=arguments.ranks,
         progress=_progress if sys.stderr.isatty() and len(arguments.files) > 1 else None,
     )
     hangs = find_hangs(result)

@@ -51,6 +51,7 @@ def read_logs(
     epoch: int | None = None,
     warmup: int | None = None,
     pattern: Trainer | None = None,
+    ranks: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> LogResult:
     """Reads NCCL, RCCL, trainer and MPI logs as one run.
@@ -64,6 +65,7 @@ def read_logs(
         epoch: the epoch whose steps count, where a trainer numbers them anew in each.
         warmup: step lines to leave out of averages; found in the log without it.
         pattern: a trainer of the user's own, looked for first.
+        ranks: size of the communicators whose size no line tells.
         progress: called with path, number of files done and number of files.
 
     Returns:
@@ -88,7 +90,7 @@ def read_logs(
         raise failed[0][1] if failed else UsageError("no log named", hint="name one or more files")
     skipped = tuple((path, error.title) for path, error in failed)
     wanted = (steps or LEGACY_STEPS) if legacy_window else steps
-    options = _Options(wanted, legacy_window, trainer, epoch, warmup)
+    options = _Options(wanted, legacy_window, trainer, epoch, warmup, ranks)
     return _assemble(scans, processes, texts, options, skipped)
 
 
@@ -101,6 +103,7 @@ class _Options:
     trainer: str | None
     epoch: int | None
     warmup: int | None
+    ranks: int | None
 
 
 def _assemble(
@@ -126,6 +129,9 @@ def _assemble(
         step_lines = tuple(step for step in step_lines if step.epoch in (options.epoch, -1))
     chosen, clocks = _clocks(scans, step_lines, options)
     every_call = _calls(columns, instance, communicators, texts)
+    if options.ranks and len(every_call):
+        told = np.where(every_call.nranks > 0, every_call.nranks, np.int32(options.ranks))
+        every_call = replace(every_call, nranks=told)
     calls = every_call = _with_steps(every_call, clocks, groups, communicators)
     window: Window | None = None
     if steps:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.logs.participants import Communicator
     from nsys_tui.logs.result import LogResult
-    from nsys_tui.logs.statistics import BucketRow, DistinctRow, SizeRow
+    from nsys_tui.logs.statistics import BucketRow, DistinctRow, SizeRow, TrafficRow
 
 
 def _rounded(value: Fraction | None) -> int | None:
@@ -54,7 +54,7 @@ DISTINCT: Final = (
 )
 TRAFFIC: Final = (
     _OP,
-    count("nranks", "Ranks"),
+    known("nranks", "Ranks"),
     count("calls", "Calls"),
     count("buffer_bytes", "Buffer bytes"),
     shown("Wire bytes", lambda row, _: _rounded(row.wire_bytes), Unit.COUNT),
@@ -129,6 +129,11 @@ def _without_rank(_: LogAnswer, rows: Sequence[SizeRow]) -> list[str]:
     return ["rows without a rank: no line tells it"] * any(row.owner < 0 for row in rows)
 
 
+def _without_size(_: LogAnswer, rows: Sequence[TrafficRow]) -> list[str]:
+    note = "rows without ranks: no line tells their communicator's size (--ranks N gives it)"
+    return [note] if any(row.nranks < 1 for row in rows) else []
+
+
 def _guessed_gpus(answer: LogAnswer, rows: Sequence[SizeRow]) -> list[str]:
     gpus = answer.result.gpus
     guess = any(row.owner >= 0 and not gpus[row.owner].certain for row in rows)
@@ -162,6 +167,7 @@ SECTIONS: Final = (
         "Buffer and wire bytes (ring)",
         TRAFFIC,
         lambda answer: traffic(answer.calls),
+        _without_size,
         count=_calls,
     ),
     Section(

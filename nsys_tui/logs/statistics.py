@@ -83,9 +83,10 @@ class TrafficRow:
     op: str
     nranks: int
     calls: int
-    buffer_bytes: int
+    buffer_bytes: int | None
+    """None where no line tells the communicator's size."""
     wire_bytes: Fraction | None
-    """Per rank and call summed over the calls; None for an operation without a rule."""
+    """Per rank and call summed over the calls; None for an operation without a rule, too."""
 
 
 @dataclass(frozen=True)
@@ -165,11 +166,14 @@ def aggregate(calls: Calls) -> tuple[DistinctRow, ...]:
 
 
 def traffic(calls: Calls) -> tuple[TrafficRow, ...]:
-    """Buffer and wire bytes per operation and communicator size; unknown sizes are left out."""
-    known = calls.take((calls.bytes != UNKNOWN_BYTES) & (calls.nranks > 0))
+    """Buffer and wire bytes per operation and communicator size; unsized calls are left out."""
+    known = calls.take(calls.bytes != UNKNOWN_BYTES)
     rows = []
     for (op, nranks), at in _groups(known.op, known.nranks):
         name, total = known.ops[op], exact_sum(known.bytes[at])
+        if nranks < 1:
+            rows.append(TrafficRow(name, -1, len(at), None, None))
+            continue
         try:
             wire: Fraction | None = wire_bytes(name, total, nranks)
         except ValueError:

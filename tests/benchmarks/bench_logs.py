@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -157,6 +158,19 @@ def run_awk(log: Path, scratch: Path, awk: str) -> tuple[dict[str, float], dict[
     return times, {name: outputs[name].read_text() for name in small}
 
 
+def cpu_seconds() -> float:
+    """User and system time of the programs that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run_grep(log: Path) -> float:
+    """CPU seconds of ``grep -c opCount``, which only counts the lines."""
+    begin = cpu_seconds()
+    subprocess.run(["grep", "-c", "opCount", str(log)], stdout=subprocess.DEVNULL, check=True)
+    return cpu_seconds() - begin
+
+
 def run_ours(log: Path) -> tuple[float, dict[str, object]]:
     """Seconds of the whole command with its start, and what it prints."""
     begin = time.perf_counter()
@@ -199,7 +213,10 @@ def main() -> int:
     parser.add_argument("--awk", default=shutil.which("mawk") or shutil.which("awk") or "awk")
     arguments = parser.parse_args()
     slower = 0
-    print(f"{'kind':12}{'calls':>10}{'MB':>6}{'awk (s)':>9}{'ours (s)':>9}{'MB/s':>7}{'ratio':>7}")
+    widths = (10, 6, 9, 9, 7, 7, 8, 8)
+    names = ("calls", "MB", "awk (s)", "ours (s)", "MB/s", "ratio", "CPU (s)", "x grep")
+    heads = "".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True))
+    print(f"{'kind':12}{heads}")
     for kind in arguments.kind or KINDS_OF_LOG:
         slower += compare(kind, arguments.calls, arguments.repeats, arguments.awk)
     return 1 if slower else 0
@@ -211,18 +228,20 @@ def compare(kind: str, wanted: int, repeats: int, program: str) -> bool:
         log = Path(folder) / "nccl.log"
         calls = write_log(log, wanted, kind)
         awk: dict[str, float] = {}
-        ours = float("inf")
+        ours = cpu = grep = float("inf")
         for _ in range(repeats):
             times, outputs = run_awk(log, Path(folder), program)
             awk = {name: min(awk.get(name, t), t) for name, t in times.items()}
+            begin = cpu_seconds()
             seconds, found = run_ours(log)
-            ours = min(ours, seconds)
+            ours, cpu = min(ours, seconds), min(cpu, cpu_seconds() - begin)
+            grep = min(grep, run_grep(log))
         check(found, outputs, calls, kind)
         size = log.stat().st_size / 1e6
     total = sum(awk.values())
     print(
         f"{kind:12}{calls:10,}{size:6.0f}{total:9.2f}{ours:9.2f}{size / ours:7.0f}"
-        f"{ours / total:7.2f}",
+        f"{ours / total:7.2f}{cpu:8.2f}{cpu / max(grep, 0.01):8.0f}",
         flush=True,
     )
     return ours > total
