@@ -7,16 +7,28 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import units
-from nsys_tui.analysis.breakdown import FIGURES, ten_figures
+from nsys_tui.analysis.overview_columns import (
+    BREAKDOWN,
+    DEVICE,
+    EACH,
+    FACT,
+    FIGURE,
+    HEADLINE,
+    HOST,
+    MEMORY,
+    MISSING,
+    PIECE_ROW,
+    REPORT,
+    THREAD,
+    TOP,
+    WAITING,
+)
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.table import (
     Column,
     Document,
     Form,
     Table,
-    Unit,
-    column,
-    columns,
     data,
     number,
     record,
@@ -53,7 +65,7 @@ class OverviewAnswer:
         count = result.open_range_count
         opened = [f"{count} ranges never closed are left out"] if count else []
         each = () if pieces is None else (_pieces_table(self, pieces),)
-        memory = table_of("memory", "GPU memory (whole trace)", _MEMORY, self.memory)
+        memory = table_of("memory", "GPU memory (whole trace)", MEMORY, self.memory)
         found = (
             self._facts(),
             table_of(
@@ -69,7 +81,7 @@ class OverviewAnswer:
             *self._host(),
             _top("ranges", "Top NVTX ranges (host time)", "Range", result.ranges, opened),
             table_of(
-                "missing", "Not in this report", _MISSING, result.missing, None,
+                "missing", "Not in this report", MISSING, result.missing, None,
                 () if result.missing else ("nothing is missing",)
             ),
             *each
@@ -83,7 +95,7 @@ class OverviewAnswer:
             return []
         none = "neither context switches nor CPU samples tell where threads ran"
         threads = table_of(
-            "threads", "Threads by CPU time", _THREAD, host.threads, None,
+            "threads", "Threads by CPU time", THREAD, host.threads, None,
             () if host.threads else (none,)
         )  # fmt: skip
         calls = _top("osrt", "Top OS runtime calls", "Call", self.result.calls, [])
@@ -115,7 +127,7 @@ class OverviewAnswer:
             if message.serious
         ]
         known = [(name, value) for name, value in facts.items() if value]
-        return table_of("report", "Report", _FACT, known, None, [*result.notes, *warnings])
+        return table_of("report", "Report", FACT, known, None, [*result.notes, *warnings])
 
     @property
     def is_based(self) -> bool:
@@ -139,8 +151,8 @@ def _device_title(result: Overview) -> str:
 def _device_columns(result: Overview) -> tuple[Column, ...]:
     """All columns; waiting for ranks only where it is known."""
     if any(split.comm_waiting_ns is not None for split in result.devices):
-        return _DEVICE
-    return tuple(each for each in _DEVICE if each is not _WAITING)
+        return DEVICE
+    return tuple(each for each in DEVICE if each is not WAITING)
 
 
 def _device_notes(result: Overview) -> list[str]:
@@ -186,7 +198,7 @@ def _breakdown_table(result: Overview) -> Table:
     if not result.gpu_known:
         note = "and GPU time are not known"
     title = "Breakdown by kernel name, all GPUs in one union (the older rule)"
-    return table_of("breakdown", title, _FIGURE, rows, None, [f"utilisation {note}"])
+    return table_of("breakdown", title, FIGURE, rows, None, [f"utilisation {note}"])
 
 
 def _top(
@@ -197,7 +209,7 @@ def _top(
     notes: Sequence[str],
     known: bool = True,
 ) -> Table:
-    shown = (*_TOP, Column(header, key="", read=lambda entry, _: entry.name))
+    shown = (*TOP, Column(header, key="", read=lambda entry, _: entry.name))
     if not entries:
         notes = [*notes, "none" if known else "not known"]
     return table_of(name, title, shown, entries, None, notes)
@@ -216,202 +228,33 @@ def _pieces_table(answer: OverviewAnswer, pieces: Pieces) -> Table:
         for device in range(len(pieces.places))
     ]
     note = "GPU work counts where it runs, not where it was launched"
-    return table_of("each", f"Each {pieces.what}", _PIECE_ROW, pairs, answer, [note])
+    return table_of("each", f"Each {pieces.what}", PIECE_ROW, pairs, answer, [note])
 
 
-def _figure(name: str, header: str = "") -> Column:
-    """A figure of a piece, read from the pair of piece and device."""
-    return column(f"{name}_ns", header, lambda at, a: int(a.pieces.figures[at[1]][name][at[0]]))
-
-
-def _piece_idle(at: tuple[int, int], answer: Any) -> int:
-    busy = answer.pieces.figures[at[1]]["busy"][at[0]]
-    return int(answer.pieces.lengths[at[0]] - busy)
-
-
-def _titled(name: str) -> str:
-    return name.replace("_", " ").capitalize()
-
-
-def _alone(split: DeviceSplit, answer: Any) -> dict[str, Any]:
-    return ten_figures(answer.report, answer.result.scope, answer.rows_by_device[split.place])
-
-
-def _part(name: str, header: str = "") -> Column:
-    """The share of a device's time that something took."""
-
-    def read(split: DeviceSplit, _: Any) -> float | None:
-        ns = getattr(split, f"{name}_ns")
-        return 100 * int(ns) / split.base_ns if split.base_ns and ns is not None else None
-
-    key = "busy_share" if name == "busy" else ""
-    return Column(header or _titled(name), Unit.PERCENT, 2, key, read)
-
-
-_FACT: Final = (
-    Column("Fact", read=lambda fact, _: fact[0]),
-    Column("Value", read=lambda fact, _: fact[1]),
-)
-_FIGURE: Final = (
-    Column("Figure", read=lambda figure, _: figure[0]),
-    Column("Time", Unit.NS, read=lambda figure, _: figure[1]),
-)
-_BREAKDOWN: Final = (
-    *columns(
-        "session_ns gpu_active_ns gpu_idle_ns compute_ns communication_ns memory_ns"
-        " compute_comm_overlap_ns compute_memory_overlap_ns comm_memory_overlap_ns"
-    ),
-    *columns("utilisation_percent", Unit.NONE),
-    *columns("exposed_communication_ns"),
-)
-_WAITING: Final = _part("comm_waiting", "Waiting")
-_DEVICE: Final = (
-    number("id", lambda split, _: split.device.id),
-    number("gpu_id", lambda split, _: split.device.gpu_id),
-    records("members", columns("pid ordinal", Unit.COUNT), lambda split, _: split.device.members),
-    Column("GPU", key="", read=lambda split, _: split.device.label),
-    column("name", "Name", lambda split, _: split.device.name),
-    *map(_part, ("busy", "compute", "comm", "exposed_comm")),
-    _WAITING,
-    *map(_part, ("memory", "graph", "idle")),
-    column("busy_ns", "Busy time"),
-    column("idle_ns", "Idle time"),
-    column("max_gap_ns", "Max gap time"),
-    column("kernel_count", "Kernels", unit=Unit.COUNT),
-    *columns(
-        "base_ns compute_ns comm_ns comm_waiting_ns comm_transfer_ns exposed_waiting_ns memory_ns"
-        " graph_ns uvm_ns exposed_comm_ns exposed_memory_ns compute_comm_overlap_ns"
-        " compute_memory_overlap_ns comm_memory_overlap_ns sum_ns"
-    ),
-    *columns("operation_count straddling_count", Unit.COUNT),
-    *columns("exposed_is_upper_bound", Unit.FLAG),
-    data("max_gap_start_ns", lambda split, _: split.max_gap[0] if split.max_gap else None),
-    record("breakdown", _BREAKDOWN, _alone),
-)
-_MEMORY: Final = (
-    number("device", lambda entry, _: entry.device.number),
-    Column("GPU", key="", read=lambda entry, _: entry.device.label),
-    column("peak_bytes", "Peak", lambda entry, _: entry.peak[0]),
-    column("peak_time_ns", "At", lambda entry, _: entry.peak[1]),
-    column("allocations", "Allocations", unit=Unit.COUNT),
-    column("frees", "Frees", unit=Unit.COUNT),
-    column("unmatched_frees", unit=Unit.COUNT),
-    column("never_freed", "Never Freed", lambda entry, _: len(entry.never_freed), Unit.COUNT),
-    column("never_freed_bytes", "Never Freed Bytes"),
-)
-_TOP: Final = (
-    column("name"),
-    Column("Time", Unit.PERCENT, 1, "share", lambda entry, _: 100 * entry.share),
-    column("total_ns", "Total"),
-    column("count", "Count", unit=Unit.COUNT),
-    column("straddling", unit=Unit.COUNT),
-    column("mean_ns", "Mean"),
-)
-_THREAD: Final = (
-    column("name", "Thread"),
-    column("process", "Process"),
-    column("cpu_ns", "CPU time"),
-    Column("Time", Unit.PERCENT, 1, "share", lambda thread, _: 100 * thread.share),
-    column("witness", "Known by"),
-)
-_HOST: Final = (
-    records("threads", _THREAD, lambda host, _: host.threads),
-    records("os_runtime_calls", _TOP, lambda _, a: a.result.calls),
-)
-_MISSING: Final = (
-    column("kind", "Data"),
-    Column("Why", key="", read=lambda one, _: one.reason.partition(": ")[2] or one.reason),
-    column("reason"),
-)
-_SHOWN: Final = ("busy", "compute", "comm", "exposed_comm", "memory", "exposed_memory", "graph")
-_PIECE_ROW: Final = (
-    Column("Piece", read=lambda at, a: a.pieces.labels[at[0]]),
-    Column("GPU", read=lambda at, a: a.report.devices[a.pieces.places[at[1]]].label),
-    Column("Start", Unit.NS, read=lambda at, a: a.pieces.starts[at[0]]),
-    Column("Time", Unit.NS, read=lambda at, a: a.pieces.lengths[at[0]]),
-    *(_figure(name, _titled(name)) for name in _SHOWN),
-    Column("Idle", Unit.NS, read=_piece_idle),
-)
-_PIECE: Final = (
-    data("label", lambda piece, a: a.pieces.labels[piece]),
-    data("start_ns", lambda piece, a: a.pieces.starts[piece]),
-    data("end_ns", lambda piece, a: a.pieces.ends[piece]),
-    records(
-        "devices",
-        (
-            data(
-                "device", lambda at, a: a.report.devices[a.pieces.places[at[1]]].number, Unit.COUNT
-            ),
-            data("idle_ns", _piece_idle),
-            *map(_figure, FIGURES),
-        ),
-        lambda piece, a: [(piece, device) for device in range(len(a.pieces.places))],
-    ),
-)
-
-
-def _known(name: str, key: str | None = None) -> Column:
-    """A fact of the metadata, null where it is empty."""
-    return column(key or name, "", lambda a, _: getattr(a.result.metadata, name) or None)
-
-
-_REPORT: Final = (
-    data("name", lambda a, _: a.report.name),
-    _known("product_version", "nsys_version"),
-    _known("schema_version"),
-    data("command", lambda a, _: a.result.metadata.command, form=Form.LIST),
-    *map(_known, ("host", "os", "cpu", "driver")),
-    data("session_start_utc_ns", lambda a, _: a.result.metadata.session_start_utc_ns),
-    data("session_ns", lambda a, _: a.result.metadata.session_duration_ns),
-    records(
-        "gpus",
-        (number("gpu_id", lambda gpu, _: gpu.id), column("name")),
-        lambda a, _: a.result.metadata.gpus,
-    ),
-    records(
-        "diagnostics",
-        (data("time_ns", lambda message, _: message.time), *columns("severity source text")),
-        lambda a, _: a.result.metadata.diagnostics,
-    ),
-)
-_HEADLINE: Final = (
-    *columns("device_count kernel_count", Unit.COUNT),
-    *columns(
-        "base_ns session_ns busy_ns idle_ns compute_ns comm_ns memory_ns graph_ns exposed_comm_ns"
-        " exposed_memory_ns max_gap_ns comm_waiting_ns exposed_waiting_ns"
-    ),
-    data("busy_share", lambda line, _: line.share(line.busy_ns)),
-    data("busy_session_share", lambda line, _: line.session_share(line.busy_ns)),
-    data("exposed_comm_share", lambda line, _: line.share(line.exposed_comm_ns)),
-)
-_EACH: Final = (
-    data("what", lambda a, _: a.pieces.what),
-    records("rows", _PIECE, lambda a, _: range(len(a.pieces.labels))),
-)
 DOCUMENT: Final = Document(
     "overview",
     (
-        record("report", _REPORT, lambda a, _: a),
+        record("report", REPORT, lambda a, _: a),
         data("window_ns", lambda a, _: a.result.scope.window, form=Form.LIST),
         data("base_ns", lambda a, _: a.result.base if a.is_based else None, form=Form.LIST),
         data("span_ns", lambda a, _: a.report.span, form=Form.LIST),
         record(
-            "headline", _HEADLINE, lambda a, _: a.result.headline if a.result.gpu_known else None
+            "headline", HEADLINE, lambda a, _: a.result.headline if a.result.gpu_known else None
         ),
         data("verdict", lambda a, _: a.verdict, optional=True),
-        records("devices", _DEVICE, lambda a, _: a.result.devices),
-        record("breakdown", _BREAKDOWN, lambda a, _: a.result.breakdown),
-        records("gpu_memory", _MEMORY, lambda a, _: a.memory),
-        records("top_kernels", _TOP, lambda a, _: a.result.kernels),
-        records("other_gpu_work", _TOP, lambda a, _: a.result.other_work),
-        records("top_ranges", _TOP, lambda a, _: a.result.ranges),
+        records("devices", DEVICE, lambda a, _: a.result.devices),
+        record("breakdown", BREAKDOWN, lambda a, _: a.result.breakdown),
+        records("gpu_memory", MEMORY, lambda a, _: a.memory),
+        records("top_kernels", TOP, lambda a, _: a.result.kernels),
+        records("other_gpu_work", TOP, lambda a, _: a.result.other_work),
+        records("top_ranges", TOP, lambda a, _: a.result.ranges),
         number("open_ranges", lambda a, _: a.result.open_range_count),
-        records("missing", _MISSING, lambda a, _: a.result.missing),
-        Column(key="host", read=lambda a, _: a.result.host, inner=_HOST, optional=True),
+        records("missing", MISSING, lambda a, _: a.result.missing),
+        Column(key="host", read=lambda a, _: a.result.host, inner=HOST, optional=True),
         Column(
             key="each",
             read=lambda a, _: None if a.pieces is None else a,
-            inner=_EACH,
+            inner=EACH,
             optional=True,
         ),
     ),

@@ -20,6 +20,7 @@ from nsys_tui.errors import UnreadableReportError
 from nsys_tui.model.notes import Note, Notes
 from nsys_tui.names import visible
 from nsys_tui.reader.cache import cache_at
+from nsys_tui.reader.declared_types import as_declared, decoded
 from nsys_tui.reader.filecheck import (
     Header,
     Stamp,
@@ -35,7 +36,7 @@ from nsys_tui.reader.resolved import Export, Resolved, resolve
 from nsys_tui.reader.schema import METADATA_TABLES, declared, is_nsys_export
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _SETTINGS = (
     "PRAGMA trusted_schema = OFF",
@@ -293,11 +294,8 @@ class Database:
 
     def _typed(self, table: str, column: str, kind: str, values: Sequence[Any]) -> Sequence[Any]:
         """The values of a column; None, and a note, for those that are not of its type."""
-        convert = _CONVERTERS[kind]
-        if convert is None or set(map(type, values)) <= _PLAIN[kind]:
-            return values
-        typed = [convert(value) for value in values]
-        strange = typed.count(None) - values.count(None)
+        typed = as_declared(kind, values)
+        strange = 0 if typed is values else typed.count(None) - values.count(None)
         if strange:
             text = f"{strange} rows of {table} hold no number in {column}: left out there"
             self.notes.add(Note(text, table, column))
@@ -351,34 +349,6 @@ def _refused_by_sqlite(path: Path, error: Exception, hint: str) -> UnreadableRep
     return unreadable(path, f"SQLite says: {visible(str(error))}", hint)
 
 
-def _whole(value: object) -> int | None:
-    if isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT:
-        return int(value)
-    return value if isinstance(value, int) else None
-
-
-def _number(value: object) -> int | float | None:
-    return value if isinstance(value, (int, float)) else None
-
-
-def _text(value: object) -> str | None:
-    if isinstance(value, bytes):
-        return _decoded(value)
-    return None if value is None else str(value)
-
-
-_EXACT: Final = 2.0**53
-_CONVERTERS: Final[Mapping[str, Callable[[object], Any] | None]] = {
-    "i": _whole, "s": _whole, "p": _whole, "r": _number, "t": _text, "b": None,
-}  # fmt: skip
-_NOTHING: Final = frozenset({type(None)})
-_PLAIN: Final[Mapping[str, frozenset[type]]] = {
-    "i": _NOTHING | {int}, "s": _NOTHING | {int}, "p": _NOTHING | {int},
-    "r": _NOTHING | {int, float}, "t": _NOTHING | {str},
-}  # fmt: skip
-"""Types of values that need no conversion, by type of the schema."""
-
-
 def quoted(name: str) -> str:
     """Quotes an identifier for SQL."""
     return '"' + name.replace('"', '""') + '"'
@@ -392,7 +362,7 @@ def _connect(path: Path, actual: Path, descriptor: int) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise _refused_by_sqlite(path, error, "check the path and permissions") from error
     try:
-        connection.text_factory = _decoded
+        connection.text_factory = decoded
         for setting in _SETTINGS:
             connection.execute(setting).close()
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -408,11 +378,6 @@ def _connect(path: Path, actual: Path, descriptor: int) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _decoded(text: bytes) -> str:
-    """Decodes text of any quality: real reports hold Latin-1 user names, for instance."""
-    return text.decode("utf-8", "replace")
 
 
 def _remove(copy: Path | None) -> None:

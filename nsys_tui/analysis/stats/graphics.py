@@ -15,6 +15,8 @@ from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nsys_tui.analysis.stats.query import Query
 
 _GL_DEBUG_CLASS: Final = 4
@@ -77,79 +79,55 @@ def _range_summary(query: Query, rows: list[dict[str, Any]]) -> Columns:
     return rows_summary(query, texted, names, "Instances", (RANGE,))
 
 
-def _opengl_ranges(query: Query, *, on_gpu: bool) -> list[dict[str, Any]]:
-    rows = query.raw(Kind.OPENGL_DEBUG, "text", "event_class")
-    return [row for row in rows if (row["event_class"] != _GL_DEBUG_CLASS) == on_gpu]
+def _raw(kind: Kind) -> Callable[[Query], list[dict[str, Any]]]:
+    return lambda query: query.raw(kind, "text")
 
 
-@report(
-    "Vulkan Range Summary",
-    Needs("Vulkan Debug Extension (Vulkan Debug Util)", "--trace=vulkan-annotations"),
-    old="vulkanmarkerssum",
-)
-def vulkan_marker_sum(query: Query) -> Columns:
-    """Vulkan debug ranges on the host and their durations."""
-    return _range_summary(query, query.raw(Kind.VULKAN_RANGE, "text"))
+def _opengl(*, on_gpu: bool) -> Callable[[Query], list[dict[str, Any]]]:
+    def rows(query: Query) -> list[dict[str, Any]]:
+        found = query.raw(Kind.OPENGL_DEBUG, "text", "event_class")
+        return [row for row in found if (row["event_class"] != _GL_DEBUG_CLASS) == on_gpu]
+
+    return rows
 
 
-@report(
-    "Vulkan GPU Range Summary",
-    Needs("GPU Vulkan Debug Extension (GPU Vulkan Debug markers)", "--trace=vulkan-annotations"),
-    old="vulkangpumarkersum",
-)
-def vulkan_gpu_marker_sum(query: Query) -> Columns:
-    """Vulkan debug ranges on the GPU and their durations."""
-    return _range_summary(query, query.raw(Kind.VULKAN_GPU_RANGE, "text"))
+_RANGES: Final = (
+    ("vulkan_marker_sum", "vulkanmarkerssum", "Vulkan Range Summary", "vulkan",
+     "Vulkan Debug Extension (Vulkan Debug Util)",
+     "Vulkan debug ranges on the host", _raw(Kind.VULKAN_RANGE)),
+    ("vulkan_gpu_marker_sum", "vulkangpumarkersum", "Vulkan GPU Range Summary", "vulkan",
+     "GPU Vulkan Debug Extension (GPU Vulkan Debug markers)",
+     "Vulkan debug ranges on the GPU", _raw(Kind.VULKAN_GPU_RANGE)),
+    ("opengl_khr_range_sum", "khrdebugsum", "OpenGL KHR_debug Range Summary", "opengl",
+     "KHR Extension (KHR_DEBUG)",
+     "OpenGL KHR_debug ranges on the host", _opengl(on_gpu=False)),
+    ("opengl_khr_gpu_range_sum", "khrdebuggpusum", "OpenGL KHR_debug GPU Range Summary", "opengl",
+     "GPU KHR Extension (KHR_DEBUG)",
+     "OpenGL KHR_debug ranges on the GPU", _opengl(on_gpu=True)),
+    ("dx11_pix_sum", "dx11pixsum", "DX11 PIX Range Summary", "dx11",
+     "DX11 CPU debug marker",
+     "Direct3D 11 PIX ranges on the host", _raw(Kind.DX11_RANGE)),
+    ("dx12_pix_sum", "pixsum dx12pixsum", "DX12 PIX Range Summary", "dx12",
+     "DX12 CPU debug marker",
+     "Direct3D 12 PIX ranges on the host", _raw(Kind.DX12_RANGE)),
+    ("dx12_gpu_marker_sum", "dx12gpumarkersum", "DX12 GPU Command List PIX Ranges Summary", "dx12",
+     "DX12 GPU debug marker",
+     "Direct3D 12 PIX ranges of GPU command lists", _raw(Kind.DX12_GPU_RANGE)),
+)  # fmt: skip
+"""Reports of debug ranges: name, older names, title, what is traced, data, about, rows."""
 
 
-@report(
-    "OpenGL KHR_debug Range Summary",
-    Needs("KHR Extension (KHR_DEBUG)", "--trace=opengl-annotations"),
-    old="khrdebugsum",
-)
-def opengl_khr_range_sum(query: Query) -> Columns:
-    """OpenGL KHR_debug ranges on the host and their durations."""
-    return _range_summary(query, _opengl_ranges(query, on_gpu=False))
+def _register_ranges() -> None:
+    for name, old, title, traced, data, about, rows in _RANGES:
+
+        def ranges(query: Query, rows: Callable[..., list[dict[str, Any]]] = rows) -> Columns:
+            return _range_summary(query, rows(query))
+
+        ranges.__name__, ranges.__doc__ = name, f"{about} and their durations."
+        report(title, Needs(data, f"--trace={traced}-annotations"), old=old)(ranges)
 
 
-@report(
-    "OpenGL KHR_debug GPU Range Summary",
-    Needs("GPU KHR Extension (KHR_DEBUG)", "--trace=opengl-annotations"),
-    old="khrdebuggpusum",
-)
-def opengl_khr_gpu_range_sum(query: Query) -> Columns:
-    """OpenGL KHR_debug ranges on the GPU and their durations."""
-    return _range_summary(query, _opengl_ranges(query, on_gpu=True))
-
-
-@report(
-    "DX11 PIX Range Summary",
-    Needs("DX11 CPU debug marker", "--trace=dx11-annotations"),
-    old="dx11pixsum",
-)
-def dx11_pix_sum(query: Query) -> Columns:
-    """Direct3D 11 PIX ranges on the host and their durations."""
-    return _range_summary(query, query.raw(Kind.DX11_RANGE, "text"))
-
-
-@report(
-    "DX12 PIX Range Summary",
-    Needs("DX12 CPU debug marker", "--trace=dx12-annotations"),
-    old="pixsum dx12pixsum",
-)
-def dx12_pix_sum(query: Query) -> Columns:
-    """Direct3D 12 PIX ranges on the host and their durations."""
-    return _range_summary(query, query.raw(Kind.DX12_RANGE, "text"))
-
-
-@report(
-    "DX12 GPU Command List PIX Ranges Summary",
-    Needs("DX12 GPU debug marker", "--trace=dx12-annotations"),
-    old="dx12gpumarkersum",
-)
-def dx12_gpu_marker_sum(query: Query) -> Columns:
-    """Direct3D 12 PIX ranges of GPU command lists and their durations."""
-    return _range_summary(query, query.raw(Kind.DX12_GPU_RANGE, "text"))
+_register_ranges()
 
 
 @report("NvVideo API Summary", Needs("NvVideo API", "--trace=nvvideo"), old="nvvideoapisum")
