@@ -126,16 +126,15 @@ async def fetch_all(job: Job) -> None:
 def _export_here(job: Job) -> None:
     """Exports with an nsys of this machine what could not be exported over there."""
     from nsys_tui.errors import NsysTuiError
-    from nsys_tui.model.progress import silent
-    from nsys_tui.reader.nsys import export, find_nsys
+    from nsys_tui.reader.nsys import export_newest
 
-    nsys = find_nsys()
     for report in job.record.reports:
-        if report.sqlite or not job.plan.target.remote or nsys is None:
+        if report.sqlite or not job.plan.target.remote:
             continue
         target = Path(report.local).with_suffix(".sqlite")
         try:
-            export(nsys, Path(report.local), target, silent)
+            if not export_newest(Path(report.local), target, job.nsys_here):
+                return
         except NsysTuiError:
             continue
         _replace(job, replace(report, sqlite=str(target), sqlite_id=_identity(target)))

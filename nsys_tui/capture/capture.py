@@ -351,7 +351,8 @@ def _job(
     secrets: Mapping[str, str],
 ) -> Job:
     connector = connector_for(plan.target, config.capture, on_prompt)
-    return Job(record, plan, store, connector, config.capture, on_event, secrets)
+    here = config.nsys.path
+    return Job(record, plan, store, connector, config.capture, on_event, secrets, here)
 
 
 async def preflight(

@@ -26,6 +26,11 @@ auto)
 */*) nt_found=$NSYS ;;
 *) nt_found=$(command -v "$NSYS" 2> /dev/null) ;;
 esac
+if [ -d "$nt_found" ]; then
+  for nt_try in nsys bin/nsys target-linux-x64/nsys; do
+    [ ! -x "$nt_found/$nt_try" ] || { nt_found=$nt_found/$nt_try; break; }
+  done
+fi
 if [ -n "$nt_found" ] && [ -x "$nt_found" ] && [ ! -d "$nt_found" ]; then
   nt_p "nsys $nt_found"
   for nt_try in 1 2; do

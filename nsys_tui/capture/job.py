@@ -33,6 +33,7 @@ class Job:
         plan: what to run; with the values of its environment.
         found: the preflight, once it was made in this process.
         secrets: values that are handed over at the start and kept nowhere.
+        nsys_here: the nsys of this machine that exports what comes home; ``auto`` = look for it.
     """
 
     def __init__(
@@ -44,12 +45,14 @@ class Job:
         settings: CaptureConfig,
         listener: Listener | None = None,
         secrets: Mapping[str, str] | None = None,
+        nsys_here: str = "auto",
     ) -> None:
         self.record = record
         self.plan = plan
         self.store = store
         self.settings = settings
         self.secrets = dict(secrets or {})
+        self.nsys_here = nsys_here
         self.found: Preflight | None = None
         self.link = Link(connector, self._retrying)
         self.growth = time.monotonic()

@@ -27,6 +27,7 @@ from nsys_tui.capture.targets import (
     frozen,
     looks_secret,
     plain,
+    with_nsys,
 )
 from nsys_tui.errors import UsageError
 
@@ -159,6 +160,7 @@ def make_plan(
     functions_trace_file: str = "",
     functions_json: str = "",
     replayed: Sequence[str] = (),
+    nsys: str = "",
 ) -> Plan:
     """Puts a plan together: target's settings < preset < what was asked for now.
 
@@ -177,6 +179,7 @@ def make_plan(
             ``module:function``, from which one is made.
         functions_json: content of such a file, when there is none.
         replayed: names whose values come from the report that is profiled again.
+        nsys: the nsys to run there; empty = what target and config say.
 
     Raises:
         UsageError: no program, an unknown preset, an option of ours among ``extra``, a bad
@@ -195,7 +198,7 @@ def make_plan(
     named_output = chosen_options.pop("output", "")
     trace_file = functions_trace_file or str(chosen_options.pop("python-functions-trace", ""))
     plan = Plan(
-        target=target,
+        target=with_nsys(target, config, nsys),
         program=tuple(program) or settings.command,
         cwd=cwd or settings.cwd or ("" if target.remote else os.getcwd()),
         options={name: value for name, value in chosen_options.items() if value not in ("", ())},

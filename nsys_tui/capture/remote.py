@@ -133,7 +133,8 @@ class RemoteSource:
         plan = Plan(target, ("true",))
         store = Store(self._cache / "jobs")
         record = Record(id=new_id(), plan={})
-        self._job = Job(record, plan, store, connector, config.capture, self._tell)
+        here = config.nsys.path
+        self._job = Job(record, plan, store, connector, config.capture, self._tell, nsys_here=here)
         self._host = f"{name.host}:{name.port}" if name.port else name.host
 
     def _tell(self, event: object) -> None:
@@ -201,7 +202,7 @@ class RemoteSource:
         """Has an nsys over there export the report, if this machine has none."""
         from nsys_tui.reader.nsys import find_nsys
 
-        if find_nsys() is not None:
+        if find_nsys(self._job.nsys_here) is not None:
             return
         found = await submit.probe(self._job)
         if not found.nsys or "jobs" not in found.values:

@@ -7,9 +7,10 @@ Names that end in an argv are checked here against patterns that leave no room f
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from nsys_tui.capture.launchers.base import Launcher, Way
 
 LOCAL: Final = "local"
+AUTO: Final = "auto"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 _ENV: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_NAME: Final = re.compile(r"TOKEN|SECRET|PASSW|KEY|CREDENTIAL", re.IGNORECASE)
@@ -125,6 +127,25 @@ def find_target(config: Config, name: str = "") -> Target:
         f"targets are sections [targets.NAME] in {config.path}",
         f"did you mean {near[0]}?" if near else "nsys-tui targets edit adds one",
     )
+
+
+def with_nsys(target: Target, config: Config | None, asked: str = "") -> Target:
+    """The target with the nsys that is to run there.
+
+    Args:
+        target: its own setting counts unless more is said.
+        config: ``nsys.path`` (``NSYS_TUI_NSYS``) stands for the nsys of this machine.
+        asked: what the user named just now, which wins.
+    """
+    here = config.nsys.path if config and not target.remote else AUTO
+    chosen = asked or (here if target.settings.nsys == AUTO else AUTO)
+    if chosen == AUTO:
+        return target
+    if not target.remote:
+        from nsys_tui.reader.nsys import find_nsys
+
+        chosen = os.path.normpath(find_nsys(chosen) or chosen)
+    return Target(target.name, replace(target.settings, nsys=chosen))
 
 
 def all_targets(config: Config) -> list[Target]:

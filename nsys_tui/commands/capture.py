@@ -38,6 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--preset", default="", metavar="NAME", help="ready-made options; see --list-presets")
     add("--list-presets", action="store_true", help="print the presets and what they set")
     add("--cwd", default="", metavar="DIR", help="working directory over there")
+    add("--nsys", default="", metavar="PATH", help="nsys executable over there")
     add("--output", "-o", default="", metavar="NAME", help="report name; default: a fresh one")
     add("--env", action="append", default=[], metavar="NAME=VALUE", help="set for the program")
     add(
@@ -139,6 +140,7 @@ def _plan(
             cwd=arguments.cwd or (base.cwd if base else ""),
             output=arguments.output,
             functions_json=base.functions_json if base else "",
+            nsys=arguments.nsys,
         ),
         secrets,
     )
@@ -172,11 +174,10 @@ def _report_rows(path: str, config: Config) -> tuple[list[tuple[str, str]], str]
     from pathlib import Path
 
     from nsys_tui.model.kinds import Kind
-    from nsys_tui.reader import open_report
     from nsys_tui.reader.cache import report_id
+    from nsys_tui.reader.settings import open_configured
 
-    nsys = None if config.nsys.path == "auto" else config.nsys.path
-    report = open_report(Path(path), nsys=nsys)
+    report = open_configured(Path(path), config)
     try:
         table = report.rows(Kind.CAPTURE_SETTING, "name", "value")
         pairs = list(zip(table["name"], table["value"], strict=True)) if len(table) else []

@@ -133,13 +133,17 @@ def clipboard_lines(environ: Any) -> Lines:
 
 
 def nsys_lines(asked: str | None) -> Lines:
-    """The nsys executable that exports reports."""
-    from nsys_tui.reader.nsys import find_nsys
+    """The nsys executables that export reports, in the order in which they are tried."""
+    from nsys_tui.reader.nsys import all_nsys, nsys_version
 
-    found = find_nsys(None if asked in (None, "auto") else asked)
-    if found is None:
+    found = all_nsys(asked)
+    if not found:
         return [("not found", "only .sqlite files can be opened; export elsewhere, or give --nsys")]
-    return [("found", visible(str(found)))]
+    lines = []
+    for number, path in enumerate(found):
+        version = ".".join(map(str, nsys_version(path))) or "tells no version"
+        lines.append(("then" if number else "found", f"{visible(str(path))}, {version}"))
+    return lines
 
 
 def cache_lines(config: Config) -> Lines:

@@ -249,7 +249,7 @@ def _fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
 
     config = load_config()
     check_patterns(config)
-    nsys = arguments.nsys or (None if config.nsys.path == "auto" else config.nsys.path)
+    nsys = arguments.nsys or config.nsys.path
     done = 0
 
     def told(path: str, result: Result, count: int, total: int) -> None:

@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check = actions.add_parser("check", help="look whether captures can run there")
     check.add_argument("name", nargs="?", default="", help="target (default: the default one)")
     check.add_argument("--batch", action="store_true", help="never ask")
+    check.add_argument("--nsys", metavar="PATH", help="nsys executable over there")
     edit = actions.add_parser("edit", help="add, change, check and delete targets on a screen")
     edit.add_argument("name", nargs="?", default="", help="target to edit, or name of a new one")
     edit.add_argument("--editor", action="store_true", help="the config file in $EDITOR instead")
@@ -101,14 +102,14 @@ def check_schema() -> dict[str, Any]:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from nsys_tui.capture.plan import Plan
+    from nsys_tui.capture.plan import make_plan
     from nsys_tui.capture.targets import find_target
     from nsys_tui.config import load_config
 
     config = load_config(arguments.config)
     target = find_target(config, arguments.name)
-    settings = target.settings
-    plan = Plan(target, settings.command or ("true",), settings.cwd, dict(settings.options))
+    command = target.settings.command or ("true",)
+    plan = make_plan(target, command, config=config, nsys=arguments.nsys or "")
     return check_plan(plan, config, arguments, as_json=arguments.format == "json")
 
 

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -46,10 +47,12 @@ INSTALL_FOLDERS: Final = (
     "C:/Program Files/NVIDIA Corporation/Nsight Systems */target-windows-x64/nsys.exe",
     "C:/Program Files/NVIDIA Corporation/Nsight Systems */bin/nsys.exe",
 )
-"""Where NVIDIA's installers put nsys, as patterns; of several versions the newest is taken."""
+"""Where NVIDIA's installers put nsys, as patterns."""
 
 _PAYLOADS: Final = ("--include-json", "true", "--include-blobs", "true")
 _PERCENT: Final = re.compile(rb"(\d{1,3})\s*%")
+_VERSION: Final = re.compile(r"\d{4}\.\d+(?:\.\d+)*")
+_VERSION_SECONDS: Final = 10
 _TICK_SECONDS: Final = 0.2
 _GRACE_SECONDS: Final = 5.0
 _KEPT_OUTPUT: Final = 4000
@@ -67,21 +70,46 @@ class Exported:
 
 
 def find_nsys(explicit: str | None = None) -> Path | None:
-    """Finds an nsys executable.
+    """The nsys that is tried first, or None; see :func:`all_nsys`."""
+    return next(iter(all_nsys(explicit)), None)
+
+
+def all_nsys(explicit: str | None = None) -> list[Path]:
+    """Finds nsys on this machine, the newest first: a newer one reads all that an older one does.
 
     Args:
-        explicit: a path, an install folder or a command name from the user; nothing else is
-            then tried.
+        explicit: a path, an install folder or a command name from the user (``--nsys``,
+            ``NSYS_TUI_NSYS``, ``nsys.path``); nothing else is then looked at. ``auto`` or nothing:
+            PATH and the install folders.
 
     Returns:
-        The absolute path of the executable, or None.
+        Absolute paths of executables, each once.
     """
-    if explicit:
+    if explicit and explicit != "auto":
         given = Path(explicit).expanduser()
-        candidates = [given, given / "nsys", given / "bin" / "nsys", given / "nsys.exe"]
-        found = next((path for path in candidates if _is_executable(path)), None)
-        return found.absolute() if found else _on_path(explicit)
-    return _on_path("nsys") or next((path for path in _installed() if _is_executable(path)), None)
+        inside = ("", "nsys", "bin/nsys", "target-linux-x64/nsys", "nsys.exe")
+        candidates = [given / place for place in inside]
+        found = [path.absolute() for path in candidates if _is_executable(path)][:1]
+        return found or _on_path(explicit)[:1]
+    there: dict[Path, Path] = {}
+    for path in (*_on_path("nsys"), *_installed()):
+        there.setdefault(path.resolve(), path)
+    found = list(there.values())
+    return found if len(found) < 2 else sorted(found, key=nsys_version, reverse=True)
+
+
+@cache
+def nsys_version(nsys: Path) -> tuple[int, ...]:
+    """The version that an nsys tells, else that of its folder's name; empty = neither."""
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        said = subprocess.run(
+            [nsys, "--version"], capture_output=True, text=True, errors="replace",
+            stdin=subprocess.DEVNULL, timeout=_VERSION_SECONDS, check=False,
+        ).stdout  # fmt: skip
+        if match := _VERSION.search(said):
+            return tuple(map(int, match[0].split(".")))
+    named = _VERSION.findall(str(nsys))
+    return tuple(map(int, named[-1].split("."))) if named else ()
 
 
 def ensure_sqlite(
@@ -124,14 +152,42 @@ def ensure_sqlite(
     cached = folder.path / f"{path.stem}.sqlite"
     if cached.is_file():
         return Exported(cached, folder=folder)
-    executable = find_nsys(nsys)
-    if executable is not None:
-        export(executable, path, cached, progress or silent)
+    if export_newest(path, cached, nsys, progress):
         evict(*cache)
         return Exported(cached, folder=folder)
     if _opens(beside, cache.copies):
         return Exported(beside, doubt)
     raise _nsys_missing(path, nsys)
+
+
+def export_newest(
+    report: Path, target: Path, nsys: str | None = None, progress: Progress | None = None
+) -> bool:
+    """Exports a report with the newest nsys that can read it.
+
+    Args:
+        report: a ``.nsys-rep`` or ``.qdrep`` file.
+        target: the file to make.
+        nsys: the user's choice, see :func:`all_nsys`.
+        progress: told percents; may raise ``CancelledError``.
+
+    Returns:
+        Whether there is an nsys here at all.
+
+    Raises:
+        UnreadableReportError: none can read it; what the newest said.
+        NsysMissingError: none can be run.
+    """
+    failed: UnreadableReportError | NsysMissingError | None = None
+    for executable in all_nsys(nsys):
+        try:
+            export(executable, report, target, progress or silent)
+            return True
+        except (UnreadableReportError, NsysMissingError) as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
+    return False
 
 
 def export(nsys: Path, report: Path, target: Path, progress: Progress) -> None:
@@ -249,24 +305,25 @@ def _is_executable(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
 
 
-def _on_path(name: str) -> Path | None:
-    found = shutil.which(name)
-    return Path(found).absolute() if found else None
+def _on_path(name: str) -> list[Path]:
+    """Every executable of that name in the folders of PATH, in their order."""
+    if os.path.dirname(name):
+        found = [shutil.which(name)]
+    else:
+        folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+        found = [shutil.which(name, path=folder) for folder in folders if folder]
+    return [Path(path).absolute() for path in found if path]
 
 
 def _installed() -> list[Path]:
-    """Lists what matches ``INSTALL_FOLDERS``, newest version first within a pattern."""
-    found = []
+    """Lists what matches ``INSTALL_FOLDERS``."""
+    found: list[Path] = []
     for pattern in INSTALL_FOLDERS:
         anchor = Path(pattern).anchor
         if anchor:
             matches = Path(anchor).glob(str(Path(pattern).relative_to(anchor)))
-            found += sorted(matches, key=_version, reverse=True)
+            found += filter(_is_executable, sorted(matches))
     return found
-
-
-def _version(path: Path) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", str(path))]
 
 
 def _opens(path: Path, scratch: Path | None = None) -> bool:
@@ -278,7 +335,8 @@ def _opens(path: Path, scratch: Path | None = None) -> bool:
 
 
 def _nsys_missing(path: Path, explicit: str | None) -> NsysMissingError:
-    cause = f"no nsys at {explicit}" if explicit else "no nsys on PATH or in the install folders"
+    named = explicit and explicit != "auto"
+    cause = f"no nsys at {explicit}" if named else "no nsys on PATH or in the install folders"
     hint = (
         "on a machine with Nsight Systems, at least as new as the one that recorded the report:\n"
         f"  nsys export --type sqlite --output {path.stem}.sqlite {path.name}\n"

@@ -35,7 +35,7 @@ def open_configured(
     check_patterns(config)
     return open_report(
         path,
-        nsys=nsys or (None if config.nsys.path == "auto" else config.nsys.path),
+        nsys=nsys or config.nsys.path,
         use_cache=use_cache,
         progress=progress,
         patterns=config.analysis.communication,

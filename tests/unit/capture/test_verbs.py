@@ -71,6 +71,27 @@ def test_stdout_is_the_path_and_stderr_the_story(capsys: pytest.CaptureFixture[s
     assert record.reports[0].local == str(path)
 
 
+@pytest.mark.parametrize("chosen_by", ["flag", "environment", "config", "flag over environment"])
+def test_the_named_nsys_is_the_one_that_runs(
+    place: Path, monkeypatch: pytest.MonkeyPatch, chosen_by: str
+) -> None:
+    other = place / "other" / "bin"
+    stand_in(other)
+    words = []
+    if "environment" in chosen_by:
+        named = "/no/such/nsys" if "flag" in chosen_by else str(other.parent)
+        monkeypatch.setenv("NSYS_TUI_NSYS", named)
+    if "flag" in chosen_by:
+        words = ["--nsys", "../other"]
+    if chosen_by == "config":
+        (place / "config.toml").write_text(f'[nsys]\npath = "{other}/nsys"\n')
+        words = [f"--config={place}/config.toml"]
+    assert main(["capture", *words, "--", "true"]) == 0
+    [record] = Store().all()
+    assert record.nsys_path == str(other / "nsys")
+    assert record.argv[0] == str(other / "nsys")
+
+
 def test_options_may_stand_on_either_side_of_the_target(place: Path) -> None:
     for words in (["local", "--trace=cuda"], ["--trace=cuda", "local"]):
         assert main(["capture", *words, "--nsys-option=--isr=true", "--", "true", "--trace=x"]) == 0

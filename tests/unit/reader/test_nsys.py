@@ -21,7 +21,7 @@ from nsys_tui.errors import (
 )
 from nsys_tui.reader import nsys as nsys_module
 from nsys_tui.reader.cache import Cache, cache_root
-from nsys_tui.reader.nsys import ensure_sqlite, find_nsys
+from nsys_tui.reader.nsys import all_nsys, ensure_sqlite, find_nsys
 from nsys_tui.reader.sqlite import Database
 
 MAGIC = b"NVIDIA Tegra Profiler Report\0"
@@ -159,6 +159,47 @@ class TestFinding:
         found = find_nsys()
         assert found is not None
         assert found.parts[-3] == "2025.10.2"
+
+
+SAYS = """\
+#!/bin/sh
+[ "$1" != --version ] || {{ echo "NVIDIA Nsight Systems version {version}-1v0"; exit; }}
+echo {version} >> {log}
+exec {nsys} "$@"
+"""
+
+
+def of_version(tmp_path: Path, version: str, nsys: Path | str) -> Path:
+    path = tmp_path / version / "nsys"
+    path.parent.mkdir()
+    path.write_text(SAYS.format(version=version, log=tmp_path / "tried", nsys=nsys))
+    path.chmod(0o755)
+    return path
+
+
+class TestSeveralOnTheMachine:
+    def test_the_newest_that_can_read_the_report_opens_it(
+        self, report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        works = stand_in(tmp_path)
+        old, newest, newer = (
+            of_version(tmp_path, version, nsys)
+            for version, nsys in (("2022.4.2", works), ("2024.10.1", "false"), ("2024.9.1", works))
+        )
+        folders = (old.parent, newest.parent, newer.parent, newest.parent)
+        monkeypatch.setenv("PATH", ":".join([*map(str, folders), "/usr/bin:/bin"]))
+        assert all_nsys() == all_nsys("auto") == [newest, newer, old]
+        assert all_nsys(str(old)) == [old]
+        assert texts(ensure_sqlite(report).path) == ["exported"]
+        assert (tmp_path / "tried").read_text().split() == ["2024.10.1", "2024.9.1"]
+
+    def test_what_the_newest_said_is_told_where_none_can(
+        self, report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folders = [of_version(tmp_path, v, "false").parent for v in ("2023.1.1", "2024.1.1")]
+        monkeypatch.setenv("PATH", ":".join([*map(str, folders), "/usr/bin:/bin"]))
+        with pytest.raises(UnreadableReportError, match=r"2024\.1\.1/nsys export ended"):
+            ensure_sqlite(report)
 
 
 class TestWhatNeedsNoExport:

@@ -144,13 +144,13 @@ def target_of(texts: Texts, config: Config) -> Target:
     return checked(name, parse_config(document, config.path).targets[name], "target")
 
 
-def plan_of(target: Target) -> Plan:
+def plan_of(target: Target, config: Config) -> Plan:
     """A capture as the target has it, to be looked at and not run.
 
     Raises:
         UsageError: its settings make no capture.
     """
-    return make_plan(target, target.settings.command or ("true",))
+    return make_plan(target, target.settings.command or ("true",), config=config)
 
 
 def remarks(texts: Texts, config: Config, old_name: str) -> list[tuple[str, str]]:
@@ -163,7 +163,7 @@ def remarks(texts: Texts, config: Config, old_name: str) -> list[tuple[str, str]
     """
     try:
         target = target_of(texts, config)
-        plan = plan_of(target)
+        plan = plan_of(target, config)
         advice = plan.advice()
     except NsysTuiError as error:
         return [("error", error.one_line)]

@@ -111,7 +111,7 @@ class Checking(Dialog[Any]):
 
     async def _check(self, target: Target) -> None:
         try:
-            plan = forms.plan_of(target)
+            plan = forms.plan_of(target, self.config)
             found = await preflight(plan, self.config, self._asked)
         except NsysTuiError as error:
             self.say([("error", error.title), ("cause", error.message), ("next", error.hint)])

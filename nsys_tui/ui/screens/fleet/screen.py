@@ -120,10 +120,9 @@ class FleetScreen(ReportScreen):
         workers = self.WORKERS or default_workers()
         workers = workers if len(paths) > FEW else 1
         config = self.app.config
-        nsys = None if config.nsys.path == "auto" else config.nsys.path
         options = self._cut.of(Options(patterns=config.analysis.communication))
         cache = cache_at(config.cache.dir, config.cache.limit)
-        opening, window = Opening(nsys, self.app.use_cache, cache), self._cut.window
+        opening, window = Opening(config.nsys.path, self.app.use_cache, cache), self._cut.window
         in_one_go = window is None and options == options.unrestricted
         reading = self._reading = object()
 
