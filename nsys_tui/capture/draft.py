@@ -56,9 +56,10 @@ class Draft:
     functions_json: str = ""
 
     def value(self, name: str) -> str:
-        """The value of an option as one word; nsys's own default when it is left out."""
-        known = OPTIONS.get(name)
-        value = self.options.get(name, known.default if known else "")
+        """The value of an option as one word; the default of that nsys when it is left out."""
+        known, own = OPTIONS.get(name), self.facts.options.get(name)
+        usual = (own.default if own else "") or (known.default if known else "")
+        value = self.options.get(name, usual)
         return value if isinstance(value, str) else ",".join(value)
 
     def words(self, name: str) -> list[str]:

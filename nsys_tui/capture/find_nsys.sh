@@ -40,7 +40,7 @@ if [ -n "$nt_found" ] && [ -x "$nt_found" ] && [ ! -d "$nt_found" ]; then
   done
   nt_line=$(printf '%s\n' "$nt_said" | grep '[0-9]\{4\}\.[0-9]' | head -n 1)
   nt_p "version ${nt_line:-$(printf '%s\n' "$nt_said" | head -n 1)}"
-  nt_p "options $(nt_run "$nt_found" profile --help | tr -c 'a-zA-Z0-9-' '\n' | grep '^--[a-z]' | sort -u | tr '\n' ' ')"
+  nt_run "$nt_found" profile --help | sed -n '1,3000s/^/@@p help /p'
   [ "$THOROUGH" != yes ] || nt_run "$nt_found" status -e | head -n 40 | while IFS= read -r nt_line; do
     [ -z "$nt_line" ] || nt_p "status $nt_line"
   done

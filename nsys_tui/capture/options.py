@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 
 _WORD: Final = re.compile(
@@ -41,7 +41,7 @@ class Option:
     Attributes:
         name: nsys's long name without the dashes.
         kind: how the value is written.
-        default: what nsys does when the option is left out.
+        default: what nsys does when the option is left out; empty = releases differ.
         help: one line for the form and for ``--help``.
         choices: known values; an unknown one is a warning, since nsys learns new ones.
         group: the row of the form it belongs to.
@@ -87,7 +87,7 @@ _TABLE: Final = (
     Option("wait", Kind.CHOICE, "all", "processes to wait for", ("primary", "all"), "window"),
     Option("sample", Kind.CHOICE, "process-tree", "CPU sampling", (*_SCOPES, "cpu", "xhv"), "cpu"),
     Option("cpuctxsw", Kind.CHOICE, "process-tree", "CPU context switches", _SCOPES, "cpu"),
-    Option("backtrace", Kind.CHOICE, "fp", "how CPU stacks are unwound",
+    Option("backtrace", Kind.CHOICE, "", "how CPU stacks are unwound",
            ("auto", "fp", "lbr", "dwarf", "none"), "cpu"),
     Option("samples-per-backtrace", Kind.NUMBER, "1", "samples per CPU stack", (), "cpu"),
     Option("osrt-threshold", Kind.NUMBER, "1000", "shortest OS call kept, ns", (), "cpu"),
@@ -145,6 +145,16 @@ RENAMED: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Deprecated spelling to the one that took its place."""
+
+_SAME: Final[Mapping[str, str]] = MappingProxyType({"gpu-metrics-devices": "gpu-metrics-device"})
+"""Options that an older nsys takes under another name, with the same values."""
+
+
+def name_there(name: str, known: Collection[str]) -> str:
+    """What the nsys that lists these options calls an option."""
+    older = _SAME.get(name, name)
+    return older if name not in known and older in known else name
+
 
 SHORT: Final[Mapping[str, str]] = MappingProxyType(
     {

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_tui.capture import functions_trace
 from nsys_tui.capture.advice import advise
 from nsys_tui.capture.draft import Check, Draft
-from nsys_tui.capture.options import OPTIONS, read_words
+from nsys_tui.capture.options import OPTIONS, name_there, read_words
 from nsys_tui.capture.presets import presets
 from nsys_tui.capture.target_facts import Facts
 from nsys_tui.capture.targets import (
@@ -32,7 +32,7 @@ from nsys_tui.capture.targets import (
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from nsys_tui.config import Config
     from nsys_tui.config_values import OptionValue
@@ -75,18 +75,21 @@ class Plan:
         """How many nsys processes the launcher starts."""
         return self.target.launcher.processes(self.target)
 
-    def argv(self, nsys: str = "nsys", job_dir: str = "JOB") -> list[str]:
+    def argv(
+        self, nsys: str = "nsys", job_dir: str = "JOB", known: Collection[str] = ()
+    ) -> list[str]:
         """The exact command: nsys, its options, the program.
 
         Args:
             nsys: the executable over there.
             job_dir: the folder of the job over there; holds the report when no output is named.
+            known: the options that this nsys lists; what it calls otherwise is given so.
         """
-        return [nsys, "profile", *self._options(job_dir), *self.program]
+        return [nsys, "profile", *self._options(job_dir, known), *self.program]
 
-    def _options(self, job_dir: str) -> list[str]:
+    def _options(self, job_dir: str, known: Collection[str]) -> list[str]:
         words = [
-            f"--{name}={value if isinstance(value, str) else ','.join(value)}"
+            f"--{name_there(name, known)}={value if isinstance(value, str) else ','.join(value)}"
             for name, value in self.options.items()
         ]
         if self.functions_json:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nsys_tui.capture.draft import ERROR, WARNING, Check
+from nsys_tui.capture.own_help import read_help
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.target_facts import Facts, parse_version, refused_scopes
 from nsys_tui.errors import NSYS_MISSING
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 OK = "ok"
 LITTLE_DISK = 2 * 10**9
-WHOLE_HELP = 25
-"""Fewer options than any nsys has are no list to refuse an option by."""
 _LOOKED = "PATH after the preamble, /usr/local/cuda*/bin, /opt/nvidia/nsight-systems*"
 
 
@@ -33,12 +32,14 @@ class Preflight:
     Attributes:
         values: last answer per key.
         status: lines of ``nsys status --environment``.
+        help: lines of ``nsys profile --help``.
         clock_offset_s: their clock minus ours.
     """
 
     values: Mapping[str, str]
     status: tuple[str, ...] = ()
     clock_offset_s: int = 0
+    help: tuple[str, ...] = ()
 
     def get(self, key: str) -> str:
         """The value of one answer; empty when there was none."""
@@ -57,11 +58,10 @@ class Preflight:
     @property
     def facts(self) -> Facts:
         """What the rules of advice need."""
-        options = frozenset(word[2:] for word in self.get("options").split())
         paranoid = self.get("paranoid")
         return Facts(
             nsys_version=parse_version(self.get("version")),
-            known_options=options if len(options) >= WHOLE_HELP else None,
+            options=read_help(self.help),
             paranoid=int(paranoid) if paranoid.lstrip("-").isdigit() else None,
             root=self.get("uid") == "0",
             gpu_admin_only={"0": False, "1": True}.get(self.get("gpu_admin_only")),
@@ -78,12 +78,15 @@ def read_probe(answers: Iterable[Answer], began: float | None = None) -> Preflig
     """
     answers = list(answers)
     values = {answer.key: printable(answer.value, 60_000) for answer in answers}
-    status = tuple(printable(answer.value) for answer in answers if answer.key == "status")
+    status, helped = (
+        tuple(printable(answer.value) for answer in answers if answer.key == key)
+        for key in ("status", "help")
+    )
     clock = values.get("clock", "")
     now = time.time()
     read = int(clock) if clock.isdigit() else now
     offset = round(read - min(max(read, now if began is None else began), now))
-    return Preflight(values, status, offset)
+    return Preflight(values, status, offset, helped)
 
 
 def checks(found: Preflight, target: Target, plan: Plan | None = None) -> list[Check]:
@@ -101,6 +104,15 @@ def checks(found: Preflight, target: Target, plan: Plan | None = None) -> list[C
     if plan is not None:
         told = plan.advice(found.facts)
         lines += [advice for advice in told if advice.severity in (ERROR, WARNING)]
+    return lines
+
+
+def option_lines(found: Preflight) -> list[Check]:
+    """The options of the nsys there with defaults and legal values, as its own help has them."""
+    lines = []
+    for name, own in found.facts.options.items():
+        takes = f"; takes {', '.join(own.values)}" if own.values else ""
+        lines.append(Check(OK, f"--{name}", f"default {own.default or 'not told'}{takes}"))
     return lines
 
 

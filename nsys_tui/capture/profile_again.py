@@ -40,11 +40,13 @@ _SWITCHES: Final = {
     "CUDA_FLUSH_ON_CUDA_PROFILER_STOP": "flush-on-cudaprofilerstop",
     "TRACE_AFTER_FORK_BEFORE_EXEC": "trace-fork-before-exec",
 }
-_BACKTRACES: Final = {"USE_DWARF": "dwarf", "USE_LBRS": "lbr", "USE_FRAME_POINTERS": "fp"}
 _THRESHOLDS: Final = {
-    "OS_RUNTIME_OPTIONS:DURATION_THRESHOLD_NS": ("osrt-threshold", "1000"),
-    "OS_RUNTIME_OPTIONS:BACKTRACES_THRESHOLD_NS": ("osrt-backtrace-threshold", "80000"),
+    "OS_RUNTIME_OPTIONS:DURATION_THRESHOLD_NS": ("osrt-threshold", ("0", "1000")),
+    "OS_RUNTIME_OPTIONS:BACKTRACES_THRESHOLD_NS": ("osrt-backtrace-threshold", ("80000",)),
 }
+"""With what nsys writes where nobody asked: 2023.4 writes 0 and works with 1000."""
+_NODES_ALONE: Final = 515
+"""Before this driver (CUDA 11.7) nsys traces graphs node by node, whatever it was asked."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +81,21 @@ class Again:
     remarks: tuple[str, ...] = ()
 
 
-def read_metadata(pairs: Pairs) -> Again:
-    """Reads the rows of META_DATA_CAPTURE; rows that are absent leave their part empty."""
+def read_metadata(pairs: Pairs, driver: str = "") -> Again:
+    """Reads the rows of META_DATA_CAPTURE; rows that are absent leave their part empty.
+
+    The rows say what nsys did. What it chose itself, for want of a driver or of a processor's
+    branch records, is left out: it chooses again, and the next machine may have them.
+
+    Args:
+        pairs: the rows.
+        driver: version of the NVIDIA driver that the report names; empty = none.
+    """
     values = dict(pairs)
     variables = tuple(_variables(pairs))
     names = {variable.name for variable in variables}
     origins = [kind.name for kind in launchers() if kind.variable in names]
-    options, remarks = _options(pairs, values)
+    options, remarks = _options(pairs, values, driver)
     if origins:
         remarks.append(f"the environment suggests that it was started by {' or '.join(origins)}")
     return Again(
@@ -112,7 +122,9 @@ def _either(values: Mapping[str, str], name: str) -> str:
     return next((value for value in found if value == "true"), found[0] if found else "")
 
 
-def _options(pairs: Pairs, values: Mapping[str, str]) -> tuple[dict[str, OptionValue], list[str]]:
+def _options(
+    pairs: Pairs, values: Mapping[str, str], driver: str
+) -> tuple[dict[str, OptionValue], list[str]]:
     if not pairs:
         return {}, []
     types = list(dict.fromkeys(value for name, value in pairs if name == "CAPTURE_EVENT_TYPE"))
@@ -124,14 +136,14 @@ def _options(pairs: Pairs, values: Mapping[str, str]) -> tuple[dict[str, OptionV
     if traces:
         options["trace"] = traces
     if mode := _either(values, "CUDA_GRAPH_TRACE_OPTIONS:MODE"):
-        options["cuda-graph-trace"] = mode.lower()
+        options |= _graph_trace(mode.lower(), driver, remarks)
     options |= {
         option: "true" for name, option in _SWITCHES.items() if _either(values, name) == "true"
     }
-    options |= _sampling(values)
+    options |= _sampling(values, remarks)
     if "osrt" in traces:
         for name, (option, default) in _THRESHOLDS.items():
-            if values.get(name, default) != default:
+            if values.get(name, default[0]) not in default:
                 options[option] = values[name]
     delay = values.get("START_DELAY_MS", "0")
     if delay.isdigit() and int(delay) > 0:
@@ -139,7 +151,17 @@ def _options(pairs: Pairs, values: Mapping[str, str]) -> tuple[dict[str, OptionV
     return options, remarks
 
 
-def _sampling(values: Mapping[str, str]) -> dict[str, OptionValue]:
+def _graph_trace(mode: str, driver: str, remarks: list[str]) -> dict[str, OptionValue]:
+    if mode == "node" and int(driver.partition(".")[0] or 0) < _NODES_ALONE:
+        remarks.append(
+            "CUDA graphs were traced by node, as nsys does without a driver or with one before "
+            f"{_NODES_ALONE}; if it was asked for: --cuda-graph-trace=node"
+        )
+        return {}
+    return {"cuda-graph-trace": mode}
+
+
+def _sampling(values: Mapping[str, str], remarks: list[str]) -> dict[str, OptionValue]:
     scope = {"SystemWide": "system-wide"}.get(
         values.get("LINUX_PERF_OPTIONS:COLLECTION_MODE", ""), "process-tree"
     )
@@ -151,9 +173,17 @@ def _sampling(values: Mapping[str, str]) -> dict[str, OptionValue]:
         "sample": switched("COLLECT_IP_BACKTRACE_SAMPLES"),
         "cpuctxsw": switched("COLLECT_CPU_CTXSW_TRACE"),
     }
-    kind = next((kind for name, kind in _BACKTRACES.items() if values.get(name) == "true"), "")
-    if kind and found["sample"] != "none":
-        found["backtrace"] = kind
+    if found["sample"] == "none":
+        return found
+    if values.get("USE_DWARF") == "true":
+        remarks.append(
+            "CPU stacks were unwound by DWARF, as nsys does where it cannot read branch records; "
+            "if it was asked for: --backtrace=dwarf"
+        )
+    elif values.get("USE_FRAME_POINTERS") == "true":
+        found["backtrace"] = "fp"
+    elif values.get("SHOW_BACKTRACE") == "false":
+        found["backtrace"] = "none"
     return found
 
 
@@ -210,7 +240,7 @@ def suggested_target(config: Config, host: str) -> Target | None:
 
 
 def plan_from_metadata(
-    pairs: Pairs, config: Config, target: str = "", ticked: Iterable[str] = ()
+    pairs: Pairs, config: Config, target: str = "", ticked: Iterable[str] = (), driver: str = ""
 ) -> tuple[Plan, Again]:
     """A plan that repeats a report, and what it is made from.
 
@@ -220,12 +250,13 @@ def plan_from_metadata(
         target: name of the target; empty = the one that the report's host suggests, else the
             default one.
         ticked: names of recorded variables to replay; see :func:`replayed_values`.
+        driver: see :func:`read_metadata`.
 
     Raises:
         NoDataError: the report does not say which program it profiled.
         UsageError: an unknown target, or a variable that cannot be replayed.
     """
-    again = read_metadata(pairs)
+    again = read_metadata(pairs, driver)
     if not again.program:
         raise NoDataError(
             "this report does not say how it was made",
@@ -258,7 +289,12 @@ def plan_from_record(record: Record, config: Config, target: str = "") -> Plan:
 
 
 def plan_again(
-    pairs: Pairs, report_id: str, config: Config, store: Store | None = None, target: str = ""
+    pairs: Pairs,
+    report_id: str,
+    config: Config,
+    store: Store | None = None,
+    target: str = "",
+    driver: str = "",
 ) -> tuple[Plan, Again | None]:
     """A plan for "profile again": from our own record of the report, else from its metadata.
 
@@ -271,4 +307,4 @@ def plan_again(
     record = (store or Store()).find_report(report_id)
     if record is not None:
         return plan_from_record(record, config, target), None
-    return plan_from_metadata(pairs, config, target)
+    return plan_from_metadata(pairs, config, target, driver=driver)

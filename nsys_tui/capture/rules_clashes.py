@@ -167,8 +167,8 @@ def functions_trace(draft: Draft) -> Iterator[Check]:
     """Functions that nsys would skip in silence."""
     if not draft.functions_json:
         return
-    known = draft.facts.known_options
-    if known is not None and "python-functions-trace" not in known:
+    known = draft.facts.options
+    if known and "python-functions-trace" not in known:
         yield Check(
             ERROR, "python-functions-trace", "the nsys there does not know it", "use a newer one"
         )

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from nsys_tui.capture.draft import ERROR, NOTE, WARNING, Check, Draft, rule
-from nsys_tui.capture.options import OPTIONS, RANGE_ENDS, RENAMED, Kind, Option
+from nsys_tui.capture.options import OPTIONS, RANGE_ENDS, RENAMED, Kind, Option, name_there
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,14 +29,31 @@ def values_fit(draft: Draft) -> Iterator[Check]:
         option, text = OPTIONS.get(name), draft.value(name)
         if not text:
             yield Check(ERROR, name, f"--{name} has no value", "give one or remove the option")
-        elif option is None:
+        elif option is None and not draft.facts.options:
             yield from _unknown_name(name)
+        elif own := _own_words(draft, name):
+            yield from _unlisted(draft, name, own)
+        elif option is None:
+            continue
         elif option.kind is Kind.FLAG and text not in ("true", "false"):
             yield Check(ERROR, name, f"--{name}={text}: takes true or false")
         elif option.kind in (Kind.SECONDS, Kind.NUMBER) and not _NUMBER.fullmatch(text):
             yield Check(ERROR, name, f"--{name}={text}: takes a number")
         elif option.kind in (Kind.CHOICE, Kind.WORDS) and option.choices:
             yield from _unknown_words(option, draft.words(name))
+
+
+def _own_words(draft: Draft, name: str) -> tuple[str, ...]:
+    """The values that the nsys there lists itself."""
+    own = draft.facts.options.get(name_there(name, draft.facts.options))
+    return own.values if own else ()
+
+
+def _unlisted(draft: Draft, name: str, legal: tuple[str, ...]) -> Iterator[Check]:
+    for word in draft.words(name):
+        if word.partition(":")[0] not in legal:
+            said = f"--{name}={word}: nsys {draft.facts.version} does not list that value"
+            yield Check(WARNING, name, said, "it lists " + ", ".join(legal))
 
 
 def _unknown_name(name: str) -> Iterator[Check]:
@@ -95,14 +112,13 @@ def known_to_this_nsys(draft: Draft) -> Iterator[Check]:
         option = OPTIONS.get(name)
         needs = option.since if option else None
         wanted = f"it needs nsys {needs[0]}.{needs[1]} or newer" if needs else "a newer nsys has it"
-        version = ".".join(map(str, facts.nsys_version)) if facts.nsys_version else "there"
         too_old = bool(needs and facts.nsys_version and facts.nsys_version[:2] < needs)
-        unlisted = facts.known_options is not None and name not in facts.known_options
-        if too_old or unlisted:
-            older = [old for old, new in RENAMED.items() if new == name]
-            if unlisted and facts.known_options and older and older[0] in facts.known_options:
-                wanted = f"it is called --{older[0]} there"
+        older = name_there(name, facts.options)
+        if older != name:
+            yield Check(NOTE, name, f"--{name} is called --{older} there, and given so")
+        elif too_old or (facts.options and name not in facts.options):
             severity = ERROR if option or name in RENAMED else WARNING
+            version = facts.version or "there"
             yield Check(severity, name, f"nsys {version} does not know --{name}", wanted)
 
 

@@ -99,7 +99,8 @@ async def submit(job: Job, *, anyway: bool = False) -> None:
         CaptureError: the far side could not take the job.
     """
     record, plan = job.record, job.plan
-    argv = plan.argv(record.nsys_path or "nsys", record.job_dir)
+    known = job.found.facts.options if job.found else ()
+    argv = plan.argv(record.nsys_path or "nsys", record.job_dir, known)
     job.update(argv=tuple(argv))
     job.reach(State.SUBMITTING)
     job.link.patient = True

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+    from nsys_tui.capture.own_help import OwnOption
 
 _SCOPE = re.compile(r"CPU Profiling.*\((process-tree|system-wide)\).*\bfail", re.IGNORECASE)
 _VERSION = re.compile(r"(\d{4})\.(\d+)(?:\.(\d+))?")
@@ -19,7 +21,7 @@ class Facts:
 
     Attributes:
         nsys_version: (year, release, patch) of the nsys found there.
-        known_options: long names without dashes that this nsys lists in its own help.
+        options: what this nsys says of its options, by long names; empty = not known.
         paranoid: ``/proc/sys/kernel/perf_event_paranoid``.
         root: whether the user there is root.
         gpu_admin_only: whether the driver keeps GPU counters to administrators.
@@ -28,11 +30,16 @@ class Facts:
     """
 
     nsys_version: tuple[int, int, int] | None = None
-    known_options: frozenset[str] | None = None
+    options: Mapping[str, OwnOption] = field(default_factory=dict)
     paranoid: int | None = None
     root: bool | None = None
     gpu_admin_only: bool | None = None
     refused_scopes: frozenset[str] = frozenset()
+
+    @property
+    def version(self) -> str:
+        """The version for a reader; empty = not known."""
+        return ".".join(map(str, self.nsys_version or ()))
 
 
 def parse_version(text: str) -> tuple[int, int, int] | None:

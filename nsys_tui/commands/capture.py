@@ -62,7 +62,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--propagate", action="store_true", help="exit with the program's own status")
     group = parser.add_argument_group("options of nsys profile")
     for option in OPTIONS.values():
-        text = option.help + (f" (default {option.default})" if option.default != "none" else "")
+        text = option.help + (
+            f" (default {option.default})" if option.default not in ("none", "") else ""
+        )
         group.add_argument(
             option.flag, dest=f"nsys_{option.name}", metavar=option.kind.value.upper(),
             help=text.replace("%", "%%"),
@@ -162,15 +164,15 @@ def _base(
         if arguments.replay:
             raise UsageError("--replay needs --again", hint="name the report with --again REPORT")
         return None, {}
-    pairs, identity = _report_rows(arguments.again, config)
-    plan, again = plan_again(pairs, identity, config, target=target)
+    pairs, identity, driver = _report_rows(arguments.again, config)
+    plan, again = plan_again(pairs, identity, config, target=target, driver=driver)
     for remark in again.remarks if again else ():
         print(f"note: {printable(remark)}", file=sys.stderr)
     return plan, replayed_values(pairs, arguments.replay)
 
 
-def _report_rows(path: str, config: Config) -> tuple[list[tuple[str, str]], str]:
-    """Settings that a report was captured with, and its identity."""
+def _report_rows(path: str, config: Config) -> tuple[list[tuple[str, str]], str, str]:
+    """Settings that a report was captured with, its identity, and the driver that it names."""
     from pathlib import Path
 
     from nsys_tui.model.kinds import Kind
@@ -181,9 +183,10 @@ def _report_rows(path: str, config: Config) -> tuple[list[tuple[str, str]], str]
     try:
         table = report.rows(Kind.CAPTURE_SETTING, "name", "value")
         pairs = list(zip(table["name"], table["value"], strict=True)) if len(table) else []
+        driver = report.metadata.driver
     finally:
         report.close()
-    return [(str(name), str(value)) for name, value in pairs], report_id(Path(path))
+    return [(str(name), str(value)) for name, value in pairs], report_id(Path(path)), driver
 
 
 def _pairs(items: Sequence[str]) -> dict[str, str]:

@@ -31,6 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check = actions.add_parser("check", help="look whether captures can run there")
     check.add_argument("name", nargs="?", default="", help="target (default: the default one)")
     check.add_argument("--batch", action="store_true", help="never ask")
+    check.add_argument(
+        "--options", action="store_true", help="list the options of its nsys as well"
+    )
     check.add_argument("--nsys", metavar="PATH", help="nsys executable over there")
     edit = actions.add_parser("edit", help="add, change, check and delete targets on a screen")
     edit.add_argument("name", nargs="?", default="", help="target to edit, or name of a new one")
@@ -119,11 +122,13 @@ def check_plan(plan: Plan, config: Config, arguments: argparse.Namespace, *, as_
     from dataclasses import asdict
 
     from nsys_tui.capture.capture import preflight
-    from nsys_tui.capture.preflight import checks, exit_code
+    from nsys_tui.capture.preflight import checks, exit_code, option_lines
     from nsys_tui.commands.capture_console import prompt_handler
 
     found = asyncio.run(preflight(plan, config, prompt_handler(arguments)))
     lines = checks(found, plan.target, plan)
+    if getattr(arguments, "options", False):
+        lines += option_lines(found)
     if as_json:
         print(json.dumps([asdict(line) for line in lines], indent=1))
     else:

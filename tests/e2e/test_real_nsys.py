@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import os
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -16,6 +18,7 @@ from capture_support import Place, Recorder, make_place
 from real_nsys import laid_out
 
 import nsys_tui
+from nsys_tui.capture.capture import preflight
 from nsys_tui.capture.failures import CaptureError
 from nsys_tui.capture.record import State
 
@@ -108,6 +111,27 @@ async def test_what_went_wrong_is_said_in_words(
     with pytest.raises(CaptureError) as caught:
         await run(place, heard, *program, trace="nvtx,osrt", **options)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("release", ["2022.4", "2023.4"])
+async def test_its_own_table_of_options_says_what_it_says_itself(
+    tmp_path: Path, release: str
+) -> None:
+    nsys = laid_out(release)
+    place = make_place(tmp_path, nsys=str(nsys))
+    facts = (await preflight(place.plan("true"), place.config)).facts
+    assert facts.options["backtrace"].default == "lbr"
+    assert facts.options["trace"].default == "cuda,nvtx,osrt,opengl"
+    assert {"gpu-metrics-device", "nvtx-domain-include"} <= set(facts.options)
+    for name in ("backtrace", "sample", "cpuctxsw", "wait", "trace", "stats"):
+        done = subprocess.run(
+            [nsys, "profile", f"--{name}=bogus", "true"],
+            capture_output=True, text=True, timeout=20, cwd=tmp_path,
+        )  # fmt: skip
+        listed = (done.stdout + done.stderr).partition("values are")[2].partition("usage")[0]
+        taken, known = set(re.findall("'([^']+)'", listed)), set(facts.options[name].values)
+        assert taken, name
+        assert taken == known - {"python-gil"}, name  # which its own refusal forgets
 
 
 @pytest.fixture

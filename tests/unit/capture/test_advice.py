@@ -7,6 +7,7 @@ import pytest
 from nsys_tui.capture.advice import advise
 from nsys_tui.capture.draft import Check, Draft
 from nsys_tui.capture.functions_trace import make
+from nsys_tui.capture.own_help import OwnOption
 from nsys_tui.capture.target_facts import Facts, parse_version, refused_scopes
 
 
@@ -15,6 +16,14 @@ def given(options: dict[str, Any], **rest: Any) -> list[Check]:
 
 
 FUNCTIONS = make(["train:step"])
+KNOWN = {"trace": OwnOption()}
+OWN = {
+    "backtrace": OwnOption("lbr", ("lbr", "fp", "none")),
+    "gpuctxsw": OwnOption("false", ("true", "false")),
+    "sample": OwnOption("none", ("process-tree", "none")),
+    "trace": OwnOption("nvtx", ("cuda", "nvtx")),
+    "cpuctxsw": OwnOption("none"),
+}
 
 CASES: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
     # options, rest of the draft, severity, option, part of the text or remedy
@@ -111,17 +120,31 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
     ),
     (
         {"pytorch": "functions-trace"},
-        {"facts": Facts(known_options=frozenset({"trace"}))},
+        {"facts": Facts(options=KNOWN)},
         "error",
         "pytorch",
         "does not know --pytorch",
     ),
     (
         {"gpu-metrics-devices": "all"},
-        {"facts": Facts(known_options=frozenset({"gpu-metrics-device"}))},
-        "error",
+        {"facts": Facts(options={"gpu-metrics-device": OwnOption()})},
+        "note",
         "gpu-metrics-devices",
-        "it is called --gpu-metrics-device there",
+        "is called --gpu-metrics-device there, and given so",
+    ),
+    (
+        {"backtrace": "auto"},
+        {"facts": Facts((2023, 4, 4), OWN)},
+        "warning",
+        "backtrace",
+        "--backtrace=auto: nsys 2023.4.4 does not list that value",
+    ),
+    (
+        {"gpuctxsw": "yes"},
+        {"facts": Facts(options=OWN)},
+        "warning",
+        "gpuctxsw",
+        "does not list that value",
     ),
     ({"show-output": "false"}, {}, "note", "show-output", "log"),
     (
@@ -147,7 +170,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
     ),
     (
         {},
-        {"functions_json": FUNCTIONS, "facts": Facts(known_options=frozenset({"trace"}))},
+        {"functions_json": FUNCTIONS, "facts": Facts(options=KNOWN)},
         "error",
         "python-functions-trace",
         "does not know it",
@@ -181,6 +204,9 @@ def test_each_clash_is_explained(
         ({}, {"facts": Facts(paranoid=4, root=True)}, "sample"),
         ({"sample": "none", "cpuctxsw": "none"}, {"facts": Facts(paranoid=4)}, "sample"),
         ({"nccl-trace": "all"}, {"facts": Facts(nsys_version=(2025, 6, 0))}, "nccl-trace"),
+        ({"backtrace": "lbr", "gpuctxsw": "true"}, {"facts": Facts(options=OWN)}, "backtrace"),
+        ({"trace": "cuda:x,nvtx"}, {"facts": Facts(options=OWN)}, "trace"),
+        ({"trace": "cuda"}, {"facts": Facts(options=OWN, paranoid=4)}, "sample"),
         ({}, {"processes": 4, "output": "r.%q{SLURM_PROCID}"}, "output"),
         ({}, {"program": ("python", "train.py", "--lr", "0.1")}, "program"),
     ],

@@ -45,7 +45,7 @@ PAIRS = [
     ("COLLECT_UVM_CPU_PAGE_FAULTS", "false"),
     ("LINUX_PERF_OPTIONS:COLLECT_IP_BACKTRACE_SAMPLES", "true"),
     ("LINUX_PERF_OPTIONS:COLLECT_CPU_CTXSW_TRACE", "false"),
-    ("USE_DWARF", "false"),
+    ("USE_DWARF", "true"),
     ("USE_LBRS", "true"),
     ("OS_RUNTIME_OPTIONS:DURATION_THRESHOLD_NS", "0"),
     ("OS_RUNTIME_OPTIONS:BACKTRACES_THRESHOLD_NS", "80000"),
@@ -66,17 +66,43 @@ def test_rows_become_a_command_and_options() -> None:
     assert again.cwd == "/work dir"
     assert again.options == {
         "trace": ("cuda", "nvtx", "osrt"),
-        "cuda-graph-trace": "node",
         "cuda-memory-usage": "true",
         "cuda-um-gpu-page-faults": "true",
         "sample": "process-tree",
         "cpuctxsw": "none",
-        "backtrace": "lbr",
-        "osrt-threshold": "0",
         "delay": "2.5",
     }
     assert any("started by sbatch or srun" in remark for remark in again.remarks)
     assert any("FtraceEvents" in remark for remark in again.remarks)
+
+
+SAMPLED = ("LINUX_PERF_OPTIONS:COLLECT_IP_BACKTRACE_SAMPLES", "true")
+BY_NODE = [("CAPTURE_EVENT_TYPE", "Cuda"), ("PROCESS_0:CUDA_GRAPH_TRACE_OPTIONS:MODE", "Node")]
+OSRT = ("CAPTURE_EVENT_TYPE", "OSRuntime")
+
+
+@pytest.mark.parametrize(
+    ("pairs", "driver", "option", "value"),
+    [
+        (BY_NODE, "", "cuda-graph-trace", None),
+        (BY_NODE, "470.57", "cuda-graph-trace", None),
+        (BY_NODE, "550.54.15", "cuda-graph-trace", "node"),
+        ([SAMPLED, ("USE_DWARF", "true")], "", "backtrace", None),
+        ([SAMPLED, ("USE_LBRS", "true")], "", "backtrace", None),
+        ([SAMPLED, ("USE_FRAME_POINTERS", "true")], "", "backtrace", "fp"),
+        ([SAMPLED, ("USE_DWARF", "false"), ("SHOW_BACKTRACE", "false")], "", "backtrace", "none"),
+        ([OSRT, ("OS_RUNTIME_OPTIONS:DURATION_THRESHOLD_NS", "0")], "", "osrt-threshold", None),
+        ([OSRT, ("OS_RUNTIME_OPTIONS:DURATION_THRESHOLD_NS", "1000")], "", "osrt-threshold", None),
+        ([OSRT, ("OS_RUNTIME_OPTIONS:DURATION_THRESHOLD_NS", "50")], "", "osrt-threshold", "50"),
+    ],
+)
+def test_what_nsys_chose_itself_is_not_asked_for_again(
+    pairs: list[tuple[str, str]], driver: str, option: str, value: str | None
+) -> None:
+    again = read_metadata(pairs, driver)
+    assert again.options.get(option) == value
+    chosen = value is None and pairs[-1][1] in ("Node", "true") and "LBR" not in pairs[-1][0]
+    assert any("if it was asked for: --" + option in said for said in again.remarks) == chosen
 
 
 def test_the_measured_length_is_no_request() -> None:
@@ -169,7 +195,7 @@ def rows(name: str) -> list[tuple[str, str]]:
         ("cloverleaf-a100-2024.5.sqlite",
          ("cuda-cloverleaf", "--in", "../CloverLeaf-hip/InputDecks/clover_bm32_prof.in"),
          {"trace": ("cuda", "nvtx", "osrt", "opengl"), "sample": "process-tree",
-          "cpuctxsw": "process-tree", "backtrace": "dwarf"}),
+          "cpuctxsw": "process-tree"}),
         ("cuda-graph-2025.5.sqlite", ("/tmp/flameox-nsight-smoke",),
          {"trace": ("cuda", "nvtx", "osrt"), "cuda-graph-trace": "graph", "sample": "none",
           "cpuctxsw": "none"}),

@@ -132,7 +132,7 @@ async def test_a_short_help_refuses_no_option(tmp_path: Path) -> None:
     short = "case $1 in --help) echo '  --trace --output --sample'; exit ;; esac\n"
     nsys.write_text(nsys.read_text().replace("out=report", f"{short}out=report"))
     found = await preflight(place.plan("true"), place.config)
-    assert found.facts.known_options is None
+    assert found.facts.options == {}
     record = await place.capture("true", options={"cuda-graph-trace": "node"}).run()
     assert record.state is State.DONE
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.capture import functions_trace
-from nsys_tui.capture.options import OPTIONS, Kind
+from nsys_tui.capture.options import OPTIONS, Kind, name_there
+from nsys_tui.capture.own_help import OwnOption
 from nsys_tui.capture.plan import Form, Plan, plan_from_form, split_words
 from nsys_tui.capture.presets import presets
 from nsys_tui.capture.targets import usable_targets
@@ -82,8 +83,14 @@ class Field:
     default: str = ""
 
 
-def fields(form: Form, config: Config, again: Again | None, ticked: frozenset[str]) -> list[Field]:
-    """The form's lines in their order."""
+def fields(
+    form: Form,
+    config: Config,
+    again: Again | None,
+    ticked: frozenset[str],
+    facts: Facts | None = None,
+) -> list[Field]:
+    """The form's lines in their order; defaults and values are those of the nsys there."""
     targets = tuple(target.name for target in usable_targets(config)[0])
     choices = {"target": targets, "preset": ("", *presets(config.capture))}
     usual = _usual(form, config)
@@ -99,13 +106,13 @@ def fields(form: Form, config: Config, again: Again | None, ticked: frozenset[st
         for key, label in PLAIN.items()
         if key not in ("env", "env_from", "functions_trace", "extra")
     ]
-    lines += [_option_field(form, name) for name in SHOWN_OPTIONS]
+    lines += [_option_field(form, name, facts) for name in SHOWN_OPTIONS]
     lines += [
         Field(key, PLAIN[key], _text(form, key), HINTS[key])
         for key in ("functions_trace", "env", "env_from", "extra")
     ]
     others = sorted(set(form.options) - set(SHOWN_OPTIONS))
-    lines += [_option_field(form, name) for name in others]
+    lines += [_option_field(form, name, facts) for name in others]
     for variable in again.variables if again else ():
         value = (
             "not replayed: " + variable.refused
@@ -129,20 +136,23 @@ def _mark(on: bool) -> str:
     return "[x] replay" if on else "[ ] not replayed"
 
 
-def _option_field(form: Form, name: str) -> Field:
+def _option_field(form: Form, name: str, facts: Facts | None) -> Field:
     option = OPTIONS.get(name)
+    known = facts.options if facts else {}
+    own = known.get(name_there(name, known), OwnOption())
     value = form.options.get(name, "")
     text = value if isinstance(value, str) else ",".join(value)
     if option is None:
         return Field(f"--{name}", name, text)
+    words = own.values or option.choices
     if option.kind is Kind.FLAG:
         choices: tuple[str, ...] = ("", "true", "false")
     elif option.kind is Kind.CHOICE or (option.choices and option.kind is Kind.TEXT):
-        choices = ("", *option.choices)
+        choices = ("", *words)
     else:
         choices = ()
-    hint = option.help + (f": {', '.join(option.choices[:12])} …" if option.choices else "")
-    return Field(f"--{name}", name, text, hint, choices, option.default)
+    hint = option.help + (f": {', '.join(words[:12])} …" if words else "")
+    return Field(f"--{name}", name, text, hint, choices, own.default or option.default)
 
 
 def _text(form: Form, key: str) -> str:

@@ -106,7 +106,9 @@ class CaptureScreen(Running, Presets):
         """Draws form, command and log anew."""
         if not self.is_mounted:
             return
-        entries = forms.fields(self.form, self.app.config, self.again, self.ticked)
+        entries = forms.fields(
+            self.form, self.app.config, self.again, self.ticked, self._known_facts()
+        )
         width = max(20, self.size.width - 4)
         self.query_one("#form", FormPane).show(forms.form_lines(entries, width), entries)
         self._show_command(width)
@@ -115,13 +117,15 @@ class CaptureScreen(Running, Presets):
         self._look_nearby()
 
     def _show_command(self, width: int) -> None:
-        known = self._looked_at == (self.form.target, self.form.cwd)
-        note = "" if known or not self._is_elsewhere() else "not looked at: c does"
-        facts = self.facts if known else None
+        facts = self._known_facts()
+        note = "" if facts or not self._is_elsewhere() else "not looked at: c does"
         pane = self.query_one("#command", LinePane)
         lines = forms.command_lines(self._plan(), width, facts, note)
         pane.styles.height = min(len(lines), COMMAND_ROWS) + 2
         pane.show(lines)
+
+    def _known_facts(self) -> Facts | None:
+        return self.facts if self._looked_at == (self.form.target, self.form.cwd) else None
 
     def _is_elsewhere(self) -> bool:
         try:
@@ -205,7 +209,9 @@ class CaptureScreen(Running, Presets):
 
             try:
                 identity = report_id(report.path)
-                plan, again = plan_again(metadata(report), identity, self.app.config)
+                plan, again = plan_again(
+                    metadata(report), identity, self.app.config, driver=report.metadata.driver
+                )
             except NsysTuiError as error:
                 return error
             return plan, again, identity
