@@ -19,7 +19,7 @@ _NUMBER: Final = r"(\d+(?:\.\d*)?|nan|inf)"
 _NEAR: Final = Fraction(1, 50)
 _NCCL_HEADER: Final = re.compile(r"#\s+out-of-place\s+in-place")
 _NCCL_ROW: Final = re.compile(
-    r"^(?:\S+: ?)?\s*(\d{1,18})\s+(\d{1,18})\s+([a-z]\w*)(?:\s+([a-z]\w*))?(?:\s+(-?\d{1,9}))?"
+    r"(?:^|[\s:])(\d{1,18})\s+(\d{1,18})\s+([a-z]\w*)(?:\s+([a-z]\w*))?(?:\s+(-?\d{1,9}))?"
     rf"\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}\s+(\S+)\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}\s+(\S+)\s*$"
 )
 _NCCL_RANK: Final = re.compile(r"#\s+Rank\s+(\d+)\s.*\bPid\s+\d+ on ")
@@ -165,7 +165,7 @@ class BenchmarkTables:
     def _row(self, text: str) -> bool:
         if self._current[0].kind == "osu":
             return self._osu_row(text)
-        if match := _NCCL_ROW.match(text):
+        if match := _NCCL_ROW.search(text):
             told = match.groups()
             for series, values in zip(self._current, (told[5:9], told[9:13]), strict=True):
                 series.points.append(_nccl_point(series, int(match[1]), values))

@@ -22,6 +22,8 @@ _STATE: Final = re.compile(
 _EPOCH: Final = re.compile(r"Epoch (\d{1,9}):\s+\d+%\|[^|]*\|\s*$")
 _DESCRIBED: Final = re.compile(r"(?<![\w\[])[A-Za-z][\w .()/-]*:\s+\d+%\|")
 """Start of a bar that has a name, such as ``Loading checkpoint shards``: the trainer's has none."""
+_BAR: Final = re.compile(r"(?:\d+%\|[^|]*\|)?\s*$")
+"""What stands right before a state; other text makes it no bar of a trainer."""
 _DICT: Final = re.compile(r"\{'loss': '?([^',}]+)'?,(?:[^{}]*'epoch': '?([\d.]+)'?)?")
 WORDS: Final = (b"it/s", b"s/it", b"{'loss'")
 """One of these stands in each line of theirs."""
@@ -79,7 +81,7 @@ class Bars:
         for match in _STATE.finditer(part):
             front, begin = part[begin : match.start()], match.end()
             epoch = _EPOCH.search(front)
-            if epoch is None and _DESCRIBED.search(front):
+            if epoch is None and not _is_plain(front):
                 continue
             self._add_state(int(epoch[1]) if epoch else UNKNOWN, match, line)
             found = True
@@ -160,6 +162,13 @@ class Bars:
             )
             for one, step in zip(self._dicts, shown, strict=True)
         ]
+
+
+def _is_plain(front: str) -> bool:
+    """Whether what stands before a bar's state is the bar alone, perhaps behind a label."""
+    bar = _BAR.search(front)
+    alone = bar is not None and (bool(bar[0].strip()) or not front.strip())
+    return alone and _DESCRIBED.search(front) is None
 
 
 def _start(ordered: list[_State]) -> tuple[int, int]:

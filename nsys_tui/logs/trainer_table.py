@@ -131,15 +131,15 @@ TRAINERS: Final = (
     ),
     Trainer(
         "nanotron",
-        b"elapsed_time_per_iteration_ms",
+        b"time_per_iteration_ms",
         re.compile(rf"iteration: {_STEP} / \d+ \|"),
         {
-            "ms": ("elapsed_time_per_iteration_ms",),
+            "ms": ("elapsed_time_per_iteration_ms", "time_per_iteration_ms"),
             "tflops": ("model_tflops_per_gpu",),
             "tokens": ("tokens_per_sec_per_gpu",),
             "loss": ("lm_loss",),
         },
-        needed=("elapsed_time_per_iteration_ms",),
+        needed=("elapsed_time_per_iteration_ms", "time_per_iteration_ms"),
     ),
     Trainer(
         "litgpt",
@@ -148,6 +148,11 @@ TRAINERS: Final = (
             rf"Epoch (?P<epoch>\d{{1,9}}) \| iter {_STEP} step \d+ \| loss train: (?P<loss>{N}),"
             rf".*?iter time: (?P<ms>[\d.]+) ms"
         ),
+    ),
+    Trainer(
+        "litgpt",
+        b"iter time: ",
+        re.compile(rf"iter {_STEP} step \d+: loss (?P<loss>{N}),.*?iter time: (?P<ms>[\d.]+) ?ms"),
     ),
     Trainer(
         "maxtext",

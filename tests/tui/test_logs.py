@@ -176,3 +176,27 @@ async def test_logs_of_another_run_leave_the_report_its_own_sizes(
         shown = text(pilot)
         assert "other.log" in shown
         assert "the lines carry no time" in shown
+
+
+async def test_logs_that_grow_are_followed(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nsys_tui.ui.screens.logs.screen.FOLLOW_S", 0.05)
+    log = tmp_path / "nccl.log"
+    log.write_text(info(body()) + "\n")
+    async with running(small) as pilot:
+        await press(pilot, "f8")
+        screen(pilot).open([log])
+        await settled(pilot)
+        while screen(pilot).section != "per-op":
+            await press(pilot, "j")
+        assert "Broadcast" not in text(pilot)
+        await press(pilot, "t")
+        with log.open("a") as file:
+            file.write(info(body("Broadcast", 6)) + "\n")
+        while "Broadcast" not in text(pilot):
+            await pilot.pause(0.05)
+            await settled(pilot)
+        assert screen(pilot).section == "per-op"
+        await press(pilot, "t")
+        assert screen(pilot)._follower is None

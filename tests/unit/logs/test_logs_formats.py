@@ -249,6 +249,42 @@ def test_whole_seconds_are_read_over_long_spans_only(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "front",
+    [
+        "Loading safetensors checkpoint shards: 100% Completed | ",
+        "Processed prompts: 100%|####| ",
+        "Downloading ",
+    ],
+)
+def test_bars_that_are_no_trainers(tmp_path: Path, front: str) -> None:
+    lines = [f"{front}4/4 [00:02<00:00,  1.62it/s]", info(body())]
+    assert read(tmp_path, lines).step_lines == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "trainer", "step", "ns"),
+    [
+        (
+            "iter 7 step 3: loss 1.6463, iter time: 820.31ms (optimizer.step)",
+            "litgpt",
+            7,
+            820_310_000,
+        ),
+        (
+            "iteration: 9 / 15 | consumed_tokens: 5K | time_per_iteration_ms: 1.5K | lm_loss: 5.2",
+            "nanotron",
+            9,
+            1_500 * MS,
+        ),
+        ("completed step: 3, seconds: 3.565, TFLOP/s: 1.5, loss: 2.0", "maxtext", 3, 3_565 * MS),
+    ],
+)
+def test_older_and_newer_forms(tmp_path: Path, line: str, trainer: str, step: int, ns: int) -> None:
+    (found,) = read(tmp_path, [line]).step_lines
+    assert (found.format, found.step, found.step_ns) == (trainer, step, ns)
+
+
 def test_bars_of_other_work_and_of_a_resumed_run(tmp_path: Path) -> None:
     other = bar(9, 9, 500, front="Loading checkpoint shards: ")
     evaluation = bar(50, 50, 30, rate="1.60it/s")

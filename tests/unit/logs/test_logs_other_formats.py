@@ -165,6 +165,13 @@ def test_a_table_with_a_named_test(tmp_path: Path) -> None:
     assert (row["column"], row["points"][0]["our_busbw_gb_per_s"]) == ("out-of-place", "133.333333")
 
 
+@pytest.mark.parametrize("front", ["[1,0]<stdout>:", "0: ", "2025-01-01T00:00:00.5Z "])
+def test_a_table_behind_labels(tmp_path: Path, front: str) -> None:
+    lines = [f"{front}{line}" for line in NCCL_TESTS.splitlines()]
+    out, _ = read(tmp_path, lines).benchmarks
+    assert (out.test, out.nranks, len(out.points)) == ("all_reduce", 3, 1)
+
+
 def test_a_table_of_osu_with_several_columns(tmp_path: Path) -> None:
     lines = [
         "# OSU MPI Allreduce Latency Test v7.0",

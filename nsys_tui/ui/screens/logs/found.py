@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from nsys_tui.analysis.nccl.collectives import collectives
 from nsys_tui.analysis.nccl.rank_matching import Traced
 from nsys_tui.analysis.nccl.tables import TABLES
+from nsys_tui.errors import NsysTuiError
 from nsys_tui.fleet.mapping import told_rank
 from nsys_tui.logs import read_logs
 from nsys_tui.logs.advice import advise
@@ -43,6 +44,8 @@ class Opened:
     paths: tuple[Path, ...]
     result: LogResult
     hangs: HangReport
+    states: tuple[tuple[int, int], ...] = ()
+    """Size and time of each file when it was read."""
 
 
 def open_logs(paths: Sequence[Path], progress: Progress) -> Opened:
@@ -51,8 +54,30 @@ def open_logs(paths: Sequence[Path], progress: Progress) -> Opened:
     Raises:
         UnreadableReportError: none of them can be read.
     """
+    states = _states(paths)
     result = read_logs(paths, progress=progress)
-    return Opened(tuple(paths), result, find_hangs(result))
+    return Opened(tuple(paths), result, find_hangs(result), states)
+
+
+def reopen_grown(opened: Opened) -> Opened | None:
+    """The logs read anew if one of them has changed since; None if not, or if none can be read."""
+    if _states(opened.paths) == opened.states:
+        return None
+    try:
+        return open_logs(opened.paths, lambda *_: None)
+    except NsysTuiError:
+        return None
+
+
+def _states(paths: Sequence[Path]) -> tuple[tuple[int, int], ...]:
+    found = []
+    for path in paths:
+        try:
+            state = path.stat()
+        except OSError:
+            continue
+        found.append((state.st_size, state.st_mtime_ns))
+    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)

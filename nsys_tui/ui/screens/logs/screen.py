@@ -23,6 +23,7 @@ from nsys_tui.ui.screens.logs.found import (
     find_collectives,
     is_empty,
     open_logs,
+    reopen_grown,
     section_table,
     sections,
 )
@@ -35,6 +36,8 @@ from nsys_tui.ui.widgets.table.table import VirtualTable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from textual.timer import Timer
+
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.model.table import Table
@@ -44,9 +47,12 @@ if TYPE_CHECKING:
 
 ACTIONS = (
     Action("report.open", ("o",), "open logs", "open NCCL, trainer or MPI logs", 1),
+    Action("logs.follow", ("t",), "follow", "read the logs again when they grow; again stops"),
     *TABLE,
 )
 
+FOLLOW_S = 2.0
+"""Seconds between two looks at logs that are followed."""
 MOST_OTHERS: Final = 63
 """Open reports that are joined with the one in front."""
 NOTHING: Final = (
@@ -78,6 +84,8 @@ class LogsScreen(ReportScreen):
         self._others: dict[Path, Report] = {}
         self.section = ""
         self._tables: dict[str, Table] = {}
+        self._follower: Timer | None = None
+        self._looking = False
 
     def body(self) -> Iterable[Any]:
         """Sections, table and notes."""
@@ -240,8 +248,32 @@ class LogsScreen(ReportScreen):
 
         self.compute_telling("read", work, self._take_logs, self._not_busy, self._failed)
 
-    def _take_logs(self, opened: Opened) -> None:
-        self.opened, self.section = opened, "files"
+    def action_logs_follow(self) -> None:
+        """Reads the logs anew whenever they grow, or no more."""
+        if self._follower is not None:
+            self._follower.stop()
+            self._follower = None
+            self.app.notify("logs are followed no more")
+        elif self.opened is None:
+            self.app.notify("no log is open to follow: o opens logs")
+        else:
+            self._follower = self.set_interval(FOLLOW_S, self._look)
+            self.app.notify("following the logs; t stops")
+
+    def _look(self) -> None:
+        opened = self.opened
+        if opened is None or self._looking:
+            return
+        self._looking = True
+        self.compute("look", partial(reopen_grown, opened), self._take_grown)
+
+    def _take_grown(self, opened: Opened | None) -> None:
+        self._looking = False
+        if opened is not None and self._follower is not None:
+            self._take_logs(opened, self.section)
+
+    def _take_logs(self, opened: Opened, section: str = "files") -> None:
+        self.opened, self.section = opened, section
         self.joined = None
         self._refill()
         self._join()
