@@ -9,19 +9,28 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from nsys_tui.logs.trainer_table import N
 from nsys_tui.logs.trainers import number
 from nsys_tui.model.collective_bytes import wire_factor
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _NUMBER: Final = r"(\d+(?:\.\d*)?|nan|inf)"
 _NEAR: Final = Fraction(1, 50)
 _NCCL_HEADER: Final = re.compile(r"#\s+out-of-place\s+in-place")
-_NCCL_ROW: Final = re.compile(
-    r"(?:^|[\s:])(\d{1,18})\s+(\d{1,18})\s+([a-z]\w*)(?:\s+([a-z]\w*))?(?:\s+(-?\d{1,9}))?"
-    rf"\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}\s+(\S+)\s+{_NUMBER}\s+{_NUMBER}\s+{_NUMBER}\s+(\S+)\s*$"
+_NCCL_SIZE: Final = re.compile(
+    r"(?:^|[\s:])(\d{1,18})\s+\d{1,18}\s+[a-z]\w*(?:\s+[a-z]\w*(?:\s+-?\d{1,9}(?=\s|$))?)?"
+    r"(?=\s|$)"
 )
+_NCCL_TIMES: Final = re.compile(
+    r"\s*(\d+(?:\.\d*)?|N/A)\s+(\d+\.\d+|N/A)\s+(\d+\.\d+|N/A)(?:\s+(\d+(?![.\d])|N/A|\S*e[+-]\d+))?"
+    r"(?=\s|$)"
+)
+"""A row comes in up to three pieces where NCCL writes between them: its size, then each place's
+times, without their last number where that was glued to NCCL's host."""
 _NCCL_RANK: Final = re.compile(r"#\s+Rank\s+(\d+)\s.*\bPid\s+\d+ on ")
 _NCCL_TEST: Final = re.compile(r"\b(\w+?)_perf\b")
 _NCCL_AVERAGE: Final = re.compile(rf"# Avg bus bandwidth\s*: {_NUMBER}")
@@ -40,6 +49,7 @@ _OPERATIONS: Final = {
 _OSU_TITLE: Final = re.compile(r"^#\s*OSU (.+?)\s*$")
 _OSU_COLUMNS: Final = re.compile(r"^#\s*Size\s+(.+?)\s*$")
 _OSU_ROW: Final = re.compile(rf"^(\d{{1,18}})((?:\s+{N})+)\s*$")
+_LONGEST: Final = 400
 WORDS: Final = (b"out-of-place", b"# OSU ", b"_perf", b" Pid ")
 """One of these stands in the first lines of a table."""
 
@@ -106,6 +116,12 @@ class BenchmarkTables:
     _title: str = ""
     _test: str = ""
     _ranks: int = 0
+    _size: int | None = None
+    """Size of a row whose times are still to come."""
+    _place: int = 0
+    """Series that the next times are of."""
+    _pending: list[tuple[int, bytes]] = field(default_factory=list)
+    """Lines that came out of order."""
 
     @property
     def inside(self) -> bool:
@@ -113,10 +129,21 @@ class BenchmarkTables:
         return bool(self._current or self._title)
 
     def add(self, text: bytes, line: int) -> bool:
-        """Takes a line in if it is of a table; returns whether it is."""
-        if not self.inside and not any(word in text for word in WORDS):
-            return False
-        return self._add(text.decode("utf-8", "replace").rstrip("\r"), line)
+        """Takes in a line that may be of a table; returns whether it is OSU's title.
+
+        Lines come out of order: what stood before a message of NCCL's is told before the rest of
+        its block. ``settle`` puts them in order.
+        """
+        if len(text) <= _LONGEST:
+            self._pending.append((line, text))
+        return b"# OSU " in text
+
+    def settle(self) -> None:
+        """Reads the lines taken in so far."""
+        for line, text in sorted(self._pending):
+            if self.inside or any(word in text for word in WORDS):
+                self._add(text.decode("utf-8", "replace").rstrip("\r"), line)
+        self._pending.clear()
 
     def _add(self, text: str, line: int) -> bool:
         if _NCCL_HEADER.search(text):
@@ -138,6 +165,7 @@ class BenchmarkTables:
 
     def end(self) -> None:
         """The file is read: what a table does not name is looked for in its figures."""
+        self.settle()
         for series in self.series:
             if series.kind == "nccl-tests" and (factor := _printed_factor(series)):
                 series.points = [
@@ -154,7 +182,7 @@ class BenchmarkTables:
             for place in places
         ]
         self.series += self._current
-        self._title, self._ranks = "", 0
+        self._title, self._ranks, self._size = "", 0, None
 
     def _begin_osu(self, header: str, line: int) -> None:
         names = [name.strip() for name in re.split(r"\s{2,}|\t", header) if name.strip()]
@@ -165,11 +193,9 @@ class BenchmarkTables:
     def _row(self, text: str) -> bool:
         if self._current[0].kind == "osu":
             return self._osu_row(text)
-        if match := _NCCL_ROW.search(text):
-            told = match.groups()
-            for series, values in zip(self._current, (told[5:9], told[9:13]), strict=True):
-                series.points.append(_nccl_point(series, int(match[1]), values))
-        elif match := _NCCL_AVERAGE.search(text):
+        if not text.lstrip().startswith("#") and self._pieces(text):
+            return True
+        if match := _NCCL_AVERAGE.search(text):
             for series in self._current:
                 series.printed_mean_busbw = number(match[1])
             self._current, self._test = [], ""
@@ -179,6 +205,19 @@ class BenchmarkTables:
         else:
             return text.startswith("#")
         return True
+
+    def _pieces(self, text: str) -> bool:
+        """Takes in a row, or a piece of one; returns whether it is that."""
+        if match := _NCCL_SIZE.search(text):
+            self._size, self._place = int(match[1]), 0
+            text = text[match.end() :]
+        size, found = self._size, match is not None
+        while size is not None and self._place < 2 and (times := _NCCL_TIMES.match(text)):
+            series = self._current[self._place]
+            series.points.append(_nccl_point(series, size, times.groups("")))
+            self._place += 1
+            text, found = text[times.end() :], True
+        return found
 
     def _osu_row(self, text: str) -> bool:
         match = _OSU_ROW.match(text)
@@ -191,7 +230,7 @@ class BenchmarkTables:
         return True
 
 
-def _nccl_point(series: Series, size: int, values: tuple[str, ...]) -> Point:
+def _nccl_point(series: Series, size: int, values: Sequence[str]) -> Point:
     time, algbw, busbw = map(number, values[:3])
     ours = Fraction(size) / time / 1000 if time else None
     operation = _OPERATIONS.get(series.test)

@@ -63,6 +63,8 @@ class OtherLines:
         """PyTorch's flight recorder, if the file is a dump of it."""
         self._dumped: list[bytes] | None = None
         self._begun = False
+        self._tables = False
+        """Whether lines of the block may be of a benchmark's table."""
         self.steps: list[StepLine] = []
         """By line, once the file has ended."""
         self.totals: list[RunTotal] = []
@@ -74,7 +76,11 @@ class OtherLines:
 
     def begin(self, block: bytes) -> None:
         """Looks which words a block of lines holds."""
+        self.benchmarks.settle()
         self._words = tuple(word for word in self._known if word in block)
+        self._tables = self.benchmarks.inside or any(
+            word in block for word in benchmark_tables.WORDS
+        )
         if not self._begun and flight_recorder.looks_like_dump(block):
             self._dumped = []
         self._begun = True
@@ -91,10 +97,12 @@ class OtherLines:
             line: its number.
             glued: whether a COLL line follows in it.
         """
-        inside = self.benchmarks.inside or self.mpip.inside or self.servers.in_result
+        if self._tables and self.benchmarks.add(text, line):
+            return True
+        inside = self.mpip.inside or self.servers.in_result
         if not inside and not any(word in text for word in self._words):
             return False
-        if self.benchmarks.add(text, line) or self.mpip.add(text):
+        if self.mpip.add(text):
             return True
         found = self._trainers.add(text, line, glued=glued)
         found |= self._bars.add(text, line)

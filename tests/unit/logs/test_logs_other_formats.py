@@ -57,6 +57,32 @@ def test_a_real_table_of_nccl_tests() -> None:
     assert round(float(sum(cells) / len(cells)), 4) == 58.2647
 
 
+def test_rows_that_nccl_wrote_between(tmp_path: Path) -> None:
+    between = info(body())
+    head, row = NCCL_TESTS.splitlines()[:-3], NCCL_TESTS.splitlines()[-3]
+    first, second = row.index(" 10.00 "), row.index(" 20.00 ")
+    size, out, inside = row[:first], row[first:second], row[second:]
+    pieces = [size + between, between, out + between, between, inside]
+    found = read(tmp_path, [*head, *pieces, *NCCL_TESTS.splitlines()[-2:]])
+    assert len(found.calls) == 4
+    whole = read(tmp_path, NCCL_TESTS)
+    for one, other in zip(found.benchmarks, whole.benchmarks, strict=True):
+        (here,), (there,) = one.points, other.points
+        assert (here.size, here.value, here.busbw) == (there.size, there.value, there.busbw)
+
+
+@needs_formats
+def test_the_table_inside_of_a_real_log() -> None:
+    result = read_logs([LOGS / "nccl-tests-2.27.7-allreduce-1proc-2gpu.log"])
+    out, inside = result.benchmarks
+    assert [point.size for point in out.points] == [2**n for n in range(23, 34)]
+    assert (out.points[0].value, inside.points[0].value) == (Fraction("314.7"), Fraction("310.8"))
+    assert out.points[0].our_busbw == Fraction(2**23, 314700)
+    cells = [point.busbw or 0 for series in (out, inside) for point in series.points]
+    assert round(float(sum(cells) / len(cells)), 2) == 28.26
+    assert out.printed_mean_busbw == Fraction("28.2632")
+
+
 OSU = {
     "MPI_Get_accumulate latency Test v5.8": (23, 1, 4194304, "52.67", "5630.91", "44.27"),
     "MPI_Fetch_and_op latency Test v5.8": (1, 8, 8, "33.40", "33.40", "33.40"),
