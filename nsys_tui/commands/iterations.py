@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.commands.options import add_question, add_rows, part_from, rows_shown
@@ -27,6 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--iteration", metavar="REGEX", help="NVTX ranges that are iterations, by their names"
     )
+    parser.add_argument(
+        "--critical-path",
+        metavar="STEP",
+        help="what the end of a step waited for, back to its start: a label, a number from 0,"
+        " slowest or typical",
+    )
     text = f"iterations to print, 0 for all (default {SHOWN}; all in csv and json)"
     add_rows(parser, "--limit", text)
 
@@ -34,14 +41,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints the iterations of one report."""
     from nsys_tui.analysis.iterations.answer import DOCUMENT, answer_of
+    from nsys_tui.analysis.iterations.path_answer import step_of, step_path
 
     report, scope = part_from(arguments)
     answer = answer_of(report, arguments.iteration, scope)
+    if arguments.critical_path is not None:
+        found = answer.table.found
+        step = step_of(found, arguments.critical_path, answer.typical)
+        answer = replace(answer, path=step_path(report, found, step))
     if arguments.format == "json":
         print_document(DOCUMENT, answer, answer, answer.phases().notes, report.notes)
         return 0
     exact = arguments.format in DATA_FORMATS
     rows = rows_shown(arguments.limit, None if exact else SHOWN)
+    if answer.path is not None:
+        tables = answer.path.tables(rows)
+        print_tables(tables[1:] if exact else tables, arguments.format)
+        return 0
     each = answer.each(rows, exact=exact)
     tables = [answer.phases(), each, *([answer.where(rows)] if answer.table.gpus else [])]
     print_tables([each] if exact else tables, arguments.format)

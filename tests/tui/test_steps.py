@@ -122,3 +122,18 @@ async def test_a_report_without_steps_says_why(small: Path) -> None:
         await pilot.press("right_square_bracket", "t", "enter")
         await settled(pilot)
         assert pilot.app.error is None  # type: ignore[attr-defined]
+
+
+async def test_the_critical_path_stands_in_place_of_the_facts_and_goes(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        await ready(pilot, "right_square_bracket", "c")
+        seen = text(pilot)
+        assert "Critical path of Train step 8" in seen
+        assert "pread64" in seen
+        assert "from start to end" in seen
+        await pilot.press("up")
+        await settled(pilot)
+        assert "Critical path of Train step 7" in text(pilot)
+        await pilot.press("c")
+        await settled(pilot)
+        assert "to median  part" in text(pilot)

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from nsys_tui import units
 from nsys_tui.analysis.iterations.parts import IDLE_LABELS, IDLE_PARTS, SHORT
+from nsys_tui.analysis.iterations.path_answer import PATH
 from nsys_tui.analysis.iterations.table import iteration_table
 from nsys_tui.model.table import (
     Column,
@@ -27,6 +30,7 @@ from nsys_tui.model.target import pid_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.iterations.path_answer import StepPath
     from nsys_tui.analysis.iterations.table import IterationTable, Spread
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Int64
@@ -51,6 +55,8 @@ class IterationAnswer:
     """Why the report's GPU work is not believed."""
     gpu: str = "its GPU"
     """Which GPU the iterations ran on, where it is one."""
+    path: StepPath | None = None
+    """The critical path of the step that was asked for."""
 
     @cached_property
     def whole(self) -> Spread:
@@ -76,6 +82,13 @@ class IterationAnswer:
     def outliers(self) -> frozenset[int]:
         """Numbers of the iterations that stand out."""
         return frozenset(self.table.found.outliers.tolist())
+
+    @cached_property
+    def typical(self) -> int:
+        """The steady step whose time is nearest to the median; the first of several."""
+        found = self.table.found
+        away = np.abs(found.duration - self.whole.median)
+        return int(np.argmin(np.where(found.counted, away, np.inf)))
 
     def phases(self) -> Table:
         """Statistics of whole iterations and of their phases."""
@@ -309,6 +322,7 @@ DOCUMENT: Final = Document(
         data("waiting_known", lambda a, _: a.table.parts.waits_known, Unit.FLAG),
         data("short_gaps_below_ns", lambda a, _: a.table.parts.threshold_ns),
         record("steady", _SPREAD, lambda a, _: ("", a.whole)),
+        Column(key="critical_path", read=lambda a, _: a.path, inner=PATH, optional=True),
         records("phases", _PHASE, lambda a, _: a.by_phase),
         records("iterations", (*_EACH, *_SPLIT), lambda a, _: range(len(a.table))),
     ),

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 MOST_APART: Final = 0.01
 """Part of a group's collectives that may run apart before its matching is not believed."""
 _PAIRWISE: Final = "SendRecv"
+_NONE: Final = np.empty((3, 0), np.int64)
+"""Rows, ends of waiting and last ranks' rows of no kernel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,8 @@ class Waits:
     """Rows of ``Report.operations``, ascending."""
     until: Int64
     """When the last rank of each one's collective started, at most the kernel's own end; ns."""
+    last: Int64
+    """Row of that rank's kernel."""
     by_order: int
     """Kernels of them that only their order tells."""
     unmatched: int
@@ -82,9 +86,9 @@ class Waiting:
 
 def collective_waits(report: Report) -> Waits:
     """Finds the kernels that waited; made once for a report."""
-    found = report.derived("collective_waits_1", lambda: _waits(report))
+    found = report.derived("collective_waits_2", lambda: _waits(report))
     by_order, unmatched, partial = found["facts"].tolist()
-    return Waits(found["row"], found["until"], by_order, unmatched, bool(partial))
+    return Waits(found["row"], found["until"], found["last"], by_order, unmatched, bool(partial))
 
 
 def waiting_of(report: Report, coverage: Coverage, waits: Waits) -> Waiting | None:
@@ -117,7 +121,7 @@ def waiting_of(report: Report, coverage: Coverage, waits: Waits) -> Waiting | No
 def _waits(report: Report) -> dict[str, NDArray[np.int64]]:
     ops = report.operations
     devices = len(np.unique(ops.device[ops.category == Category.COMM]))
-    row, until = np.empty((2, 0), np.int64)
+    row, until, last = _NONE
     partial, by_order = False, 0
     if devices > 1:
         named, partial = _named(report)
@@ -127,21 +131,21 @@ def _waits(report: Report) -> dict[str, NDArray[np.int64]]:
         by_order = ordered.shape[1]
         # Nothing but the number of ranks in a communicator tells that all are here.
         partial |= by_order > 0
-        row, until = np.concatenate((named, ordered), axis=1)
+        row, until, last = np.concatenate((named, ordered), axis=1)
     order = np.argsort(row)
     comm = int(np.count_nonzero(ops.category == Category.COMM))
     facts = np.array((by_order, comm - len(row), partial), np.int64)
-    return {"row": row[order], "until": until[order], "facts": facts}
+    return {"row": row[order], "until": until[order], "last": last[order], "facts": facts}
 
 
 def _named(report: Report) -> tuple[NDArray[np.int64], bool]:
-    """Rows and ends of waiting of kernels whose collective NVTX names; whether ranks are missing.
+    """``Waits`` of kernels whose collective NVTX names, as rows; whether ranks are missing.
 
     A send or receive waits for its partner alone, which is known where there are but two.
     """
     found = collectives([Traced(report)])
     if not len(found):
-        return np.empty((2, 0), np.int64), False
+        return _NONE, False
     pairwise = np.array(["Send" in label or "Recv" in label for label in found.label], bool)
     alone = np.where(found.ranks > 0, found.ranks, len(found.members)) == 2
     whole = (found.seen > 1) & (alone | ~pairwise)
@@ -158,7 +162,7 @@ def _named(report: Report) -> tuple[NDArray[np.int64], bool]:
 def _believed(
     report: Report, row: Int64, collective: Int64, group: NDArray[np.integer]
 ) -> NDArray[np.int64]:
-    """Rows and ends of waiting of the kernels of collectives that ran on all ranks at one time.
+    """``Waits`` of the kernels of collectives that ran on all ranks at one time, as rows.
 
     Args:
         report: the report.
@@ -168,7 +172,7 @@ def _believed(
             that ran apart is left out.
     """
     if not len(row):
-        return np.empty((2, 0), np.int64)
+        return _NONE
     ops = report.operations
     code, distinct = factorise(collective)
     last, first = np.full((2, len(distinct)), 0)
@@ -179,12 +183,15 @@ def _believed(
     count = np.bincount(group)
     share = np.bincount(group, ~together) / np.maximum(count, 1)
     kept = together & (share <= MOST_APART)[group]
-    return np.stack((row[kept], np.minimum(last[code], ops.end[row])[kept]))
+    came = np.empty(len(distinct), np.int64)
+    order = np.argsort(ops.start[row], kind="stable")
+    came[code[order]] = row[order]
+    return np.stack((row[kept], np.minimum(last[code], ops.end[row])[kept], came[code][kept]))
 
 
 def _ordered(report: Report, rows: NDArray[np.integer]) -> NDArray[np.int64]:
     """The same for kernels that no call names: the k-th of streams with equal sequences are one."""
-    parts = [np.empty((2, 0), np.int64)]
+    parts = [_NONE]
     for streams in _alike(report, rows):
         count = len(streams[0])
         number = np.tile(np.arange(count), len(streams))

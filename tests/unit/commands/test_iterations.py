@@ -192,3 +192,20 @@ def test_steps_of_the_demo_have_their_true_times(
     slow = next(p["step"] for p in truth["problems"] if p["kind"] == "slow_step")
     outliers = [entry["label"] for entry in closed if entry["outlier"]]
     assert f"Train step {slow}" in outliers
+
+
+def test_the_critical_path_of_a_step_adds_up_to_it(
+    training: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = as_json(capsys, str(training), "--critical-path", "slowest")["critical_path"]
+    assert (found["label"], found["time_ns"]) == ("Train step 2", 130)
+    assert sum(one["time_ns"] for one in found["segments"]) == 130
+    assert sum(one["time_ns"] for one in found["work"]) == 130
+    # The host goes on without waiting for its kernel, so the kernel is not on the path.
+    assert {one["what"] for one in found["segments"]} == {"host", "CUDA call"}
+    same = as_json(capsys, str(training), "--critical-path", "Train step 2")["critical_path"]
+    assert same == found == as_json(capsys, str(training), "--critical-path", "2")["critical_path"]
+    text = run(capsys, str(training), "--critical-path", "2")
+    assert "Critical path of Train step 2: 130 ns" in text
+    assert main(["iterations", str(training), "--critical-path", "none", "--no-cache"]) == 64
+    assert "no step 'none'" in capsys.readouterr().err

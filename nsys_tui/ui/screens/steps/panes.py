@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.analysis.iterations.critical_path import Edge
 from nsys_tui.names import cut, visible
 from nsys_tui.render.cells import MUTED, Ink, style
 from nsys_tui.render.spark import MARGIN, draw_bars
-from nsys_tui.ui.pane_text import labelled
-from nsys_tui.units import format_duration, short_duration
+from nsys_tui.ui.pane_text import labelled, wrapped
+from nsys_tui.units import format_duration, format_share, short_duration
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.iterations.answer import IterationAnswer
+    from nsys_tui.analysis.iterations.path_answer import StepPath
     from nsys_tui.render.cells import Line
     from nsys_tui.render.glyphs import Glyphs
 
@@ -22,6 +24,9 @@ _short = partial(short_duration, digits=3)
 LATE: Final = style(Ink.STALL)
 NOTABLE: Final = 0.1
 """Part of a phase by which it is longer than its median to be marked."""
+ON_PATH: Final = 8
+"""Kinds of work of a critical path that are listed."""
+ASSUMED: Final = "≈ "
 APART: Final = "w"
 """Mark of a step that is in no statistics."""
 FIGURES: Final = 24
@@ -75,6 +80,26 @@ def step_lines(answer: IterationAnswer, step: int, width: int) -> list[Line]:
     return lines
 
 
+def path_lines(path: StepPath, width: int) -> list[Line]:
+    """The critical path of a step: where its time lies, then one stretch after the other."""
+    lines: list[Line] = [[(f"{'time':>10} {'share':>6}  on the path", MUTED)]]
+    for work in path.work[:ON_PATH]:
+        text = f"{work.name or work.what} ({work.where})"
+        lines.append(_path_line(work.time_ns, path, text, width))
+    lines.append([(f"{'time':>10} {'share':>6}  from start to end", MUTED)])
+    for one in path.stretches:
+        mark = ASSUMED if one.edge == Edge.ASSUMED else ""
+        text = f"{mark}{one.name or one.what} ({one.where})"
+        lines.append(_path_line(one.time_ns, path, text, width))
+    notes = (*path.notes, f"{ASSUMED.strip()}: assumed to have waited for the line above")
+    return lines + [[(part, MUTED)] for note in notes for part in wrapped(note, width)]
+
+
+def _path_line(ns: int, path: StepPath, text: str, width: int) -> Line:
+    figures = f"{format_duration(ns):>10} {format_share(ns, path.time_ns):>6}  "
+    return [(figures, 0), (cut(visible(text), width - len(figures)), 0)]
+
+
 def differences(answer: IterationAnswer, step: int) -> list[tuple[str, int, int]]:
     """Phase, its time in a step, and how far that is from its median; the farthest first."""
     phases = [
@@ -82,13 +107,6 @@ def differences(answer: IterationAnswer, step: int) -> list[tuple[str, int, int]
         for name, own in answer.by_phase
     ]
     return sorted(phases, key=lambda phase: -abs(phase[2]))
-
-
-def typical(answer: IterationAnswer) -> int:
-    """The steady step whose time is nearest to the median; the first of several."""
-    found = answer.table.found
-    away = np.abs(found.duration - answer.whole.median)
-    return int(np.argmin(np.where(found.counted, away, np.inf)))
 
 
 def _standing(answer: IterationAnswer, step: int) -> str:
@@ -99,7 +117,7 @@ def _standing(answer: IterationAnswer, step: int) -> str:
         return "warm-up: in no statistics"
     if step in answer.outliers:
         return f"outlier, z = {found.z[step]:.1f}"
-    return "typical" if step == typical(answer) else "within the usual scatter"
+    return "typical" if step == answer.typical else "within the usual scatter"
 
 
 def _against(time: int, median: float) -> str:

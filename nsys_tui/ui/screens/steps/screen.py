@@ -10,13 +10,19 @@ import numpy as np
 from textual.containers import Horizontal
 
 from nsys_tui.analysis.iterations.answer import IterationAnswer, answer_of
+from nsys_tui.analysis.iterations.path_answer import StepPath, step_path
 from nsys_tui.errors import NoDataError
 from nsys_tui.state import Cursor, Window
 from nsys_tui.times import moment_text
 from nsys_tui.ui.evidence import selection_of
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.scoping import report_scope
-from nsys_tui.ui.screens.steps.panes import chart_lines, chart_remark, step_lines, typical
+from nsys_tui.ui.screens.steps.panes import (
+    chart_lines,
+    chart_remark,
+    path_lines,
+    step_lines,
+)
 from nsys_tui.ui.screens.tables import TableScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
@@ -40,6 +46,7 @@ ACTIONS = (
     Action("steps.outlier_next", ("]",), "outlier", "next step that takes far longer", 3),
     Action("steps.outlier_previous", ("[",), "outlier", "previous step that takes far longer"),
     Action("steps.typical", ("t",), "typical", "the step nearest to the median", 4),
+    Action("steps.path", ("c",), "critical path", "what the end of the step waited for", 5),
     WHOLE,
 )
 FIGURES = ("Time", "Of median", "GPU busy")
@@ -79,6 +86,9 @@ class StepsScreen(TableScreen[Steps]):
         yield Horizontal(
             LinePane("Time of each step", id="chart"), LinePane("Step", id="step"), id="lower"
         )
+
+    path_shown = False
+    """Whether the pane of facts shows the critical path of the step."""
 
     @property
     def answer(self) -> IterationAnswer | None:
@@ -144,12 +154,39 @@ class StepsScreen(TableScreen[Steps]):
         answer, step = self.answer, message.row
         if answer is None or step is None:
             return
-        chart, facts = self.query_one("#chart", LinePane), self.query_one("#step", LinePane)
+        chart = self.query_one("#chart", LinePane)
         chart.heading("Time of each step", chart_remark(answer, chart.room))
         glyphs = self.app.glyphs
         chart.show_built(lambda width: chart_lines(answer, step, width, chart.size.height, glyphs))
-        facts.heading(answer.table.found.labels[step])
+        self._show_step(answer, step)
+
+    def _show_step(self, answer: IterationAnswer, step: int) -> None:
+        facts = self.query_one("#step", LinePane)
+        if self.path_shown:
+            self._find_path(answer, step)
+            return
+        facts.heading(answer.table.found.labels[step], "c: critical path")
         facts.show_built(lambda width: step_lines(answer, step, width))
+
+    def action_steps_path(self) -> None:
+        """The critical path in place of the facts about the step, and back."""
+        answer, step = self.answer, self.table.row
+        if answer is None or step is None:
+            return
+        self.path_shown = not self.path_shown
+        self._show_step(answer, step)
+
+    def _find_path(self, answer: IterationAnswer, step: int) -> None:
+        report, found = self.report, answer.table.found
+        if report is not None:
+            self.compute("path", lambda: step_path(report, found, step), self._show_path)
+
+    def _show_path(self, path: StepPath) -> None:
+        if not self.path_shown or path.step != self.table.row:
+            return
+        facts = self.query_one("#step", LinePane)
+        facts.heading(f"Critical path of {path.label}", "c: facts")
+        facts.show_built(lambda width: path_lines(path, width))
 
     def action_steps_outlier_next(self) -> None:
         """The next outlier in the order shown; after the last one the first."""
@@ -172,7 +209,7 @@ class StepsScreen(TableScreen[Steps]):
     def action_steps_typical(self) -> None:
         """The step nearest to the median."""
         if self.answer is not None:
-            self._go(typical(self.answer))
+            self._go(self.answer.typical)
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """The step on the timeline, whole, with its range selected."""
