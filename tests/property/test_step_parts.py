@@ -12,6 +12,7 @@ from synth import Synth
 from nsys_tui.analysis.iterations.parts import BUSY_PARTS, IDLE_PARTS
 from nsys_tui.analysis.iterations.table import iteration_table
 from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.stalls.gaps import LONG_CALL_NS
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ class Work(NamedTuple):
     start: int
     end: int
     call: int | None
-    """When its call began, one moment long."""
+    """When its call began."""
+    took: int
+    """Moments that its call took."""
 
 
 class Event(NamedTuple):
@@ -55,6 +58,7 @@ def schedule(rng: random.Random) -> tuple[list[int], list[Work], list[tuple[str,
             start,
             start + rng.randrange(1, 9),
             rng.choice((None, max(0, start - rng.randrange(1, 25)))),
+            rng.choice((1, 1, 2, 3, 6)),
         )
         for start in starts
     ]
@@ -71,7 +75,7 @@ def write(path: Path, edges: list[int], work: list[Work], host: list[tuple[str, 
         synth.nvtx(f"step {number}", start * TICK, end * TICK)
     for number, one in enumerate(work, 1):
         if one.call is not None:
-            synth.api("cudaLaunchKernel_v7000", *ns(one.call, one.call + 1), corr=number)
+            synth.api("cudaLaunchKernel_v7000", *ns(one.call, one.call + one.took), corr=number)
         start, end = ns(one.start, one.end)
         if one.kind == "memcpy":
             synth.memcpy(start, end, corr=number)
@@ -105,9 +109,10 @@ def part_at(t: int, work: list[Work], events: list[Event]) -> str:
     ending = next(one for one in later if one.start == finish)
     if ending.call is None:
         return Cause.UNKNOWN.key
-    if ending.call < begin:
+    returned = min(ending.call + ending.took, finish)
+    if ending.call < begin and 2 * (returned - begin) < finish - begin:
         return (Cause.PEER if "nccl" in ending.kind else Cause.STREAM).key
-    if t >= ending.call:
+    if t >= (returned if ending.took * TICK >= LONG_CALL_NS else ending.call):
         return Cause.LAUNCH_LATENCY.key
     here = [event.cause for event in events if event.start <= t < event.end]
     return min(here, default=Cause.NOTHING).key
@@ -119,7 +124,9 @@ def test_each_moment_of_a_step_is_in_the_part_that_the_definitions_say(
 ) -> None:
     edges, work, host = schedule(random.Random(seed))
     found = table(write(tmp_path / "r.sqlite", edges, work, host))
-    calls = [Event(Cause.API, one.call, one.call + 1) for one in work if one.call is not None]
+    calls = [
+        Event(Cause.API, one.call, one.call + one.took) for one in work if one.call is not None
+    ]
     events = [*calls, *(Event(CALLS[name], start, end) for name, start, end in host)]
     for step, (start, end) in enumerate(itertools.pairwise(edges)):
         expected: dict[str, int] = {}

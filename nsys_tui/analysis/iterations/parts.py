@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.iterations.detection import Iterations
-    from nsys_tui.analysis.stalls.gaps import Gaps, Stalls
+    from nsys_tui.analysis.stalls.gaps import Stalls
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
@@ -214,23 +214,14 @@ def _shares(
     alone = np.flatnonzero(~shared)
     found[alone, gaps.cause[gap[alone]]] = (hi - lo)[alone]
     cut = np.flatnonzero(shared & ~whole)
-    called = _call_start(report, gaps, gap[cut])
-    until = np.clip(called, lo[cut], hi[cut])
+    launched = gaps.end[gap[cut]] - gaps.shares[gap[cut], Cause.LAUNCH_LATENCY]
+    until = np.clip(launched, lo[cut], hi[cut])
     for caller in np.unique(gaps.caller[gap[cut]]).tolist():
         mine = gaps.caller[gap[cut]] == caller
         work = result.work.thread(int(report.api.threads[caller]))
         found[cut[mine], : len(SHARES)] = work.shares(lo[cut][mine], until[mine])
     found[cut, Cause.LAUNCH_LATENCY] += hi[cut] - until
     return found
-
-
-def _call_start(report: Report, gaps: Gaps, chosen: NDArray[np.integer]) -> Int64:
-    """When the call of the operation that ends each gap began; the gap's end without one."""
-    calls = gaps.call[chosen]
-    start: Int64 = gaps.end[chosen].copy()
-    called = calls >= 0
-    start[called] = report.api.start[calls[called]]
-    return start
 
 
 def _lead(report: Report, scope: Scope, found: Iterations) -> NDArray[np.float64]:
