@@ -445,3 +445,11 @@ def test_the_reports_of_several_ranks_are_listed_and_opened_as_a_set(
 def test_targets_are_edited_on_a_terminal_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["targets", "edit", "box"]) == 64
     assert "no terminal" in capsys.readouterr().err
+
+
+def test_the_programs_output_can_be_left_out(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["--nsys-option=--show-output=false", "--", "sh", "-c", "echo spoken"]
+    assert main(["capture", *words]) == 0
+    assert "| spoken" not in capfd.readouterr().err
+    assert main(["capture", *words[1:]]) == 0
+    assert "| spoken" in capfd.readouterr().err
