@@ -65,6 +65,10 @@ class Glyphs:
     explained: str = "!"
     merged: str = "~"
     tick: str = "|"
+    selected: str = "◆"
+    """First cell of the selected event."""
+    related: str = "◇"
+    """First cell of an event that belongs to it."""
 
     def level(self, value: float, top: float) -> str:
         """Step of the ramp for a value: 0 is empty, anything above draws at least the lowest."""
@@ -115,6 +119,8 @@ ASCII: Final = replace(
     bar="#",
     opened="v",
     closed=">",
+    selected="@",
+    related="&",
 )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from nsys_tui.render.cells import Emphasis, Ink, style
+from nsys_tui.render.cells import KEY, Emphasis, Ink, style
 
 if TYPE_CHECKING:
     from nsys_tui.model.lanes import Lane
@@ -26,6 +26,8 @@ class Overlay:
     """Column of the time cursor."""
     selected: int | None = None
     """Position in the lane of the selected event."""
+    related: tuple[int, ...] = ()
+    """Positions of the events that belong to the selected one."""
     matches: npt.NDArray[np.integer] | None = None
     """Ascending positions of the events that a search found."""
 
@@ -36,14 +38,29 @@ NOTHING = Overlay()
 def draw_overlay(
     row: Row, lane: Lane, window: Viewport, blocks: Blocks, overlay: Overlay, glyphs: Glyphs
 ) -> None:
-    """Underlines matches, puts the selected event in bold reverse, draws the cursor."""
+    """Underlines matches, marks the selected event and what belongs to it, draws the cursor."""
     if overlay.matches is not None and len(overlay.matches):
         _underline(row, lane, window, blocks, overlay.matches)
+    for spot in overlay.related:
+        _mark(row, _cells_of(lane, window, blocks, spot), blocks, glyphs.related)
     if overlay.selected is not None:
-        first, last = _cells_of(lane, window, blocks, overlay.selected)
-        row.emphasise(first, last, Emphasis.REVERSE | Emphasis.BOLD)
+        _mark(row, _cells_of(lane, window, blocks, overlay.selected), blocks, glyphs.selected)
     if overlay.cursor is not None:
         draw_cursor(row, overlay.cursor, glyphs)
+
+
+def _mark(row: Row, cells: tuple[int, int], blocks: Blocks, glyph: str) -> None:
+    """Puts an event in bold reverse, and a glyph where no block of its own shows it."""
+    first, last = cells
+    if first >= last:
+        return
+    if last - first == 1:
+        found = row.styles[first] & np.uint32(int(Emphasis.UNDERLINE) << 16)
+        row.put(first, glyph, KEY)
+        row.styles[first] |= found
+    elif blocks.owner[first] >= 0:
+        row.put(first, glyph)
+    row.emphasise(first, last, Emphasis.REVERSE | Emphasis.BOLD)
 
 
 def draw_cursor(row: Row, column: int, glyphs: Glyphs) -> None:

@@ -1,8 +1,9 @@
-"""A lane of events as one row of cells: blocks with labels, shaded density, counts, idle time.
+"""A lane of events as one row of cells: blocks with labels, shaded density, idle time.
 
 Three regimes by the width of events: from three cells on a block with its name inside, from one
 cell on a block, below that shading by coverage. Nothing is invisible: a cell in which any event
-runs or starts draws at least the lowest step, and runs of merged events carry their count.
+runs or starts draws at least the lowest step. Nothing is written over density: how many events
+a cell merges is told beside the lane and for the cell under the cursor.
 Python loops run over what is on the screen, never over all events.
 """
 
@@ -36,10 +37,6 @@ Label: TypeAlias = Callable[[int], str]
 
 LABELLED = 3
 """Fewest cells of a block that carries a label."""
-RUN = 4
-"""Shortest run of merged cells that carries a count."""
-NAMED_RUN = 4096
-"""Most events of a run among which the most frequent name is looked for."""
 _FILL = np.array([FILLS[category] for category in Category])
 _LETTER = np.array([LETTERS[category].lower() for category in Category])
 _HOST = np.array([category in HOST for category in Category])
@@ -79,7 +76,6 @@ def draw_lane(view: LaneView, window: Viewport, glyphs: Glyphs, overlay: Overlay
     first, last = drawing.edges()
     drawing.row.chars = drawing.chars.tolist()
     drawing.blocks_text(first, last)
-    drawing.counts()
     draw_overlay(drawing.row, view.lane, window, blocks, overlay, glyphs)
     return drawing.row
 
@@ -223,42 +219,6 @@ class _Drawing:
             cells.append(" ")
         self.row.chars[first : first + len(cells)] = cells
 
-    def counts(self) -> None:
-        """Writes ``~38~`` over each run of merged cells, and the name that most of them share."""
-        if self.view.summary:
-            return
-        starts = self.blocks.other_starts
-        merged = np.zeros(len(starts) + 2, np.int8)
-        merged[1:-1] = self.dense & (starts >= 2)
-        for begin, end in np.flatnonzero(np.diff(merged)).reshape(-1, 2).tolist():
-            if end - begin >= RUN:
-                self._count(begin, end, int(starts[begin:end].sum()))
-
-    def _count(self, begin: int, end: int, total: int) -> None:
-        mark = self.glyphs.merged
-        texts = (f"{mark}{total}{mark}", f"{mark}{_short(total)}{mark}")
-        text = next((text for text in texts if len(text) <= end - begin), "")
-        if self.glyphs.solid or not text:
-            self.row.put(begin + (end - begin - len(text)) // 2, text)
-            return
-        self.row.put(begin, text)
-        name = self._shared_name(*self.window.edges[[begin, end]].tolist())
-        shown = visible(name, self.glyphs.ascii_only)
-        self.row.put(begin + len(text), fit(shown, end - begin - len(text)))
-
-    def _shared_name(self, lo: int, hi: int) -> str:
-        """The name of more than half of the events that start in [lo, hi), or nothing."""
-        lane, label = self.view.lane, self.view.label
-        begin, end = np.searchsorted(lane.starts, (lo, hi), side="left").tolist()
-        names = lane.names(slice(begin, end)) if 0 < end - begin <= NAMED_RUN else None
-        if label is None or names is None:
-            return ""
-        _, places, counts = np.unique(names, return_index=True, return_counts=True)
-        most = int(counts.argmax())
-        if 2 * int(counts[most]) <= len(names):
-            return ""
-        return label(int(lane.index[begin + int(places[most])]))
-
 
 def _pick(values: Int64, places: Indices, outside: int) -> Int64:
     """``values[places]``, and ``outside`` where a place lies before the first or after the last."""
@@ -266,11 +226,3 @@ def _pick(values: Int64, places: Indices, outside: int) -> Int64:
         return np.full(len(places), outside, np.int64)
     inside = (places >= 0) & (places < len(values))
     return np.where(inside, values[np.clip(places, 0, len(values) - 1)], outside)
-
-
-def _short(count: int) -> str:
-    """A count in few cells: 1204 as ``1k``."""
-    for scale, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
-        if count >= scale:
-            return f"{count // scale}{unit}"
-    return str(count)

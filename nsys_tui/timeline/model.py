@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
     from nsys_tui.render.dominant import Layers
 
+SHORT_WORK: Final = 10
+"""GPU work that takes less than this part of the trace is what is shown at first."""
+ROOM: Final = 20
+"""It leaves a part this small of itself free at either side."""
 SCREEN: Final = "timeline"
 """Its name in the history."""
 BESIDE: Final = "beside"
@@ -101,6 +105,8 @@ class TimelineModel:
     """Moment and row at which an unfinished area begins."""
     pressed: tuple[int, str] | None = None
     """Moment and row at which the button of the pointer went down."""
+    on_axis: bool = False
+    """Whether that was on the axis, where a drag zooms."""
     sent: Selection | None = None
     """The last selection that came from elsewhere."""
     reached: Selection | None = None
@@ -146,8 +152,22 @@ class TimelineModel:
 
     @property
     def window(self) -> Window:
-        """The window shown."""
-        return self.view.shown(self.extent)
+        """The window shown; where the user chose none, the work of a trace that is mostly empty."""
+        return self.view.window or self.home or Window(*self.extent)
+
+    @cached_property
+    def home(self) -> Window | None:
+        """GPU work with a little room, where it takes a small part of the trace only."""
+        span, (lo, hi) = self.trace.span, self.extent
+        if span is None or self.beside or (span[1] - span[0]) * SHORT_WORK >= hi - lo:
+            return None
+        room = max((span[1] - span[0]) // ROOM, self.size.columns)
+        return Window(max(span[0] - room, lo), min(span[1] + room, hi))
+
+    @property
+    def everything(self) -> Window | None:
+        """The whole trace as a window; None where it is what is shown without one."""
+        return None if self.home is None else Window(*self.extent)
 
     @cached_property
     def viewport(self) -> Viewport:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 MARGIN: Final = 20
 """A fitted span leaves a part this small of itself free at either side."""
+INNER: Final = ("the selection", "the range around it")
+"""What ``fit`` shows first."""
+NO_STEPS: Final = "no iterations found: neither range names nor kernels repeat"
 EDGE_STEP: Final = 8
 """At the edge the window moves by this part of its columns."""
 _PERCENT: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*\Z")
@@ -30,6 +33,7 @@ def zoom(model: TimelineModel, factor: float, about: int | None = None) -> Timel
     if not window.start <= centre < window.end:
         centre = window.start + window.width // 2
     target = zoomed(window, model.extent, factor, centre, model.size.columns)
+    target = model.everything if target is None else target
     if target == model.view.window:
         return model
     return model.moved(target, None if window.start <= time < window.end else centre)
@@ -37,7 +41,7 @@ def zoom(model: TimelineModel, factor: float, about: int | None = None) -> Timel
 
 def pan(model: TimelineModel, part: float) -> TimelineModel:
     """Moves the window by a part of its width; the cursor keeps its column."""
-    if model.view.window is None:
+    if model.view.window == model.everything:
         return model
     window = model.window
     target = panned(window, model.extent, int(window.width * part))
@@ -46,7 +50,7 @@ def pan(model: TimelineModel, part: float) -> TimelineModel:
 
 def centre_window(model: TimelineModel, time: int) -> TimelineModel:
     """Puts a moment into the middle of the window; where all is shown, the cursor there."""
-    if model.view.window is None:
+    if model.view.window == model.everything:
         return model.pointed(time)
     window = model.window
     start = time - window.width // 2
@@ -62,7 +66,7 @@ def step_column(model: TimelineModel, step: int) -> TimelineModel:
     time = view.time(column + step)
     if 0 <= column + step < view.width:
         return model.pointed(time)
-    if model.view.window is None:
+    if model.view.window == model.everything:
         return model
     shift = max(view.step, 1) * (1 if step > 0 else -1) * max(1, view.width // EDGE_STEP)
     window = bounded(Window(view.lo + shift, view.hi + shift), model.extent)
@@ -105,20 +109,89 @@ def scroll_lanes(model: TimelineModel, rows: int) -> TimelineModel:
 
 def whole(model: TimelineModel) -> TimelineModel:
     """Shows the whole trace."""
-    return model if model.view.window is None else model.jumped(window=None)
+    return model if model.view.window == model.everything else model.jumped(window=model.everything)
 
 
-def fit(model: TimelineModel) -> TimelineModel:
-    """Shows the selection; when it is fitted already, the range around it; else all GPU work."""
+def fit(model: TimelineModel, steps: Iterations | None = None) -> TimelineModel:
+    """Shows the selection, then the range around it, the step, the GPU work, all; then again."""
+    stages = _stages(model, steps)
+    now = [number for number, (_, window) in enumerate(stages) if window == model.view.window]
+    said, window = stages[(now[-1] + 1) % len(stages) if now else 0]
+    return model.telling(f"shown: {said} (f: wider)").jumped(window=window)
+
+
+def needs_steps(model: TimelineModel) -> bool:
+    """Whether the next ``fit`` may show a step, so that they must be known."""
+    inner = [window for said, window in _stages(model, None) if said in INNER]
+    return bool(inner) and model.view.window == inner[-1]
+
+
+def _stages(model: TimelineModel, steps: Iterations | None) -> list[tuple[str, Window | None]]:
+    """What ``fit`` shows one after the other, from near to far."""
     selection, columns = model.view.selection, model.size.columns
-    if selection is None or selection.span is None:
-        span = model.trace.span
-        return model if span is None else model.jumped(window=with_margin(*span, columns))
-    target = with_margin(*selection.span, columns)
-    if target != model.view.window:
-        return model.jumped(window=target)
-    outer = range_around(model)
-    return model.jumped(window=None if outer is None else with_margin(*outer, columns))
+    spans: list[tuple[str, tuple[int, int] | None]] = []
+    if selection is not None and selection.span is not None:
+        spans = [(INNER[0], (selection.span.start, selection.span.end))]
+        spans += [(INNER[1], range_around(model)), ("the step", step_at(model, steps))]
+    spans.append(("the GPU work", model.trace.span))
+    found: list[tuple[str, Window | None]] = []
+    for said, span in spans:
+        window = None if span is None else with_margin(*span, columns)
+        if window is not None and all(window != other for _, other in found):
+            found.append((said, window))
+    return [*found, ("the whole trace", model.everything)]
+
+
+def step_at(model: TimelineModel, steps: Iterations | None) -> tuple[int, int] | None:
+    """Begin and end of the step that the cursor is in."""
+    if steps is None or not len(steps):
+        return None
+    number = int(np.searchsorted(steps.start, model.cursor_time, side="right")) - 1
+    if number < 0 or model.cursor_time >= int(steps.end[number]):
+        return None
+    return int(steps.start[number]), int(steps.end[number])
+
+
+_STEPS: Final = re.compile(r"\s*(\d+)\s*(?:steps?|iterations?)\s*\Z")
+
+
+def width_of(text: str) -> int | None:
+    """The width in ns that a text means: ``50us``; None for anything else, such as a name."""
+    try:
+        value = parse_duration(text.strip())
+    except UsageError:
+        return None
+    return value if value > 0 and text.strip()[-1:].isalpha() else None
+
+
+def wanted_steps(text: str) -> int:
+    """How many steps a text asks for (``3 steps``); 0 for anything else."""
+    match = _STEPS.match(text)
+    return int(match[1]) if match else 0
+
+
+def zoom_to_width(model: TimelineModel, width: int) -> TimelineModel:
+    """Shows a span of time about the cursor."""
+    lo, hi = model.extent
+    if width >= hi - lo:
+        return model.jumped(window=model.everything)
+    start = model.cursor_time - width // 2
+    window = bounded(Window(start, start + max(width, model.size.columns)), model.extent)
+    return model.jumped(window=window)
+
+
+def zoom_to_steps(model: TimelineModel, steps: Iterations, count: int) -> TimelineModel:
+    """Shows some steps from the cursor's on."""
+    if not len(steps):
+        return model.telling(NO_STEPS)
+    first = int(np.searchsorted(steps.start, model.cursor_time, side="right")) - 1
+    first = max(min(first, len(steps) - count), 0)
+    last = min(first + max(count, 1), len(steps)) - 1
+    window = with_margin(int(steps.start[first]), int(steps.end[last]), model.size.columns)
+    said = f"steps {first + 1} to {last + 1} of {len(steps)}"
+    time = min(max(model.cursor_time, int(steps.start[first])), int(steps.end[last]) - 1)
+    cursor = Cursor(time, model.lane_key)
+    return model.telling(said).jumped(window=window, cursor=cursor)
 
 
 def with_margin(start: int, end: int, columns: int) -> Window:
@@ -173,7 +246,7 @@ def go_to(model: TimelineModel, text: str) -> TimelineModel:
 def step_iteration(model: TimelineModel, iterations: Iterations, step: int) -> TimelineModel:
     """Goes to the next (1) or previous (-1) iteration; the window keeps its width."""
     if not len(iterations):
-        return model.telling("no iterations found: neither range names nor kernels repeat")
+        return model.telling(NO_STEPS)
     # Behind the cursor counts what begins before it, ahead of it what begins after it.
     after = model.cursor_time + (step > 0)
     number = int(np.searchsorted(iterations.start, after)) - (step < 0)
@@ -181,7 +254,7 @@ def step_iteration(model: TimelineModel, iterations: Iterations, step: int) -> T
         return model.telling("that was the last iteration" if step > 0 else "that was the first")
     start, window = int(iterations.start[number]), model.window
     target = None
-    if model.view.window is not None:
+    if model.view.window != model.everything:
         lead = window.width // MARGIN
         target = Window(start - lead, start - lead + window.width)
     label = iterations.labels[number] if number < len(iterations.labels) else ""

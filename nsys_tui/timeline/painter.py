@@ -7,7 +7,7 @@ changes; a move of the cursor only lays the cursor over rows that are there alre
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -22,15 +22,23 @@ from nsys_tui.render.pair import draw_pair
 from nsys_tui.render.raster import LaneView, draw_lane
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.timeline.summary_view import NO_TIMES, summary_view
+from nsys_tui.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from nsys_tui.analysis.timeline.search import Positions
+    from nsys_tui.analysis.timeline.tracks import Counter
     from nsys_tui.model.events import EventSet, Int64
     from nsys_tui.render.axis import TimeText
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.state import Window
+
+
+TALLIES: Final = " in view"
+"""Above the figures at the right."""
+WIDE: Final = 12
+"""Their cells."""
 
 
 class Picked(NamedTuple):
@@ -68,6 +76,8 @@ class Scene:
     folded: Collection[str] = ()
     pinned: tuple[str, ...] = ()
     picked: Picked | None = None
+    related: Callable[[], Collection[Picked]] = tuple
+    """Events in the window that belong to the picked one; asked for when either changes."""
     matches: Mapping[str, Positions] = field(default_factory=dict)
     """Search matches by row."""
     searching: bool = False
@@ -94,6 +104,7 @@ class Painter:
     def __init__(self) -> None:
         self._key: object = None
         self._rows: dict[tuple[object, ...], tuple[Row, str]] = {}
+        self._related: tuple[object, Collection[Picked]] = (None, ())
         self.exact = True
         """False if a row in view is coloured from a sample."""
 
@@ -102,63 +113,64 @@ class Painter:
         if scene.message:
             return _said(scene.message, width, height)
         margin = margin_width(width)
-        window = viewport(scene, width - margin)
+        window = viewport(scene, width - margin - tally_width(width))
         key = (window.lo, window.hi, width, glyphs.name, scene.serial, scene.counters)
         if key != self._key:
             self._key, self._rows = key, {}
         column = window.cell(scene.cursor)
         shown = scene.rows[scene.top : scene.top + height - 1]
         self.exact = True
-        rows = [self._axis(scene, window, margin, glyphs, column)]
-        rows += [self._lane(scene, track, window, margin, glyphs, column) for track in shown]
+        asked = (scene.picked, *key)
+        if self._related[0] != asked:
+            self._related = asked, scene.related() if scene.picked else ()
+        frame = _Frame(scene, window, margin, tally_width(width), glyphs, column, self._related[1])
+        rows = [self._axis(frame)]
+        rows += [self._lane(frame, track) for track in shown]
         rows += [Row.blank(width) for _ in range(height - len(rows))]
         return rows
 
-    def _axis(
-        self, scene: Scene, window: Viewport, margin: int, glyphs: Glyphs, column: int | None
-    ) -> Row:
+    def _axis(self, frame: _Frame) -> Row:
+        scene = frame.scene
         axis = draw_axis(
-            window,
+            frame.window,
             scene.time,
-            glyphs,
+            frame.glyphs,
             marks=scene.marks,
             area=scene.area,
-            cursor=column,
+            cursor=frame.column,
             origin=0,
         )
-        return join(text_row(" time".ljust(margin), style(Ink.AXIS)), axis)
+        head = text_row(" time".ljust(frame.margin), style(Ink.AXIS))
+        return join(head, axis, text_row(TALLIES[: frame.tally].rjust(frame.tally), MUTED))
 
-    def _lane(
-        self,
-        scene: Scene,
-        track: Track,
-        window: Viewport,
-        margin: int,
-        glyphs: Glyphs,
-        column: int | None,
-    ) -> Row:
+    def _lane(self, frame: _Frame, track: Track) -> Row:
+        scene, glyphs = frame.scene, frame.glyphs
         lanes = (track,) if track.pair is None else (track, track.pair)
-        overlays = [_overlay(scene, lane) for lane in lanes]
-        found = [o.matches for o in overlays if o.matches is not None]
-        key = (track.key, *(overlay.selected for overlay in overlays))
+        overlays = [_overlay(scene, lane, frame.related) for lane in lanes]
+        key = (track.key, *((one.selected, one.related) for one in overlays))
         if key not in self._rows:
-            self._rows[key] = self._draw(scene, track, window, glyphs, overlays)
-        drawn, peak = self._rows[key]
+            drawn = self._draw(scene, track, frame.window, glyphs, overlays)
+            self._rows[key] = drawn, tally_of(scene, track, frame.window)
+        drawn, tally = self._rows[key]
         self.exact = self.exact and drawn.exact
         row = Row(drawn.chars.copy(), drawn.styles.copy())
-        if scene.searching and found:
-            count = f" {sum(map(len, found)):,}"
-            row.put(row.width - len(count), count, KEY)
-        if column is not None:
-            draw_cursor(row, column, glyphs)
-        return join(self._margin(scene, track, margin, glyphs, peak), row)
+        if frame.column is not None:
+            draw_cursor(row, frame.column, glyphs)
+        found = [o.matches for o in overlays if o.matches is not None]
+        matches = f" {sum(map(len, found)):,}" if scene.searching and found else ""
+        if matches and not frame.tally:
+            row.put(row.width - len(matches), matches, KEY)
+        peak = tally.removeprefix("peak ") if track.counter and not frame.tally else ""
+        margin = self._margin(scene, track, frame.margin, glyphs, peak)
+        end = text_row((matches or tally).rjust(frame.tally), KEY if matches else MUTED)
+        return join(margin, row, end) if frame.tally else join(margin, row)
 
     def _margin(self, scene: Scene, track: Track, width: int, glyphs: Glyphs, peak: str) -> Row:
         is_group = track.key in scene.groups
         fold = (Fold.CLOSED if track.key in scene.folded else Fold.OPEN) if is_group else Fold.LEAF
         current = track.key == scene.lane
         label = track.label
-        if peak:
+        if peak and track.shape is Shape.COUNTER:
             room = width - 2 * track.depth - 2 - len(peak) - 1
             label = f"{fit(visible(label, glyphs.ascii_only), room)} {peak}"
         if track.key in scene.pinned:
@@ -173,44 +185,91 @@ class Painter:
         window: Viewport,
         glyphs: Glyphs,
         overlays: Sequence[Overlay],
-    ) -> tuple[Row, str]:
-        """A row without cursor, and the peak of a counter."""
+    ) -> Row:
+        """A row without cursor."""
         if track.shape is Shape.HEADING:
             row = Row.blank(window.width)
             row.put(1, fit(visible(track.note, glyphs.ascii_only), window.width - 1), MUTED)
-            return row, ""
+            return row
         if track.covered is not None:
-            return draw_shares(track.covered, window, glyphs), ""
+            return draw_shares(track.covered, window, glyphs)
         if track.counter is not None:
-            return self._counter(scene, track, window, glyphs)
+            return _counter(scene, track.shape, track.counter, window, glyphs)
         view = _summary(scene, track, window) if track.summary else scene.view(track)
         if view is None:
-            return Row.blank(window.width), ""
+            return Row.blank(window.width)
         if track.pair is None and not view.summary and _empty(view, window):
-            return Row.blank(window.width), ""
+            return Row.blank(window.width)
         if track.pair is not None:
             both = (overlays[0], overlays[1])
-            return draw_pair(view, scene.view(track.pair), window, glyphs, both), ""
-        return draw_lane(view, window, glyphs, overlays[0]), ""
+            return draw_pair(view, scene.view(track.pair), window, glyphs, both)
+        return draw_lane(view, window, glyphs, overlays[0])
 
-    def _counter(
-        self, scene: Scene, track: Track, window: Viewport, glyphs: Glyphs
-    ) -> tuple[Row, str]:
-        counter = track.counter
-        if counter is None:
-            return Row.blank(window.width), ""
+
+class _Frame(NamedTuple):
+    """What the rows of one drawing share."""
+
+    scene: Scene
+    window: Viewport
+    margin: int
+    tally: int
+    glyphs: Glyphs
+    column: int | None
+    """Of the cursor."""
+    related: Collection[Picked]
+
+
+def _counter(scene: Scene, shape: Shape, counter: Counter, window: Viewport, glyphs: Glyphs) -> Row:
+    if shape is Shape.DENSITY:
+        return draw_samples(counter.times, window, glyphs)[0]
+    row, _ = draw_counter(
+        counter.times,
+        counter.values,
+        window,
+        glyphs,
+        top=counter.top,
+        shape=scene.counters,
+        hold=counter.holds,
+    )
+    return row
+
+
+def tally_of(scene: Scene, track: Track, window: Viewport) -> str:
+    """What a lane sums up to in a window: events, share of the time, or peak.
+
+    Args:
+        scene: what is drawn.
+        track: its lane.
+        window: its cells.
+    """
+    lo, hi = window.lo, window.hi
+    ends = np.array([max(lo, scene.extent[0]), min(hi, scene.extent[1])], np.int64)
+    busy = _busy(track, ends) if ends[1] > ends[0] else None
+    if busy is not None:
+        share = f"{100 * busy / int(ends[1] - ends[0]):.0f}%"
+        return f"{'on CPU' if track.covered else 'busy'} {share}"
+    if (counter := track.counter) is not None:
+        first, last = np.searchsorted(counter.times, (lo, hi)).tolist()
         if track.shape is Shape.DENSITY:
-            return draw_samples(counter.times, window, glyphs)[0], ""
-        row, peak = draw_counter(
-            counter.times,
-            counter.values,
-            window,
-            glyphs,
-            top=counter.top,
-            shape=scene.counters,
-            hold=counter.holds,
-        )
-        return row, short_value(peak, counter.unit)
+            return _count(last - first)
+        first = max(first - counter.holds, 0)
+        if first >= last:
+            return ""
+        return f"peak {short_value(float(counter.values[first:last].max()), counter.unit)}"
+    both = [one.lane for one in (track, track.pair) if one is not None and one.lane is not None]
+    seen = [lane.visible(lo, hi) for lane in both]
+    return _count(sum(part.stop - part.start for part in seen)) if both else ""
+
+
+def _busy(track: Track, ends: Int64) -> int | None:
+    """Time that a row of shares covers between two moments; None for other rows."""
+    if track.covered is not None:
+        return int(track.covered.busy(ends)[0])
+    return None if track.summary is None else int(track.summary.busy(ends)[-1, 0])
+
+
+def _count(events: int) -> str:
+    return format_count(events) if events else ""
 
 
 def _summary(scene: Scene, track: Track, window: Viewport) -> LaneView | None:
@@ -219,12 +278,14 @@ def _summary(scene: Scene, track: Track, window: Viewport) -> LaneView | None:
     return summary_view(track.summary, window, scene.explained.get(track.device or 0, NO_TIMES))
 
 
-def _overlay(scene: Scene, track: Track) -> Overlay:
-    """The selected event and the search matches of a lane."""
+def _overlay(scene: Scene, track: Track, related: Collection[Picked]) -> Overlay:
+    """The selected event, those that belong to it, and the search matches of a lane."""
     picked, selected = scene.picked, None
+    spots = (position_of(track, row) for events, row in related if track.events is events)
+    near = tuple(spot for spot in spots if spot is not None)
     if picked is not None and track.lane is not None and track.events is picked.events:
         selected = position_of(track, picked.row)
-    return Overlay(None, selected, scene.matches.get(track.key))
+    return Overlay(None, selected, near, scene.matches.get(track.key))
 
 
 def _empty(view: LaneView, window: Viewport) -> bool:
@@ -244,6 +305,11 @@ def _said(lines: tuple[str, ...], width: int, height: int) -> list[Row]:
 def margin_width(width: int) -> int:
     """Cells of the labels at the left."""
     return 12 if width < 110 else (16 if width < 180 else 20)
+
+
+def tally_width(width: int) -> int:
+    """Cells of the figures at the right, for which narrow screens have no room."""
+    return 0 if width < 110 else WIDE
 
 
 def viewport(scene: Scene, columns: int) -> Viewport:

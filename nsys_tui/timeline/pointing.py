@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.state import Window
 from nsys_tui.timeline import areas, moving, stepping
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def press(model: TimelineModel, row: int | None, column: int) -> TimelineModel:
     time, lane = _spot(model, row, column)
     if column < 0:
         return model.pointed(lane=lane)
-    pressed = replace(model, pressed=(time, lane))
+    pressed = replace(model, pressed=(time, lane), on_axis=row is None)
     if row is None:
         return pressed.pointed(time)
     return replace(pressed, picked=None).pointed(time, lane, selection=None)
@@ -55,10 +56,14 @@ def drag(model: TimelineModel, row: int | None, column: int) -> TimelineModel:
 
 
 def drop(model: TimelineModel, row: int | None) -> TimelineModel:
-    """Ends an area, or selects the event under the pointer."""
-    dropped = replace(model, pressed=None)
+    """Ends an area, zooms to a span of the axis, or selects the event under the pointer."""
+    dropped = replace(model, pressed=None, on_axis=False)
     if model.pressed is None:
         return dropped
+    if model.on_axis and model.area_start is not None:
+        start, end = sorted((model.area_start[0], model.cell_of(model.cursor_time)[1]))
+        window = Window(start, max(end, start + model.size.columns))
+        return replace(dropped, area_start=None).jumped(window=window)
     if model.area_start is not None:
         return areas.begin_or_end(dropped)
     if row is None or model.current is None:

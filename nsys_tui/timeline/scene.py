@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from nsys_tui.analysis.timeline.events import NEEDED
+from nsys_tui.analysis.timeline.launch_links import related
+from nsys_tui.analysis.timeline.steps import column, lanes_of
 from nsys_tui.state import ColourBy
 from nsys_tui.timeline.areas import shown_span
-from nsys_tui.timeline.painter import Scene
+from nsys_tui.timeline.painter import Picked, Scene
 from nsys_tui.times import window_text
 from nsys_tui.units import format_count, format_duration
 
 if TYPE_CHECKING:
     from nsys_tui.timeline.model import TimelineModel
-
-SHORT_WORK: Final = 10
-"""GPU work that takes less than this part of the trace is named with the key that fits it."""
 
 
 def scene_of(model: TimelineModel) -> Scene:
@@ -33,6 +32,7 @@ def scene_of(model: TimelineModel) -> Scene:
         folded=model.rows.folded,
         pinned=display.pinned,
         picked=model.picked,
+        related=lambda: _related(model),
         matches=found.matches if found is not None else {},
         searching=found is not None,
         marks={letter: mark.time for letter, mark in view.marks.items()},
@@ -45,6 +45,14 @@ def scene_of(model: TimelineModel) -> Scene:
         time=model.moment,
         serial=(lanes, found, display.names, display.labels, display.time, bool(model.rows.pairs)),
     )
+
+
+def _related(model: TimelineModel) -> list[Picked]:
+    """What belongs to the selected event in the window; of the report in front only."""
+    picked, report, window = model.picked, model.report, model.window
+    if picked is None or report is None or model.beside_of(picked.events) is not None:
+        return []
+    return [Picked(*found) for found in related(report, *picked, (window.start, window.end))]
 
 
 def _message(model: TimelineModel) -> tuple[str, ...]:
@@ -82,9 +90,18 @@ def info_line(model: TimelineModel) -> tuple[str, str]:
     """At the left what is searched and filtered, at the right how many lanes are hidden."""
     said = [*_searched(model), *_filtered(model)] or [_short_work(model) or "filter: (none)"]
     hidden, pinned = len(model.view.display.hidden), len(model.view.display.pinned)
-    counts = [f"hidden lanes {hidden}"] if hidden else []
+    counts = [_in_cell(model)]
+    counts += [f"hidden lanes {hidden}"] if hidden else []
     counts += [f"pinned {pinned}"] if pinned else []
-    return "   ".join(said), "  ".join(counts)
+    return "   ".join(said), "  ".join(filter(None, counts))
+
+
+def _in_cell(model: TimelineModel) -> str:
+    """How many events the cell under the cursor merges."""
+    row = model.row
+    lanes = () if row is None else lanes_of(row)
+    held = column(lanes, *model.cell_of(model.cursor_time)) if lanes else None
+    return f"cell: {format_count(held.events)} events" if held and held.events > 1 else ""
 
 
 def _searched(model: TimelineModel) -> list[str]:
@@ -107,9 +124,13 @@ def _filtered(model: TimelineModel) -> list[str]:
 
 
 def _short_work(model: TimelineModel) -> str:
-    """That the whole trace is shown, of which GPU work takes a small part only."""
+    """Which part of the trace is shown where GPU work takes a small part of it only."""
     span, (lo, hi) = model.trace.span, model.extent
-    if span is None or model.view.window is not None or (span[1] - span[0]) * SHORT_WORK >= hi - lo:
+    if span is None or model.home is None:
         return ""
     work, whole = format_duration(span[1] - span[0], 3), format_duration(hi - lo, 3)
-    return f"GPU work takes {work} of {whole}: f fits it"
+    if model.view.window is None:
+        return f"shown: GPU work, {work} of {whole}; 0: the whole trace"
+    if model.view.window == model.everything:
+        return f"GPU work takes {work} of {whole}: f fits it"
+    return ""

@@ -91,14 +91,16 @@ def select_here(model: TimelineModel) -> TimelineModel:
 
 
 def follow_flow(model: TimelineModel) -> TimelineModel:
-    """Goes from an API call to what it launched."""
+    """Goes from an API call to what it launched, and from that to its call."""
     picked, report = model.current, model.report
     if picked is None or report is None:
         return model.telling(NO_EVENT)
     if model.beside_of(picked.events) is not None:
         return model.telling(ELSEWHERE)
+    if isinstance(picked.events, (Operations, Syncs)):
+        return follow_back(model)
     if not isinstance(picked.events, ApiCalls):
-        return model.telling("] is for API calls: [ goes to the call")
+        return model.telling("] is for API calls and GPU work")
     launched = launched_by(report, picked.row)
     more = f": 1 of {len(launched)}" if len(launched) > 1 else ""
     return _followed(model, launched[0] if launched else None, f"launched by this call{more}")

@@ -63,10 +63,10 @@ PANE = """\
 |   d1            [forward ----------]                                         |
 | v GPU 0    ..........#################### ======== ####......................|
 |   > nvtx             [step 0 --------------------] [--]                      |
-|  >str 7              [gemm####][attenti~]          ~20~                      |
-|   str 13             |                    [ncclD~]                           |
+|  >str 7              [gemm####][attenti~]          ####                      |
+|   str 13             |                    [AllRe~]                           |
 | v CPU 100   pid 100 train                                                    |
-|   main           [+ [|                  [         ~20~a [cudaDeviceSy~]      |
+|   main           [+ [|                  [         a+++a [cudaDeviceSy~]      |
 """
 """By hand: 10 us a column from 0; gaps of 10 us are not longer than the threshold and stay blank;
 the ranges on the GPU last from the first to the last kernel launched in them; the calls of the
@@ -82,21 +82,24 @@ async def test_every_rule_of_drawing_at_80x24(handmade: Path) -> None:
     assert lines[23].rstrip().endswith("? help")
 
 
-async def test_the_wide_frame_has_facts_area_marks_and_a_minimap_of_their_own(
+async def test_the_wide_frame_gives_its_width_to_lanes_and_its_foot_to_facts(
     handmade: Path,
 ) -> None:
     lines = await frame(handmade, (160, 45), "2", "tab")
     body = "\n".join(lines)
-    for heading in ("Selected: attention", "Area (v)", "Marks (')", "Minimap: whole trace"):
+    for heading in ("attention", "Minimap: whole trace"):
         assert f"+- {heading}" in body
-    # 116 cells less frame and a margin of 16 leave 100 columns of 6.6 us.
-    assert "1 col = 6.60 us" in lines[2]
-    assert "| start    0.000200 s" in body
-    assert "| grid     1,1,1  block 128,1,1" in body
-    assert "| nvtx     step 0 > forward" in body
-    # 100 to 200 to 300 us begin at columns 15, 30 and 45.
+    assert "Area (v)" not in body, "a pane that has nothing to tell takes no room"
+    assert "Marks (')" not in body
+    # 160 cells less frame, a margin of 16 and 12 for figures leave 130 columns of 5.08 us.
+    assert "1 col = 5.08 us" in lines[2]
+    assert "| start 0.000200 s" in body
+    assert "grid 1,1,1  block 128,1,1" in body
+    assert "nvtx step 0 > forward" in body
+    # 100 to 200 to 300 us begin at columns 20, 39 and 59.
     stream = next(line for line in lines if "str 7" in line)
-    assert "[gemm#########][attention####]" in stream
+    assert "[gemm#############]@attention#########]" in stream
+    assert stream.rstrip("|").endswith(" 22"), "events in view"
 
 
 @pytest.mark.parametrize("size", [(120, 30), (240, 67)])
@@ -109,7 +112,7 @@ async def test_every_size_fills_the_screen_without_overflow(
     assert all(line.isascii() for line in lines)
     body = "\n".join(lines)
     assert "v GPU 0" in body
-    assert "~" in body, "merged events are counted"
+    assert "in view" in body, "merged events are counted beside their lane"
 
 
 async def test_blocks_are_solid_and_names_centred_where_the_terminal_can(handmade: Path) -> None:
@@ -117,7 +120,7 @@ async def test_blocks_are_solid_and_names_centred_where_the_terminal_can(handmad
     stream = next(line for line in lines if "str 7" in line)
     assert "gemm   attention" in stream, "centred in ten cells each"
     assert "[" not in stream
-    assert "~20~" in stream
+    assert "▄▄▄▄" in stream
     gpu = next(line for line in lines if "GPU 0" in line)
     assert "█" in gpu
 
@@ -139,7 +142,7 @@ async def test_a_narrower_terminal_keeps_window_cursor_and_focus(demo: Path) -> 
         assert len(rows(pilot)) == 24
         await pilot.resize_terminal(160, 45)
         await settled(pilot)
-        assert "+- Selected: " in text(pilot)
+        assert "in view" in text(pilot)
 
 
 async def test_without_colours_blanks_beside_cursor_and_events_show_no_emphasis(
@@ -181,13 +184,17 @@ async def test_a_report_without_events_says_calmly_what_would_record_them() -> N
 
 
 @needs_reports
-async def test_short_work_in_a_long_session_is_one_key_away() -> None:
+async def test_a_long_session_opens_on_its_work_and_the_rest_is_one_key_away() -> None:
     path = REPORTS / "pytorch-nccl-2gpu-2026.2.sqlite"
     async with running(path) as pilot:
         await pilot.press("2")
         await settled(pilot)
+        assert "shown: GPU work, 300 ms of 119 s; 0: the whole trace" in text(pilot)
+        assert "60.0965-60.4264 s" in text(pilot)
+        await pilot.press("0")
+        await settled(pilot)
         assert "GPU work takes 300 ms of 119 s: f fits it" in text(pilot)
-        await pilot.press("f")
+        await pilot.press("backspace")
         await settled(pilot)
         assert "60.0965-60.4264 s" in text(pilot)
 
@@ -410,7 +417,7 @@ async def test_a_terminal_that_was_too_small_for_a_while_changes_nothing(demo: P
 async def test_heading_and_lanes_follow_the_size_of_the_pane(handmade: Path) -> None:
     async with running(handmade, size=(160, 45)) as pilot:
         column = re.compile(r"1 col = (.*?)  cursor")
-        await pilot.press("2")
+        await pilot.press("2", "m", "a")
         await settled(pilot)
         before = column.findall(text(pilot))
         await pilot.press("f10")

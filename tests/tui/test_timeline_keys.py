@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -88,36 +89,18 @@ async def go_to_row(pilot: Pilot[int], label: str) -> None:
     await settled(pilot)
 
 
-async def test_merged_counts_are_the_events_that_start_in_the_cells(demo: Path) -> None:
-    """Counts over runs of cells, in ASCII right at their begin, against the file."""
+async def test_events_in_view_stand_at_the_right_edge_of_their_lane(demo: Path) -> None:
     async with running(demo, size=(160, 45)) as pilot:
         lines = (await press(pilot, "2")).splitlines()
-        view = app_of(pilot).front.canvas.view
-        checked = 0
-        process = query(demo, "SELECT min(globalPid) FROM CUPTI_ACTIVITY_KIND_KERNEL")[0][0]
-        tables = ("KERNEL", "MEMCPY", "MEMSET")
-        starts = [
-            start
-            for table in tables
-            for (start,) in query(
-                demo,
-                f"SELECT start FROM CUPTI_ACTIVITY_KIND_{table} WHERE streamId = 13"
-                f" AND globalPid = {process}",
-            )
-        ]
-        line = next(line for line in lines if "str 13" in line)[1 + 16 :]
-        place = line.index("~")
-        number = int(line[place + 1 : line.index("~", place + 1)])
-        counts = [0] * view.width
-        for start in starts:
-            cell = view.cell(start)
-            counts[cell] += 1
-        stop = place
-        while stop < view.width and counts[stop] >= 2:
-            stop += 1
-        assert number == sum(counts[place:stop])
-        checked += 1
-        assert checked
+        (count,) = query(demo, f"SELECT count(*) FROM ({STREAM})")[0]
+        lane = next(line for line in lines if "str 16" in line)
+        assert lane.rstrip("|").endswith(f" {count:,}")
+        lines = (await press(pilot, "W")).splitlines()
+        window = app_of(pilot).state.window
+        found = query(demo, STREAM)
+        inside = sum(start < window.end and end > window.start for start, end, *_ in found)
+        lane = next(line for line in lines if "str 16" in line)
+        assert lane.rstrip("|").endswith(f" {inside:,}" if inside else " ")
 
 
 async def test_flows_go_from_work_to_its_call_and_back(handmade: Path) -> None:
@@ -167,7 +150,7 @@ async def test_search_counts_per_lane_and_steps_through_all_of_them(demo: Path) 
         assert f"match 1 of {total}" in body
         on_stream = query(demo, STREAM)
         lane = next(line for line in body.splitlines() if "str 16" in line)
-        assert lane[:118].rstrip("|").endswith(f" {len(on_stream)}")
+        assert lane.rstrip("|").endswith(f" {len(on_stream)}")
         first = app_of(pilot).state.cursor
         body = await press(pilot, "n", "n")
         assert f"match 3 of {total}" in body
@@ -205,11 +188,11 @@ async def test_short_events_can_be_hidden_and_are_counted(handmade: Path) -> Non
         body = await type_in(pilot, "t", "10us")
         # Twenty small kernels, and their twenty calls, last 1 us.
         assert "filter: dur >= 10.0 us (hides 40 events)" in body
-        assert "~20~" not in body
+        assert "]          ####" not in body
         body = await type_in(pilot, "t", "-3us")
         assert "cannot be negative" in body
         await press(pilot, "escape", "escape")
-        assert "~20~" in text(pilot)
+        assert "]          ####" in text(pilot)
 
 
 async def test_an_area_is_counted_by_category_and_name(handmade: Path) -> None:
@@ -217,11 +200,11 @@ async def test_an_area_is_counted_by_category_and_name(handmade: Path) -> None:
         await press(pilot, "2")
         await type_in(pilot, "g", "150us")
         assert "area begins" in await press(pilot, "v")
+        view = app_of(pilot).front.canvas.view
         await type_in(pilot, "g", "349us")
         body = await press(pilot, "v")
         assert "area begins" not in body
         span = app_of(pilot).state.selection.span
-        view = app_of(pilot).front.canvas.view
         assert span.start == 150 * US
         assert span.end in view.edges.tolist()
         whole = span.width / 1000
@@ -392,15 +375,17 @@ async def test_a_double_click_opens_what_is_known(handmade: Path) -> None:
         assert "row of CUPTI_ACTIVITY_KIND_KERNEL" in text(pilot)
 
 
-async def test_a_drag_on_the_axis_is_an_area_of_all_lanes(handmade: Path) -> None:
+async def test_a_drag_on_the_axis_zooms_to_it(handmade: Path) -> None:
     async with running(handmade) as pilot:
         await press(pilot, "2")
         await pilot.mouse_down(offset=Offset(13 + 10, 3))
         await pilot._post_mouse_events([MouseMove], offset=Offset(13 + 19, 3), button=1)
         await pilot.mouse_up(offset=Offset(13 + 19, 3))
         await settled(pilot)
-        chosen = app_of(pilot).state.selection
-        assert (chosen.kind, chosen.lanes, chosen.span) == ("area", (), Window(100 * US, 200 * US))
+        state = app_of(pilot).state
+        assert (state.selection, state.window) == (None, Window(100 * US, 200 * US))
+        await press(pilot, "backspace")
+        assert app_of(pilot).state.window is None
 
 
 async def test_the_wheel_zooms_at_the_pointer_and_pans_and_the_minimap_drags(
@@ -468,7 +453,7 @@ async def test_another_screen_can_send_a_window_and_a_selection(handmade: Path) 
         await settled(pilot)
         await settled(pilot)
         body = text(pilot)
-        assert "Selected: attention" in body
+        assert "+- attention" in body
         assert app.front.model.cursor_time == 200 * US
         await press(pilot, "backspace")
         assert app.front.SCREEN == "overview"
@@ -562,7 +547,7 @@ async def test_vim_keys(demo: Path) -> None:
 
 async def test_a_name_that_the_heading_cuts_is_shown_in_full(demo: Path) -> None:
     async with running(demo, size=(120, 30)) as pilot:
-        await press(pilot, "2", "/", *"ampere", "enter")
+        await press(pilot, "2", "D", "/", *"ampere", "enter", "enter")
         name = app_of(pilot).state.selection.label
         assert len(name) > 40
         pane = app_of(pilot).front.query_one("#facts")
@@ -583,3 +568,72 @@ async def test_two_marks_tell_what_the_gpu_did_between_them(
             assert wanted.partition(": ")[2] in text(pilot)
         body = await press(pilot, "'", "down")
         assert wanted in body
+
+
+async def test_the_far_zoom_is_eight_fold_and_a_width_or_a_name_is_zoomed_to(
+    handmade: Path,
+) -> None:
+    async with running(handmade) as pilot:
+        await press(pilot, "2", "W")
+        app = app_of(pilot)
+        assert app.state.window.width == 660 * US // 8
+        await press(pilot, "S")
+        assert app.state.window.width == 660 * US
+        await type_in(pilot, "z", "50us")
+        assert app.state.window.width == 50 * US
+        await press(pilot, "0")
+        await type_in(pilot, "z", "attention")
+        assert app.state.selection.label == "attention"
+        assert (app.state.window.start, app.state.window.end) == (195 * US, 305 * US)
+
+
+async def test_steps_are_zoomed_to_and_are_a_stage_of_the_fit(demo: Path) -> None:
+    async with running(demo) as pilot:
+        await press(pilot, "2")
+        body = await type_in(pilot, "z", "2 steps")
+        assert re.search(r"steps \d to \d of \d", body)
+        two = app_of(pilot).state.window.width
+        await press(pilot, "tab")
+        shown = {}
+        for _ in range(4):
+            body = await press(pilot, "f")
+            shown[body.partition("shown: ")[2].partition(" (f")[0]] = app_of(pilot).state.window
+        assert shown["the selection"].width < shown["the step"].width < two
+
+
+async def test_fit_widens_from_the_event_to_everything_and_begins_again(handmade: Path) -> None:
+    async with running(handmade) as pilot:
+        await press(pilot, "2", ".", ".")
+        app, seen = app_of(pilot), []
+        for _ in range(5):
+            body = await press(pilot, "f")
+            seen.append((body.partition("shown: ")[2].partition(" (f")[0], app.state.window))
+        words = [said for said, _ in seen]
+        assert words[:2] == ["the selection", "the range around it"]
+        assert words[2:] == ["the GPU work", "the whole trace", "the selection"]
+        widths = [660 * US if window is None else window.width for _, window in seen]
+        assert widths[:4] == sorted(widths[:4])
+
+
+async def test_what_belongs_to_the_selected_event_is_marked(handmade: Path) -> None:
+    async with running(handmade) as pilot:
+        lines = (await press(pilot, "2", ".")).splitlines()
+        assert "@gemm####]" in next(line for line in lines if "str 7" in line)
+        assert "&" in next(line for line in lines if "main  " in line), "its call"
+        await press(pilot, "]")
+        assert app_of(pilot).state.selection.label == "cudaLaunchKernel"
+        lines = text(pilot).splitlines()
+        assert "&gemm####]" in next(line for line in lines if "str 7" in line)
+        await press(pilot, "escape")
+        assert "&gemm" not in text(pilot)
+
+
+async def test_panes_come_with_what_they_tell_and_go_with_escape(handmade: Path) -> None:
+    async with running(handmade, size=(160, 45)) as pilot:
+        body = await press(pilot, "2", ".", "enter")
+        assert "Selected: gemm" in body
+        body = await press(pilot, "escape")
+        assert "Selected: gemm" not in body
+        assert app_of(pilot).state.selection.label == "gemm"
+        body = await press(pilot, "m", "a")
+        assert "+- Marks (')" in body

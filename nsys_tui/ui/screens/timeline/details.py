@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from textual.containers import Vertical
+
 from nsys_tui.analysis.timeline.area import Area, area
 from nsys_tui.analysis.timeline.facts import Facts, facts_of
 from nsys_tui.render.cells import MUTED
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
     from nsys_tui.timeline.model import TimelineModel
     from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
 
-STRIP: Final = 3
-"""Lines of the strip below the lanes, on narrow screens."""
+STRIP: Final = 5
+"""Most lines of the strip below the lanes."""
 
 
 class Details:
@@ -40,8 +42,12 @@ class Details:
         self.facts_pane = LinePane("Selected", id="facts")
         self.area_pane = LinePane("Area (v)", id="area")
         self.marks_pane = LinePane("Marks (')", id="marks")
+        self.side = Vertical(self.facts_pane, self.area_pane, self.marks_pane, id="side")
+        """Where one of them has something to tell, and the screen is wide."""
         self.strip = LinePane("Selected", id="strip")
-        """Below the lanes on narrow screens, in place of the others."""
+        """Below the lanes."""
+        self.opened = False
+        """Whether all that is known of the selection is asked for."""
         self.facts: Facts | None = None
         """What is known of the selection."""
 
@@ -55,9 +61,28 @@ class Details:
         self.area_pane.show([[(" v begins an area, v ends it", MUTED)]])
         self.show_facts()
         self.show_marks()
+        self.close()
+
+    def arrange(self) -> None:
+        """Shows the panes that have something to tell; narrow screens have the strip for it."""
+        state = self._screen.state
+        counted = state.selection is not None and state.selection.kind == "area"
+        if state.selection is None:
+            self.opened = False
+        self.facts_pane.display = self.opened and not counted
+        self.area_pane.display = counted
+        self.marks_pane.display = bool(state.marks)
+        told = any(pane.display for pane in (self.facts_pane, self.area_pane, self.marks_pane))
+        self.side.display = told and not self._screen.has_class("-narrow")
+
+    def close(self) -> None:
+        """Gives the pane with all that is known up again."""
+        self.opened = False
+        self.arrange()
 
     def state_changed(self, old: ViewState, new: ViewState) -> None:
         """Tells what is new of it."""
+        self.arrange()
         chosen = old.selection != new.selection
         named = old.display.names != new.display.names
         timed = old.display.time != new.display.time
@@ -114,9 +139,11 @@ class Details:
 
     def open_pane(self, side: LinePane) -> bool:
         """Goes to a pane at the side, or has the strip fill the screen; False if it is there."""
-        pane = side if side.size.width else self.strip
+        pane = self.strip if self._screen.has_class("-narrow") else side
         if pane.has_focus:
             return False
+        self.opened = self.opened or pane is self.facts_pane
+        self.arrange()
         pane.focus()
         if pane is self.strip:
             self._screen.maximize(pane)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.containers import Horizontal, Vertical
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from textual import events
 
+    from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.analysis.timeline.search import Found
     from nsys_tui.state import ViewState
     from nsys_tui.timeline.model import TimelineModel
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from nsys_tui.ui.widgets.timeline.minimap import Minimap
 
     Step = Callable[[TimelineModel], TimelineModel]
+
+
+FAR: Final = 8
+"""How many times closer the far zoom is."""
 
 
 def step(to_next: Step) -> Callable[[TimelineScreen], None]:
@@ -60,17 +65,17 @@ class TimelineScreen(ModelScreen):
     TimelineScreen #area { height: 2fr; }
     TimelineScreen #marks { height: 8; }
     TimelineScreen #strip { height: 5; }
+    TimelineScreen.-wide #strip, TimelineScreen.-xwide #strip { height: 7; }
     TimelineScreen Minimap { height: 1; }
     TimelineScreen.-tall Minimap { height: 3; }
-    TimelineScreen.-wide #side, TimelineScreen.-xwide #side { display: block; }
-    TimelineScreen.-wide #strip, TimelineScreen.-xwide #strip { display: none; }
     TimelineScreen.-wide #side { width: 40; }
     TimelineScreen.-xwide #side { width: 42; }
-    TimelineScreen.-medium #marks { display: none; }
     """
 
     action_timeline_zoom_in = step(partial(moving.zoom, factor=0.5))
     action_timeline_zoom_out = step(partial(moving.zoom, factor=2.0))
+    action_timeline_zoom_in_far = step(partial(moving.zoom, factor=1 / FAR))
+    action_timeline_zoom_out_far = step(partial(moving.zoom, factor=float(FAR)))
     action_timeline_pan_left = step(partial(moving.pan, part=-0.25))
     action_timeline_pan_right = step(partial(moving.pan, part=0.25))
     action_timeline_page_left = step(partial(moving.pan, part=-1))
@@ -89,7 +94,6 @@ class TimelineScreen(ModelScreen):
     action_timeline_event_previous = step(partial(stepping.step_event, forward=False))
     action_timeline_flow_follow = step(stepping.follow_flow)
     action_timeline_flow_back = step(stepping.follow_back)
-    action_timeline_fit = step(moving.fit)
     action_timeline_whole = step(moving.whole)
     action_timeline_area = step(areas.begin_or_end)
     action_timeline_pin = step(arranging.pin)
@@ -111,7 +115,7 @@ class TimelineScreen(ModelScreen):
         details = self.details
         yield Horizontal(
             Vertical(self.canvas, details.strip, self.minimap, id="left"),
-            Vertical(details.facts_pane, details.area_pane, details.marks_pane, id="side"),
+            details.side,
             id="main",
         )
         yield self.info_line
@@ -125,6 +129,7 @@ class TimelineScreen(ModelScreen):
     def on_resize(self, event: events.Resize) -> None:
         """Everything follows the size."""
         super().on_resize(event)
+        self.details.arrange()
         self.call_after_refresh(self.redraw)
 
     def on_timeline_canvas_resized(self) -> None:
@@ -197,6 +202,8 @@ class TimelineScreen(ModelScreen):
         """The window may hold more than the report in front."""
         left, right = super().title_parts()
         model = self.model
+        if self.state.window is None and model.home is not None:
+            return left, f"{window_text(model.window, self.state.display.time, self.report)} (work)"
         if not model.beside:
             return left, right
         text = window_text(model.window, self.state.display.time, self.report)
@@ -283,6 +290,10 @@ class TimelineScreen(ModelScreen):
         self._iterate(-1)
 
     def _iterate(self, step: int) -> None:
+        self._with_steps(lambda found: moving.step_iteration(self.model, found, step))
+
+    def _with_steps(self, to_next: Callable[[Iterations], TimelineModel]) -> None:
+        """Goes to the next moment with the steps, which are looked for at the first use."""
         session, report = self.session, self.report
         if report is None or not session.finished:
             self.app.say("iterations are known once the report is read")
@@ -290,8 +301,30 @@ class TimelineScreen(ModelScreen):
         self.compute(
             "iterations",
             lambda: session.memo("iterations", lambda: find_iterations(report)),
-            lambda found: self.take(moving.step_iteration(self.model, found, step)),
+            lambda found: self.take(to_next(found)),
         )
+
+    def action_timeline_fit(self) -> None:
+        """Fits the selection, then wider and wider."""
+        if self.session.finished and moving.needs_steps(self.model):
+            self._with_steps(lambda found: moving.fit(self.model, found))
+        else:
+            self.take(moving.fit(self.model))
+
+    def action_timeline_zoom_to(self) -> None:
+        """Asks for a width or a name."""
+        hint = "a width (50us, 3 steps), or words of a name: its first event from the cursor on"
+        self.app.push_screen(Prompt("Zoom to", hint), self._zoom_to)
+
+    def _zoom_to(self, text: str | None) -> None:
+        if not text or not text.strip():
+            return
+        if (width := moving.width_of(text)) is not None:
+            self.take(moving.zoom_to_width(self.model, width))
+        elif count := moving.wanted_steps(text):
+            self._with_steps(lambda found: moving.zoom_to_steps(self.model, found, count))
+        else:
+            self._search(text, go=True, fit=True)
 
     def action_find_open(self) -> None:
         """Opens the box for a pattern."""
@@ -320,14 +353,18 @@ class TimelineScreen(ModelScreen):
         else:
             self._search(self.model.name_of(picked), exact=True, go=True)
 
-    def _search(self, pattern: str, *, exact: bool = False, go: bool = False) -> None:
-        """Searches the present lanes; ``go`` goes to the first match from the cursor on."""
+    def _search(
+        self, pattern: str, *, exact: bool = False, go: bool = False, fit: bool = False
+    ) -> None:
+        """Searches the present lanes; ``go`` goes to the first match, which ``fit`` fits."""
         lineup, style = self.model.lanes.shown.lineup, self.state.display.names
 
         def show(found: Found) -> None:
             self.take(searching.searched(self.model, found, exact=exact))
             if go:
                 self.take(searching.first_match(self.model))
+            if fit and found.total:
+                self.take(moving.fit(self.model))
 
         self.compute("search", lambda: search(lineup, pattern, style, exact=exact), show)
 
@@ -404,6 +441,7 @@ class TimelineScreen(ModelScreen):
             self.take(without)
         elif not self.canvas.has_focus:
             self.canvas.focus()
+            self.details.close()
         elif model.view.selection is not None and not model.was_sent:
             self.take(model.unselected())
         else:

@@ -25,6 +25,7 @@ from nsys_tui.timeline.painter import (
     margin_width,
     runs,
     same,
+    tally_width,
     viewport,
 )
 from nsys_tui.ui.theming import StyleTable
@@ -96,7 +97,7 @@ class TimelineCanvas(Widget, can_focus=True):
     def columns(self) -> int:
         """Cells of a lane."""
         inner = max(1, self.size.width - FRAME)
-        return max(1, inner - margin_width(inner))
+        return max(1, inner - margin_width(inner) - tally_width(inner))
 
     @property
     def view(self) -> Viewport:
