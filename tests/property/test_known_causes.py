@@ -1,0 +1,162 @@
+"""Idle gaps with planted causes, in random order: each is told, with its time, and nothing more."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from synth import Synth
+
+from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.stalls.gaps import Edge, stalls
+from nsys_tui.analysis.window import Scope
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+US = 1_000
+MAIN, QUIET, OTHER = 10, 11, 12
+"""The thread whose switches are recorded, one without any, and one that launches nothing."""
+CALLS = {
+    "module": ("cuModuleLoadData", Cause.MODULE),
+    "allocation": ("cudaMalloc_v3020", Cause.ALLOCATION),
+    "free": ("cudaFree_v3020", Cause.ALLOCATION),
+    "sync": ("cudaStreamSynchronize_v3020", Cause.SYNC),
+    "copy": ("cudaMemcpy_v3020", Cause.COPY),
+    "other call": ("cudaGraphInstantiate_v12000", Cause.API),
+}
+OS_CALLS = {"lock": "pthread_mutex_lock", "I/O": "pread64", "sleep": "nanosleep"}
+QUEUED = {
+    "peer": ("ncclDevKernel_AllReduce(int)", Cause.PEER),
+    "event": ("gemm(int)", Cause.EVENT),
+    "order": ("gemm(int)", Cause.STREAM),
+}
+NEARLY = ("elsewhere", "before", "range", "nested")
+"""What looks like a cause and is none: a call of another thread, one before the gap, a range, an OS
+call inside of one that ended."""
+KINDS = (
+    *CALLS, *OS_CALLS, *QUEUED, *NEARLY,
+    "late", "profiler", "on the CPU", "off the CPU", "other process", "no call",
+)  # fmt: skip
+
+
+class Planted(NamedTuple):
+    cause: Cause
+    ns: int
+    """Time that the cause has of the gap; all of it for causes on the device."""
+    what: str = ""
+
+
+class Plan:
+    """Writes one gap after the other, with a kernel before and after each."""
+
+    def __init__(self, path: Path) -> None:
+        self.synth = Synth(path).gpu(0).gpu(1).process(MAIN)
+        for device in (0, 1):
+            self.synth.cuda_device(MAIN, device, device)
+        self.synth.kernel("first(int)", 0, 10 * US)
+        self.now = 10 * US
+        self.synth.sched(0, True)
+        self.planted: dict[int, Planted] = {}
+
+    def gap(self, kind: str, length: int, lasts: int) -> None:
+        """A gap of some length; its cause lasts so long from its second microsecond on."""
+        begin, end = self.now, self.now + length
+        self.planted[begin] = self._fill(kind, begin, end, lasts)
+        self.now = end + 10 * US
+
+    def _ending(self, end: int, call: int | None, tid: int, name: str = "gemm(int)") -> None:
+        """The kernel that ends a gap."""
+        if call is None:
+            self.synth.kernel(name, end, end + 10 * US)
+        else:
+            self.synth.launch(name, (call, call + 2 * US), (end, end + 10 * US), tid=tid)
+
+    def _fill(self, kind: str, begin: int, end: int, lasts: int) -> Planted:
+        call, span = end - 5 * US, (begin + US, begin + US + lasts)
+        if kind in QUEUED:
+            return self._queued(kind, begin, end)
+        if kind == "no call":
+            self._ending(end, None, MAIN)
+            return Planted(Cause.UNKNOWN, end - begin)
+        if kind == "late":
+            self._ending(end, begin, QUIET)
+            return Planted(Cause.LAUNCH_LATENCY, end - begin, "cudaLaunchKernel")
+        thread = MAIN if kind in ("on the CPU", "off the CPU", "other process") else QUIET
+        self._ending(end, call, thread)
+        return self._host(kind, begin, call, span)
+
+    def _host(self, kind: str, begin: int, call: int, span: tuple[int, int]) -> Planted:
+        synth, lasts = self.synth, span[1] - span[0]
+        if kind in CALLS:
+            name, cause = CALLS[kind]
+            synth.api(name, *span, tid=QUIET)
+            return Planted(cause, lasts, name.rpartition("_v")[0] or name)
+        if kind in OS_CALLS:
+            synth.osrt(OS_CALLS[kind], *span, tid=QUIET)
+            return Planted(Cause.OSRT, lasts, OS_CALLS[kind])
+        if kind == "profiler":
+            synth.overhead("CUDA profiling data flush", *span, tid=QUIET)
+            return Planted(Cause.PROFILER, lasts, "CUDA profiling data flush")
+        if kind in NEARLY:
+            return self._nearly(kind, begin, call, span)
+        if kind == "on the CPU":
+            return Planted(Cause.HOST, call - begin)
+        synth.sched(span[0], False).sched(span[1], True)
+        if kind == "other process":
+            # Another program has the CPU and allocates: that is not what this thread does.
+            synth.process(99).sched(span[0], True).api("cudaMalloc_v3020", *span)
+            synth.sched(span[1], False).process(MAIN)
+        return Planted(Cause.OFF_CPU, lasts)
+
+    def _queued(self, kind: str, begin: int, end: int) -> Planted:
+        """The host was ahead: what the GPU waited for is on the device, or on another one."""
+        name, cause = QUEUED[kind]
+        early = begin - 8 * US
+        if kind == "event":
+            self.synth.launch("gemm(int)", (early, early + 10), (begin, end), device=1, stream=9)
+            corr = self.synth.next_correlation()
+            self.synth.api("cudaStreamWaitEvent_v3020", early + 20, early + 30, corr=corr)
+            self.synth.sync(early + 20, early + 30, "stream wait", corr=corr)
+        self.synth.launch(name, (early + 40, early + 50), (end, end + 10 * US), tid=MAIN)
+        return Planted(cause, end - begin)
+
+    def _nearly(self, kind: str, begin: int, call: int, span: tuple[int, int]) -> Planted:
+        if kind == "elsewhere":
+            self.synth.api("cudaMalloc_v3020", *span, tid=OTHER).osrt("read", *span, tid=OTHER)
+        elif kind == "before":
+            self.synth.api("cudaMalloc_v3020", begin - 6 * US, begin, tid=QUIET)
+        elif kind == "range":
+            self.synth.nvtx("load data", *span, tid=QUIET)
+        else:
+            self.synth.osrt("read", *span, tid=QUIET, nesting=1)
+        return Planted(Cause.NOTHING, call - begin)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_each_planted_cause_is_told_with_its_time(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    plan = Plan(tmp_path / "r.sqlite")
+    kinds = [*KINDS, *rng.choices(KINDS, k=10)]
+    rng.shuffle(kinds)
+    for kind in kinds:
+        length = rng.randrange(40, 900) * US
+        plan.gap(kind, length, rng.randrange(length * 6 // 10, length - 8 * US))
+    report = open_report(plan.synth.write(), use_cache=False)
+    result = stalls(report, Scope(devices=frozenset((0,))), merge_runs=False)
+    gaps = result.gaps
+    found: dict[int, tuple[Any, ...]] = {}
+    for row in (gaps.edge == Edge.INNER).nonzero()[0].tolist():
+        cause = Cause(gaps.cause[row])
+        length = int(gaps.end[row] - gaps.start[row])
+        shares = gaps.shares[row]
+        ns = int(shares[cause]) if cause in SHARES else length
+        assert cause not in SHARES or shares.sum() == length
+        named = cause in SHARES and cause not in (Cause.HOST, Cause.OFF_CPU, Cause.NOTHING)
+        what = result.work.name(int(gaps.what[row])) if named else ""
+        found[int(gaps.start[row])] = (cause, ns, what)
+    assert found == {start: tuple(planted) for start, planted in plan.planted.items()}
+    unknown = sum(ns for cause, ns, _ in plan.planted.values() if cause is Cause.NOTHING)
+    assert sum(ns for cause, ns, _ in found.values() if cause is Cause.NOTHING) == unknown > 0
