@@ -11,6 +11,7 @@ from typing import Final
 OK = 0
 GATE_HIT = 1
 NOT_COMPARABLE = 2
+INCONCLUSIVE = 3
 USAGE = 64
 UNREADABLE = 65
 NO_DATA = 66
@@ -23,6 +24,7 @@ EXIT_CODES: Final = {
     OK: "All went well.",
     GATE_HIT: "A gate of compare or --fail-on of analyze was hit.",
     NOT_COMPARABLE: "What compare was given cannot be compared, or there is too little to judge.",
+    INCONCLUSIVE: "compare cannot tell: the interval of the change reaches beyond the threshold.",
     129: "SIGHUP ended it: the terminal was closed.",
     143: "SIGTERM ended it.",
     UNEXPECTED: "A fault of ours: NSYS_TUI_DEBUG=1 shows where; please report it.",

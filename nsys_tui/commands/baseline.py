@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.commands.destinations import say, write
@@ -16,11 +17,16 @@ from nsys_tui.model.table import (
     number,
     table_of,
 )
+from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     import argparse
 
+    from nsys_tui.analysis.compare.side import Side
+    from nsys_tui.analysis.window import Scope
+    from nsys_tui.export.baseline_files import Run
     from nsys_tui.export.baselines import Baseline
+    from nsys_tui.model.report import Report
 
 
 DESCRIPTION = (
@@ -38,7 +44,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scope(save)
     save.add_argument("--iteration", metavar="REGEX", help="NVTX names that are steps")
     add_names(save, "of kernels", "normalised")
-    listed = actions.add_parser("list", help="all baselines")
+    added = actions.add_parser(
+        "add", help="measure a report and add it as a run to a file, for compare --baseline-file"
+    )
+    add_report(added)
+    added.add_argument("--file", type=Path, required=True, help="made if it is not there")
+    added.add_argument("--label", metavar="TEXT", help="what the run is called (default: its file)")
+    add_scope(added)
+    added.add_argument("--iteration", metavar="REGEX", help="NVTX names that are steps")
+    add_names(added, "of kernels", "normalised")
+    listed = actions.add_parser("list", help="all baselines, or the runs of a file")
+    listed.add_argument("--file", type=Path, help="list its runs, and where they changed")
     add_format(listed, "commands.baseline:schema", ("text", "json"))
     remove = actions.add_parser("rm", help="remove a baseline; the report is left alone")
     remove.add_argument("name", metavar="NAME")
@@ -46,20 +62,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the action."""
-    return {"save": _save, "list": _list, "rm": _remove}[arguments.action](arguments)
+    actions = {"save": _save, "add": _add, "list": _list, "rm": _remove}
+    return actions[arguments.action](arguments)
+
+
+def _add(arguments: argparse.Namespace) -> int:
+    from nsys_tui.export import baseline_files
+
+    report, scope = part_from(arguments)
+    side = _measured(arguments, report, scope)
+    label = arguments.label or report.path.stem
+    data = report.metadata
+    run = baseline_files.run_of(side, label, data.host, data.session_start_utc_ns)
+    found = baseline_files.add(arguments.file, run)
+    print(arguments.file)
+    say(f"nsys-tui: {len(found.runs)} runs in {arguments.file}")
+    return OK
+
+
+def _measured(arguments: argparse.Namespace, report: Report, scope: Scope) -> Side:
+    from nsys_tui.analysis.compare.measure import identity_of, measure, plan
+    from nsys_tui.reader.cache import report_id
+
+    made = plan(report, scope, pattern=arguments.iteration, style=arguments.names)
+    known = report_id(report.path)
+    return measure(made, identity=identity_of(known, scope, arguments.iteration, arguments.names))
 
 
 def _save(arguments: argparse.Namespace) -> int:
-    from nsys_tui.analysis.compare.measure import identity_of, measure, plan
     from nsys_tui.export import baselines
     from nsys_tui.reader.cache import report_id
 
     report, scope = part_from(arguments)
-    made = plan(report, scope, pattern=arguments.iteration, style=arguments.names)
-    known = report_id(report.path)
-    identity = identity_of(known, scope, arguments.iteration, arguments.names)
-    side = measure(made, identity=identity)
-    path = baselines.save(arguments.name, side, report.path, known)
+    side = _measured(arguments, report, scope)
+    path = baselines.save(arguments.name, side, report.path, report_id(report.path))
     print(path)
     steps = f"{len(side.steps)} steady steps {side.steps.rule}" if side.by_step else "no steps"
     size = path.stat().st_size
@@ -72,6 +108,8 @@ def _list(arguments: argparse.Namespace) -> int:
     from nsys_tui.text.documents import table_rows
     from nsys_tui.text.tables import chunks
 
+    if arguments.file is not None:
+        return _list_runs(arguments)
     found: list[Baseline] = []
     for name in baselines.names():
         try:
@@ -86,6 +124,39 @@ def _list(arguments: argparse.Namespace) -> int:
     else:
         print("no baselines yet: nsys-tui baseline save NAME REPORT")
     return OK
+
+
+def _list_runs(arguments: argparse.Namespace) -> int:
+    """The runs of a file in their order, and what changed in their course."""
+    from nsys_tui.analysis.compare.history import sentences, shifts
+    from nsys_tui.export import baseline_files
+    from nsys_tui.text.documents import table_rows
+    from nsys_tui.text.tables import chunks
+
+    runs = baseline_files.load(arguments.file).runs
+    table = table_of("runs", "Runs", _RUN_COLUMNS, runs)
+    told = sentences(shifts([run.side for run in runs]), [run.side.label for run in runs])
+    if arguments.format == "json":
+        print(json.dumps([*table_rows(table)], indent=1))
+    else:
+        write(sys.stdout, chunks(table, "column:nolimit"))
+    for sentence in told:
+        say(f"nsys-tui: {sentence}")
+    return OK
+
+
+def _mean_wall(run: Run, _: object) -> int:
+    return round(run.side.metrics["wall"].mean) if run.side.by_step else 0
+
+
+_RUN_COLUMNS: Final = (
+    Column("Taken"),
+    Column("Run", read=lambda run, _: run.side.label),
+    number("steady_steps", lambda run, _: len(run.side.steps) if run.side.by_step else 0),
+    Column("Mean wall", key="", read=lambda run, _: format_duration(_mean_wall(run, _))),
+    number("mean_wall_ns", _mean_wall),
+    column("id"),
+)
 
 
 def _steps(baseline: Baseline, _: object) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,22 +17,24 @@ from nsys_tui.commands.options import (
     add_reading,
     add_rows,
     add_scope,
-    scope_from,
 )
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
-from nsys_tui.errors import GATE_HIT, NOT_COMPARABLE, OK, UsageError
+from nsys_tui.errors import GATE_HIT, INCONCLUSIVE, NOT_COMPARABLE, OK, UsageError
 from nsys_tui.units import parse_percent
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nsys_tui.analysis.compare.comparison import Comparison
-    from nsys_tui.analysis.compare.measure import Plan
+    from nsys_tui.analysis.compare.judgement import Outcome
     from nsys_tui.analysis.compare.side import Side
-    from nsys_tui.analysis.window import Scope
-    from nsys_tui.export.baselines import Baseline
-    from nsys_tui.model.report import Report
+    from nsys_tui.commands.compare_sides import Part
 
 FORMATS: Final = ("text", "table", "json", "csv", "tsv", "markdown", "html")
 SECTIONS: Final = ("summary", "kernels", "copies", "ranges", "api", "stalls", "findings")
+
+STEP_SUMMARY: Final = Path("$GITHUB_STEP_SUMMARY")
+"""Stands for the file that the environment names."""
 
 EPILOG = """\
 A is before, B is after: less time in B is better. With five steady steps on both sides, steps are
@@ -40,9 +43,12 @@ compared; otherwise durations of the same kernels, and the verdict says so.
   nsys-tui compare before.nsys-rep after.nsys-rep
   nsys-tui compare new.nsys-rep --baseline main --gate 3% --format markdown
   nsys-tui compare run.nsys-rep --iteration-a 3 --iteration-b 7
+  nsys-tui compare main-*.sqlite --against branch-*.sqlite --gate 'kernel:gemm.*:5%'
+  nsys-tui compare new.sqlite --baseline-file perf/base.json --gate 3% --junit gate.xml
   nsys-tui compare before.sqlite after.sqlite --folded | flamegraph.pl > difference.svg
 
-exit status: 0 compared, 1 worse by the gate or more, 2 not comparable
+exit status: 0 compared, 1 worse by the gate or more, 2 not comparable, 3 inconclusive (0 with
+--inconclusive pass)
 """
 
 
@@ -51,9 +57,18 @@ DESCRIPTION = "Compares two reports, a report and a baseline, or two parts of on
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
-    parser.add_argument("a", metavar="A", help="report before; with --baseline, the report after")
-    parser.add_argument("b", metavar="B", nargs="?", help="report after; A if left out")
+    parser.add_argument(
+        "reports",
+        metavar="REPORT",
+        nargs="+",
+        help="A and B, the report before and the one after; B is A if left out; with --against all"
+        " are runs of A, with a baseline all are runs of B",
+    )
+    parser.add_argument("--against", metavar="REPORT", nargs="+", help="runs of B, one or more")
     parser.add_argument("--baseline", metavar="NAME", help="compare with this instead of a report")
+    parser.add_argument(
+        "--baseline-file", type=Path, metavar="FILE", help="compare with all runs in this file"
+    )
     add_reading(parser)
     _add_parts(parser)
     _add_judging(parser)
@@ -83,8 +98,24 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
         "--threshold", metavar="PERCENT", help="smaller changes count as none (default 1%%)"
     )
     group.add_argument(
-        "--gate", metavar="PERCENT", help="the same, and exit with 1 if the verdict is worse"
+        "--gate",
+        metavar="LIMIT",
+        action="append",
+        help="exit with 1 if worse by more: 3%% for the verdict, or a row such as step:3%%,"
+        " kernel:REGEX:5%%, exposed:+10ms (repeatable)",
     )
+    group.add_argument(
+        "--inconclusive",
+        choices=("fail", "pass"),
+        default="fail",
+        help="exit with 3 (default) or with 0 where nothing can be told",
+    )
+    group.add_argument(
+        "--run-noise",
+        metavar="PERCENT",
+        help="standard deviation from run to run, where too few runs show it (default 2%%)",
+    )
+    group.add_argument("--force", action="store_true", help="compare also what does different work")
     group.add_argument("--seed", type=int, metavar="N", help="seed of the bootstrap intervals")
     add_names(
         group,
@@ -114,16 +145,18 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--svg", type=Path, metavar="FILE", help="also write a differential flame graph"
     )
+    group.add_argument(
+        "--junit", type=Path, metavar="FILE", help="also write the gates as JUnit XML"
+    )
+    group.add_argument(
+        "--step-summary",
+        type=Path,
+        metavar="FILE",
+        nargs="?",
+        const=STEP_SUMMARY,
+        help="also append markdown to FILE (default: the one that GITHUB_STEP_SUMMARY names)",
+    )
     add_overwriting(group)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """One side before it is measured."""
-
-    plan: Plan
-    label: str
-    identity: str
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -133,53 +166,103 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: the arguments do not name two sides.
     """
     from nsys_tui.analysis.compare.comparison import compare
-    from nsys_tui.analysis.compare.stats import SEED, THRESHOLD
-    from nsys_tui.export import baselines
+    from nsys_tui.analysis.compare.gates import outcomes, parse_gate
+    from nsys_tui.analysis.compare.stats import RUN_NOISE, SEED, THRESHOLD
 
     _check(arguments)
-    gate = None if arguments.gate is None else parse_percent(arguments.gate)
-    threshold = gate
-    if threshold is None:
-        asked = arguments.threshold
-        threshold = THRESHOLD if asked is None else parse_percent(asked)
-    baseline = None if arguments.baseline is None else baselines.load(arguments.baseline)
-    arguments.names = _names(arguments.names, baseline)
-    parts = _parts(arguments)
+    gates = [parse_gate(text) for text in arguments.gate or ()]
+    whole = [gate.threshold for gate in gates if not gate.kind]
+    asked = THRESHOLD if arguments.threshold is None else parse_percent(arguments.threshold)
+    noise = RUN_NOISE if arguments.run_noise is None else parse_percent(arguments.run_noise)
+    sides, parts = _sides(arguments)
     if arguments.folded or arguments.svg:
         _stacks(arguments, parts)
     if arguments.folded:
         return OK
-    a, b = _sides(parts, baseline)
-    seed = SEED if arguments.seed is None else arguments.seed
-    found = compare(a, b, threshold=threshold, seed=seed)
-    _print(arguments, found)
-    return _status(found, gate)
+    found = compare(
+        *(sides or _measured(parts)),
+        threshold=min(whole, default=asked),
+        seed=SEED if arguments.seed is None else arguments.seed,
+        noise=noise,
+        force=arguments.force,
+    )
+    results = outcomes(found, gates)
+    _print(arguments, found, results)
+    return _status(arguments, found, results)
 
 
-def _status(found: Comparison, gate: float | None) -> int:
-    if found.verdict == "not comparable":
+def _sides(
+    arguments: argparse.Namespace,
+) -> tuple[tuple[Side, Side] | None, list[Part]]:
+    """Both sides where they are measured already, or the parts that are to be."""
+    from nsys_tui.analysis.compare.measure import measure
+    from nsys_tui.commands import compare_sides
+    from nsys_tui.export import baselines
+
+    if arguments.baseline_file is not None:
+        return compare_sides.with_file(arguments), []
+    if arguments.baseline is not None:
+        named = baselines.load(arguments.baseline)
+        arguments.names = compare_sides.kernel_names(
+            arguments.names, named.side.style, f"baseline {named.name}"
+        )
+        report = compare_sides.opener(arguments)(arguments.reports[0])
+        part = compare_sides.part_of(arguments, report, "b")
+        side = measure(part.plan, part.label, part.identity)
+        return (compare_sides.baseline_side(named), side), []
+    arguments.names = arguments.names or "normalised"
+    if arguments.against:
+        return compare_sides.measured(arguments), []
+    return None, [*compare_sides.two_parts(arguments)]
+
+
+def _measured(parts: list[Part]) -> tuple[Side, Side]:
+    from nsys_tui.commands.compare_sides import measured_pair
+
+    first, second = parts
+    return measured_pair(first, second)
+
+
+def _status(arguments: argparse.Namespace, found: Comparison, results: Sequence[Outcome]) -> int:
+    """The exit status: gates that are hit, then what cannot be compared, then doubt."""
+    verdicts = {str(result.verdict) for result in results} or {str(found.verdict)}
+    for result in results:
+        if result.verdict in ("worse", "inconclusive", "not comparable"):
+            hit = {"worse": "hit"}.get(str(result.verdict), str(result.verdict))
+            say(f"nsys-tui: gate {result.gate.text} {hit}: {result.reason}")
+    if not results and found.verdict == "not comparable":
         say(f"nsys-tui: not comparable: {found.judgement.reason}")
-        return NOT_COMPARABLE
-    if gate is not None and found.verdict == "worse":
-        text = f"gate {100 * gate:g}% hit: {found.judgement.reason}"
-        say(f"nsys-tui: {text}")
+    if results and "worse" in verdicts:
         return GATE_HIT
+    if "not comparable" in verdicts:
+        return NOT_COMPARABLE
+    if "inconclusive" in verdicts and arguments.inconclusive == "fail":
+        return INCONCLUSIVE
     return OK
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    if arguments.baseline is not None:
-        if arguments.b is not None:
-            raise UsageError("--baseline takes the place of a report: give one report, not two")
-        if arguments.folded or arguments.svg:
-            raise UsageError("a baseline holds no stacks", hint="compare two reports")
-        if arguments.window_a or arguments.iteration_a:
-            raise UsageError(
-                "A is the baseline, which has no parts", hint="--window-b is the report's part"
-            )
+    kept = arguments.baseline is not None or arguments.baseline_file is not None
+    if (arguments.folded or arguments.svg) and (kept or arguments.against):
+        what = "a baseline holds no stacks" if kept else "stacks of several runs are not compared"
+        raise UsageError(what, hint="compare two reports")
+    if kept and (arguments.window_a or arguments.iteration_a):
+        raise UsageError(
+            "A is the baseline, which has no parts", hint="--window-b is the report's part"
+        )
+    if arguments.baseline is not None and (len(arguments.reports) > 1 or arguments.against):
+        raise UsageError("--baseline takes the place of a report: give one report, not two")
+    if kept and (arguments.against or (arguments.baseline and arguments.baseline_file)):
+        raise UsageError("give one A: reports, --baseline or --baseline-file")
+    if kept or arguments.against:
         return
     given = (arguments.window_a, arguments.window_b, arguments.iteration_a, arguments.iteration_b)
-    if arguments.b is None and not any(given):
+    if len(arguments.reports) > 2:
+        raise UsageError(
+            f"{len(arguments.reports)} reports, and which are A and which B?",
+            hint="compare A1 A2 --against B1 B2",
+        )
+    if len(arguments.reports) == 1 and not any(given):
         raise UsageError(
             "one report, and nothing to compare it with",
             hint="give a second report, --baseline NAME, or two parts: --window-a, --window-b",
@@ -192,129 +275,51 @@ def _check(arguments: argparse.Namespace) -> None:
             raise UsageError(f"--window-{letter} and --iteration-{letter} exclude each other")
 
 
-def _parts(arguments: argparse.Namespace) -> list[_Part]:
-    """Both sides, or the one that is compared with a baseline."""
-    from nsys_tui.commands.options import log_to, tell_notes
-    from nsys_tui.config import load_config
-    from nsys_tui.reader.settings import open_configured
-
-    if arguments.log:
-        log_to(arguments.log)
-    config = load_config()
-    opened: dict[str, Report] = {}
-
-    def report(path: str) -> Report:
-        if path not in opened:
-            opened[path] = open_configured(
-                Path(path), config, arguments.nsys, use_cache=not arguments.no_cache
-            )
-            tell_notes(opened[path], opened[path].name)
-        return opened[path]
-
-    if arguments.baseline is not None:
-        return [_part(arguments, report(arguments.a), "b")]
-    return [
-        _part(arguments, report(arguments.a), "a"),
-        _part(arguments, report(arguments.b or arguments.a), "b"),
-    ]
-
-
-def _part(arguments: argparse.Namespace, report: Report, letter: str) -> _Part:
-    from nsys_tui.analysis.compare.measure import identity_of, plan
-    from nsys_tui.reader.cache import report_id
-
-    window = getattr(arguments, f"window_{letter}") or arguments.window
-    scope = scope_from(argparse.Namespace(**vars(arguments) | {"window": window}), report)
-    chosen = getattr(arguments, f"iteration_{letter}")
-    label = f"{report.name} {window}" if window else report.name
-    if chosen is not None:
-        scope, name = _iteration(report, scope, chosen, arguments.iteration)
-        label = f"{report.name} {name}"
-    made = plan(
-        report,
-        scope,
-        pattern=arguments.iteration,
-        style=arguments.names,
-        findings=arguments.findings and "findings" in (arguments.section or SECTIONS),
-        by_step=chosen is None,
-    )
-    known = report_id(report.path)
-    identity = identity_of(known, scope, arguments.iteration, arguments.names)
-    return _Part(made, label, identity)
-
-
-def _iteration(report: Report, scope: Scope, chosen: str, pattern: str | None) -> tuple[Scope, str]:
-    """The scope cut to one iteration, and what it is called."""
-    from nsys_tui.analysis.compare.measure import iteration_scope
-    from nsys_tui.analysis.iterations.detection import find_iterations
-
-    found = find_iterations(report, pattern, scope)
-    number = int(chosen) if chosen.isdecimal() else -1
-    if chosen in found.labels:
-        number = found.labels.index(chosen)
-    if not 0 <= number < len(found):
-        there = f"it has {len(found)} iterations {found.rule}: 0 to {len(found) - 1}"
-        raise UsageError(
-            f"{report.name}: no iteration {chosen!r}",
-            there if len(found) else "no iterations were found in it",
-            "--iteration REGEX says which NVTX names are steps",
-        )
-    return iteration_scope(found, number, scope), f"iteration {number}: {found.labels[number]}"
-
-
-def _names(asked: str | None, baseline: Baseline | None) -> str:
-    """How kernels are named on both sides."""
-    if baseline is None:
-        return asked or "normalised"
-    if asked not in (None, baseline.side.style):
-        raise UsageError(
-            f"baseline {baseline.name} was saved with --names {baseline.side.style}",
-            hint="leave --names out, or save the baseline again",
-        )
-    return baseline.side.style
-
-
-def _sides(parts: list[_Part], kept: Baseline | None) -> tuple[Side, Side]:
-    from dataclasses import replace
-
-    from nsys_tui.analysis.compare.comparison import measure_both
-    from nsys_tui.analysis.compare.measure import measure
-
-    if kept is None:
-        first, second = parts
-        return measure_both(
-            first.plan,
-            second.plan,
-            labels=(first.label, second.label),
-            identities=(first.identity, second.identity),
-        )
-    (part,) = parts
-    gone = "" if kept.there else "; its report is no longer there"
-    side = replace(kept.side, label=f"baseline {kept.name}: {kept.side.label}{gone}")
-    return side, measure(part.plan, part.label, part.identity)
-
-
-def _print(arguments: argparse.Namespace, found: Comparison) -> None:
+def _print(arguments: argparse.Namespace, found: Comparison, results: Sequence[Outcome]) -> None:
     from nsys_tui.analysis.compare.answer import DOCUMENT, rows_table
     from nsys_tui.text import compare as text
+    from nsys_tui.text import gates as gate_text
 
     sections = tuple(arguments.section or SECTIONS)
     top = max(arguments.top, 0)
+    markdown = text.as_markdown(found, sections, top) + gate_text.as_markdown(results)
     if arguments.format == "json":
         left_out = set(SECTIONS) - set(sections)
         only = [c.name for c in DOCUMENT.columns if c.name not in left_out]
-        print_document(DOCUMENT, found, None, found.notes, only=only)
+        print_document(DOCUMENT, replace(found, gates=results), None, found.notes, only=only)
     elif arguments.format in DATA_FORMATS:
         print_tables([rows_table(found, sections)], arguments.format)
     elif arguments.format == "markdown":
-        write(sys.stdout, [text.as_markdown(found, sections, top)])
+        write(sys.stdout, [markdown])
     elif arguments.format == "html":
         print_tables(text.all_tables(found, sections, top), "html")
     else:
-        write(sys.stdout, [text.as_text(found, sections, top, room(sys.stdout))])
+        lines = gate_text.as_text(results)
+        write(sys.stdout, [text.as_text(found, sections, top, room(sys.stdout)), lines])
+    if arguments.junit:
+        with text_file(arguments.junit, overwrite=arguments.force_overwrite) as file:
+            file.write(gate_text.as_junit(found, results, arguments.inconclusive == "fail"))
+    if arguments.step_summary:
+        _summarise(arguments.step_summary, markdown)
 
 
-def _stacks(arguments: argparse.Namespace, parts: list[_Part]) -> None:
+def _summarise(path: Path, markdown: str) -> None:
+    """Appends to the summary of a CI job's step."""
+    if path == STEP_SUMMARY:
+        named = os.environ.get("GITHUB_STEP_SUMMARY")
+        if not named:
+            raise UsageError(
+                "GITHUB_STEP_SUMMARY is not set", hint="name a file: --step-summary FILE"
+            )
+        path = Path(named)
+    try:
+        with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(markdown + "\n")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _stacks(arguments: argparse.Namespace, parts: list[Part]) -> None:
     from nsys_tui.analysis.compare.stacks import differential_stacks
     from nsys_tui.export.differential import differential_graph, differential_lines
 

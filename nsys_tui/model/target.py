@@ -45,6 +45,7 @@ class GpuInfo:
     """Bytes."""
     threads_per_warp: int | None = None
     sm_count: int | None = None
+    clock_hz: int | None = None
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ _GPU_COLUMNS: Final = (
     "maxShmemPerSm",
     "threadsPerWarp",
     "smCount",
+    "clockRate",
     "cuDevice",
 )
 
@@ -163,6 +164,7 @@ def read_gpus(db: Database) -> list[tuple[GpuInfo, int | None]]:
             max_shared_per_sm=_number(values["maxShmemPerSm"]),
             threads_per_warp=_number(values["threadsPerWarp"]),
             sm_count=_number(values["smCount"]),
+            clock_hz=_number(values["clockRate"]),
         )
         found[number] = (info, _number(values["cuDevice"]))
     return list(found.values())

@@ -171,7 +171,7 @@ def _rows_table(
 
 def _summary_table(found: Comparison) -> Table:
     rows = [row for row in found.summary if row.a_total or row.b_total or row.key == "wall"]
-    title = f"Time per GPU of {'a step, medians' if found.by_step else 'the whole'}"
+    title = f"Time per GPU of {'a step, means' if found.by_step else 'the whole'}"
     return _rows_table("summary", title, ("Figure", "A", "B", "Delta", "Change", "Verdict"), rows)
 
 
@@ -181,7 +181,8 @@ def _group_table(found: Comparison, group: str, top: int) -> Table:
     hidden = len(rows) - len(shown)
     changed = sum(row.verdict in ("better", "worse") for row in rows[len(shown) :])
     more = f"{format_count(hidden)} more names, {changed} of them changed (--top 0 shows all)"
-    per = " per step" if found.by_step else ""
+    per = ", mean per step" if found.by_step else ""
+    means = "" if found.by_step else "A and B: in all; change: of the mean instance"
     headers = ["Delta", "Change", "A", "B", "Count A", "Count B"]
     headers += ["Bytes A", "Bytes B"] if group == "copies" else []
     return _rows_table(
@@ -190,6 +191,7 @@ def _group_table(found: Comparison, group: str, top: int) -> Table:
         [*headers, "Verdict", "Name"],
         shown,
         more if hidden else "",
+        means if rows else "",
         "" if rows else found.why_empty(group),
     )
 

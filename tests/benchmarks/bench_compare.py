@@ -21,7 +21,7 @@ import numpy as np
 from nsys_tui.analysis.compare.comparison import compare, measure_both
 from nsys_tui.analysis.compare.measure import measure, plan
 from nsys_tui.analysis.compare.stacks import differential_stacks
-from nsys_tui.analysis.compare.stats import SEED, Spread, judge
+from nsys_tui.analysis.compare.stats import Sample, judge
 from nsys_tui.demo.report import make_report
 from nsys_tui.model.report import PARTS
 from nsys_tui.reader import open_report
@@ -79,8 +79,8 @@ def run(first: Path, second: Path) -> None:
     bench("all of it, with findings", lambda: compare(*measure_both(*map(plan, reports))), 2)
     bench("differential stacks", lambda: differential_stacks(*plans), 1)
     values = np.sort(np.random.default_rng(0).integers(1000, 2000, KERNELS))
-    samples = Spread.of(values), Spread.of(values + 1)
-    bench("one verdict over 5 M instances", lambda: judge(*samples, np.random.default_rng(SEED)))
+    samples = Sample.of(values), Sample.of(values + 1)
+    bench("one verdict over 5 M instances", lambda: judge(*samples))
 
 
 def _plain(report: Report) -> Plan:

@@ -69,7 +69,7 @@ async def test_frame_tells_verdict_figures_and_changes(
         assert "7 Compare" in lines[1]
         assert lines[2].startswith("+- Compare  A: before.sqlite   B: after.sqlite ---")
         assert "aligned on: step -+" in lines[2]
-        assert lines[3].startswith("| better: wall per step -")
+        assert lines[3].startswith("| better: mean wall per step -")
         wall = line_of(pilot, "wall (11 steps)")
         # 4 x (300 + 120 + 80) us against 4 x (330 + 90) us, and 120 us beside the kernels.
         figures = [float(word) for word in wall.split()[4:8:2]]
@@ -140,10 +140,10 @@ async def test_swap_exchanges_sides_and_verdicts(runs: dict[str, Path]) -> None:
     async with running(runs["before"], runs["after"]) as pilot:
         await press(pilot, "7", "b")
         assert "A: after.sqlite   B: before.sqlite" in rows(pilot)[2]
-        assert rows(pilot)[3].startswith("| worse: wall per step +")
+        assert rows(pilot)[3].startswith("| worse: mean wall per step +")
         assert " new " in line_of(pilot, "softmax_kernel")
         await press(pilot, "b")
-        assert rows(pilot)[3].startswith("| better: wall per step -")
+        assert rows(pilot)[3].startswith("| better: mean wall per step -")
 
 
 async def test_group_and_threshold_change_the_table(runs: dict[str, Path]) -> None:
@@ -161,7 +161,7 @@ async def test_group_and_threshold_change_the_table(runs: dict[str, Path]) -> No
             assert f"> {title}" in text(pilot)
         await press(pilot, "t", *["backspace"] * 4, *"20%", "enter")
         assert "threshold 20%" in text(pilot)
-        assert rows(pilot)[3].startswith("| same: wall per step -")
+        assert rows(pilot)[3].startswith("| same: mean wall per step -")
         await press(pilot, "t", *["backspace"] * 4, *"lots", "enter")
         assert "not a percentage" in text(pilot)
 
@@ -220,7 +220,7 @@ async def test_one_report_asks_for_another_and_takes_a_baseline(runs: dict[str, 
         assert "B: compare with another report" in text(pilot)
         await press(pilot, "B", *"main", "enter")
         assert "A: baseline main   B: after.sqlite" in rows(pilot)[2]
-        assert rows(pilot)[3].startswith("| better: wall per step -")
+        assert rows(pilot)[3].startswith("| better: mean wall per step -")
         await press(pilot, "enter")
         assert "a baseline holds no events" in text(pilot)
 
@@ -242,7 +242,7 @@ async def test_another_screen_can_ask_for_a_comparison_with_an_earlier_report(
         pilot.app.show("compare", selection=earlier)  # type: ignore[attr-defined]
         await settled(pilot)
         assert "A: before.sqlite   B: after.sqlite" in rows(pilot)[2]
-        assert rows(pilot)[3].startswith("| better: wall per step -")
+        assert rows(pilot)[3].startswith("| better: mean wall per step -")
 
 
 async def test_few_steps_say_so_and_timelines_stand_on_an_instance(
@@ -263,7 +263,9 @@ async def test_export_writes_markdown_and_never_over_a_file(
     async with running(runs["before"], runs["after"]) as pilot:
         await press(pilot, "7", "e", "enter")
         assert (
-            (tmp_path / "before.compare.md").read_text().startswith("### better: wall per step -")
+            (tmp_path / "before.compare.md")
+            .read_text()
+            .startswith("### better: mean wall per step -")
         )
         await press(pilot, "e", "enter")
         assert "before.compare.md exists" in " ".join(text(pilot).split())

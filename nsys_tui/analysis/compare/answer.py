@@ -62,6 +62,7 @@ _PLAIN: Final = (
     _number("Low", lambda row: row.change.interval and row.change.interval[0]),
     _number("High", lambda row: row.change.interval and row.change.interval[1]),
     Column("Basis", read=lambda pair, _: _basis(pair[1])),
+    Column("Statistic", read=lambda pair, _: pair[1].statistic),
     Column("Kind", read=lambda pair, _: pair[1].kind),
     Column("Verdict", read=lambda pair, _: pair[1].verdict),
 )
@@ -73,8 +74,8 @@ def _amounts(unit: str) -> list[Column]:
         "a": lambda row: row.a_total,
         "b": lambda row: row.b_total,
         "delta": lambda row: row.delta,
-        "a_median": lambda row: row.change.a,
-        "b_median": lambda row: row.change.b,
+        "a_median": lambda row: row.change.medians[0],
+        "b_median": lambda row: row.change.medians[1],
     }
 
     def reader(figure: Callable[[Row], float]) -> Any:
@@ -101,7 +102,7 @@ _ROW: Final = (
     data("change", lambda row, _: row.change.ratio, Unit.NONE),
     data("interval", lambda row, _: row.change.interval, Unit.NONE, form=Form.LIST),
     data("basis", lambda row, _: _basis(row)),
-    *columns("kind verdict"),
+    *columns("statistic kind verdict"),
     _bytes("a_bytes"),
     _bytes("b_bytes"),
 )
@@ -115,6 +116,7 @@ _SIDE: Final = (
     column("label"),
     column("facts", form=Form.MAP),
     number("gpus", lambda side, _: side.device_count),
+    number("runs", lambda side, _: side.run_count),
     column("base_ns"),
     record("steps", _STEPS, lambda side, _: side),
     column("notes", form=Form.LIST),
@@ -133,6 +135,13 @@ _FINDING: Final = (
     data("b", _of("b", "title")),
     data("a_saved_ns", _of("a", "saved_ns")),
     data("b_saved_ns", _of("b", "saved_ns")),
+)
+
+
+_GATE: Final = (
+    data("gate", lambda outcome, _: outcome.gate.text),
+    *columns("verdict reason"),
+    data("rows", lambda outcome, _: [row.name for row in outcome.rows], form=Form.LIST),
 )
 
 
@@ -157,7 +166,9 @@ DOCUMENT: Final = Document(
         data("reason", lambda found, _: found.judgement.reason),
         _judged("change", "ratio"),
         _judged("interval", "interval", form=Form.LIST),
+        data("settle", lambda found, _: found.judgement.settle or None),
         column("threshold", unit=Unit.NONE),
+        column("noise", unit=Unit.NONE),
         column("seed", unit=Unit.COUNT),
         record("a", _SIDE),
         record("b", _SIDE),
@@ -168,6 +179,7 @@ DOCUMENT: Final = Document(
         ),
         *map(_group, GROUPS),
         records("findings", _FINDING),
+        records("gates", _GATE),
     ),
 )
 """A comparison as JSON."""

@@ -6,16 +6,32 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.target import counted_names
+from nsys_tui.units import format_bytes, format_count
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.compare.side import Side
+    from collections.abc import Collection, Mapping, Sequence
+
+    from nsys_tui.analysis.compare.side import Named, Side
+    from nsys_tui.analysis.compare.stats import Change
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
+    from nsys_tui.model.target import Device
 
-_COSTLY: Final = frozenset(("GPUs", "GPUs used", "driver", "CPU", "steps"))
+_COSTLY: Final = frozenset(("GPUs", "GPUs used", "GPU clock", "driver", "CPU", "steps"))
 """Facts that change times by themselves."""
+_EXPLAIN: Final = ("GPUs", "GPUs used", "GPU clock")
+"""Facts that explain any change of times."""
+_ALIKE: Final = 0.5
+"""With less of the kernel time in kernels of both sides, the work is another."""
+_AS_OFTEN: Final = 0.6
+"""The same of kernels that are launched as often on both sides: twice as many of all is 0.5."""
+_MORE_BYTES: Final = 1.5
+"""As many copies of so many times the bytes move other data."""
+_CALLS: Final = 0.1
+"""Relative difference of calls up to which there are as many."""
 _OPTION: Final = re.compile(
     r"(COLLECT_|CUDA_|NVTX_OPTIONS:|OS_RUNTIME_OPTIONS:|LINUX_PERF_OPTIONS:|GPU_METRICS|SHOW_BACKTR"
     r"|SAMPL|USE_(DWARF|FRAME_POINTERS|LBRS|LINUX_PERF|UNWIND_TABLES)\Z)"
@@ -56,6 +72,7 @@ def facts(report: Report, scope: Scope) -> dict[str, str]:
     found = {
         "GPUs": "GPU work not known" if report.gpu_doubt else counted_names(names),
         "GPUs used": str(len(used)) if used else "",
+        "GPU clock": _clocks(used),
         "driver": data.driver,
         "nsys": data.product_version,
         "CPU": data.cpu,
@@ -64,6 +81,12 @@ def facts(report: Report, scope: Scope) -> dict[str, str]:
         "command": " ".join(data.command),
     }
     return {name: text for name, text in found.items() if text}
+
+
+def _clocks(devices: Sequence[Device]) -> str:
+    """Highest clock rates of GPUs, as recorded."""
+    found = {device.info.clock_hz for device in devices if device.info and device.info.clock_hz}
+    return ", ".join(f"{clock / 1e6:g} MHz" for clock in sorted(found))
 
 
 def options(report: Report) -> dict[str, str]:
@@ -99,6 +122,89 @@ def differences(a: Side, b: Side) -> tuple[Difference, ...]:
         if b.options.get(name, value) != value
     ]
     return tuple(sorted(found, key=lambda difference: not difference.unfair))
+
+
+def explained(a: Side, b: Side, change: Change) -> str:
+    """What of the machines or of the capture explains a change; empty for nothing known."""
+    for name in _EXPLAIN:
+        first, second = a.facts.get(name, ""), b.facts.get(name, "")
+        if first and second and first != second:
+            return f"{name} differ and explain a change: {first} in A, {second} in B"
+    cost, grown = _overhead(b) - _overhead(a), _wall(b) - _wall(a)
+    if grown and cost / grown >= _ALIKE and change.delta * cost > 0:
+        part = format_count(round(100 * cost / grown))
+        return f"profiler overhead explains {part}% of the change"
+    return ""
+
+
+def _overhead(side: Side) -> float:
+    """Idle time that the profiler caused, per step or in all, ns."""
+    named = side.names("stalls").get(Cause.PROFILER.key)
+    return 0.0 if named is None else named.total / side.step_count / side.run_count
+
+
+def _wall(side: Side) -> float:
+    return side.metrics["wall"].mean if "wall" in side.metrics else 0.0
+
+
+def different_work(a: Side, b: Side) -> str:
+    """Why two sides are different programs, by their kernels and copies; empty where not."""
+    mine, theirs = a.names("kernels"), b.names("kernels")
+    if not mine or not theirs or a.unknown & {"kernels"} or b.unknown & {"kernels"}:
+        return ""
+    shared = {*mine} & {*theirs}
+    alike = min(_common(names, dict.fromkeys(shared, 1.0)) for names in (mine, theirs))
+    if alike < _ALIKE:
+        names, differ = len({*mine} | {*theirs}), len({*mine} ^ {*theirs})
+        counts = f"{format_count(differ)} of {format_count(names)} kernel names differ"
+        return f"{counts}, and {100 * alike:.0f}% of the kernel time is in those of both"
+    if not (a.by_step and b.by_step):
+        return ""  # runs of the same program may be of any length
+    return _other_counts(a, b, shared) or _other_bytes(a, b)
+
+
+def _other_counts(a: Side, b: Side, shared: Collection[str]) -> str:
+    """Kernels of both sides that are launched so much more often that it is other work."""
+    names = [{name: side.names("kernels")[name] for name in shared} for side in (a, b)]
+    often = [_often(side, each) for side, each in zip((a, b), names, strict=True)]
+    for place in (0, 1):
+        parts = {n: min(1.0, often[1 - place][n] / often[place][n]) for n in shared}
+        if _common(names[place], parts) < _AS_OFTEN:
+            first, second = (sum(counts.values()) for counts in often)
+            return f"{first:,.0f} kernels per step in A and {second:,.0f} in B"
+    return ""
+
+
+def _common(names: Mapping[str, Named], parts: Mapping[str, float]) -> float:
+    """Part of the kernel time of a side that counts: of each name, a part."""
+    total = sum(named.total for named in names.values())
+    counted = sum(named.total * parts.get(name, 0.0) for name, named in names.items())
+    return counted / total if total else 1.0
+
+
+def _often(side: Side, names: Mapping[str, Named]) -> dict[str, float]:
+    """How often each name occurs in a step, or in a run."""
+    each = side.step_count if side.by_step else side.run_count
+    return {name: named.count / each for name, named in names.items()}
+
+
+def _other_bytes(a: Side, b: Side) -> str:
+    """Copies of a kind that are as many on both sides, and move other amounts."""
+    mine, theirs = a.names("copies"), b.names("copies")
+    often = [_often(side, names) for side, names in ((a, mine), (b, theirs))]
+    most = max((named.bytes for names in (mine, theirs) for named in names.values()), default=0)
+    for name in mine:
+        if name not in theirs or 2 * max(mine[name].bytes, theirs[name].bytes) < most:
+            continue
+        calls, others = often[0][name], often[1][name]
+        sizes = sorted(n.bytes / max(n.count, 1) for n in (mine[name], theirs[name]))
+        if abs(calls - others) <= _CALLS * calls and sizes[0] and sizes[1] > _MORE_BYTES * sizes[0]:
+            texts = [
+                format_bytes(round(named[name].bytes / max(named[name].count, 1) * each))
+                for named, each in ((mine, calls), (theirs, others))
+            ]
+            return f"{name} moves {texts[0]} in A and {texts[1]} in B, in as many copies"
+    return ""
 
 
 def _steps(side: Side) -> str:

@@ -8,49 +8,26 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from nsys_tui.analysis.compare.comparability import Difference, differences
 from nsys_tui.analysis.compare.finding_changes import FindingChange, paired
+from nsys_tui.analysis.compare.judgement import Judgement, Outcome, judged, nothing_in_common
 from nsys_tui.analysis.compare.measure import Plan, measure
 from nsys_tui.analysis.compare.rows import Row, RowJudge
 from nsys_tui.analysis.compare.side import GROUPS, Side
 from nsys_tui.analysis.compare.stats import (
     FEWEST,
+    RUN_NOISE,
     SEED,
     THRESHOLD,
-    Change,
-    Spread,
+    Rules,
     Verdict,
-    judge_together,
 )
 from nsys_tui.analysis.iterations.detection import Rule
-from nsys_tui.model.categories import is_communication
-from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-_WORDS: Final = {"kernels": "kernel", "ranges": "NVTX range", "api": "CUDA call"}
-"""Groups whose instances stand for steps where there are too few, in order: the first that both
-sides have."""
-
-_BEHIND_WALL: Final = {"busy": "GPU busy time", "kernel_time": "time of compute kernels"}
-"""What decides where wall times are the same, in order."""
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """What the comparison comes to."""
-
-    verdict: Verdict
-    basis: str
-    """``steps``, ``instances``, ``identity`` or ``none``."""
-    change: Change | None
-    reason: str
-    """One sentence."""
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +38,8 @@ class Comparison:
     b: Side
     threshold: float
     seed: int
+    noise: float
+    """Standard deviation from run to run that is assumed where the runs do not show it."""
     differences: tuple[Difference, ...]
     judgement: Judgement
     summary: tuple[Row, ...]
@@ -69,10 +48,11 @@ class Comparison:
     findings: tuple[FindingChange, ...] | None
     """None where the rules were not run on both sides."""
     notes: tuple[str, ...]
+    gates: Sequence[Outcome] = ()
 
     @property
     def verdict(self) -> Verdict:
-        """Better, worse, same or not comparable."""
+        """Better, worse, same, inconclusive or not comparable."""
         return self.judgement.verdict
 
     @property
@@ -91,18 +71,18 @@ class Comparison:
         return next((row for row in self.summary if row.key == key), None)
 
 
-def aligned(a: Plan, b: Plan) -> tuple[Plan, Plan]:
-    """Two plans of which both or none are measured by step.
+def aligned(*plans: Plan) -> tuple[Plan, ...]:
+    """Plans of which all or none are measured by step.
 
     Steps that were found by name and steps that were found by pattern are no counterparts.
     """
-    alike = (a.steps.rule is Rule.PATTERN) == (b.steps.rule is Rule.PATTERN)
-    if a.by_step and b.by_step and alike:
-        return a, b
-    return _as_whole(a), _as_whole(b)
+    alike = len({plan.steps.rule is Rule.PATTERN for plan in plans}) == 1
+    if alike and all(plan.by_step for plan in plans):
+        return plans
+    return tuple(map(as_whole, plans))
 
 
-def _as_whole(plan: Plan) -> Plan:
+def as_whole(plan: Plan) -> Plan:
     """The plan with too few steps to be measured by them; how many there are stays known."""
     kept = plan.steps
     few = replace(kept, start=kept.start[: FEWEST - 1], end=kept.end[: FEWEST - 1])
@@ -129,25 +109,37 @@ def measure_both(
     return first, second
 
 
-def compare(a: Side, b: Side, *, threshold: float = THRESHOLD, seed: int = SEED) -> Comparison:
+def compare(
+    a: Side,
+    b: Side,
+    *,
+    threshold: float = THRESHOLD,
+    seed: int = SEED,
+    noise: float = RUN_NOISE,
+    force: bool = False,
+) -> Comparison:
     """Compares two sides; B is better where it takes less time.
 
     Args:
         a: before.
         b: after.
         threshold: smaller relative changes count as none.
-        seed: of the bootstrap.
+        seed: of the bootstrap by which the sides were measured.
+        noise: standard deviation from run to run where the runs do not show it, relative.
+        force: judge also what does different work, or ran on different GPUs.
     """
-    rows = RowJudge(a, b, threshold, np.random.default_rng(seed))
+    rules = Rules(threshold, 0.0 if a.run and a.run == b.run else noise)
+    rows = RowJudge(a, b, rules)
     summary = rows.summary()
-    rows.has_common = not _nothing_in_common(a, b)
+    rows.has_common = not nothing_in_common(a, b)
     return Comparison(
         a=a,
         b=b,
         threshold=threshold,
         seed=seed,
+        noise=rules.noise,
         differences=differences(a, b),
-        judgement=_judgement(a, b, summary, threshold, seed),
+        judgement=judged(a, b, summary, rules, force=force),
         summary=summary,
         groups={key: rows.group(key) for key in GROUPS},
         findings=_findings(a, b),
@@ -161,116 +153,6 @@ def _findings(a: Side, b: Side) -> tuple[FindingChange, ...] | None:
     if changes is None or not (a.unknown or b.unknown):
         return changes
     return tuple(change for change in changes if change.status == "in both")
-
-
-def _judgement(
-    a: Side, b: Side, summary: tuple[Row, ...], threshold: float, seed: int
-) -> Judgement:
-    changes = {row.key: row.change for row in summary}
-    wall = changes.get("wall")
-    if a.identity and a.identity == b.identity:
-        return Judgement(Verdict.SAME, "identity", wall, "A and B are the same part of one report")
-    if reason := _nothing_in_common(a, b):
-        return Judgement(Verdict.UNKNOWN, "none", None, reason)
-    if a.by_step and b.by_step:
-        return _by_steps(a, b, changes)
-    found = _by_instances(a, b, _mix(a, b, threshold, np.random.default_rng(seed)))
-    if wall is None or found.verdict is Verdict.UNKNOWN:
-        return found
-    text = f"wall {format_duration(round(wall.a))} and {format_duration(round(wall.b))}"
-    return replace(found, reason=f"{found.reason}; {text}, one value a side")
-
-
-def _nothing_in_common(a: Side, b: Side) -> str:
-    """Why nothing can be compared; empty where something can."""
-    if any(side.names(key) for side in (a, b) for key in ("kernels", "ranges")):
-        if any({*a.names(key)} & {*b.names(key)} for key in ("kernels", "ranges")):
-            return ""
-        return "no kernel and no NVTX range of A occurs in B, so there is nothing to compare"
-    if {*a.names("api")} & {*b.names("api")}:
-        return ""
-    return "the sides have neither GPU work nor NVTX ranges nor CUDA calls in common"
-
-
-@dataclass(frozen=True)
-class _Mix:
-    """The same mix of work on both sides: median durations by name, as often as in A."""
-
-    change: Change
-    text: str
-
-
-def _mix(a: Side, b: Side, threshold: float, random: np.random.Generator) -> _Mix | None:
-    """Compares the names of the first group that has enough instances on both sides.
-
-    Communication is left out where there is other work: its kernels last as long as they wait.
-    """
-    for key, what in _WORDS.items():
-        mine, theirs = a.names(key), b.names(key)
-        common = [
-            name
-            for name in mine
-            if name in theirs and _judgeable(mine[name].instances, theirs[name].instances)
-        ]
-        common = [name for name in common if not is_communication((name,))] or common
-        if common:
-            pairs = [(mine[name].instances, theirs[name].instances) for name in common]
-            weights = [float(mine[name].count) for name in common]
-            change = judge_together(pairs, weights, random, threshold=threshold)
-            named = f"{len(common)} {what} name{'s' * (len(common) != 1)}"
-            text = f"median durations of {named}, as often as in A,"
-            return _Mix(change, f"{text} {percent(change)}")
-    return None
-
-
-def _by_steps(a: Side, b: Side, changes: Mapping[str, Change]) -> Judgement:
-    """The wall time of a step decides; where it is the same, what the GPUs did in it.
-
-    Work that the host hides, or that overlaps other work, changes no wall time.
-    """
-    wall = changes["wall"]
-    text = f"wall per step {percent(wall)}, {len(a.steps)} against {len(b.steps)} steady steps"
-    if wall.verdict is not Verdict.SAME:
-        return Judgement(wall.verdict, "steps", wall, text)
-    for key, what in _BEHIND_WALL.items():
-        change = changes.get(key)
-        if change is not None and change.verdict is not Verdict.SAME:
-            text = f"{text}; but {what} per step {percent(change)}"
-            return Judgement(change.verdict, "steps", change, text)
-    return Judgement(Verdict.SAME, "steps", wall, text)
-
-
-def _by_instances(a: Side, b: Side, mix: _Mix | None) -> Judgement:
-    why = _why_not_steps(a, b)
-    if mix is None:
-        few = f"no name occurs {FEWEST} times on both sides"
-        return Judgement(Verdict.UNKNOWN, "none", None, f"{why}, and {few}")
-    reason = f"{mix.text}; by instances, because of {why}"
-    return Judgement(mix.change.verdict, "instances", mix.change, reason)
-
-
-def percent(change: Change) -> str:
-    """``+5.0% (95% interval +4.8% to +5.3%)``, as far as it is known."""
-    if change.ratio is None:
-        return "from nothing"
-    text = f"{100 * change.ratio:+.1f}%"
-    if change.interval is None or change.interval == (0.0, 0.0):
-        return text
-    low, high = (100 * edge for edge in change.interval)
-    return f"{text} (95% interval {low:+.1f}% to {high:+.1f}%)"
-
-
-def _judgeable(a: Spread, b: Spread) -> bool:
-    return a.equals(b) or min(a.count, b.count) >= FEWEST
-
-
-def _why_not_steps(a: Side, b: Side) -> str:
-    if min(a.steps_found, b.steps_found) >= FEWEST:
-        return f"steps found {a.steps.rule} in A and {b.steps.rule} in B"
-    if not (a.steps_found or b.steps_found):
-        return "no steps in either"
-    counts = f"{a.steps_found} in A, {b.steps_found} in B, {FEWEST} needed"
-    return f"too few steady steps ({counts})"
 
 
 def _notes(a: Side, b: Side) -> list[str]:

@@ -12,7 +12,8 @@ from nsys_tui.analysis.breakdown import coverages, split_of
 from nsys_tui.analysis.compare.comparability import facts, options
 from nsys_tui.analysis.compare.named_samples import by_name, in_steps
 from nsys_tui.analysis.compare.side import WHOLE, Found, Named, Side, Steps
-from nsys_tui.analysis.compare.stats import Spread
+from nsys_tui.analysis.compare.stats import SEED, Sample
+from nsys_tui.analysis.compare.tails import tails
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.stalls.causes import Cause
@@ -57,6 +58,8 @@ class Plan:
     findings: bool = True
     found: int | None = None
     """Steady steps in the report, where ``steps`` does not hold all of them."""
+    seed: int = SEED
+    """Of the bootstrap of the steps' tail."""
     rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
     """Rows of the steady steps in ``Report.ranges``; none where a pattern was found."""
 
@@ -89,6 +92,7 @@ def plan(
     style: str = NameStyle.NORMALISED,
     findings: bool = True,
     by_step: bool = True,
+    seed: int = SEED,
 ) -> Plan:
     """Finds the steps of a report.
 
@@ -99,16 +103,17 @@ def plan(
         style: how kernels are named, and so which are one.
         findings: whether the expert rules are run, which takes longer than all the rest.
         by_step: False looks for no steps: the part is a single one.
+        seed: of the bootstrap.
 
     Raises:
         UsageError: the pattern is no regular expression.
     """
     scope = scope or Scope()
     if not by_step:
-        return Plan(report, scope, Steps.none(), style, findings)
+        return Plan(report, scope, Steps.none(), style, findings, seed=seed)
     found = _complete(report, find_iterations(report, pattern, scope))
     steps = Steps.of(found, _other_processes(report, scope, found))
-    return Plan(report, scope, steps, style, findings, rows=found.rows[1:])
+    return Plan(report, scope, steps, style, findings, seed=seed, rows=found.rows[1:])
 
 
 def _complete(report: Report, found: Iterations) -> Iterations:
@@ -210,10 +215,11 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         notes=(*report.metadata.notes, *report.notes.texts),
         unknown=frozenset(unknown),
         style=plan.style,
+        run=identity.partition(" ")[0],
     )
 
 
-def _metrics(plan: Plan, base: tuple[int, int], case: Case) -> dict[str, Spread]:
+def _metrics(plan: Plan, base: tuple[int, int], case: Case) -> dict[str, Sample]:
     """Wall time and where the GPUs' time went, per step or as a whole; means over the GPUs.
 
     What the rules will need of the same devices is left in ``case``.
@@ -244,7 +250,8 @@ def _metrics(plan: Plan, base: tuple[int, int], case: Case) -> dict[str, Spread]
         values["busy"] = busy // count
         values |= {name: sums[name] // count for name in _BREAKDOWN if sums[name].any()}
         values["idle"] = wall - values["busy"]
-    return {name: Spread.of(np.sort(each)) for name, each in values.items()}
+    found = {name: Sample.of(each) for name, each in values.items()}
+    return found | tails(wall, plan.seed) if plan.by_step else found
 
 
 def _kernel_time(report: Report, coverage: Coverage, starts: Int64, ends: Int64) -> Int64:

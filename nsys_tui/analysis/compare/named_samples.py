@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import Aggregate
+from nsys_tui.analysis.compare.blocks import instance_errors
 from nsys_tui.analysis.compare.side import Named
-from nsys_tui.analysis.compare.stats import Spread, rows_as_spreads, spreads
+from nsys_tui.analysis.compare.stats import Sample, figures, samples
 from nsys_tui.model.groups import sums
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def by_name(
     sizes: Int64 | None = None,
     step: NDArray[np.integer] | None = None,
     steps: int = 0,
+    block: int = 1,
 ) -> dict[str, Named]:
     """Samples of every group that has anything.
 
@@ -38,18 +40,21 @@ def by_name(
         sizes: bytes of each event, where they move any.
         step: step of each event; None where nothing is by step.
         steps: number of steps.
+        block: neighbouring steps that are alike.
     """
     totals = groups.totals
-    samples = spreads(groups.instances)
+    instances = _instances(groups)
     moved = np.zeros(len(names), np.int64)
     if sizes is not None:
         moved = sums(groups.codes, sizes, len(names))
-    per_step = {} if step is None else _per_step(groups, step, steps)
+    per_step = {} if step is None else _per_step(groups, step, steps, block)
     found = {}
     for code, name in enumerate(names):
-        if samples[code].count or totals[code]:
+        if instances[code].count or totals[code]:
             of_steps, calls = per_step.get(code, (None, None))
-            found[name] = Named(samples[code], int(totals[code]), of_steps, calls, int(moved[code]))
+            found[name] = Named(
+                instances[code], int(totals[code]), of_steps, calls, int(moved[code])
+            )
     return found
 
 
@@ -66,12 +71,20 @@ def in_steps(
     if not inside.all():
         group, lengths, step = group[inside], lengths[inside], step[inside]
         sizes = None if sizes is None else sizes[inside]
-    return by_name(names, Aggregate(group, len(names), lengths), sizes, step, len(steps))
+    groups = Aggregate(group, len(names), lengths)
+    return by_name(names, groups, sizes, step, len(steps), steps.block)
+
+
+def _instances(groups: Aggregate) -> list[Sample]:
+    stats = groups.instances
+    medians = np.nan_to_num(stats.median)
+    errors = instance_errors(stats)
+    return figures(stats.counts, stats.totals, stats.min, stats.max, medians, errors)
 
 
 def _per_step(
-    groups: Aggregate, step: NDArray[np.integer], steps: int
-) -> dict[int, tuple[Spread, float]]:
+    groups: Aggregate, step: NDArray[np.integer], steps: int, block: int
+) -> dict[int, tuple[Sample, float]]:
     """Sums of each group in every step, and the median of its events per step.
 
     Only of the groups with most time where there are too many for ``CELLS``.
@@ -89,5 +102,5 @@ def _per_step(
     size = len(kept) * steps
     time = sums(cells, ns, size).reshape(len(kept), steps)
     calls = np.median(np.bincount(cells, minlength=size).reshape(len(kept), steps), axis=1)
-    found = zip(rows_as_spreads(time), calls.tolist(), strict=True)
+    found = zip(samples(time, block), calls.tolist(), strict=True)
     return dict(zip(kept.tolist(), found, strict=True))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from nsys_tui.analysis.compare.side import METRICS, SHARES
-from nsys_tui.analysis.compare.stats import Change, Spread, Verdict, judge, relative
+from nsys_tui.analysis.compare.side import METRICS, MORE_IS_BETTER, SHARES, TAIL, WHOLE
+from nsys_tui.analysis.compare.stats import (
+    Change,
+    Rules,
+    Sample,
+    Verdict,
+    discovered,
+    judge,
+    relative,
+)
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.compare.side import Named, Side
@@ -17,6 +23,7 @@ _KINDS: Final = {
     Verdict.BETTER: "faster",
     Verdict.WORSE: "slower",
     Verdict.SAME: "same",
+    Verdict.INCONCLUSIVE: "inconclusive",
     Verdict.UNKNOWN: "too few",
 }
 
@@ -33,12 +40,12 @@ class Row:
     """Instances per step, or in all."""
     b_count: float
     change: Change
-    """Of the medians that are compared."""
+    """Of the figure that ``statistic`` names."""
     by_step: bool
     """Whether ``change`` compares sums per step; else durations of instances."""
     kind: str
     """``new``, ``gone``, ``slower``, ``faster``, ``more calls``, ``fewer calls``, ``too few``,
-    ``more``, ``less`` or ``same``."""
+    ``more``, ``less``, ``same`` or ``inconclusive``."""
     verdict: Verdict
     a_bytes: float = 0
     b_bytes: float = 0
@@ -51,6 +58,13 @@ class Row:
         return self.b_total - self.a_total
 
     @property
+    def statistic(self) -> str:
+        """What ``change`` compares."""
+        if self.key in TAIL:
+            return {"slow": "share of steps above 1.5 medians"}.get(self.key, self.key)
+        return "mean per step" if self.by_step else "mean of instances"
+
+    @property
     def words(self) -> str:
         """``worse: slower``, ``better: gone``, ``same``, ``too few``."""
         if self.kind == "too few" or self.kind == str(self.verdict):
@@ -61,25 +75,21 @@ class Row:
 
 
 class RowJudge:
-    """Compares sides row by row with one stream of random numbers.
+    """Compares sides row by row.
 
     Args:
         a: before.
         b: after.
-        threshold: smaller relative changes count as none.
-        random: draws of the bootstrap.
+        rules: threshold, and what runs differ by where they do not show it.
     """
 
-    def __init__(self, a: Side, b: Side, threshold: float, random: np.random.Generator) -> None:
+    def __init__(self, a: Side, b: Side, rules: Rules) -> None:
         self.a, self.b = a, b
         self.has_common = True
         """Where nothing is, what only one side has is neither better nor worse."""
-        self.threshold, self.random = threshold, random
+        self.rules = rules
         self.by_step = a.by_step and b.by_step
         self.unknown = a.unknown | b.unknown
-
-    def _judge(self, a: Spread, b: Spread) -> Change:
-        return judge(a, b, self.random, threshold=self.threshold, interval=False)
 
     def summary(self) -> tuple[Row, ...]:
         """A row for each figure that either side has; of one that only one has, 0 is the other."""
@@ -87,17 +97,16 @@ class RowJudge:
         for key, name in METRICS.items():
             a, b = self.a.metrics.get(key), self.b.metrics.get(key)
             has_both_gpus = "busy" in self.a.metrics and "busy" in self.b.metrics
-            known = key not in self.unknown
-            if known and (a or b) and (key == "wall" or has_both_gpus):
+            both = a is not None and b is not None
+            known = key not in self.unknown and (both if key in TAIL else a or b)
+            if known and (key in ("wall", *TAIL) or has_both_gpus):
                 rows.append(self._figure(key, name, a or _zeros_like(b), b or _zeros_like(a)))
-        return tuple(rows)
+        return _corrected_tail(rows)
 
-    def _figure(self, key: str, name: str, a: Spread, b: Spread) -> Row:
-        share = key in SHARES
-        change = judge(a, b, self.random, threshold=self.threshold, more_is_better=share)
-        kind = "more" if change.delta > 0 else "less"
-        if change.verdict in (Verdict.SAME, Verdict.UNKNOWN):
-            kind = _KINDS[change.verdict]
+    def _figure(self, key: str, name: str, a: Sample, b: Sample) -> Row:
+        absolute = self.rules.threshold * WHOLE if key == "slow" else self.rules.absolute
+        rules = replace(self.rules, more_is_better=key in MORE_IS_BETTER, absolute=absolute)
+        change = judge(a, b, rules)
         return Row(
             key=key,
             name=name,
@@ -107,9 +116,9 @@ class RowJudge:
             b_count=b.count,
             change=change,
             by_step=self.by_step,
-            kind=kind,
+            kind=_figure_kind(change),
             verdict=change.verdict,
-            share=share,
+            share=key in SHARES,
         )
 
     def group(self, key: str) -> tuple[Row, ...]:
@@ -121,19 +130,31 @@ class RowJudge:
             return ()
         mine, theirs = self.a.names(key), self.b.names(key)
         names = sorted({*mine, *theirs})
-        rows = [self._named(name, mine.get(name), theirs.get(name)) for name in names]
+        common = [name for name in names if name in mine and name in theirs]
+        found = [self._change(mine[name], theirs[name]) for name in common]
+        changes = dict(zip(common, discovered(found), strict=True))
+        rows = [self._named(n, mine.get(n), theirs.get(n), changes.get(n)) for n in names]
         return tuple(sorted(rows, key=lambda row: (-abs(row.delta), -row.a_total, row.name)))
 
-    def _named(self, name: str, a: Named | None, b: Named | None) -> Row:
-        change, by_step, kind = self._changed(a, b)
+    def _change(self, a: Named, b: Named) -> Change:
+        if a.per_step is None or b.per_step is None:
+            return judge(a.instances, b.instances, self.rules)
+        return judge(a.per_step, b.per_step, self.rules)
+
+    def _named(self, name: str, a: Named | None, b: Named | None, change: Change | None) -> Row:
+        by_step = change is not None and bool(a and a.per_step and b and b.per_step)
+        if change is None or a is None or b is None:
+            change, kind = _one_sided(a, b), "new" if a is None else "gone"
+        else:
+            kind = self._kind(a, b, change)
         verdict = change.verdict
         if self.has_common:
             verdict = {"new": Verdict.WORSE, "gone": Verdict.BETTER}.get(kind, verdict)
         return Row(
             key=name,
             name=name,
-            a_total=_each(a.total if a else 0, self.a),
-            b_total=_each(b.total if b else 0, self.b),
+            a_total=change.a if by_step else _each(a.total if a else 0, self.a),
+            b_total=change.b if by_step else _each(b.total if b else 0, self.b),
             a_count=_each(a.count if a else 0, self.a),
             b_count=_each(b.count if b else 0, self.b),
             change=change,
@@ -144,25 +165,20 @@ class RowJudge:
             b_bytes=_each(b.bytes if b else 0, self.b),
         )
 
-    def _changed(self, a: Named | None, b: Named | None) -> tuple[Change, bool, str]:
-        """Change of a name, whether it is per step, and the kind of the change."""
-        if a is None or b is None:
-            medians = (a.instances.median if a else 0.0, b.instances.median if b else 0.0)
-            change = Change(*medians, relative(*medians), None, Verdict.UNKNOWN)
-            return change, False, "new" if a is None else "gone"
-        each = self._judge(a.instances, b.instances)
+    def _kind(self, a: Named, b: Named, change: Change) -> str:
+        """What became of a name: slower because each takes longer, or because there are more."""
         calls = self._calls(a, b)
         often = "more calls" if calls > 0 else "fewer calls"
-        changed = abs(calls) >= self.threshold
-        if a.per_step is None or b.per_step is None or not in_most_steps(a.per_step, b.per_step):
-            kind = often if changed and each.verdict is Verdict.SAME else _KINDS[each.verdict]
-            return each, False, kind
-        sums = self._judge(a.per_step, b.per_step)
-        by_calls = changed and (calls > 0) == (sums.verdict is Verdict.WORSE)
-        told = sums.verdict in (Verdict.BETTER, Verdict.WORSE)
-        if told and each.verdict is not sums.verdict and by_calls:
-            return sums, True, often
-        return sums, True, _KINDS[sums.verdict]
+        changed = abs(calls) >= self.rules.threshold
+        if a.per_step is None or b.per_step is None:
+            unmoved = changed and change.verdict is Verdict.SAME
+            return often if unmoved else _KINDS[change.verdict]
+        by_calls = changed and (calls > 0) == (change.verdict is Verdict.WORSE)
+        if change.verdict.told and by_calls:
+            each = judge(a.instances, b.instances, self.rules)
+            if each.verdict is not change.verdict:
+                return often
+        return _KINDS[change.verdict]
 
     def _calls(self, a: Named, b: Named) -> float:
         """Relative change of how often a name occurs: in the median step, else in all."""
@@ -171,16 +187,38 @@ class RowJudge:
         return relative(a.calls or 0.0, b.calls or 0.0) or 0.0
 
 
-def in_most_steps(a: Spread, b: Spread) -> bool:
-    """Whether a name takes time in more than half of the steps on both sides."""
-    return a.median > 0 and b.median > 0
+def _figure_kind(change: Change) -> str:
+    if change.verdict.told:
+        return "more" if change.delta > 0 else "less"
+    return _KINDS[change.verdict]
+
+
+def _corrected_tail(rows: list[Row]) -> tuple[Row, ...]:
+    """The rows, those of the tail corrected as one family."""
+    tail = [row for row in rows if row.key in TAIL]
+    changes = dict(zip(tail, discovered([row.change for row in tail]), strict=True))
+    return tuple(
+        replace(
+            row, change=changes[row], verdict=changes[row].verdict, kind=_figure_kind(changes[row])
+        )
+        if row in changes
+        else row
+        for row in rows
+    )
+
+
+def _one_sided(a: Named | None, b: Named | None) -> Change:
+    """What only one side has."""
+    first, second = (named.instances.mean if named else 0.0 for named in (a, b))
+    medians = (a.instances.median if a else 0.0, b.instances.median if b else 0.0)
+    return Change(first, second, relative(first, second), None, Verdict.UNKNOWN, medians)
 
 
 def _each(total: int, side: Side) -> float:
-    """A sum as the mean per step, where the side has steps."""
-    return total / side.step_count if side.by_step else float(total)
+    """A sum as the mean per step, where the side has steps; else per run."""
+    return total / (side.step_count if side.by_step else side.run_count)
 
 
-def _zeros_like(other: Spread | None) -> Spread:
+def _zeros_like(other: Sample | None) -> Sample:
     """A figure that one side lacks is 0 in each of its steps."""
-    return Spread.of(np.zeros(other.count if other is not None else 1, np.int64))
+    return Sample.of([0] * (other.count if other is not None else 1))

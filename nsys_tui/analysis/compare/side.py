@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from nsys_tui.analysis.compare.stats import FEWEST, Spread
+from nsys_tui.analysis.compare.blocks import block_length
+from nsys_tui.analysis.compare.stats import FEWEST, Sample
 from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.model.intervals import is_sorted
 from nsys_tui.names import NameStyle
@@ -40,6 +41,9 @@ GROUPS: Final = {
 
 METRICS: Final = {
     "wall": "wall",
+    "p95": "wall p95",
+    "p99": "wall p99",
+    "slow": "slow steps",
     "busy_share": "GPU busy",
     "busy": "GPU busy time",
     "compute": "compute",
@@ -56,8 +60,12 @@ METRICS: Final = {
 ``kernel_time`` sums the durations of compute kernels, so that overlapping ones count each; all
 others are lengths of unions.
 """
-SHARES: Final = frozenset(("busy_share",))
-"""Metrics that are shares, of which more is better."""
+TAIL: Final = ("p95", "p99", "slow")
+"""Metrics of the slowest steps: quantiles of their times, and the share of those that take more
+than 1.5 times the median."""
+SHARES: Final = frozenset(("busy_share", "slow"))
+"""Metrics that are shares."""
+MORE_IS_BETTER: Final = frozenset(("busy_share",))
 WHOLE: Final = 1_000_000_000
 """A share of 1 as the integer that stands for it."""
 
@@ -81,6 +89,11 @@ class Steps:
     def bounds(self) -> tuple[int, int]:
         """From the first steady step to the end of the last."""
         return int(self.start[0]), int(self.end[-1])
+
+    @cached_property
+    def block(self) -> int:
+        """How many neighbouring steps are alike, by their times."""
+        return block_length(self.end - self.start)
 
     @property
     def enough(self) -> bool:
@@ -141,11 +154,11 @@ def _place(start: Int64, end: Int64, times: Int64) -> NDArray[np.intp]:
 class Named:
     """Everything of one name."""
 
-    instances: Spread
+    instances: Sample
     """Durations of the instances, ns."""
     total: int
     """Sum of the durations, clipped to a window, ns."""
-    per_step: Spread | None = None
+    per_step: Sample | None = None
     """Sum in each steady step, ns; None without enough steps."""
     calls: float | None = None
     """Median of the instances per steady step; None without enough steps."""
@@ -195,7 +208,7 @@ class Side:
     steps: Steps
     steps_found: int
     """Steady steps in the report, also where figures are not per step."""
-    metrics: Mapping[str, Spread]
+    metrics: Mapping[str, Sample]
     """By key of ``METRICS``: one value per steady step, or a single one."""
     groups: Mapping[str, Mapping[str, Named]]
     """By key of ``GROUPS``, then by normalised name."""
@@ -208,6 +221,10 @@ class Side:
     """Groups and metrics that the file may hold and that are not believed: 0 is no fact here."""
     style: str = NameStyle.NORMALISED
     """How kernels are named."""
+    run: str = ""
+    """Equal for parts of the same report: they share what runs differ by."""
+    run_count: int = 1
+    """Runs of which this is made."""
 
     @property
     def step_count(self) -> int:

@@ -7,19 +7,25 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.compare.side import Found, Named, Side, Steps
-from nsys_tui.analysis.compare.stats import Spread
+from nsys_tui.analysis.compare.stats import Estimate, Sample
 from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.names import NameStyle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 
-def to_data(side: Side) -> dict[str, Any]:
-    """The side as values that JSON knows."""
+def to_data(side: Side, *, whole: bool = True) -> dict[str, Any]:
+    """The side as values that JSON knows.
+
+    Args:
+        side: what was measured.
+        whole: with the times of all steps; else with their number alone.
+    """
     steps = side.steps
+    times = {"start": steps.start.tolist(), "end": steps.end.tolist()}
     return {
         "version": VERSION,
         "label": side.label,
@@ -32,11 +38,10 @@ def to_data(side: Side) -> dict[str, Any]:
         "steps": {
             "rule": str(steps.rule),
             "name": steps.name,
-            "start": steps.start.tolist(),
-            "end": steps.end.tolist(),
+            **(times if whole else {"count": len(steps)}),
         },
         "steps_found": side.steps_found,
-        "metrics": {key: _spread_data(spread) for key, spread in side.metrics.items()},
+        "metrics": {key: _sample_data(sample) for key, sample in side.metrics.items()},
         "groups": {
             key: {name: _named_data(named) for name, named in names.items()}
             for key, names in side.groups.items()
@@ -48,6 +53,8 @@ def to_data(side: Side) -> dict[str, Any]:
         "notes": list(side.notes),
         "unknown": sorted(side.unknown),
         "style": str(side.style),
+        "run": side.run,
+        "run_count": side.run_count,
     }
 
 
@@ -68,11 +75,9 @@ def from_data(data: Mapping[str, Any]) -> Side:
         kinds=tuple(data["kinds"]),
         device_count=int(data["device_count"]),
         base_ns=int(data["base_ns"]),
-        steps=Steps(
-            Rule(steps["rule"]), str(steps["name"]), _array(steps["start"]), _array(steps["end"])
-        ),
+        steps=_steps(steps),
         steps_found=int(data["steps_found"]),
-        metrics={key: _spread(values) for key, values in data["metrics"].items()},
+        metrics={key: _sample(values) for key, values in data["metrics"].items()},
         groups={
             key: {name: _named(values) for name, values in names.items()}
             for key, names in data["groups"].items()
@@ -82,30 +87,43 @@ def from_data(data: Mapping[str, Any]) -> Side:
         notes=tuple(data["notes"]),
         unknown=frozenset(data.get("unknown", ())),
         style=str(data.get("style", NameStyle.NORMALISED)),
+        run=str(data.get("run", "")),
+        run_count=int(data.get("run_count", 1)),
     )
 
 
-def _spread_data(spread: Spread) -> list[Any]:
-    figures = [spread.count, spread.total, spread.least, spread.most, spread.first]
-    return [*figures, spread.middle.tolist()]
+def _steps(data: Mapping[str, Any]) -> Steps:
+    """Steps; of those that were not kept the times are 0, which nothing asks for."""
+    start = data.get("start", [0] * int(data.get("count", 0)))
+    end = data.get("end", start)
+    return Steps(Rule(data["rule"]), str(data["name"]), _array(start), _array(end))
 
 
-def _spread(values: list[Any]) -> Spread:
-    *figures, middle = values
-    count, total, least, most, first = map(int, figures)
-    return Spread(count, total, least, most, first, _array(middle))
+def _sample_data(sample: Sample) -> list[Any]:
+    figures = [sample.count, sample.total, sample.least, sample.most, sample.median]
+    return [*figures, [[run.value, run.error, run.freedom] for run in sample.runs]]
+
+
+def _sample(values: list[Any]) -> Sample:
+    count, total, least, most, median, runs = values
+    estimates = tuple(_estimate(*run) for run in runs)
+    return Sample(int(count), int(total), int(least), int(most), float(median), estimates)
+
+
+def _estimate(value: float, error: float | None, freedom: float) -> Estimate:
+    return Estimate(float(value), None if error is None else float(error), float(freedom))
 
 
 def _named_data(named: Named) -> list[Any]:
-    per_step = None if named.per_step is None else _spread_data(named.per_step)
-    return [_spread_data(named.instances), named.total, per_step, named.calls, named.bytes]
+    per_step = None if named.per_step is None else _sample_data(named.per_step)
+    return [_sample_data(named.instances), named.total, per_step, named.calls, named.bytes]
 
 
 def _named(values: list[Any]) -> Named:
     instances, total, per_step, calls, size = values
-    steps = None if per_step is None else _spread(per_step)
+    steps = None if per_step is None else _sample(per_step)
     often = None if calls is None else float(calls)
-    return Named(_spread(instances), int(total), steps, often, int(size))
+    return Named(_sample(instances), int(total), steps, often, int(size))
 
 
 def _found(

@@ -1,41 +1,40 @@
-"""Whether two samples differ: ratio of medians, a seeded bootstrap interval, and a verdict.
+"""Whether two samples differ: change of the mean, its interval, and one of four verdicts.
 
-The bootstrap draws no resamples. The median of a resample of a sorted sample is one of its values,
-and which one is known in distribution: the k-th smallest of n uniform numbers follows
-Beta(k, n - k + 1). So a draw costs the same for five steps and for five million kernels, and only
-the middle of a large sample has to be kept.
+A side is known by one estimate for each of its runs: the mean and its standard error within the
+run (``blocks``). What runs differ by from one to the next is estimated where a side has three runs
+or more; else it is assumed, and said to be. Both go into one t interval of the relative change.
 """
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.analysis.compare.blocks import block_length, mean_errors
+from nsys_tui.analysis.compare.student import quantile, upper_tail
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    from nsys_tui.analysis.aggregate import GroupStats
+    from nsys_tui.analysis.compare.blocks import Errors
     from nsys_tui.model.events import Int64
 
 FEWEST: Final = 5
 """Fewer steps or instances on either side allow no verdict."""
+ENOUGH_RUNS: Final = 3
+"""From so many runs of a side on, what runs differ by is estimated from them."""
 THRESHOLD: Final = 0.01
-DRAWS: Final = 2000
-TAIL: Final = 2.5
-"""Percent cut off at either side of the draws: a 95 % interval."""
+RUN_NOISE: Final = 0.02
+"""Assumed standard deviation from run to run where there are too few runs to know it."""
+LEVEL: Final = 0.05
+"""An interval misses the true change with this probability; also the rate of false discoveries."""
 SEED: Final = 20_240_229
-KEPT: Final = 4096
-"""Samples up to this size are kept whole."""
-_REACH: Final = 5
-"""Places kept around the middle, in square roots of the size: ten standard deviations of the place
-of a resample's median."""
 
 
 class Verdict(StrEnum):
@@ -44,161 +43,148 @@ class Verdict(StrEnum):
     BETTER = "better"
     WORSE = "worse"
     SAME = "same"
+    INCONCLUSIVE = "inconclusive"
     UNKNOWN = "not comparable"
 
     @property
-    def swapped(self) -> Verdict:
-        """The verdict with the sides exchanged."""
-        return {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}.get(self, self)
+    def told(self) -> bool:
+        """Whether it says which side is better."""
+        return self in (Verdict.BETTER, Verdict.WORSE)
 
 
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """A sample: exact figures, and as many of its sorted values as a bootstrap can ask for."""
+@dataclass(frozen=True)
+class Estimate:
+    """A figure of one run."""
+
+    value: float
+    error: float | None
+    """Its standard error within the run; None where too few values show it."""
+    freedom: float
+    """Degrees of freedom of ``error``."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Values of a side, such as times of steps: exact figures, and an estimate for each run."""
 
     count: int
     total: int
     least: int
     most: int
-    first: int
-    """Place of ``middle[0]`` in the sorted sample."""
-    middle: Int64
-    """Sorted values from there on."""
+    median: float
+    runs: tuple[Estimate, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean of the runs' figures."""
+        return float(np.mean([run.value for run in self.runs])) if self.runs else 0.0
 
     @classmethod
-    def of(cls, ordered: Int64) -> Spread:
-        """Keeps what is needed of a sorted sample."""
-        count = len(ordered)
-        if not count:
-            return cls(0, 0, 0, 0, 0, ordered)
-        reach = int(_REACH * count**0.5) + 1
-        first = 0 if count <= KEPT else max(0, count // 2 - reach)
-        last = count if count <= KEPT else min(count, count // 2 + reach)
-        middle = ordered[first:last].astype(np.int64)
-        return cls(count, int(ordered.sum()), int(ordered[0]), int(ordered[-1]), first, middle)
+    def of(cls, values: ArrayLike) -> Sample:
+        """A run's values in the order of time."""
+        ordered = np.asarray(values, np.int64)
+        return samples(ordered[None, :], block_length(ordered))[0]
 
     @classmethod
-    def single(cls, value: int) -> Spread:
+    def single(cls, value: int) -> Sample:
         """A sample of one value."""
-        return cls.of(np.array([value], np.int64))
-
-    @cached_property
-    def median(self) -> float:
-        """Middle value, 0 of an empty sample."""
-        if not self.count:
-            return 0.0
-        return float(self._at(np.array([(self.count - 1) // 2, self.count // 2])).mean())
-
-    def equals(self, other: Spread) -> bool:
-        """Whether both are the same sample."""
-        mine = (self.count, self.total, self.least, self.most, self.first)
-        theirs = (other.count, other.total, other.least, other.most, other.first)
-        return mine == theirs and np.array_equal(self.middle, other.middle)
-
-    def resampled(self, random: np.random.Generator, draws: int = DRAWS) -> NDArray[np.float64]:
-        """Medians of ``draws`` resamples (with replacement, of the sample's own size)."""
-        half = (self.count + 1) // 2
-        if self.count % 2:
-            place = random.beta(half, self.count - half + 1, draws)
-            return self._at(self._places(place)).astype(np.float64)
-        # Given the upper of the two middle ones, the lower is the largest of ``half`` numbers
-        # that are uniform below it.
-        upper = random.beta(half + 1, self.count - half, draws)
-        lower = upper * random.random(draws) ** (1 / half)
-        return (self._at(self._places(lower)) + self._at(self._places(upper))) / 2
-
-    def _places(self, parts: NDArray[np.float64]) -> NDArray[np.int64]:
-        return np.minimum((parts * self.count).astype(np.int64), self.count - 1)
-
-    def _at(self, places: NDArray[np.int64]) -> Int64:
-        inside = np.clip(places - self.first, 0, len(self.middle) - 1)
-        found: Int64 = self.middle[inside]
-        return found
+        return cls.of([value])
 
 
-def spreads(stats: GroupStats) -> list[Spread]:
-    """The sample of every group."""
-    edges = itertools.pairwise(stats.offsets.tolist())
-    return [Spread.of(stats.ordered[lo:hi]) for lo, hi in edges]
+def samples(values: Int64, block: int) -> list[Sample]:
+    """The sample in each row of a matrix.
+
+    Args:
+        values: a row for each name, a column for each step, in the order of time.
+        block: neighbouring steps that are kept together.
+    """
+    if not values.shape[1]:
+        return [Sample(0, 0, 0, 0, 0.0, (Estimate(0.0, None, 0.0),)) for _ in values]
+    totals, medians = values.sum(axis=1), np.median(values, axis=1)
+    return figures(
+        np.full(len(values), values.shape[1]),
+        totals,
+        values.min(axis=1),
+        values.max(axis=1),
+        medians,
+        mean_errors(values, block),
+    )
 
 
-def rows_as_spreads(values: ArrayLike) -> list[Spread]:
-    """The sample in each row of a matrix."""
-    return [Spread.of(row) for row in np.sort(np.asarray(values, np.int64), axis=1)]
+def figures(
+    counts: Int64,
+    totals: Int64,
+    least: Int64,
+    most: Int64,
+    medians: NDArray[np.float64],
+    errors: Errors,
+) -> list[Sample]:
+    """Samples from columns of figures, one entry for each."""
+    columns = (counts, totals, least, most, medians, *errors)
+    return [
+        Sample(n, total, low, high, middle, (_estimate(total / n if n else 0.0, n, error, free),))
+        for n, total, low, high, middle, error, free in zip(
+            *(column.tolist() for column in columns), strict=True
+        )
+    ]
+
+
+def _estimate(value: float, count: int, error: float, freedom: float) -> Estimate:
+    return Estimate(value, error if count >= FEWEST else None, freedom)
+
+
+def pooled(several: Sequence[Sample | None]) -> Sample:
+    """One sample of several runs; a run that lacks the name spent no time in it."""
+    known = [sample for sample in several if sample is not None]
+    runs = [sample.runs if sample else (Estimate(0.0, 0.0, math.inf),) for sample in several]
+    return Sample(
+        sum(sample.count for sample in known),
+        sum(sample.total for sample in known),
+        min(sample.least for sample in known),
+        max(sample.most for sample in known),
+        float(np.mean([sample.median if sample else 0.0 for sample in several])),
+        tuple(run for each in runs for run in each),
+    )
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How changes are judged."""
+
+    threshold: float = THRESHOLD
+    """Smaller relative changes count as none."""
+    noise: float = RUN_NOISE
+    """Standard deviation from run to run where the runs do not show it; relative."""
+    more_is_better: bool = False
+    absolute: float | None = None
+    """A threshold in the figure's own unit, instead of a relative one."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """From the median of one sample to that of another."""
+    """From the mean of one sample to that of another."""
 
     a: float
     b: float
     ratio: float | None
-    """``b / a - 1``; None where A's median is 0 and B's is not."""
+    """``b / a - 1``; None where A is 0 and B is not."""
     interval: tuple[float, float] | None
-    """95 % bootstrap interval of ``ratio``; None where there is none."""
+    """95 % interval of ``ratio``; None where there is none."""
     verdict: Verdict
+    medians: tuple[float, float] = (0.0, 0.0)
+    chance: float = 1.0
+    """Of so large a change where the true one is within the threshold (p value, two-sided)."""
+    spread: float = 0.0
+    """Standard deviation from run to run that was estimated or assumed, relative."""
+    needed: int | None = None
+    """Runs a side that would settle what is inconclusive; None where nothing is known of it."""
+    steps_needed: int | None = None
+    """Steps a side that would settle it, where what runs differ by does not prevent it."""
 
     @property
     def delta(self) -> float:
         """``b - a``."""
         return self.b - self.a
-
-
-def judge(
-    a: Spread,
-    b: Spread,
-    random: np.random.Generator,
-    *,
-    threshold: float = THRESHOLD,
-    more_is_better: bool = False,
-    interval: bool = True,
-) -> Change:
-    """Compares two samples of which less is better.
-
-    Args:
-        a: the first sample.
-        b: the second.
-        random: draws; equal states give equal intervals.
-        threshold: smaller relative changes count as none.
-        more_is_better: turns the verdict round.
-        interval: False draws none for a change below the threshold, which is none anyway.
-    """
-    if a.equals(b):
-        return Change(a.median, b.median, 0.0, (0.0, 0.0), Verdict.SAME)
-    ratio = relative(a.median, b.median)
-    if min(a.count, b.count) < FEWEST:
-        return Change(a.median, b.median, ratio, None, Verdict.UNKNOWN)
-    if not interval and ratio is not None and abs(ratio) < threshold:
-        return Change(a.median, b.median, ratio, None, Verdict.SAME)
-    before, after = a.resampled(random), b.resampled(random)
-    return _judged(a.median, b.median, before, after, threshold, more_is_better)
-
-
-def judge_together(
-    pairs: Sequence[tuple[Spread, Spread]],
-    weights: Sequence[float],
-    random: np.random.Generator,
-    *,
-    threshold: float = THRESHOLD,
-) -> Change:
-    """Compares weighted sums of medians, such as the time of the same mix of kernels.
-
-    Args:
-        pairs: samples of each name in A and B, of at least ``FEWEST`` values.
-        weights: how often each name counts.
-        random: draws.
-        threshold: smaller relative changes count as none.
-    """
-    before, after = np.zeros(DRAWS), np.zeros(DRAWS)
-    a = b = 0.0
-    for (first, second), weight in zip(pairs, weights, strict=True):
-        a += weight * first.median
-        b += weight * second.median
-        same = first.equals(second)
-        before += weight * (first.median if same else first.resampled(random))
-        after += weight * (second.median if same else second.resampled(random))
-    return _judged(a, b, before, after, threshold, more_is_better=False)
 
 
 def relative(a: float, b: float) -> float | None:
@@ -208,24 +194,206 @@ def relative(a: float, b: float) -> float | None:
     return None if b else 0.0
 
 
-def _judged(
-    a: float,
-    b: float,
-    before: NDArray[np.float64],
-    after: NDArray[np.float64],
-    threshold: float,
-    more_is_better: bool,
+def judge(a: Sample, b: Sample, rules: Rules = Rules()) -> Change:
+    """Compares two samples of which less is better, unless the rules say otherwise."""
+    medians = a.median, b.median
+    ratio = relative(a.mean, b.mean)
+    if a == b:
+        return Change(a.mean, b.mean, 0.0, (0.0, 0.0), Verdict.SAME, medians)
+    if not (_known(a.runs) and _known(b.runs)):
+        return Change(a.mean, b.mean, ratio, None, Verdict.UNKNOWN, medians)
+    return replace(judge_runs(a.runs, b.runs, rules, a.count, b.count), medians=medians)
+
+
+def _known(runs: Sequence[Estimate]) -> bool:
+    return len(runs) >= ENOUGH_RUNS or all(run.error is not None for run in runs)
+
+
+def judge_runs(
+    a: Sequence[Estimate],
+    b: Sequence[Estimate],
+    rules: Rules,
+    a_count: int = 0,
+    b_count: int = 0,
 ) -> Change:
-    ratio = relative(a, b)
-    if a and before.all():
-        low, high = np.percentile((after - before) / before, (TAIL, 100 - TAIL)).tolist()
-        interval = (low, high)
+    """Compares a figure of the runs of two sides.
+
+    Args:
+        a: of each run of A.
+        b: of each run of B.
+        rules: threshold and noise.
+        a_count: steps or instances of A in all, to tell how many more would settle it.
+        b_count: those of B.
+    """
+    before, after = (float(np.mean([run.value for run in side])) for side in (a, b))
+    in_logs = rules.absolute is None and all(run.value > 0 for run in (*a, *b))
+    noise = rules.noise if in_logs else rules.noise * max(before, after)
+    first, second = (_scaled(side, in_logs) for side in (a, b))
+    found = _difference(first, second, noise)
+    if in_logs:
+        limits = math.log(max(1 - rules.threshold, 1e-9)), math.log1p(rules.threshold)
     else:
-        low, high = np.percentile(after - before, (TAIL, 100 - TAIL)).tolist()
-        interval = None
-    sure = low > 0 or high < 0
-    if not sure or (ratio is not None and abs(ratio) < threshold):
-        return Change(a, b, ratio, interval, Verdict.SAME)
-    grew = b > a
-    verdict = Verdict.BETTER if grew == more_is_better else Verdict.WORSE
-    return Change(a, b, ratio, interval, verdict)
+        limit = rules.threshold * before if rules.absolute is None else rules.absolute
+        limits = -limit, limit
+    reach = quantile(1 - LEVEL / 2, found.freedom) * found.error
+    low, high = found.value - reach, found.value + reach
+    verdict = _verdict(low, high, limits, rules.more_is_better)
+    interval = None
+    if in_logs:
+        # The mean of the ratio's interval is that of means: the logs are of each run's own mean.
+        interval = math.expm1(low), math.expm1(high)
+    elif before:
+        interval = low / before, high / before
+    change = Change(
+        before,
+        after,
+        relative(before, after),
+        interval,
+        verdict,
+        chance=found.chance(limits),
+        spread=found.spread,
+    )
+    if verdict is not Verdict.INCONCLUSIVE:
+        return change
+    return replace(
+        change,
+        needed=found.runs_needed(limits, max(len(a), len(b))),
+        steps_needed=found.steps_needed(limits, min(a_count, b_count)),
+    )
+
+
+def _scaled(runs: Sequence[Estimate], in_logs: bool) -> list[Estimate]:
+    if not in_logs:
+        return [*runs]
+    return [
+        Estimate(
+            math.log(run.value), None if run.error is None else run.error / run.value, run.freedom
+        )
+        for run in runs
+    ]
+
+
+def _verdict(low: float, high: float, limits: tuple[float, float], more_is_better: bool) -> Verdict:
+    if low > limits[1] or high < limits[0]:
+        return Verdict.BETTER if (low > limits[1]) == more_is_better else Verdict.WORSE
+    if limits[0] <= low and high <= limits[1]:
+        return Verdict.SAME
+    return Verdict.INCONCLUSIVE
+
+
+@dataclass(frozen=True)
+class _Difference:
+    """B minus A, and how sure it is."""
+
+    value: float
+    error: float
+    freedom: float
+    spread: float
+    """From run to run."""
+    within: float
+    """The part of ``error`` that more steps would lessen."""
+
+    def chance(self, limits: tuple[float, float]) -> float:
+        """Two-sided p value of the change lying within the limits."""
+        outside = max(self.value - limits[1], limits[0] - self.value)
+        if not self.error:
+            return 0.0 if outside > 0 else 1.0
+        return min(1.0, 2 * upper_tail(outside / self.error, self.freedom))
+
+    def _margin(self, limits: tuple[float, float]) -> float:
+        low, high = limits
+        return min(abs(self.value - low), abs(self.value - high))
+
+    def runs_needed(self, limits: tuple[float, float], have: int) -> int | None:
+        """Runs a side after which the interval would end before the nearest limit."""
+        each, margin = math.hypot(self.spread, self.within), self._margin(limits)
+        for runs in (*range(max(ENOUGH_RUNS, have + 1), 30), 40, 50, 75, 100):
+            if quantile(1 - LEVEL / 2, 2 * runs - 2) * each * math.sqrt(2 / runs) < margin:
+                return int(runs)
+        return None
+
+    def steps_needed(self, limits: tuple[float, float], have: int) -> int | None:
+        """Steps a side that would do, if what runs differ by does not prevent it."""
+        reach: float = self._margin(limits) / quantile(1 - LEVEL / 2, math.inf)
+        room = reach * reach - self.error * self.error + self.within * self.within
+        if room <= 0 or not have:
+            return None
+        return max(have + 1, math.ceil(have * self.within * self.within / room))
+
+
+def _difference(a: Sequence[Estimate], b: Sequence[Estimate], noise: float) -> _Difference:
+    """The difference of the means of runs; parts of its variance each with degrees of freedom."""
+    first, second = (np.array([run.value for run in side]) for side in (a, b))
+    within = [_within(side) for side in (a, b)]
+    many = [len(side) >= ENOUGH_RUNS for side in (a, b)]
+    parts: list[tuple[float, float]] = []
+    if all(many):
+        for values, (inner, _) in zip((first, second), within, strict=True):
+            between = max(float(values.var(ddof=1)), inner)
+            parts.append((between / len(values), len(values) - 1))
+        spread = math.sqrt((first.var(ddof=1) + second.var(ddof=1)) / 2)
+    elif any(many):
+        known, other = (0, 1) if many[0] else (1, 0)
+        values, fewer = ((first, second), (second, first))[known]
+        between = max(float(values.var(ddof=1)), within[known][0])
+        parts.append((between * (1 / len(values) + 1 / len(fewer)), len(values) - 1))
+        more = max(0.0, within[other][0] - within[known][0])
+        parts.append((more / len(fewer), max(within[other][1], 1.0)))
+        spread = math.sqrt(between)
+    else:
+        shown = [values.var(ddof=1) for values in (first, second) if len(values) > 1]
+        spread = max(noise, math.sqrt(float(np.mean(shown))) if shown else 0.0)
+        parts.append((spread**2 * (1 / len(first) + 1 / len(second)), math.inf))
+        for values, (inner, freedom) in zip((first, second), within, strict=True):
+            parts.append((inner / len(values), freedom))
+    variance = sum(part for part, _ in parts)
+    weights = sum(part**2 / freedom for part, freedom in parts if freedom > 0)
+    inner = sum(
+        part / len(values) for values, (part, _) in zip((first, second), within, strict=True)
+    )
+    return _Difference(
+        float(second.mean() - first.mean()),
+        math.sqrt(variance),
+        variance**2 / weights if weights else math.inf,
+        spread,
+        min(math.sqrt(inner), math.sqrt(variance)),
+    )
+
+
+def _within(runs: Sequence[Estimate]) -> tuple[float, float]:
+    """Mean variance of the runs' figures within each, and its degrees of freedom."""
+    known = [run for run in runs if run.error is not None]
+    if not known:
+        return 0.0, math.inf
+    variance = float(np.mean([(run.error or 0.0) ** 2 for run in known]))
+    return variance, max(1.0, sum(run.freedom for run in known))
+
+
+def discovered(changes: Sequence[Change]) -> list[Change]:
+    """A family of changes, of which false discoveries are ``LEVEL`` at most (Benjamini-Hochberg).
+
+    Those that are told and do not pass are inconclusive.
+    """
+    order = np.argsort([change.chance for change in changes], kind="stable")
+    chances = np.array([changes[place].chance for place in order])
+    passed = np.flatnonzero(chances <= LEVEL * np.arange(1, len(chances) + 1) / len(chances))
+    kept = set(order[: passed[-1] + 1].tolist()) if len(passed) else set()
+    return [
+        replace(change, verdict=Verdict.INCONCLUSIVE)
+        if change.verdict.told and place not in kept
+        else change
+        for place, change in enumerate(changes)
+    ]
+
+
+def weighted(several: Iterable[tuple[Sample, float]]) -> list[Estimate]:
+    """Weighted sums of means in each run, such as the time of the same mix of kernels."""
+    columns = [[(run, weight) for run in sample.runs] for sample, weight in several]
+    return [
+        Estimate(
+            sum(run.value * weight for run, weight in row),
+            math.sqrt(sum(((run.error or 0.0) * weight) ** 2 for run, weight in row)),
+            max((run.freedom for run, _ in row), default=1.0),
+        )
+        for row in zip(*columns, strict=True)
+    ]

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Out = pytest.CaptureFixture[str]
+QUIET = ("--run-noise", "0")
+"""As if runs did not differ: what these tests plant is smaller than what is assumed of one run."""
 NASTY = "evil|`\x1b[31m;x(int)"
 
 
@@ -40,7 +42,7 @@ def run(capsys: Out, *words: str) -> tuple[int, str, str]:
 
 
 def as_json(capsys: Out, *words: str) -> dict[str, Any]:
-    _, out, _ = run(capsys, "compare", *words, "--format", "json", "--no-cache")
+    _, out, _ = run(capsys, "compare", *words, "--format", "json", "--no-cache", *QUIET)
     return dict(json.loads(out))
 
 
@@ -55,7 +57,7 @@ def test_exit_status_tells_gate_and_not_comparable(runs: dict[str, str], capsys:
         (("a", "other", "--gate", "3%"), 2),
     ):
         paths = [runs.get(word, word) for word in words]
-        found, _, err = run(capsys, "compare", *paths, "--no-cache", "--no-findings")
+        found, _, err = run(capsys, "compare", *paths, *QUIET, "--no-cache", "--no-findings")
         assert found == status, words
         assert ("gate 3% hit" in err) == (status == 1)
         assert ("not comparable" in err) == (status == 2)
@@ -89,10 +91,11 @@ def test_text_says_what_is_unfair_before_the_verdict(
     runs: dict[str, str], tmp_path: Path, capsys: Out
 ) -> None:
     other = str(Run(gpu="Faster GPU").write(tmp_path / "other.sqlite"))
-    _, out, _ = run(capsys, "compare", runs["a"], other, "--no-cache", "--no-findings")
+    words = ("compare", runs["a"], other, "--no-cache", "--no-findings", *QUIET)
+    _, out, _ = run(capsys, *words)
     lines = out.splitlines()
     unfair = lines.index("! unfair: GPUs: Test GPU | Faster GPU")
-    verdict = next(place for place, line in enumerate(lines) if line.startswith("same: wall"))
+    verdict = next(place for place, line in enumerate(lines) if line.startswith("same: mean wall"))
     assert unfair < verdict < next(n for n, line in enumerate(lines) if "gemm_kernel" in line)
     assert "not compared: --findings" in out
 
@@ -101,14 +104,16 @@ def test_markdown_is_safe_for_a_pull_request(runs: dict[str, str], capsys: Out) 
     words = (runs["a"], runs["nasty"], "--format", "markdown", "--no-cache")
     _, out, _ = run(capsys, "compare", *words)
     assert out.startswith("### ")
-    assert "<details><summary>Kernels and CUDA graphs per step" in out
+    assert "<details><summary>Kernels and CUDA graphs, mean per step" in out
     assert out.count("<details>") == out.count("</details>")
     assert "\x1b" not in out
     assert "evil\\|\\`" in out
 
 
 def test_csv_has_one_header_and_plain_numbers(runs: dict[str, str], capsys: Out) -> None:
-    _, out, _ = run(capsys, "compare", runs["a"], runs["b"], "--format", "csv", "--no-cache")
+    _, out, _ = run(
+        capsys, "compare", runs["a"], runs["b"], "--format", "csv", "--no-cache", *QUIET
+    )
     rows = list(csv.DictReader(io.StringIO(out)))
     assert {row["Section"] for row in rows} >= {"summary", "kernels", "copies", "api", "stalls"}
     wall = next(row for row in rows if row["Name"] == "wall")
@@ -118,6 +123,7 @@ def test_csv_has_one_header_and_plain_numbers(runs: dict[str, str], capsys: Out)
 
 def test_sections_and_rows_can_be_chosen(runs: dict[str, str], capsys: Out) -> None:
     words = ("compare", runs["a"], runs["b"], "--no-cache", "--section", "kernels", "--top", "1")
+    words += QUIET
     _, out, _ = run(capsys, *words)
     assert "gemm_kernel" in out
     assert "adamw" not in out
@@ -151,7 +157,7 @@ def test_a_baseline_serves_when_its_report_is_gone(
         assert kept[key] == direct[key], key
     before.unlink()
     status, out, _ = run(
-        capsys, "compare", runs["b"], "--baseline", "main", "--gate", "3%", "--no-cache"
+        capsys, "compare", runs["b"], "--baseline", "main", "--gate", "3%", "--no-cache", *QUIET
     )
     assert status == 1
     assert "baseline main: before.sqlite; its report is no longer there" in out
@@ -189,7 +195,7 @@ def test_a_baseline_is_of_the_part_that_was_asked_for(runs: dict[str, str], caps
 
 def test_a_baseline_decides_how_kernels_are_named(runs: dict[str, str], capsys: Out) -> None:
     run(capsys, "baseline", "save", "full", runs["a"], "--names", "full", "--no-cache")
-    words = ("compare", runs["b"], "--baseline", "full", "--no-cache", "--format", "json")
+    words = ("compare", runs["b"], "--baseline", "full", "--no-cache", "--format", "json", *QUIET)
     code, out, _ = run(capsys, *words)
     assert code == 0
     assert {row["kind"] for row in json.loads(out)["kernels"]} == {"slower"}
@@ -275,7 +281,7 @@ def test_differential_flame_graph_is_blue_and_orange(
 
 
 def test_output_can_be_cut_by_head(runs: dict[str, str]) -> None:
-    words = f"{sys.executable} -m nsys_tui compare {runs['a']} {runs['b']} --no-cache"
+    words = f"{sys.executable} -m nsys_tui compare {runs['a']} {runs['b']} --no-cache --run-noise 0"
     for options in ("", "--format json", "--format csv", "--folded"):
         done = subprocess.run(
             ["bash", "-c", f"{words} {options} | head -1; exit ${{PIPESTATUS[0]}}"],

@@ -1,83 +1,95 @@
 from __future__ import annotations
 
-import itertools
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nsys_tui.analysis.aggregate import group_stats
+from nsys_tui.analysis.compare.blocks import block_length, instance_errors, mean_errors, redrawn
 from nsys_tui.analysis.compare.stats import (
-    DRAWS,
     FEWEST,
     Change,
-    Spread,
+    Rules,
+    Sample,
     Verdict,
+    discovered,
     judge,
-    judge_together,
+    pooled,
     relative,
 )
+from nsys_tui.analysis.compare.student import quantile, upper_tail
+from nsys_tui.analysis.compare.tails import tails
 
 SAMPLES = st.lists(st.integers(0, 10**12), min_size=1, max_size=60)
+QUIET = Rules(noise=0.0)
 
 
-def spread(*values: int) -> Spread:
-    return Spread.of(np.sort(np.array(values, np.int64)))
+def sample(*values: int) -> Sample:
+    return Sample.of(values)
 
 
-def random(seed: int = 1) -> np.random.Generator:
-    return np.random.default_rng(seed)
-
-
-def judged(a: Spread, b: Spread, **options: float) -> Change:
-    return judge(a, b, random(), **options)  # type: ignore[arg-type]
+def runs(*means: float, jitter: float = 0.002, steps: int = 40, seed: int = 0) -> Sample:
+    draws = np.random.default_rng(seed)
+    return pooled(
+        [Sample.of(np.rint(m * (1 + jitter * draws.standard_normal(steps)))) for m in means]
+    )
 
 
 @given(SAMPLES)
-def test_median_count_and_sum_are_exact(values: list[int]) -> None:
-    made = spread(*values)
+def test_figures_are_exact(values: list[int]) -> None:
+    made = sample(*values)
     assert made.median == np.median(values)
     assert (made.count, made.total) == (len(values), sum(values))
     assert (made.least, made.most) == (min(values), max(values))
+    assert made.mean == pytest.approx(sum(values) / len(values))
 
 
-@pytest.mark.parametrize("values", [(10, 20, 40, 80, 160), (1, 2, 4, 8, 16, 32)])
-def test_resampled_medians_have_the_distribution_of_all_resamples(values: tuple[int, ...]) -> None:
-    size = len(values)
-    every = [float(np.median(pick)) for pick in itertools.product(values, repeat=size)]
-    drawn = spread(*values).resampled(random(), 200_000)
-    outcomes, counts = np.unique(every, return_counts=True)
-    assert set(drawn.tolist()) <= set(outcomes.tolist())
-    for outcome, expected in zip(outcomes, counts / len(every), strict=True):
-        # Three standard errors of a share over 200 000 draws.
-        assert abs((drawn == outcome).mean() - expected) < 3 * 0.5 / 200_000**0.5
+@pytest.mark.parametrize(
+    ("freedom", "expected"), [(1, 12.7062), (4, 2.7764), (10, 2.2281), (30, 2.0423), (1e9, 1.96)]
+)
+def test_quantiles_of_student_are_those_of_the_tables(freedom: float, expected: float) -> None:
+    assert quantile(0.975, freedom) == pytest.approx(expected, abs=1e-4)
+    assert upper_tail(expected, freedom) == pytest.approx(0.025, abs=1e-5)
+    assert upper_tail(-expected, freedom) == pytest.approx(0.975, abs=1e-5)
 
 
-def test_interval_is_that_of_a_bootstrap_by_resampling() -> None:
-    source = np.random.default_rng(5)
-    a, b = source.integers(900, 1100, 15), source.integers(950, 1250, 12)
-    picks = np.random.default_rng(6)
-    before = np.median(picks.choice(a, (20_000, len(a))), axis=1)
-    after = np.median(picks.choice(b, (20_000, len(b))), axis=1)
-    expected = np.percentile(after / before - 1, (2.5, 97.5))
-    found = judged(spread(*a.tolist()), spread(*b.tolist()))
-    assert found.ratio == pytest.approx(np.median(b) / np.median(a) - 1)
-    assert found.interval == pytest.approx(expected, abs=0.01)
+def test_error_of_a_mean_is_that_of_drawn_blocks() -> None:
+    draws = np.random.default_rng(5)
+    values = np.cumsum(draws.integers(-50, 51, 300)) + 10_000
+    drawn = redrawn(values, 12, 1).mean(axis=1)
+    found = float(mean_errors(values[None, :], 12).error[0])
+    assert found == pytest.approx(drawn.std(), rel=0.25)
+    alone = float(mean_errors(values[None, :], 1).error[0])
+    assert alone == pytest.approx(values.std(ddof=1) / math.sqrt(300))
+    assert found > 2 * alone
 
 
-def test_a_large_sample_keeps_what_its_median_can_be() -> None:
-    values = np.sort(np.random.default_rng(2).lognormal(10, 1, 300_001).astype(np.int64))
-    small = Spread.of(values)
-    assert len(small.middle) < 6_000
-    assert small.median == np.median(values)
-    kept_whole = Spread(len(values), 0, 0, 0, 0, values)
-    assert np.array_equal(small.resampled(random()), kept_whole.resampled(random()))
+def test_blocks_are_as_long_as_steps_depend_on_each_other() -> None:
+    draws = np.random.default_rng(2)
+    free = draws.integers(900, 1100, 400)
+    tied = np.repeat(draws.integers(900, 1100, 20), 20)
+    assert block_length(free) <= 2
+    assert block_length(tied) >= 10
+    assert block_length(np.full(50, 7)) == 1
+
+
+def test_errors_of_instances_know_that_neighbours_are_alike() -> None:
+    draws = np.random.default_rng(3)
+    levels = np.repeat(draws.integers(900, 1100, 10), 100)
+    codes = np.tile([0, 1], 500)
+    free = draws.permutation(levels)
+    errors = [float(instance_errors(group_stats(codes, v, 2)).error[0]) for v in (levels, free)]
+    assert errors[0] > 4 * errors[1]
+    assert errors[1] == pytest.approx(free[::2].std(ddof=1) / math.sqrt(500), rel=0.5)
 
 
 @settings(max_examples=50)
 @given(SAMPLES)
 def test_a_sample_against_itself_is_the_same_however_small(values: list[int]) -> None:
-    found = judged(spread(*values), spread(*values))
+    found = judge(sample(*values), sample(*values))
     assert found.verdict is Verdict.SAME
     assert (found.delta, found.ratio, found.interval) == (0, 0, (0, 0))
 
@@ -87,76 +99,104 @@ def test_a_sample_against_itself_is_the_same_however_small(values: list[int]) ->
 def test_swapping_sides_never_keeps_a_verdict_of_better_or_worse(
     a: list[int], b: list[int]
 ) -> None:
-    there, back = judged(spread(*a), spread(*b)), judged(spread(*b), spread(*a))
-    pair = {there.verdict, back.verdict}
+    pair = {judge(sample(*x), sample(*y), QUIET).verdict for x, y in ((a, b), (b, a))}
     assert pair not in ({Verdict.BETTER}, {Verdict.WORSE})
 
 
+@settings(max_examples=50)
+@given(SAMPLES, SAMPLES)
+def test_same_is_said_only_of_an_interval_within_the_threshold(a: list[int], b: list[int]) -> None:
+    found = judge(sample(*a), sample(*b), Rules(0.03, 0.0))
+    if found.verdict is Verdict.SAME and found.interval is not None:
+        assert max(map(abs, found.interval)) <= 0.03 + 1e-9
+    if found.verdict.told and found.interval is not None:
+        assert min(map(abs, found.interval)) > 0.03 - 1e-9
+
+
 def test_planted_change_is_found_and_the_direction_told() -> None:
-    a = spread(*range(995, 1006))
-    b = spread(*range(1045, 1056))
-    assert judged(a, b).verdict is Verdict.WORSE
-    assert judged(b, a).verdict is Verdict.BETTER
-    assert judge(a, b, random(), more_is_better=True).verdict is Verdict.BETTER
-    assert judged(a, b).ratio == pytest.approx(0.05)
+    a, b = sample(*range(995, 1006)), sample(*range(1045, 1056))
+    assert judge(a, b, QUIET).verdict is Verdict.WORSE
+    assert judge(b, a, QUIET).verdict is Verdict.BETTER
+    assert judge(a, b, Rules(noise=0.0, more_is_better=True)).verdict is Verdict.BETTER
+    assert judge(a, b, QUIET).ratio == pytest.approx(0.05)
 
 
-def test_a_change_below_the_threshold_is_none() -> None:
-    a, b = spread(*[1000] * 9), spread(*[1005] * 9)
-    assert judged(a, b).verdict is Verdict.SAME
-    assert judged(a, b, threshold=0.005).verdict is Verdict.WORSE
-    assert judged(spread(*[100] * 9), spread(*[103] * 9), threshold=0.03).verdict is Verdict.WORSE
+def test_one_run_a_side_is_judged_by_the_noise_that_is_assumed() -> None:
+    a, b = runs(1e6), runs(1.05e6, seed=1)
+    assert judge(a, b, QUIET).verdict is Verdict.WORSE
+    doubted = judge(a, b)
+    assert doubted.verdict is Verdict.INCONCLUSIVE
+    assert doubted.interval is not None
+    # 1.96 x 2 % x sqrt(2) to either side of 5 %.
+    assert doubted.interval[1] == pytest.approx(1.05 * math.exp(0.0554) - 1, abs=0.002)
+    assert doubted.needed is not None
+    assert judge(a, runs(1.1e6, seed=1)).verdict is Verdict.WORSE
 
 
-def test_a_large_change_that_noise_explains_is_none() -> None:
-    a = spread(100, 900, 100, 900, 100, 900, 500)
-    b = spread(120, 880, 140, 860, 900, 900, 600)
-    found = judged(a, b)
-    assert found.ratio is not None
-    assert found.ratio > 0.01
-    assert found.verdict is Verdict.SAME
+def test_three_runs_a_side_show_what_runs_differ_by() -> None:
+    found = judge(runs(1e6, 1.002e6, 0.998e6), runs(1.05e6, 1.052e6, 1.048e6, seed=1))
+    assert found.verdict is Verdict.WORSE
+    assert found.spread == pytest.approx(0.002, rel=0.5)
+    wide = judge(runs(1e6, 1.05e6, 0.95e6), runs(1.05e6, 1.1e6, 1e6, seed=1))
+    assert wide.verdict is Verdict.INCONCLUSIVE
+    assert wide.needed is not None
+    assert wide.needed > 3
 
 
-def test_fewer_than_five_values_allow_no_verdict() -> None:
-    few, enough = spread(*[100] * (FEWEST - 1)), spread(*[200] * FEWEST)
-    assert judged(few, enough).verdict is Verdict.UNKNOWN
-    assert judged(enough, few).verdict is Verdict.UNKNOWN
-    assert judged(few, enough).ratio == 1.0
+def test_one_run_against_many_borrows_their_spread() -> None:
+    many = runs(*(1e6 * (1 + 0.001 * n) for n in range(-4, 5)))
+    assert judge(many, runs(1.03e6, seed=9)).verdict is Verdict.WORSE
+    assert judge(many, runs(1.001e6, seed=9)).verdict is Verdict.SAME
+
+
+def test_modes_and_slow_steps_that_medians_do_not_see_are_worse() -> None:
+    draws = np.random.default_rng(1)
+    a = Sample.of(np.rint(1e6 * (1 + 0.01 * draws.standard_normal(40))))
+    two = Sample.of(np.where(draws.random(40) < 0.49, 3e6, 1e6) + draws.integers(0, 9000, 40))
+    fourth = Sample.of(np.where(np.arange(40) % 4 == 3, 3e6, 1e6) + draws.integers(0, 9000, 40))
+    assert judge(a, two).verdict is Verdict.WORSE
+    assert judge(a, fourth).verdict is Verdict.WORSE
+    assert abs(relative(a.median, fourth.median) or 0) < 0.02
+
+
+def test_tails_are_told_from_as_many_steps_as_they_need() -> None:
+    values = np.random.default_rng(1).integers(900, 1100, 200)
+    assert [*tails(values[:39])] == ["slow"]
+    assert [*tails(values[:40])] == ["p95", "slow"]
+    found = tails(np.concatenate((values, np.full(50, 5000))))
+    assert found["p95"].mean == 5000
+    assert found["slow"].mean == pytest.approx(1e9 * 50 / 250)
+
+
+def test_fewer_than_five_values_of_a_run_allow_no_verdict() -> None:
+    few, enough = sample(*[100] * (FEWEST - 1)), sample(*[200] * FEWEST)
+    assert judge(few, enough).verdict is Verdict.UNKNOWN
+    assert judge(enough, few).verdict is Verdict.UNKNOWN
+    assert judge(few, enough).ratio == 1.0
+    singles = [pooled([sample(v) for v in side]) for side in ((100, 101, 99), (200, 201, 199))]
+    assert judge(*singles).verdict is Verdict.WORSE
 
 
 def test_from_nothing_there_is_no_ratio_but_a_verdict() -> None:
-    found = judged(spread(*[0] * 6), spread(*[50] * 6))
+    found = judge(sample(*[0] * 6), sample(*[50] * 6))
     assert (found.ratio, found.verdict) == (None, Verdict.WORSE)
     assert relative(0, 0) == 0.0
-    gone = judged(spread(*[50] * 6), spread(*[0] * 6))
+    gone = judge(sample(*[50] * 6), sample(*[0] * 6))
     assert (gone.ratio, gone.verdict) == (-1.0, Verdict.BETTER)
 
 
-def test_sums_of_medians_weigh_names_by_how_often_they_run() -> None:
-    pairs = [(spread(*[100] * 9), spread(*[110] * 9)), (spread(*[1000] * 9), spread(*[1000] * 9))]
-    found = judge_together(pairs, [10.0, 1.0], random())
-    assert (found.a, found.b) == (2000.0, 2100.0)
-    assert (found.ratio, found.verdict) == (0.05, Verdict.WORSE)
-    assert judge_together(pairs, [10.0, 99.0], random()).verdict is Verdict.SAME
+def test_an_absolute_limit_is_in_the_units_of_the_figure() -> None:
+    a, b = sample(*[1000] * 9), sample(*[1050] * 9)
+    assert judge(a, b, Rules(noise=0.0, absolute=40)).verdict is Verdict.WORSE
+    assert judge(a, b, Rules(noise=0.0, absolute=60)).verdict is Verdict.SAME
 
 
-def test_equal_seeds_give_equal_intervals() -> None:
-    a, b = spread(*range(100, 120)), spread(*range(90, 130))
-    assert judge(a, b, random(3)) == judge(a, b, random(3))
-    assert judge(a, b, random(3)).interval != judge(a, b, random(4)).interval
-    assert DRAWS >= 1000
+def test_a_family_of_rows_has_few_false_discoveries() -> None:
+    def change(chance: float) -> Change:
+        return Change(1, 2, 1.0, (0.5, 1.5), Verdict.WORSE, chance=chance)
 
-
-@pytest.mark.parametrize(("count", "noise"), [(5, 0.005), (11, 0.02), (40, 0.05)])
-def test_noise_is_rarely_called_a_change_and_5_percent_is_found(count: int, noise: float) -> None:
-    draws = np.random.default_rng(7)
-
-    def sample(factor: float = 1.0) -> Spread:
-        times = 1e6 * factor * (1 + noise * draws.standard_normal(count))
-        return Spread.of(np.sort(times.astype(np.int64)))
-
-    told = [judged(sample(), sample()).verdict for _ in range(300)]
-    assert sum(verdict is not Verdict.SAME for verdict in told) <= 0.08 * len(told)
-    found = [judged(sample(), sample(1.05)).verdict for _ in range(50)]
-    assert Verdict.BETTER not in found
-    assert found.count(Verdict.WORSE) >= 0.9 * 50
+    found = discovered([change(p) for p in (0.001, 0.02, 0.04, 0.045, 0.049)])
+    assert {each.verdict for each in found} == {Verdict.WORSE}
+    found = discovered([change(p) for p in (0.001, 0.03, 0.4, 0.5, 0.6)])
+    assert [each.verdict for each in found].count(Verdict.WORSE) == 1
+    assert discovered([]) == []

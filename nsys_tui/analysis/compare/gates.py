@@ -1,0 +1,106 @@
+"""Gates: limits on rows of a comparison, such as ``kernel:gemm.*:5%`` or ``exposed:+10ms``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.analysis.compare.judgement import Gate, Outcome, percent
+from nsys_tui.analysis.compare.rows import RowJudge
+from nsys_tui.analysis.compare.side import METRICS, SHARES, WHOLE
+from nsys_tui.analysis.compare.stats import Rules, Verdict
+from nsys_tui.analysis.compare.tails import TAILS
+from nsys_tui.errors import UsageError
+from nsys_tui.patterns import matching
+from nsys_tui.units import parse_duration, parse_percent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_tui.analysis.compare.comparison import Comparison
+    from nsys_tui.analysis.compare.rows import Row
+
+_GROUPS: Final = {
+    "kernel": "kernels",
+    "copy": "copies",
+    "range": "ranges",
+    "phase": "ranges",
+    "api": "api",
+    "stall": "stalls",
+}
+_FIGURES: Final = {key: key for key in METRICS} | {
+    "step": "wall",
+    "exposed": "exposed_comm",
+}
+KINDS: Final = (*_FIGURES, *_GROUPS)
+_ORDER: Final = (Verdict.UNKNOWN, Verdict.WORSE, Verdict.INCONCLUSIVE, Verdict.SAME, Verdict.BETTER)
+"""The verdict of several rows is the first of these that one of them has."""
+
+
+def parse_gate(text: str) -> Gate:
+    """Reads ``3%``, ``step:3%``, ``kernel:REGEX:5%``, ``exposed:+10ms``.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    rest, _, limit = text.rpartition(":")
+    kind, _, pattern = rest.partition(":")
+    if not rest:
+        return Gate(text, "", threshold=parse_percent(limit))
+    if kind not in KINDS:
+        raise UsageError(f"no such gate: {text!r}", hint=f"gates are {', '.join(KINDS)}")
+    if bool(pattern) != (kind in _GROUPS):
+        form = f"{kind}:REGEX:5%" if kind in _GROUPS else f"{kind}:5%"
+        raise UsageError(f"not a gate: {text!r}", hint=f"write it as {form}")
+    if pattern:
+        matching(pattern, ())
+    share = _FIGURES.get(kind) in SHARES
+    if limit.strip().endswith("%"):
+        part = parse_percent(limit.strip().removeprefix("+"))
+        return Gate(text, kind, pattern, part, part * WHOLE if share else None)
+    if share:
+        raise UsageError(f"not a gate: {text!r}", hint=f"{kind} is a share: write it as {kind}:5%")
+    duration = parse_duration(limit)
+    if duration < 0:
+        raise UsageError(f"not a gate: {text!r}", hint=f"write it as {kind}:+10ms")
+    return Gate(text, kind, pattern, 0.0, float(duration))
+
+
+def outcomes(found: Comparison, gates: Sequence[Gate]) -> tuple[Outcome, ...]:
+    """What becomes of gates."""
+    return tuple(_outcome(found, gate) for gate in gates)
+
+
+def _outcome(found: Comparison, gate: Gate) -> Outcome:
+    if not gate.kind or found.verdict is Verdict.UNKNOWN:
+        return Outcome(gate, found.verdict, found.judgement.reason)
+    rules = Rules(gate.threshold, found.noise, absolute=gate.absolute)
+    judge = RowJudge(found.a, found.b, rules)
+    if gate.kind in _FIGURES:
+        rows = [row for row in judge.summary() if row.key == _FIGURES[gate.kind]]
+    else:
+        rows = [*judge.group(_GROUPS[gate.kind])]
+        names = {*matching(gate.pattern, [row.name for row in rows])}
+        rows = [row for row in rows if row.name in names]
+    if not rows:
+        few = f"too few steady steps: {TAILS[gate.kind]} needed" if gate.kind in TAILS else ""
+        return Outcome(gate, Verdict.UNKNOWN, few or "it matches nothing on either side")
+    verdicts = [_row_verdict(row, rows, gate) for row in rows]
+    verdict = next(each for each in _ORDER if each in verdicts)
+    shown = tuple(row for row, each in zip(rows, verdicts, strict=True) if each is verdict)
+    return Outcome(gate, verdict, _reason(shown, len(rows)), shown)
+
+
+def _row_verdict(row: Row, rows: Sequence[Row], gate: Gate) -> Verdict:
+    """Of a name that is new or gone, what it does to the sum of the names."""
+    if row.kind not in ("new", "gone"):
+        return row.verdict
+    before, after = (sum(getattr(row, side) for row in rows) for side in ("a_total", "b_total"))
+    room = gate.threshold * before if gate.absolute is None else gate.absolute
+    return Verdict.WORSE if row.kind == "new" and after > before + room else Verdict.SAME
+
+
+def _reason(shown: Sequence[Row], count: int) -> str:
+    row = shown[0]
+    text = row.kind if row.kind in ("new", "gone") else f"{row.statistic} {percent(row.change)}"
+    more = f"; {len(shown)} of {count} rows" if count > 1 else ""
+    return f"{row.name}: {text}{more}"

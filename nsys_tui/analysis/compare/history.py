@@ -1,0 +1,113 @@
+"""Runs of one baseline in their order: where a figure jumped, or whether it drifts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.compare.stats import LEVEL, SEED, THRESHOLD
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.compare.side import Side
+
+FEWEST_RUNS: Final = 10
+_SHORTEST: Final = 3
+"""Runs on either side of a jump."""
+_SHUFFLES: Final = 999
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A figure that changed in the course of the runs."""
+
+    name: str
+    drifts: bool
+    """It grew or shrank steadily; else it jumped."""
+    at: int
+    """The first run after the jump, from 0; the last run of a drift."""
+    size: float
+    """Relative change: of the jump, or from the first run to the last."""
+
+
+def shifts(sides: Sequence[Side]) -> list[Shift]:
+    """What changed in runs in their order: the time of a step first, then kernels, largest first.
+
+    Nothing of fewer than ``FEWEST_RUNS`` runs. Figures that a run lacks are passed over.
+    """
+    if len(sides) < FEWEST_RUNS or not all(side.by_step for side in sides):
+        return []
+    wall = _shifted({"wall": [side.metrics["wall"].mean for side in sides]})
+    names = set.intersection(*(set(side.names("kernels")) for side in sides))
+    series = {name: _per_step(sides, name) for name in sorted(names)}
+    kernels = _shifted({name: values for name, values in series.items() if values})
+    return wall + sorted(kernels, key=lambda shift: -abs(shift.size))
+
+
+def _per_step(sides: Sequence[Side], name: str) -> list[float]:
+    found = [side.names("kernels")[name].per_step for side in sides]
+    return [sample.mean for sample in found if sample is not None and sample.mean > 0]
+
+
+def _shifted(series: dict[str, list[float]]) -> list[Shift]:
+    """The figures that changed, of which false discoveries are ``LEVEL`` at most."""
+    whole = max(map(len, series.values()), default=0)
+    names = [name for name, values in series.items() if len(values) == whole]
+    if not names:
+        return []
+    values = np.log([series[name] for name in names])
+    gains = _step_gains(values).max(axis=1)
+    random = np.random.default_rng(SEED)
+    beaten = np.zeros(len(names))
+    for _ in range(_SHUFFLES):
+        beaten += _step_gains(random.permuted(values, axis=1)).max(axis=1) >= gains - 1e-12
+    chances = (beaten + 1) / (_SHUFFLES + 1)
+    order = np.sort(chances)
+    passed = np.flatnonzero(order <= LEVEL * np.arange(1, len(order) + 1) / len(order))
+    limit = order[passed[-1]] if len(passed) else -1.0
+    found = [_shift(names[place], values[place]) for place in np.flatnonzero(chances <= limit)]
+    return [shift for shift in found if abs(shift.size) >= THRESHOLD]
+
+
+def _step_gains(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squares that a jump before each run explains; a row for each figure."""
+    count = values.shape[1]
+    away = np.cumsum(values - values.mean(axis=1, keepdims=True), axis=1)
+    before = np.arange(_SHORTEST, count - _SHORTEST + 1)
+    return np.asarray(away[:, before - 1] ** 2 * count / (before * (count - before)), np.float64)
+
+
+def _shift(name: str, values: NDArray[np.float64]) -> Shift:
+    """The jump or the drift, whichever explains more."""
+    count = len(values)
+    gains = _step_gains(values[None, :])[0]
+    at = int(np.argmax(gains)) + _SHORTEST
+    times = np.arange(count) - (count - 1) / 2
+    slope = float(times @ values / (times @ times))
+    if slope**2 * float(times @ times) > gains.max():
+        return Shift(name, True, count - 1, float(np.expm1(slope * (count - 1))))
+    size = float(np.expm1(values[at:].mean() - values[:at].mean()))
+    return Shift(name, False, at, size)
+
+
+def sentences(found: Sequence[Shift], labels: Sequence[str]) -> list[str]:
+    """What is said of shifts: the time of a step, and the kernels that changed with it."""
+    told = []
+    for shift in found:
+        what = "mean wall per step" if shift.name == "wall" else shift.name
+        if shift.drifts:
+            told.append(f"{what} drifts: {100 * shift.size:+.1f}% over {len(labels)} runs")
+        else:
+            place = f"run {shift.at + 1} of {len(labels)} ({labels[shift.at]})"
+            told.append(f"{what} jumped by {100 * shift.size:+.1f}% at {place}")
+    return told
+
+
+def since_jump(found: Sequence[Shift]) -> int:
+    """The first run after the last jump of the time of a step; 0 without one."""
+    return max((s.at for s in found if s.name == "wall" and not s.drifts), default=0)

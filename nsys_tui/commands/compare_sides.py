@@ -1,0 +1,214 @@
+"""What ``compare`` compares: reports, parts of them and baselines, measured."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsys_tui.commands.options import scope_from
+from nsys_tui.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from nsys_tui.analysis.compare.measure import Plan
+    from nsys_tui.analysis.compare.side import Side
+    from nsys_tui.analysis.window import Scope
+    from nsys_tui.export.baselines import Baseline
+    from nsys_tui.model.report import Report
+
+    Opener = Callable[[str], Report]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One side before it is measured."""
+
+    plan: Plan
+    label: str
+    identity: str
+
+
+def opener(arguments: argparse.Namespace) -> Opener:
+    """Opens reports as the arguments say, and tells their notes."""
+    from nsys_tui.commands.options import log_to, tell_notes
+    from nsys_tui.config import load_config
+    from nsys_tui.reader.settings import open_configured
+
+    if arguments.log:
+        log_to(arguments.log)
+    config = load_config()
+
+    def report(path: str) -> Report:
+        opened = open_configured(
+            Path(path), config, arguments.nsys, use_cache=not arguments.no_cache
+        )
+        tell_notes(opened, opened.name)
+        return opened
+
+    return report
+
+
+def two_parts(arguments: argparse.Namespace) -> tuple[Part, Part]:
+    """Two reports, or two parts of one."""
+    opening = opener(arguments)
+    first = opening(arguments.reports[0])
+    second = first if len(arguments.reports) == 1 else opening(arguments.reports[1])
+    return part_of(arguments, first, "a"), part_of(arguments, second, "b")
+
+
+def part_of(arguments: argparse.Namespace, report: Report, letter: str) -> Part:
+    """What the arguments choose of a report that stands on side ``letter``."""
+    from nsys_tui.analysis.compare.measure import identity_of, plan
+    from nsys_tui.analysis.compare.stats import SEED
+    from nsys_tui.reader.cache import report_id
+
+    window = getattr(arguments, f"window_{letter}") or arguments.window
+    scope = scope_from(argparse.Namespace(**vars(arguments) | {"window": window}), report)
+    chosen = getattr(arguments, f"iteration_{letter}")
+    label = f"{report.name} {window}" if window else report.name
+    if chosen is not None:
+        scope, name = _iteration(report, scope, chosen, arguments.iteration)
+        label = f"{report.name} {name}"
+    made = plan(
+        report,
+        scope,
+        pattern=arguments.iteration,
+        style=arguments.names,
+        findings=arguments.findings and "findings" in (arguments.section or ("findings",)),
+        by_step=chosen is None,
+        seed=SEED if arguments.seed is None else arguments.seed,
+    )
+    known = report_id(report.path)
+    identity = identity_of(known, scope, arguments.iteration, arguments.names)
+    return Part(made, label, identity)
+
+
+def _iteration(report: Report, scope: Scope, chosen: str, pattern: str | None) -> tuple[Scope, str]:
+    """The scope cut to one iteration, and what it is called."""
+    from nsys_tui.analysis.compare.measure import iteration_scope
+    from nsys_tui.analysis.iterations.detection import find_iterations
+
+    found = find_iterations(report, pattern, scope)
+    number = int(chosen) if chosen.isdecimal() else -1
+    if chosen in found.labels:
+        number = found.labels.index(chosen)
+    if not 0 <= number < len(found):
+        there = f"it has {len(found)} iterations {found.rule}: 0 to {len(found) - 1}"
+        raise UsageError(
+            f"{report.name}: no iteration {chosen!r}",
+            there if len(found) else "no iterations were found in it",
+            "--iteration REGEX says which NVTX names are steps",
+        )
+    return iteration_scope(found, number, scope), f"iteration {number}: {found.labels[number]}"
+
+
+def kernel_names(asked: str | None, kept: str | None, what: str) -> str:
+    """How kernels are named on both sides.
+
+    Args:
+        asked: what the user chose.
+        kept: how a baseline has them, if one is compared with.
+        what: the baseline's name.
+    """
+    if asked is not None and kept not in (None, asked):
+        raise UsageError(
+            f"{what} was saved with --names {kept}",
+            hint="leave --names out, or save the baseline again",
+        )
+    return kept or asked or "normalised"
+
+
+def measured(arguments: argparse.Namespace) -> tuple[Side, Side]:
+    """Both sides, each of one run or of several."""
+    from nsys_tui.analysis.compare.pooling import pooled_side
+
+    sides: list[Side] = []
+    opening = opener(arguments)
+    paths = [(path, "a") for path in arguments.reports] + [(p, "b") for p in arguments.against]
+    for by_step in (True, False):
+        parts = (part_of(arguments, opening(path), letter) for path, letter in paths)
+        sides = [_measured(part, by_step) for part in parts]
+        if _alike(sides):
+            break
+    count = len(arguments.reports)
+    return pooled_side(sides[:count]), pooled_side(sides[count:])
+
+
+def with_file(arguments: argparse.Namespace) -> tuple[Side, Side]:
+    """The runs of a baseline's file, and the reports as runs of B.
+
+    Raises:
+        UsageError: the file cannot be used, or its runs are not of a kind.
+    """
+    from nsys_tui.analysis.compare.history import sentences, shifts, since_jump
+    from nsys_tui.analysis.compare.pooling import pooled_side
+    from nsys_tui.export import baseline_files
+
+    kept = baseline_files.load(arguments.baseline_file)
+    sides, name = [run.side for run in kept.runs], kept.path.name
+    if not _alike(sides):
+        raise UsageError(f"{name}: some of its runs have steps, others none", hint="add them again")
+    arguments.names = kernel_names(arguments.names, sides[0].style, name)
+    opening = opener(arguments)
+    after: list[Side] = []
+    for by_step in (sides[0].by_step, False):
+        parts = (part_of(arguments, opening(path), "b") for path in arguments.reports)
+        after = [_with_digests(_measured(part, by_step)) for part in parts]
+        if _alike(after):
+            break
+    mine = {side.identity for side in after}
+    others = [side for side in sides if side.identity not in mine] or sides
+    found = shifts(others)
+    notes = [f"{name}: {text}" for text in sentences(found, [side.label for side in others])]
+    first = since_jump(found)
+    if first:
+        notes.append(f"{name}: only the {len(others) - first} runs since then are compared with")
+    if len(others) < len(sides):
+        notes.append(f"{name}: it holds B itself, which is left out")
+    before = pooled_side(others[first:])
+    label = f"{name}: {before.label}"
+    return replace(before, label=label, notes=(*before.notes, *notes)), pooled_side(after)
+
+
+def _with_digests(side: Side) -> Side:
+    """A side whose identity is written as in a baseline's file."""
+    from nsys_tui.export.baseline_files import digest
+
+    return replace(side, identity=digest(side.identity), run=digest(side.run))
+
+
+def _measured(part: Part, by_step: bool) -> Side:
+    from nsys_tui.analysis.compare.comparison import as_whole
+    from nsys_tui.analysis.compare.measure import measure
+
+    plan = part.plan if by_step else as_whole(part.plan)
+    return measure(plan, part.label, part.identity)
+
+
+def _alike(sides: Sequence[Side]) -> bool:
+    """Whether all are measured by steps that were found in the same way, or all as a whole."""
+    from nsys_tui.analysis.iterations.detection import Rule
+
+    kinds = {(side.by_step, side.by_step and side.steps.rule is Rule.PATTERN) for side in sides}
+    return len(kinds) == 1
+
+
+def measured_pair(first: Part, second: Part) -> tuple[Side, Side]:
+    """Two parts, measured at the same time."""
+    from nsys_tui.analysis.compare.comparison import measure_both
+
+    return measure_both(
+        first.plan,
+        second.plan,
+        labels=(first.label, second.label),
+        identities=(first.identity, second.identity),
+    )
+
+
+def baseline_side(kept: Baseline) -> Side:
+    """A named baseline as A."""
+    gone = "" if kept.there else "; its report is no longer there"
+    return replace(kept.side, label=f"baseline {kept.name}: {kept.side.label}{gone}")

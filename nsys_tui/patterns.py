@@ -1,0 +1,50 @@
+"""Regular expressions that a user wrote, with a limit on how long they may take."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+import threading
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SECONDS: Final = 2.0
+
+
+def matching(pattern: str, names: Iterable[str]) -> list[str]:
+    """The names in which a pattern occurs.
+
+    Raises:
+        UsageError: it is no regular expression, or takes more than ``SECONDS``.
+    """
+    try:
+        test = re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise UsageError(f"not a regular expression: {pattern!r}", str(error)) from error
+    with _limited(f"too slow a regular expression: {pattern!r}"):
+        return [name for name in names if test.search(name)]
+
+
+@contextlib.contextmanager
+def _limited(what: str) -> Iterator[None]:
+    """Raises an error in the middle of the work; signals reach the main thread alone."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise UsageError(what, hint="repetitions within repetitions, such as (a+)+, take for ever")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
