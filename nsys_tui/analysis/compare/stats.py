@@ -328,14 +328,13 @@ def _difference(a: Sequence[Estimate], b: Sequence[Estimate], noise: float) -> _
     many = [len(side) >= ENOUGH_RUNS for side in (a, b)]
     parts: list[tuple[float, float]] = []
     if all(many):
-        for values, (inner, _) in zip((first, second), within, strict=True):
-            between = max(float(values.var(ddof=1)), inner)
-            parts.append((between / len(values), len(values) - 1))
+        for values in (first, second):
+            parts.append((float(values.var(ddof=1)) / len(values), len(values) - 1))
         spread = math.sqrt((first.var(ddof=1) + second.var(ddof=1)) / 2)
     elif any(many):
         known, other = (0, 1) if many[0] else (1, 0)
         values, fewer = ((first, second), (second, first))[known]
-        between = max(float(values.var(ddof=1)), within[known][0])
+        between = float(values.var(ddof=1))
         parts.append((between * (1 / len(values) + 1 / len(fewer)), len(values) - 1))
         more = max(0.0, within[other][0] - within[known][0])
         parts.append((more / len(fewer), max(within[other][1], 1.0)))

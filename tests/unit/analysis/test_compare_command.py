@@ -123,8 +123,7 @@ def test_csv_has_one_header_and_plain_numbers(runs: dict[str, str], capsys: Out)
 
 def test_sections_and_rows_can_be_chosen(runs: dict[str, str], capsys: Out) -> None:
     words = ("compare", runs["a"], runs["b"], "--no-cache", "--section", "kernels", "--top", "1")
-    words += QUIET
-    _, out, _ = run(capsys, *words)
+    _, out, _ = run(capsys, *words, *QUIET)
     assert "gemm_kernel" in out
     assert "adamw" not in out
     assert "2 more names, 2 of them changed" in out

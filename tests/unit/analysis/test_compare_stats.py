@@ -173,8 +173,8 @@ def test_fewer_than_five_values_of_a_run_allow_no_verdict() -> None:
     assert judge(few, enough).verdict is Verdict.UNKNOWN
     assert judge(enough, few).verdict is Verdict.UNKNOWN
     assert judge(few, enough).ratio == 1.0
-    singles = [pooled([sample(v) for v in side]) for side in ((100, 101, 99), (200, 201, 199))]
-    assert judge(*singles).verdict is Verdict.WORSE
+    a, b = (pooled([sample(v) for v in side]) for side in ((100, 101, 99), (200, 201, 199)))
+    assert judge(a, b).verdict is Verdict.WORSE
 
 
 def test_from_nothing_there_is_no_ratio_but_a_verdict() -> None:
