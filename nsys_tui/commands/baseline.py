@@ -53,8 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scope(added)
     added.add_argument("--iteration", metavar="REGEX", help="NVTX names that are steps")
     add_names(added, "of kernels", "normalised")
-    listed = actions.add_parser("list", help="all baselines, or the runs of a file")
-    listed.add_argument("--file", type=Path, help="list its runs, and where they changed")
+    runs = actions.add_parser("runs", help="the runs of a file, and where they jumped or drift")
+    runs.add_argument("file", metavar="FILE", type=Path)
+    add_format(runs, "commands.baseline:runs_schema", ("text", "json"))
+    listed = actions.add_parser("list", help="all baselines")
     add_format(listed, "commands.baseline:schema", ("text", "json"))
     remove = actions.add_parser("rm", help="remove a baseline; the report is left alone")
     remove.add_argument("name", metavar="NAME")
@@ -62,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the action."""
-    actions = {"save": _save, "add": _add, "list": _list, "rm": _remove}
+    actions = {"save": _save, "add": _add, "runs": _runs, "list": _list, "rm": _remove}
     return actions[arguments.action](arguments)
 
 
@@ -108,8 +110,6 @@ def _list(arguments: argparse.Namespace) -> int:
     from nsys_tui.text.documents import table_rows
     from nsys_tui.text.tables import chunks
 
-    if arguments.file is not None:
-        return _list_runs(arguments)
     found: list[Baseline] = []
     for name in baselines.names():
         try:
@@ -126,7 +126,7 @@ def _list(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _list_runs(arguments: argparse.Namespace) -> int:
+def _runs(arguments: argparse.Namespace) -> int:
     """The runs of a file in their order, and what changed in their course."""
     from nsys_tui.analysis.compare.history import sentences, shifts
     from nsys_tui.export import baseline_files
@@ -173,6 +173,13 @@ _COLUMNS: Final = (
     column("there", unit=Unit.FLAG),
     Column("Note", key="", read=lambda b, _: "" if b.there else "gone: only its figures are kept"),
 )
+
+
+def runs_schema() -> dict[str, Any]:
+    """The schema of what ``runs`` prints as JSON."""
+    from nsys_tui.text.documents import list_schema, row_schema
+
+    return list_schema("runs", row_schema(_RUN_COLUMNS))
 
 
 def schema() -> dict[str, Any]:

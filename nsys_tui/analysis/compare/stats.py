@@ -328,8 +328,7 @@ def _difference(a: Sequence[Estimate], b: Sequence[Estimate], noise: float) -> _
     many = [len(side) >= ENOUGH_RUNS for side in (a, b)]
     parts: list[tuple[float, float]] = []
     if all(many):
-        for values in (first, second):
-            parts.append((float(values.var(ddof=1)) / len(values), len(values) - 1))
+        parts += [(float(each.var(ddof=1)) / len(each), len(each) - 1) for each in (first, second)]
         spread = math.sqrt((first.var(ddof=1) + second.var(ddof=1)) / 2)
     elif any(many):
         known, other = (0, 1) if many[0] else (1, 0)
