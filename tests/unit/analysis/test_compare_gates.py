@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from training import Run
+
+from nsys_tui import cli
+from nsys_tui.analysis.compare.gates import parse_gate
+from nsys_tui.analysis.compare.history import shifts
+from nsys_tui.analysis.compare.side import Side, Steps
+from nsys_tui.analysis.compare.stats import Sample
+from nsys_tui.analysis.iterations.detection import Rule
+from nsys_tui.errors import UsageError
+from nsys_tui.patterns import matching
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Out = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs that differ by 0.3 %: four of A, four of B that take 5 % longer, and others."""
+    made = tmp_path_factory.mktemp("gates")
+    noise = np.random.default_rng(8).normal(0, 0.003, 8)
+    for number in range(4):
+        for name, scale, place in (("a", 1.0, number), ("b", 1.05, number + 4)):
+            run = Run(jitter=0.004, seed=place, scale=scale * (1 + noise[place]))
+            run.write(made / f"{name}{number}.sqlite")
+    Run(names=(("other(int)", 50), ("else(int)", 70))).write(made / "other.sqlite")
+    Run(gpu="Faster GPU", scale=0.5).write(made / "faster.sqlite")
+    Run(scale=2).write(made / "slow.sqlite")
+    return made
+
+
+def run(folder: Path, capsys: Out, *words: str) -> tuple[int, str, str]:
+    known = {path.stem: str(path) for path in folder.glob("*.sqlite")}
+    status = cli.main([*(known.get(word, word) for word in words), "--no-cache"])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+A, B = ("a0", "a1", "a2", "a3"), ("b0", "b1", "b2", "b3")
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ((*A, "--against", *B), 0),
+        ((*A, "--against", *B, "--gate", "1%"), 1),
+        ((*B, "--against", *A, "--gate", "1%"), 0),
+        ((*A, "--against", *B, "--gate", "5%"), 3),
+        ((*A, "--against", *B, "--gate", "5%", "--inconclusive", "pass"), 0),
+        ((*A, "--against", *B, "--gate", "step:9%"), 0),
+        ((*A, "--against", *B, "--gate", "9%", "--gate", "kernel:gemm.*:2%"), 1),
+        ((*A, "--against", *B, "--gate", "kernel:^memset:2%"), 2),
+        ((*A, "--against", *B, "--gate", "compute:+50us"), 1),
+        ((*A, "--against", *B, "--gate", "compute:+500us"), 0),
+        (("a0", "a1"), 3),
+        (("a0", "a0"), 0),
+        (("a0", "other"), 2),
+        (("slow", "faster"), 2),
+        (("slow", "faster", "--force"), 0),
+        (("faster", "slow", "--force", "--gate", "3%"), 1),
+    ],
+)
+def test_exit_status_of_every_verdict(
+    folder: Path, words: tuple[str, ...], status: int, capsys: Out
+) -> None:
+    found, _, err = run(folder, capsys, "compare", *words, "--no-findings")
+    assert found == status, err
+
+
+def test_reasons_say_what_they_rest_on(folder: Path, capsys: Out) -> None:
+    _, out, _ = run(folder, capsys, "compare", "a0", "b0", "--section", "summary")
+    assert "within this pair: run noise 2% assumed" in out
+    assert "more runs a side would settle it" in out
+    _, out, _ = run(folder, capsys, "compare", *A, "--against", *B, "--section", "summary")
+    assert "4 against 4 runs, which differ by 0." in out
+    _, out, _ = run(folder, capsys, "compare", "a0", "other")
+    assert "not comparable: 5 of 5 kernel names differ" in out
+    _, out, _ = run(folder, capsys, "compare", "slow", "faster")
+    assert "GPUs differ and explain a change: Test GPU in A, Faster GPU in B" in out
+
+
+def test_gates_as_json_junit_and_step_summary(
+    folder: Path, tmp_path: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    words = (
+        *A,
+        "--against",
+        *B,
+        "--gate",
+        "1%",
+        "--gate",
+        "kernel:<gemm>:2%",
+        "--gate",
+        "memory:5%",
+    )
+    extra = ("--junit", str(tmp_path / "j.xml"), "--step-summary", "--format", "json")
+    status, out, _ = run(folder, capsys, "compare", *words, "--no-findings", *extra)
+    assert status == 1
+    verdicts = [gate["verdict"] for gate in json.loads(out)["gates"]]
+    assert verdicts == ["worse", "not comparable", "same"]
+    suite = ET.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+    assert [case.get("name") for case in suite] == ["1%", "kernel:<gemm>:2%", "memory:5%"]
+    assert summary.read_text().startswith("before\n### worse: mean wall per step")
+    assert "memory:5%" in summary.read_text()
+
+
+def test_a_file_of_runs_holds_nothing_secret_and_survives_merges(
+    folder: Path, tmp_path: Path, capsys: Out
+) -> None:
+    file = tmp_path / "base.json"
+    for name in A:
+        assert run(folder, capsys, "baseline", "add", "--file", str(file), name)[0] == 0
+    text = file.read_text()
+    assert len(json.loads(text)["runs"]) == 5  # and the null that ends it
+    assert str(folder) not in text
+    lines = text.splitlines()
+    assert lines[1:-1] == sorted(lines[1:-1])
+    merged = [lines[0], "<<<<<<< ours", *lines[1:3], "=======", *lines[2:], ">>>>>>> theirs"]
+    file.write_text("\n".join(merged))
+    words = ("b0", "--baseline-file", str(file), "--gate", "1%", "--section", "summary")
+    status, out, _ = run(folder, capsys, "compare", *words)
+    assert status == 1
+    assert "4 against 1 runs" in out
+    status, out, _ = run(folder, capsys, "compare", "a1", "--baseline-file", str(file))
+    assert "it holds B itself, which is left out" in out
+    file.write_text('{"nsys-tui baseline": 9, "runs": [\nnull]}\n')
+    assert run(folder, capsys, "compare", "b0", "--baseline-file", str(file))[0] == 64
+
+
+def side(wall: float, kernel: float) -> Side:
+    nothing = np.zeros(9, np.int64)
+    return Side(
+        label="", identity="", facts={}, options={}, kinds=(), device_count=1, base_ns=0,
+        steps=Steps(Rule.NAME, "step", nothing, nothing), steps_found=9, groups={}, lacks={},
+        metrics={"wall": Sample.of([round(wall)] * 9), "busy": Sample.of([round(kernel)] * 9)},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        (lambda n: 1.0, None),
+        (lambda n: 1 + 0.06 * (n >= 8), (False, 8)),
+        (lambda n: 1 + 0.01 * n, (True, 11)),
+    ],
+)
+def test_jumps_are_told_from_drifts_and_from_nothing(
+    shape: object, expected: tuple[bool, int] | None
+) -> None:
+    draws = np.random.default_rng(4).normal(0, 0.004, 12)
+    assert callable(shape)
+    sides = [side(1e6 * shape(n) * (1 + draws[n]), 1e6) for n in range(12)]
+    found = [(shift.drifts, shift.at) for shift in shifts(sides)]
+    assert found == ([expected] if expected else [])
+    assert shifts(sides[:9]) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "much", "step", "step:", "nothing:3%", "kernel:3%", "step:a:3%", "slow:+3ms",
+             "kernel:(:3%", "step:-3%", "step:-3ms"],
+)  # fmt: skip
+def test_what_is_no_gate_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_gate(text)
+
+
+def test_a_pattern_that_takes_for_ever_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nsys_tui.patterns.SECONDS", 0.2)
+    assert matching("gemm", ["a_gemm", "b"]) == ["a_gemm"]
+    with pytest.raises(UsageError, match="too slow"):
+        matching(r"(a+)+$", ["a" * 60 + "!"])
