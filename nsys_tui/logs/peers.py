@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from nsys_tui.logs.grammar import POINT_TO_POINT
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -48,7 +50,15 @@ class _Launch:
     """(rank, launch) of the other end of each call."""
     missing: list[int] = field(default_factory=list)
     """Calls whose other end nobody makes."""
+    meeting: list[tuple[int, int]] = field(default_factory=list)
+    """(rank, launch) of all who make its collective, itself too; one list for all of them."""
     left: int = 0
+    """Ends that it still waits for."""
+
+    def needs(self) -> Iterator[tuple[int, int]]:
+        """All launches that must have begun before it ends."""
+        yield from self.partners
+        yield from self.meeting
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +173,7 @@ class Peers:
 
     def _passed(self, row: int, later: Sequence[_Launch]) -> bool:
         rank, peer = int(self.calls.rank[row]), int(self.calls.root[row])
-        return rank == peer or any(peer == one for launch in later for one, _ in launch.partners)
+        return rank == peer or any(peer == one for launch in later for one, _ in launch.needs())
 
     def _link(
         self,
@@ -172,24 +182,30 @@ class Peers:
         other: dict[int, int],
     ) -> None:
         """Tells each launch which others it needs."""
+        ops = self.calls.ops
         meetings: list[list[tuple[int, int]]] = []
         for rank, mine in launches.items():
             met = 0
+            names = dict(zip(self.rows_of[rank].tolist(), self._codes(rank), strict=True))
             for i, launch in enumerate(mine):
-                rows = np.array(launch.rows)
-                for row in rows[self._is(rows, ("Send", "Recv"))].tolist():
+                collective = False
+                for row in launch.rows:
+                    name = ops[names[row]]
+                    collective |= name not in POINT_TO_POINT
                     if row in other:
                         launch.partners.append(place[other[row]])
-                    elif self._lacks(row, other):
+                    elif name in ("Send", "Recv") and self._lacks(row, other):
                         launch.missing.append(row)
-                if not self._is(rows, ("Send", "Recv", "PutSignal", "Signal", "WaitSignal")).all():
+                if collective:
                     if met == len(meetings):
                         meetings.append([])
                     meetings[met].append((rank, i))
+                    launch.meeting = meetings[met]
                     met += 1
-        for meeting in meetings:
-            for rank, i in meeting:
-                launches[rank][i].partners += [one for one in meeting if one != (rank, i)]
+
+    def _codes(self, rank: int) -> list[int]:
+        codes: list[int] = self.calls.op[self.rows_of[rank]].tolist()
+        return codes
 
     @staticmethod
     def _only_behind(held: dict[int, _Launch], reached: dict[int, int]) -> bool:
@@ -198,7 +214,7 @@ class Peers:
             rank, seen = start, set[int]()
             while rank in held and rank not in seen:
                 seen.add(rank)
-                waits_for = (peer for peer, i in held[rank].partners if reached[peer] < i)
+                waits_for = (peer for peer, i in held[rank].needs() if reached[peer] < i)
                 rank = next(waits_for, UNKNOWN)
             if rank in seen:
                 return False
@@ -210,20 +226,26 @@ def _run(launches: dict[int, list[_Launch]]) -> dict[int, int]:
     reached = dict.fromkeys(launches, 0)
     for mine in launches.values():
         for launch in mine:
-            launch.left = len(launch.partners) + len(launch.missing)
+            launch.left = len(launch.partners) + len(launch.missing) + bool(launch.meeting)
     begun: set[tuple[int, int]] = set()
+    come: dict[tuple[int, int], int] = defaultdict(int)
     ready = [(rank, 0) for rank in launches]
     while ready:
-        rank, at = ready.pop()
+        here = rank, at = ready.pop()
         if at >= len(launches[rank]):
             continue
         launch = launches[rank][at]
-        begun.add((rank, at))
+        begun.add(here)
         for partner in launch.partners:
             if partner in begun:
                 launch.left -= 1
-                if partner != (rank, at):
+                if partner != here:
                     _met(launches, partner, reached, ready)
+        if launch.meeting:
+            come[launch.meeting[0]] += 1
+            if come[launch.meeting[0]] == len(launch.meeting):
+                for one in launch.meeting:
+                    _met(launches, one, reached, ready)
         if not launch.left and reached[rank] == at:
             reached[rank] = at + 1
             ready.append((rank, at + 1))
