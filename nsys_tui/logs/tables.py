@@ -85,14 +85,19 @@ def _of_steps(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
         notes.append("≈ times are those between stamps, or of bars in whole seconds, not printed")
     for row in rows:
         if row.warmup and row.epoch < 0:
-            steps = ", ".join(map(str, row.warmup))
             mean = seconds(row.step_ns) or "-"
-            notes.append(f"{row.format}: step {steps} is warm-up; with it the mean is {mean} s")
+            notes.append(f"{row.format}: {_warm(row.warmup)} the mean is {mean} s")
         if row.lines > row.steps:
             notes.append(
                 f"{row.format}: {row.lines} lines of {row.steps} steps: each step counts once"
             )
     return notes + [_total(total) for total in result.run_totals]
+
+
+def _warm(steps: Sequence[int]) -> str:
+    if len(steps) == 1:
+        return f"step {steps[0]} is warm-up; with it"
+    return f"steps {', '.join(map(str, steps))} are warm-up; with them"
 
 
 def _spread(name: str, part: str, places: int = 0) -> Any:
