@@ -67,7 +67,7 @@ def _left_out(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
 
 def _reached(result: LogResult, one: Progress, by_order: bool) -> str:
     if not one.calls:
-        return f"{_who(result, one.last)} made no call"
+        return f"{_who(result, one.last)} made no collective"
     at = f"call {one.calls}" if by_order else f"opCount {opcount_text(one.last_op_count)}"
     return f"{_who(result, one.last)} at {at}"
 

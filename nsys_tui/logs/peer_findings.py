@@ -11,8 +11,6 @@ from nsys_tui.logs.hang_report import Drift, Member, Mismatch, Progress
 from nsys_tui.logs.peers import Peers
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from nsys_tui.logs.participants import Group
     from nsys_tui.logs.peers import Odd
     from nsys_tui.logs.result import LogResult
@@ -122,21 +120,15 @@ class _Found:
             good,
         )
 
-    def _progress(self, rows: NDArray[np.intp], at: int) -> Progress:
-        last = int(rows[-1])
-        member = self._member[int(self._calls.rank[last])]
-        return Progress(member, len(rows), int(self._calls.op_count[last]), self._at(at))
+    def _progress(self, row: int) -> Progress:
+        """A rank at one of its calls."""
+        at = self._at(row)
+        return Progress(at.communicator, at.number, int(self._calls.op_count[row]), at)
 
     def _drift(self, odd: Odd) -> Drift:
         row = odd.rows[0]
-        rank, peer = int(self._calls.rank[row]), int(self._calls.root[row])
-        behind, ahead = self._rows[peer], self._rows[rank]
-        wanted = "Recv" if self._calls.ops[int(self._calls.op[row])] == "Send" else "Send"
-        return Drift(
-            self._index,
-            self._by_order,
-            (self._progress(behind, int(behind[-1])),),
-            (self._progress(ahead, row),),
-            0,
-            (f"{wanted} for {describe(self._calls, row)}",),
-        )
+        ahead = self._progress(row)
+        behind = self._progress(int(self._rows[int(self._calls.root[row])][-1]))
+        who = f"rank {int(self._calls.rank[row])}"
+        other = f"the other end of call {ahead.calls} of {who}, {describe(self._calls, row)}"
+        return Drift(self._index, self._by_order, (behind,), (ahead,), 0, (other,))
