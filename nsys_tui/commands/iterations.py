@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.commands.options import add_question, add_rows, part_from, rows_shown
@@ -34,17 +35,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what the end of a step waited for, back to its start: a label, a number from 0,"
         " slowest or typical",
     )
+    parser.add_argument(
+        "--flops",
+        type=_positive,
+        metavar="N",
+        help="FLOPs of one step on all GPUs of its process, such as 1.2e15: tells how much of their"
+        " peak it uses",
+    )
+    parser.add_argument(
+        "--peak",
+        type=_positive,
+        metavar="N",
+        help="FLOP/s of one GPU at most; by its name otherwise",
+    )
     text = f"iterations to print, 0 for all (default {SHOWN}; all in csv and json)"
     add_rows(parser, "--limit", text)
+
+
+def _positive(text: str) -> float:
+    """A number above 0, such as 1.2e15."""
+    import argparse
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < inf:
+        raise argparse.ArgumentTypeError(f"not a number above 0: {text!r}")
+    return value
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the iterations of one report."""
     from nsys_tui.analysis.iterations.answer import DOCUMENT, answer_of
+    from nsys_tui.analysis.iterations.flops import step_flops
     from nsys_tui.analysis.iterations.path_answer import step_of, step_path
 
     report, scope = part_from(arguments)
     answer = answer_of(report, arguments.iteration, scope)
+    if arguments.flops is not None:
+        found_flops = step_flops(report, answer.table, arguments.flops, arguments.peak)
+        answer = replace(answer, flops=found_flops)
     if arguments.critical_path is not None:
         found = answer.table.found
         step = step_of(found, arguments.critical_path, answer.typical)

@@ -30,6 +30,7 @@ from nsys_tui.model.target import pid_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.iterations.flops import Flops
     from nsys_tui.analysis.iterations.path_answer import StepPath
     from nsys_tui.analysis.iterations.table import IterationTable, Spread
     from nsys_tui.analysis.window import Scope
@@ -55,6 +56,8 @@ class IterationAnswer:
     """Why the report's GPU work is not believed."""
     gpu: str = "its GPU"
     """Which GPU the iterations ran on, where it is one."""
+    flops: Flops | None = None
+    """How much of the GPUs' peak a step used, where the user gave its FLOPs."""
     path: StepPath | None = None
     """The critical path of the step that was asked for."""
 
@@ -109,7 +112,8 @@ class IterationAnswer:
             _PHASE,
             [("whole iteration", self.whole), *shown],
             self,
-            [note for note, holds in notes.items() if holds],
+            [note for note, holds in notes.items() if holds]
+            + (self.flops.notes if self.flops else []),
         )
 
     def where(self, limit: int | None = None) -> Table:
@@ -310,6 +314,13 @@ _SPLIT: Final = (
     data("why_longer", lambda row, a: a.table.why(row)),
 )
 _NOTE: Final = Column("Note", key="", read=_remark)
+_FLOPS: Final = (
+    data("step_flops", lambda one, _: one.step_flops, Unit.NONE),
+    data("peak_flops", lambda one, _: one.peak_flops, Unit.NONE),
+    column("peak_source"),
+    column("utilisation_share"),
+    column("tensor_share"),
+)
 DOCUMENT: Final = Document(
     "iterations",
     (
@@ -322,6 +333,7 @@ DOCUMENT: Final = Document(
         data("waiting_known", lambda a, _: a.table.parts.waits_known, Unit.FLAG),
         data("short_gaps_below_ns", lambda a, _: a.table.parts.threshold_ns),
         record("steady", _SPREAD, lambda a, _: ("", a.whole)),
+        Column(key="flops", read=lambda a, _: a.flops, inner=_FLOPS, optional=True),
         Column(key="critical_path", read=lambda a, _: a.path, inner=PATH, optional=True),
         records("phases", _PHASE, lambda a, _: a.by_phase),
         records("iterations", (*_EACH, *_SPLIT), lambda a, _: range(len(a.table))),

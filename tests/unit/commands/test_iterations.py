@@ -10,6 +10,7 @@ import pytest
 from paths import REPORTS, needs_reports
 from synth import Synth
 
+from nsys_tui.analysis.iterations.flops import peak_of
 from nsys_tui.cli import main
 from nsys_tui.demo.report import make_report
 from nsys_tui.errors import NoDataError, UsageError
@@ -209,3 +210,44 @@ def test_the_critical_path_of_a_step_adds_up_to_it(
     assert "Critical path of Train step 2: 130 ns" in text
     assert main(["iterations", str(training), "--critical-path", "none", "--no-cache"]) == 64
     assert "no step 'none'" in capsys.readouterr().err
+
+
+def test_flops_utilisation_is_of_the_peak_of_the_gpu(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").gpu(0, "NVIDIA A100-SXM4-80GB").process(10)
+    synth.cuda_device(10, 0, 0)
+    for number in range(4):
+        start = number * 1_000_000_000
+        synth.nvtx(f"step {number}", start, start + 1_000_000_000)
+        synth.kernel("ampere_bf16_s16816gemm_bf16_128x64(int)", start + 10, start + 310)
+        synth.kernel("add(int)", start + 400, start + 500)
+    path = str(synth.write())
+    found = as_json(capsys, path, "--flops", "156e12")["flops"]
+    assert found["peak_flops"] == 312e12
+    assert found["utilisation_share"] == pytest.approx(0.5)
+    assert found["tensor_share"] == pytest.approx(300 / 400)
+    text = run(capsys, path, "--flops", "156e12")
+    assert "model FLOPs utilisation 50.0%: 156.0 TFLOP/s in the median step of 312" in text
+    given = as_json(capsys, path, "--flops", "156e12", "--peak", "624e12")["flops"]
+    assert (given["utilisation_share"], given["peak_source"]) == (pytest.approx(0.25), "as given")
+    assert "flops" not in as_json(capsys, path)
+    assert main(["iterations", path, "--flops", "-1"]) == 64
+    assert "not a number above 0: '-1'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "peak"),
+    [
+        ("NVIDIA H100 80GB HBM3", 989.0),
+        ("NVIDIA H100 PCIe", 756.0),
+        ("Tesla V100-PCIE-16GB", 112.0),
+        ("Tesla T4", 65.0),
+        # Names that only begin alike, and a GPU that no row is about.
+        ("NVIDIA T400 4GB", None),
+        ("NVIDIA A100-SXM4-80GB MIG 1g.10gb", None),
+        ("NVIDIA GeForce RTX 4090", None),
+    ],
+)
+def test_a_peak_is_known_by_the_whole_name(name: str, peak: float | None) -> None:
+    assert peak_of(name) == (peak and peak * 1e12)
