@@ -89,6 +89,7 @@ async def export_one(job: Job, report: ReportFile, number: int) -> str:
             "warning", f"nsys could not export the report there{said}",
             "an nsys here does it on opening; --export=sqlite has nsys write it with the report",
         )  # fmt: skip
+        await job.link.ask("clean", job.values(name))
         raise FetchError("no export")
     return output
 

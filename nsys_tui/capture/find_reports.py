@@ -7,11 +7,13 @@ is kept beside it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import posixpath
 import re
 import shlex
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture.failures import CaptureError, LostError, NoReportError
@@ -20,17 +22,20 @@ from nsys_tui.capture.output import RAW_ENDING, REPORT_ENDINGS, OutputParser
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import ReportFile
 from nsys_tui.capture.rules_clashes import REGISTER_ONLY
+from nsys_tui.errors import NsysTuiError
 
 if TYPE_CHECKING:
     from nsys_tui.capture.follow import Outcome
     from nsys_tui.capture.job import Job
 
 _RANK = re.compile(r"\.(\d+)\.nsys-rep$")
+_SHOWN: Final = 8
 LATE_TRIES: Final = 10
 LATE_S: Final = 0.5
 _ENDED = {
     71: "the preamble failed",
     72: "the working directory vanished",
+    73: "the file for the program's stdin cannot be read there",
     74: "the job's folder is not visible where the job ran",
     126: "nsys could not be executed",
     127: "a command was not found",
@@ -204,6 +209,34 @@ async def _importer(job: Job) -> tuple[str, str]:
     return lacks, shlex.quote(importer)
 
 
+def _ranges_before(job: Job) -> str:
+    """The ranges of the program in the latest report of it that is here; empty = none is."""
+    for record in job.store.all():
+        path = next((report.sqlite for report in record.reports if report.sqlite), "")
+        if path and record.program == job.record.program and Path(path).is_file():
+            with contextlib.suppress(NsysTuiError):
+                names = _range_names(Path(path))
+                shown = ", ".join(printable(name, 60) for name in names[:_SHOWN])
+                more = ", …" if len(names) > _SHOWN else ""
+                return f"; ranges seen in {Path(path).name}: {shown or 'none'}{more}"
+    return ""
+
+
+def _range_names(path: Path) -> list[str]:
+    """Names of the NVTX ranges of a report, in the order in which they first open."""
+    import numpy as np
+
+    from nsys_tui.reader import open_report
+
+    report = open_report(path)
+    try:
+        ranges = report.ranges
+        codes, first = np.unique(ranges.name, return_index=True)
+        return [ranges.names[code] for code in codes[np.argsort(first)]]
+    finally:
+        report.close()
+
+
 def _unopened(job: Job) -> tuple[str, str] | None:
     """Why nsys ended well and wrote nothing: what was to begin the collection never came."""
     options = job.plan.options
@@ -211,8 +244,8 @@ def _unopened(job: Job) -> tuple[str, str] | None:
     match options.get("capture-range", "none"):
         case "nvtx":
             return (
-                f"the range {name} never opened",
-                f"check its name and domain; strings may need {REGISTER_ONLY}=0",
+                f"the range {name} never opened{_ranges_before(job)}",
+                f"nsys compares the whole name; strings may need {REGISTER_ONLY}=0",
             )
         case "cudaProfilerApi":
             return "the program never called cudaProfilerStart", "call it, or leave the range out"

@@ -57,6 +57,7 @@ class Plan:
         replayed: names whose values come from the report that is profiled again.
         output: the report's name as ``--output`` takes it; empty = a fresh name of our own.
         functions_json: content of the ``--python-functions-trace`` file; empty = none.
+        stdin: file over there that the program reads; empty = nothing.
     """
 
     target: Target
@@ -69,6 +70,7 @@ class Plan:
     replayed: tuple[str, ...] = ()
     output: str = ""
     functions_json: str = ""
+    stdin: str = ""
 
     @property
     def processes(self) -> int:
@@ -144,7 +146,7 @@ class Plan:
 
 def plan_from_json(data: Mapping[str, Any]) -> Plan:
     """A plan as a record keeps it."""
-    values = {item.name: frozen(data[item.name]) for item in fields(Plan)}
+    values = {item.name: frozen(data[item.name]) for item in fields(Plan) if item.name in data}
     return Plan(**{**values, "target": from_snapshot(data["target"])})
 
 
@@ -164,6 +166,7 @@ def make_plan(
     functions_json: str = "",
     replayed: Sequence[str] = (),
     nsys: str = "",
+    stdin: str = "",
 ) -> Plan:
     """Puts a plan together: target's settings < preset < what was asked for now.
 
@@ -183,6 +186,7 @@ def make_plan(
         functions_json: content of such a file, when there is none.
         replayed: names whose values come from the report that is profiled again.
         nsys: the nsys to run there; empty = what target and config say.
+        stdin: file over there for the program's stdin.
 
     Raises:
         UsageError: no program, an unknown preset, an option of ours among ``extra``, a bad
@@ -211,6 +215,7 @@ def make_plan(
         output=output or str(named_output),
         functions_json=_read_functions(trace_file) if trace_file else functions_json,
         replayed=tuple(replayed),
+        stdin=stdin,
     )
     return _checked(plan)
 
@@ -228,7 +233,14 @@ def _checked(plan: Plan) -> Plan:
                 f"--{name} cannot be passed on", "it would change what is watched here",
                 "name the report with --output, variables with --env",
             )  # fmt: skip
-    for value in (*plan.program, *plan.env.values(), *plan.extra, plan.cwd, plan.output):
+    for value in (
+        *plan.program,
+        *plan.env.values(),
+        *plan.extra,
+        plan.cwd,
+        plan.output,
+        plan.stdin,
+    ):
         if "\0" in value:
             raise UsageError(f"{value!r} holds a NUL character, which no program can be given")
     if "\n" in plan.output:
@@ -281,6 +293,7 @@ class Form:
     functions_trace: str = ""
     functions_json: str = ""
     replayed: tuple[str, ...] = ()
+    stdin: str = ""
 
 
 def plan_from_form(form: Form, config: Config) -> Plan:
@@ -303,6 +316,7 @@ def plan_from_form(form: Form, config: Config) -> Plan:
         functions_trace_file=form.functions_trace,
         functions_json=form.functions_json,
         replayed=form.replayed,
+        stdin=form.stdin,
     )
 
 
@@ -319,6 +333,7 @@ def form_from_plan(plan: Plan) -> Form:
         env_from=plan.env_from,
         functions_json=plan.functions_json,
         replayed=plan.replayed,
+        stdin=plan.stdin,
     )
 
 

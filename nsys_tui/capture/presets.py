@@ -61,7 +61,8 @@ _BUILT_IN: Final = (
     ),
     _preset(
         "first nvtx step",
-        "one NVTX range named step, in any domain",
+        "the NVTX range named just step, in any domain; nsys knows no patterns, so where steps have"
+        " numbers: --nvtx-capture='step 5@*'",
         "--trace=cuda,nvtx,osrt --capture-range=nvtx --nvtx-capture=step@*"
         " --capture-range-end=stop",
         NSYS_NVTX_PROFILER_REGISTER_ONLY="0",

@@ -36,6 +36,13 @@ def nvtx_capture(draft: Draft) -> Iterator[Check]:
             "only registered NVTX strings open the capture; PyTorch's range_push is not one",
             f"set {REGISTER_ONLY}=0 in the environment, else the capture never opens",
         )  # fmt: skip
+    wanted = draft.value("nvtx-capture").rpartition("@")
+    if by_nvtx and any(mark in (wanted[0] or wanted[2]) for mark in "*?"):
+        yield Check(
+            WARNING, "nvtx-capture",
+            f"nsys compares the whole name of a range: {wanted[0] or wanted[2]} is no pattern",
+            "name one range, such as 'step 5@*'; only the domain may be *",
+        )  # fmt: skip
     if by_nvtx and "nvtx" not in draft.words("trace"):
         yield Check(ERROR, "trace", "the NVTX range is never seen without nvtx in --trace")
 

@@ -78,8 +78,16 @@ def run_script(plan: Plan, capture: str, job_dir: str, cwd: str, argv: Sequence[
         + in_preamble(plan, {"NSYS_TUI_JOB": capture})
         + f"[ $nt_rc = 0 ] || {{ echo '{_PREAMBLE_FAILED}' $nt_rc >&2; exit 71; }}\n"
         + f"cd -- {quoting.word(cwd)} || exit 72\n"
-        + f"exec {quoting.words(command)}\n"
+        + _reading(plan, f"exec {quoting.words(command)}")
     )
+
+
+def _reading(plan: Plan, line: str) -> str:
+    """The last line, with the program's stdin."""
+    if not plan.stdin:
+        return f"{line}\n"
+    file = cwd_word(plan.stdin)
+    return f"[ -r {file} ] || exit 73\n{line} < {file}\n"
 
 
 def export_script(plan: Plan, name: str, nsys: str, report: str, output: str) -> str:
@@ -132,6 +140,8 @@ def typed_command(plan: Plan) -> str:
     argv = plan.argv() if plan.output else plan.argv(job_dir=".")
     env = [f"{name}={value}" for name, value in plan.env.items()]
     line = shlex.join(target.launcher.typed(target, argv, env, plan.cwd))
+    if plan.stdin and not target.launcher.shell_argv(target):
+        line += f" < {cwd_word(plan.stdin)}"
     if target.way is None:
         return line
     folder = "" if target.launcher.shell_argv(target) else plan.cwd

@@ -45,6 +45,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--env-from", action="append", default=[], metavar="NAME",
         help="pass this variable of our own environment on; its value is kept nowhere here",
     )  # fmt: skip
+    add(
+        "--stdin", default="", metavar="FILE",
+        help="file over there that the program reads on its stdin; otherwise it is empty",
+    )  # fmt: skip
     add("--nsys-option", action="append", default=[], metavar="OPT", help="passed on as it is")
     add("--again", metavar="REPORT", help="repeat how this report was made")
     add("--repeat", metavar="ID", help="repeat an earlier capture")
@@ -143,6 +147,7 @@ def _plan(
             output=arguments.output,
             functions_json=base.functions_json if base else "",
             nsys=arguments.nsys,
+            stdin=arguments.stdin or (base.stdin if base else ""),
         ),
         secrets,
     )
@@ -217,7 +222,7 @@ def _print(plan: Plan, config: Config) -> int:
     from nsys_tui.capture.quoting import printable
 
     script, args = scripts.readable_batch_script(plan)
-    text = script or plan.command_text() + "\n"
+    text = script or scripts.typed_command(plan) + "\n"
     print(printable(text, 100_000) if sys.stdout.isatty() and not script else text, end="")
     for fault in plan.launcher_faults(config.capture.grace / 1e9):
         print(f"warning: {printable(fault)}", file=sys.stderr)

@@ -190,9 +190,17 @@ def _open(arguments: argparse.Namespace) -> Capture:
 
 
 def _attach(arguments: argparse.Namespace) -> int:
+    from nsys_tui.capture.quoting import printable
     from nsys_tui.commands import capture_console as console
 
-    record = console.drive(lambda: _open(arguments), console.Manner(stops=False))
+    def follow() -> Capture:
+        capture = _open(arguments)
+        if capture.record.state.over:
+            ended = f"capture {capture.record.id} is over: {result(capture.record)}"
+            print(printable(ended), file=sys.stderr)
+        return capture
+
+    record = console.drive(follow, console.Manner(stops=False))
     return console.finish(record, arguments)
 
 

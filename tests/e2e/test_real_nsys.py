@@ -10,11 +10,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from capture_support import Place, Recorder, make_place
+from e2e.capture_lab import make_lab, need
+from e2e.slurm_lab import make_slurm
 from real_nsys import laid_out
 
 import nsys_tui
@@ -132,6 +135,96 @@ async def test_its_own_table_of_options_says_what_it_says_itself(
         taken, known = set(re.findall("'([^']+)'", listed)), set(facts.options[name].values)
         assert taken, name
         assert taken == known - {"python-gil"}, name  # which its own refusal forgets
+
+
+async def test_over_ssh_the_report_comes_home_with_its_export(
+    tmp_path: Path, nsys: Path, heard: Recorder
+) -> None:
+    settings = {"host": "gpu-box", "nsys": str(nsys), "export": "auto"}
+    with make_lab(tmp_path / "ssh") as lab:
+        place = make_place(tmp_path / "place", ssh=lab.ssh, **settings)
+        record = await run(place, heard, "sh", "-c", "ls / > /dev/null; exit 4", trace="osrt")
+    assert (record.state, record.program_exit) == (State.DONE, 4)
+    (report,) = record.reports
+    assert Path(report.sqlite).parent == place.store.path(record.id)
+    assert events_in(report.sqlite) > 0
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with make_slurm(tmp_path_factory.mktemp("slurm")) as config:
+        yield config
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, nsys: Path, slurm: Path) -> Place:
+    """A target whose Slurm is known after its preamble alone."""
+    return make_place(
+        tmp_path, nsys=str(nsys), export="auto", launcher="sbatch",
+        preamble=f"export SLURM_CONF={slurm}", tables={"slurm": {"args": ("--time=5",)}},
+    )  # fmt: skip
+
+
+async def test_a_batch_job_brings_its_report_home(cluster: Place, heard: Recorder) -> None:
+    record = await run(cluster, heard, "sh", "-c", "ls / > /dev/null", trace="osrt")
+    assert record.state is State.DONE
+    (report,) = record.reports
+    assert events_in(report.sqlite) > 0
+
+
+async def test_a_batch_job_that_is_stopped_keeps_its_report(
+    cluster: Place, heard: Recorder
+) -> None:
+    cluster.config = replace(
+        cluster.config, capture=replace(cluster.config.capture, grace=60 * 10**9)
+    )
+    options = {"trace": "osrt", "sample": "none", "cpuctxsw": "none"}
+    capture = cluster.capture("sleep", "4716", recorder=heard, options=options)
+    running = asyncio.create_task(capture.run())
+    async with asyncio.timeout(40):
+        while not pgrep("sleep 4716"):
+            await asyncio.sleep(0.2)
+        await asyncio.sleep(1)
+        await capture.stop(keep=True)
+        record = await running
+    assert (record.state, record.kept) == (State.CANCELLED, "kept")
+    assert nsys_tui.open(record.reports[0].sqlite).report.name == "sleep.sqlite"
+    assert pgrep("sleep 4716") == []
+
+
+def pgrep(line: str) -> list[str]:
+    done = subprocess.run(
+        ["pgrep", "-fx", f"(/[^ ]*/)?{line}"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.split()
+
+
+async def test_mpirun_inside_nsys_is_one_report_of_all_ranks(place: Place, heard: Recorder) -> None:
+    need("mpirun", package="mpich")
+    script = "ls / > /dev/null; echo rank $PMI_RANK"
+    record = await run(place, heard, "mpirun", "-n", "2", "sh", "-c", script, trace="osrt,mpi")
+    assert record.state is State.DONE
+    assert {"rank 0", "rank 1"} <= set(heard.log)
+    (report,) = record.reports
+    assert nsys_tui.open(report.sqlite).osrt["pid"].nunique() > 2
+
+
+async def test_a_range_that_never_opened_is_told_with_those_that_were_seen(
+    place: Place, heard: Recorder
+) -> None:
+    if importlib.util.find_spec("nvtx") is None:
+        pytest.skip("needs the package nvtx")
+    script = place.cwd / "steps.py"
+    script.write_text("import nvtx\nfor n in range(3):\n    nvtx.mark('m')\n"
+                      "    nvtx.end_range(nvtx.start_range(f'step {n}'))\n")  # fmt: skip
+    env = {**place.target.settings.env, "NSYS_NVTX_PROFILER_REGISTER_ONLY": "0"}
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    place, program = place.setting(env=env), (sys.executable, str(script))
+    await run(place, heard, *program, trace="nvtx")
+    ranged = {"trace": "nvtx", "capture_range": "nvtx", "nvtx_capture": "step@*"}
+    with pytest.raises(CaptureError, match=r"step@\* never opened") as caught:
+        await run(place, heard, *program, **ranged)
+    assert "ranges seen in steps.sqlite: step 0, step 1, step 2" in str(caught.value)
 
 
 @pytest.fixture

@@ -36,6 +36,13 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
         "nvtx-capture",
         "NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
     ),
+    (
+        {"capture-range": "nvtx", "nvtx-capture": "step *@*"},
+        {},
+        "warning",
+        "nvtx-capture",
+        "step * is no pattern",
+    ),
     ({"capture-range": "nvtx", "nvtx-capture": "s", "trace": "cuda"}, {}, "error", "trace", "nvtx"),
     ({"capture-range-end": "stop"}, {}, "warning", "capture-range-end", "add --capture-range"),
     ({"capture-range": "cudaProfilerApi"}, {}, "note", "capture-range-end", "program is ended"),

@@ -292,6 +292,7 @@ async def test_export_failure_is_a_remark(place: Place, heard: Recorder) -> None
     assert record.reports[0].sqlite == ""
     assert "could not export the report there: Exporting failed." in heard.remarks
     assert "Exporting failed." not in heard.log
+    assert [path.name for path in place.jobs.iterdir()] == [record.id]
 
 
 async def test_taken_name_is_refused_before_the_start(place: Place) -> None:

@@ -163,6 +163,50 @@ def test_print_shows_the_command_and_runs_nothing(
     assert not (place / "dump").exists()
 
 
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ('launcher = "docker"\ncontainer = { name = "box" }',
+         "docker exec -i -w /w box nsys profile --output=r ./a"),
+        ('launcher = "kubectl"\nkubernetes = { pod = "p" }', "kubectl exec -i p -- sh -c 'cd"),
+        ('launcher = "srun"\nslurm = { args = ["-N1"] }', "srun -N1 nsys profile --output=r ./a"),
+        ('host = "box"\npreamble = "module load x"',
+         "ssh box 'cd /w && module load x && nsys profile --output=r ./a'"),
+    ],
+)  # fmt: skip
+def test_print_shows_what_the_target_puts_around_it(
+    place: Path, capsys: pytest.CaptureFixture[str], settings: str, line: str
+) -> None:
+    config = place / "config.toml"
+    config.write_text(f'[targets.c]\ncwd = "/w"\n{settings}\n')
+    words = ["capture", "--config", str(config), "--print", "-o", "r", "c", "--", "./a"]
+    assert main(words) == 0
+    assert capsys.readouterr().out.startswith(line)
+
+
+def test_the_program_reads_the_file_that_is_named(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "work" / "in put").write_text("from the file\n")
+    assert main(["capture", "--stdin", "in put", "--", "cat"]) == 0
+    assert "| from the file" in capsys.readouterr().err
+    [record] = Store().all()
+    assert main(["capture", "--repeat", record.id]) == 0
+    assert "| from the file" in capsys.readouterr().err
+    assert main(["capture", "--stdin", "absent", "--", "cat"]) == 77
+    assert "the file for the program's stdin cannot be read there" in capsys.readouterr().err
+
+
+def test_attaching_to_what_is_over_says_how_it_ended(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_NSYS_FAULTS", "crash")
+    assert main(["capture", "--", "true"]) == 77
+    capsys.readouterr()
+    main(["captures", "attach", "latest"])
+    assert "is over: this machine: no report" in capsys.readouterr().err
+
+
 def test_print_of_a_batch_target_is_a_job_script(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
