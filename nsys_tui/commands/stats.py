@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nsys_tui.commands.destinations import CONSOLE, opened, room, say, speaks_unicode, write
 from nsys_tui.commands.options import (
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-f", "--format", dest="formats", action="append", default=[], metavar="FORMAT[:OPTION...]",
         help=f"{', '.join(KINDS)}, or . for the default: column on the console, csv elsewhere;"
-        f" {SCHEMA} describes what json prints",
+        f" {SCHEMA} describes what json prints, of a report with all its columns",
     )  # fmt: skip
     parser.add_argument(
         "-o", "--output", dest="outputs", action="append", default=[], metavar="WHERE",
@@ -113,14 +113,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.help_reports is not None:
         sys.stdout.write(fitted(reports_help(arguments.help_reports), room(sys.stdout)))
         return OK
-    if SCHEMA in arguments.formats:
+    wants_schema = SCHEMA in arguments.formats
+    if wants_schema and arguments.report is None:
         print_schema("text.documents:ROWS")
         return OK
     if arguments.report is None:
         raise UsageError("which report file?", hint="nsys-tui stats REPORT; see --help")
+    if wants_schema:
+        arguments.formats = ["json"]
     jobs = _jobs(arguments)
     report = open_from(arguments)
     printer = _Printer(arguments, report, _query(arguments, report))
+    if wants_schema:
+        print(json.dumps(printer.schema(jobs), indent=1))
+        return OK if printer.printed else NO_DATA
     console = [job for job in jobs if job.output == CONSOLE]
     together = len(console) > 1 and all(job.format.kind == "json" for job in console)
     if together:
@@ -214,6 +220,26 @@ class _Printer:
     def print_object(self, jobs: Sequence[Job]) -> None:
         """Writes several json reports to stdout as one object of arrays by report name."""
         write(sys.stdout, self._object(jobs))
+
+    def schema(self, jobs: Sequence[Job]) -> dict[str, Any]:
+        """The JSON Schema of what json prints of these jobs, every column by its header."""
+        from nsys_tui.text.tables import rows_schema
+
+        schemas: dict[str, Any] = {}
+        for name, job in {job.wanted.name: job for job in jobs}.items():
+            table = self._table(job.wanted)
+            none = {"type": "array", "maxItems": 0}
+            schemas[name] = (
+                rows_schema(table, self.arguments.timeunit) if table is not None else none
+            )
+        if len(jobs) == 1:
+            return next(iter(schemas.values()))
+        return {
+            "type": "object",
+            "properties": schemas,
+            "required": [*schemas],
+            "additionalProperties": False,
+        }
 
     def _object(self, jobs: Sequence[Job]) -> Iterator[str]:
         opening = "{\n"

@@ -10,10 +10,11 @@ from __future__ import annotations
 import html
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.names import escaped, visible
 from nsys_tui.text.aligned import aligned
+from nsys_tui.text.documents import list_schema
 from nsys_tui.text.formats import Format, parse_format
 from nsys_tui.text.values import CHUNK, printed_columns, text_rows
 
@@ -123,6 +124,24 @@ def _json(columns: Sequence[PrintedColumn], count: int) -> Iterator[str]:
             yield opening + "  " + json.dumps(dict(zip(headers, row, strict=True)))
             opening = ",\n"
     yield "[]\n" if count == 0 else "\n]\n"
+
+
+def rows_schema(table: Table, timeunit: str = "nsec") -> dict[str, Any]:
+    """The JSON Schema of a table's rows as ``chunks`` writes them, by printed headers.
+
+    Args:
+        table: its columns count, not its rows.
+        timeunit: of times; it stands in their headers.
+    """
+    columns = printed_columns(table, timeunit)
+    kinds = {c.header: ["string"] if c.is_text else ["number", "boolean"] for c in columns}
+    row = {
+        "type": "object",
+        "properties": {header: {"type": [*kind, "null"]} for header, kind in kinds.items()},
+        "required": [*kinds],
+        "additionalProperties": False,
+    }
+    return list_schema(table.title, row)
 
 
 def html_page(

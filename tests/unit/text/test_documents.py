@@ -65,6 +65,23 @@ def test_what_a_verb_prints_is_what_its_schema_says(
 
 
 @needs_reports
+@pytest.mark.parametrize("report", ["pytorch-nccl-2gpu-2026.2", "mpi-nvtx-callchains-2022.2"])
+def test_stats_of_a_report_tell_every_column(capsys: Out, report: str) -> None:
+    path = str(REPORTS / f"{report}.sqlite")
+    names = "cuda_gpu_kern_sum,nvtx_sum,osrt_sum,mpi_event_sum,cuda_gpu_trace,cuda_api_sum"
+    for words in (["-r", names], ["-r", "cuda_gpu_trace", "--timeunit", "msec"], ["-r", "um_sum"]):
+        cli.main(["stats", path, *words, "--format", "json"])
+        found = json.loads(capsys.readouterr().out)
+        cli.main(["stats", path, *words, "--format", "json-schema"])
+        valid = Draft202012Validator(json.loads(capsys.readouterr().out))
+        valid.validate(found)
+        rows = found if isinstance(found, list) else found["cuda_gpu_kern_sum"]
+        if rows:
+            rows[0]["More"] = 1
+            assert not valid.is_valid(found)
+
+
+@needs_reports
 def test_baselines_print_what_their_schema_says(capsys: Out) -> None:
     report = REPORTS / "cloverleaf-a100-2024.5.sqlite"
     assert cli.main(["baseline", "save", "mine", str(report)]) == 0
