@@ -114,6 +114,9 @@ def test_a_pattern_names_one_log_per_rank(tmp_path: Path) -> None:
         (tmp_path / f"rank{rank}.log").write_text("x\n")
     assert [p.name for p in expand(str(tmp_path / "rank[01].log"))] == ["rank0.log", "rank1.log"]
     assert len(expand(str(tmp_path))) == 3
+    (tmp_path / "rank3.log.xz").write_bytes(b"x")
+    (tmp_path / "model.tar.gz").write_bytes(b"x")
+    assert [p.name for p in expand(str(tmp_path))][3:] == ["rank3.log.xz"]
 
 
 def run_of_two_ranks(folder: Path) -> list[Path]:

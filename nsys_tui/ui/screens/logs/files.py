@@ -10,6 +10,7 @@ from nsys_tui.errors import UsageError
 from nsys_tui.ui.matching import Entry
 
 SUFFIXES: Final = (".log", ".out", ".err", ".txt")
+PACKED: Final = (".gz", ".xz", ".zst")
 _MOST: Final = 2_000
 """Files of a folder that are offered."""
 
@@ -28,10 +29,15 @@ def entries(folders: list[Path]) -> list[Entry]:
 def logs_in(folder: Path) -> list[Path]:
     """Files of a folder that look like logs, newest first."""
     try:
-        found = [p for p in folder.iterdir() if p.suffix in SUFFIXES and p.is_file()]
+        found = [p for p in folder.iterdir() if _is_named_so(p) and p.is_file()]
         return sorted(found, key=lambda p: -p.stat().st_mtime)[:_MOST]
     except OSError:
         return []
+
+
+def _is_named_so(path: Path) -> bool:
+    plain = path.stem if path.suffix in PACKED else path.name
+    return Path(plain).suffix in SUFFIXES
 
 
 def expand(text: str) -> list[Path]:
