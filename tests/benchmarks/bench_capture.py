@@ -12,11 +12,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import os
 import random
 import re
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 
 PLAIN = "ssh cat, plain"
+SLEEP = ("sh", "-c", "ls / > /dev/null; sleep 1")
 
 
 async def fetched(link: Link, source: Path, target: Path, *, hashing: bool) -> float:
@@ -145,13 +148,51 @@ async def follow_lag(lab: Lab, folder: Path) -> None:
     print(f"follow lag            median {late[len(late) // 2]:.2f}, max {late[-1]:.2f} s")
 
 
-async def measure(mib: int, repeats: int) -> None:
+def bare(nsys: str, folder: Path) -> float:
+    """Seconds of ``nsys profile`` and ``nsys export`` as one types them."""
+    report, quiet = folder / "r", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    export = ["export", "--type=sqlite", f"--output={report}.sqlite", f"{report}.nsys-rep"]
+    began = time.perf_counter()
+    for words in (["profile", "--trace=osrt", f"--output={report}", *SLEEP], export):
+        subprocess.run([nsys, *words], check=True, timeout=60, **quiet)
+    return time.perf_counter() - began
+
+
+def whole(nsys: str, folder: Path, *target: str) -> float:
+    """Seconds of ``nsys-tui capture`` of the same, from its start to its end as a process."""
+    env = {**os.environ, "XDG_STATE_HOME": str(folder)}
+    words = [*target, f"--nsys={nsys}", "--trace=osrt", "--", *SLEEP]
+    began = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "nsys_tui", "capture", *words],
+        check=True, timeout=120, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    return time.perf_counter() - began
+
+
+def overhead(lab: Lab, folder: Path, nsys: str, repeats: int) -> None:
+    """What a capture of NVIDIA's nsys takes beyond its bare commands, in pairs."""
+    config = folder / "config.toml"
+    ssh = ", ".join(map(json.dumps, lab.ssh))
+    config.write_text(f'[capture]\nssh = [{ssh}]\n[targets.box]\nhost = "gpu-box"\n')
+    for name, target in (("here", ()), ("over ssh", (f"--config={config}", "box"))):
+        more = []
+        for number in range(repeats):
+            place = folder / f"{name}{number}"
+            place.mkdir()
+            more.append(-bare(nsys, place) + whole(nsys, place, *target))
+        print(f"overhead {name:<12} median {statistics.median(more):.2f}, max {max(more):.2f} s")
+
+
+async def measure(mib: int, repeats: int, nsys: str) -> None:
     """Everything, one after the other."""
     with tempfile.TemporaryDirectory(prefix="nt-bench-") as name:
         folder = Path(name)
         with make_lab(folder / "ssh") as lab:
             await fetches(lab, folder, mib, repeats)
             await follow_lag(lab, folder)
+            if nsys:
+                await asyncio.to_thread(overhead, lab, folder, nsys, repeats)
 
 
 def main() -> None:
@@ -159,8 +200,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mib", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--nsys", default="", help="NVIDIA's own: what a capture adds to it")
     arguments = parser.parse_args()
-    asyncio.run(measure(arguments.mib, arguments.repeats))
+    asyncio.run(measure(arguments.mib, arguments.repeats, arguments.nsys))
 
 
 if __name__ == "__main__":
