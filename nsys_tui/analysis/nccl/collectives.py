@@ -65,7 +65,7 @@ def _side(traced: Traced, logged: Calls | None, offset: int) -> Side:
         pids = np.array([*place, UNKNOWN], np.int64)[launches.process]
         match = match_by_order(report, kernels, launches, pids)
         notes += [note] if note else []
-        notes += _agreement(by_nvtx, launches, match)
+        notes += _agreement(by_nvtx, launches, match) + _unsized(launches, match)
     left = len(kernels) - int(np.count_nonzero(match.first >= 0))
     if left > 0:
         notes.append(f"{left:,} of {len(kernels):,} NCCL kernels belong to no known call")
@@ -91,6 +91,16 @@ def _agreement(by_nvtx: dict[int, int], launches: Launches, match: Match) -> lis
     ]
     same = sum(a == b for a, b in pairs)
     return [f"sizes agree with NVTX in {same:,} of {len(pairs):,} calls"] if pairs else []
+
+
+def _unsized(launches: Launches, match: Match) -> list[str]:
+    """What has no bus bandwidth because the log tells no number of ranks."""
+    count = int(np.count_nonzero((match.first >= 0) & (launches.ranks < 1)))
+    text = (
+        f"bus bandwidth of {count:,} collectives is unknown: no line tells how many ranks their"
+        " communicator has (nsys-tui logs --ranks N gives it)"
+    )
+    return [text] if count else []
 
 
 def _processes(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -394,6 +395,17 @@ def test_ranks_are_joined_by_opcount_where_a_log_begins_later(tmp_path: Path) ->
     assert found.skew.tolist() == [0, US, US]
     assert "ranks joined by opCount" in found.notes
     assert found.estimated.tolist() == [True, False, False]
+
+
+def test_a_log_without_the_number_of_ranks_says_so_until_it_is_given(tmp_path: Path) -> None:
+    line = info(body("AllReduce", 0, count=256), pid=5, tid=5).replace("[nranks=8] ", "")
+    traced = [Traced(kernels(tmp_path / "r.sqlite", 5, ["AllReduce"]))]
+    found = collectives(traced, join_calls(read(tmp_path, [line])))
+    assert [math.isnan(value) for value in found.bus_bandwidth.tolist()] == [True]
+    assert any("bus bandwidth of 1 collectives is unknown" in note for note in found.notes)
+    found = collectives(traced, join_calls(read(tmp_path, [line], ranks=4)))
+    assert found.bus_bandwidth.tolist() == [pytest.approx(1024 * 1.5 / (10 * US) * 10**9)]
+    assert not any("unknown" in note for note in found.notes)
 
 
 def test_opcounts_that_stand_still_leave_each_line_a_launch(tmp_path: Path) -> None:
