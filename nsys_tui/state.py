@@ -141,6 +141,8 @@ class Display:
     """Whether events carry their names."""
     nvtx_depth: int = ALL_DEPTHS
     """NVTX levels drawn per thread."""
+    blank: bool = False
+    """Whether lanes without an event in the window are drawn."""
     pinned: tuple[str, ...] = ()
     hidden: frozenset[str] = frozenset()
     folded: frozenset[str] = frozenset()

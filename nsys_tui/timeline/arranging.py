@@ -61,6 +61,13 @@ def fold(model: TimelineModel) -> TimelineModel:
     return folded.looking(cursor=replace(model.view.cursor, lane=key))
 
 
+def empty_lanes(model: TimelineModel) -> TimelineModel:
+    """Shows lanes without an event in the window, or folds them away."""
+    shown = not model.view.display.blank
+    said = "lanes without events are shown" if shown else "lanes without events are folded away"
+    return model.displaying(blank=shown).telling(said)
+
+
 def next_colours(model: TimelineModel) -> TimelineModel:
     """Changes what colours stand for."""
     by: ColourBy = cycled(model.view.display.colour_by)

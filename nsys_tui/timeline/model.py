@@ -63,6 +63,22 @@ class Trace(NamedTuple):
     """Whether nothing more is read."""
 
 
+def work_window(
+    span: tuple[int, int] | None, extent: tuple[int, int], columns: int
+) -> Window | None:
+    """GPU work with a little room at either side, where it is a small part of the trace.
+
+    Args:
+        span: begin and end of the work, ns; None where there is none, or not all of it is read.
+        extent: of the trace, ns.
+        columns: cells that show it, which also is the least room in ns.
+    """
+    if span is None or (span[1] - span[0]) * SHORT_WORK >= extent[1] - extent[0]:
+        return None
+    room = max((span[1] - span[0]) // ROOM, columns)
+    return Window(max(span[0] - room, extent[0]), min(span[1] + room, extent[1]))
+
+
 class CanvasSize(NamedTuple):
     """The cells that lanes are drawn in."""
 
@@ -119,6 +135,13 @@ class TimelineModel:
     @cached_property
     def rows(self) -> Rows:
         """The rows that there are, also those scrolled out of view."""
+        kept = (self.view.cursor.lane, *self.view.display.pinned)
+        blank = self.view.display.blank or not self.trace.finished
+        return self.all_rows if blank else self.all_rows.without_empty(self.window, kept)
+
+    @cached_property
+    def all_rows(self) -> Rows:
+        """These, and those without an event in the window."""
         display = self.view.display
         return self.lanes.shown.lineup.shown(
             hidden=display.hidden,
@@ -158,11 +181,7 @@ class TimelineModel:
     @cached_property
     def home(self) -> Window | None:
         """GPU work with a little room, where it takes a small part of the trace only."""
-        span, (lo, hi) = self.trace.span, self.extent
-        if span is None or self.beside or (span[1] - span[0]) * SHORT_WORK >= hi - lo:
-            return None
-        room = max((span[1] - span[0]) // ROOM, self.size.columns)
-        return Window(max(span[0] - room, lo), min(span[1] + room, hi))
+        return None if self.beside else work_window(self.trace.span, self.extent, self.size.columns)
 
     @property
     def everything(self) -> Window | None:

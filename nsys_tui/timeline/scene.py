@@ -91,6 +91,8 @@ def info_line(model: TimelineModel) -> tuple[str, str]:
     said = [*_searched(model), *_filtered(model)] or [_short_work(model) or "filter: (none)"]
     hidden, pinned = len(model.view.display.hidden), len(model.view.display.pinned)
     counts = [_in_cell(model)]
+    empty = len(model.all_rows) - len(model.rows)
+    counts += [f"+{empty} without events here: L"] if empty else []
     counts += [f"hidden lanes {hidden}"] if hidden else []
     counts += [f"pinned {pinned}"] if pinned else []
     return "   ".join(said), "  ".join(filter(None, counts))

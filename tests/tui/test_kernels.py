@@ -12,6 +12,7 @@ from tui.frames import FANCY, frame, rows, running, settled, text
 
 from nsys_tui.analysis.estimate import sampled_kernels
 from nsys_tui.analysis.window import Scope
+from nsys_tui.model.kernel_names import short_names
 from nsys_tui.state import Selection, Window
 from nsys_tui.units import format_duration
 
@@ -254,12 +255,13 @@ async def test_the_shared_window_clips_the_table_and_counts_straddling(demo: Pat
         app.show("kernels", window=Window(lo, hi))
         await settled(pilot)
         await settled(pilot)
-        line = line_of(pilot, name[:12])
+        (shown,) = short_names([(name, name)])
+        line = line_of(pilot, shown)
         assert format_duration(total) in line
         assert f"{begun:,} +{straddling}" in line
         await pilot.press("0")
         await settled(pilot)
-        assert f" {len(spans):,} " in line_of(pilot, name[:12])
+        assert f" {len(spans):,} " in line_of(pilot, shown)
 
 
 async def test_an_empty_window_says_how_to_leave_it(demo: Path) -> None:
@@ -271,7 +273,8 @@ async def test_an_empty_window_says_how_to_leave_it(demo: Path) -> None:
 
 
 async def test_a_name_chosen_elsewhere_is_under_the_cursor(demo: Path) -> None:
-    name = kernels_in_sql(demo)[5][0]
+    recorded = kernels_in_sql(demo)[5][0]
+    (name,) = short_names([(recorded, recorded)])
     async with running(demo, size=(80, 24)) as pilot:
         app: Any = pilot.app
         app.show("kernels", selection=Selection("kernel_name", (name,), label=name))

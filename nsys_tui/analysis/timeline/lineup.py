@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 NONE: Final = -1
 """Place of what is not there."""
+MOST_LOOKED_INTO: Final = 300
+"""Rows up to which empty ones are left out."""
 FIRST_GPU: Final = 1 << 62
 """Added to the number of events of a row of the first GPU: it comes before all others."""
 
@@ -252,6 +254,38 @@ class Rows(Sequence["Track"]):
         """Whether any row comes from a sample."""
         return bool(self.lineup.estimates[self.places].any())
 
+    def without_empty(self, window: tuple[int, int], kept: Collection[str] = ()) -> Rows:
+        """The rows with an event in a window, and the groups that they stand in.
+
+        Args:
+            window: begin and end, ns.
+            kept: keys of rows that stay whatever they hold.
+
+        Returns:
+            all rows where they are too many to look into at every key.
+        """
+        if not 0 < len(self) <= MOST_LOOKED_INTO:
+            return self
+        inside: set[str] = set()
+        # A closed group of nested ranges shows its outermost level, which holds the others.
+        closed = {key for key in self.folded if self._is_opaque(key)}
+        stays = np.ones(len(self), bool)
+        for number in range(len(self) - 1, -1, -1):
+            row = self[number]
+            known = row.key in kept or row.key in inside or row.key in closed
+            if known or _holds(row, *window):
+                inside.update(row.parents)
+            else:
+                stays[number] = False
+        if stays.all() or not stays.any():
+            return self
+        pairs = {place: row for place, row in self.pairs.items() if place in self.places[stays]}
+        return Rows(self.lineup, self.places[stays], self.folded, pairs)
+
+    def _is_opaque(self, key: str) -> bool:
+        track = self.lineup.track(key)
+        return track is not None and track.part not in ("ranges", "projected")
+
     def paired(self) -> Rows:
         """Two streams of a device in each row, as far as they stand one below the other."""
         streams = np.isin(self.places, self.lineup.streams)
@@ -263,6 +297,16 @@ class Rows(Sequence["Track"]):
                 pairs[int(self.places[number])] = _pair(above, below)
                 kept[number + 1] = False
         return Rows(self.lineup, self.places[kept], self.folded, pairs)
+
+
+def _holds(row: Track, lo: int, hi: int) -> bool:
+    """Whether a row has anything to draw in a window; those of devices always have."""
+    if row.counter is not None:
+        first, last = np.searchsorted(row.counter.times, (lo, hi)).tolist()
+        return bool(last > first or row.counter.holds)
+    lanes = [one.lane or one.covered for one in (row, row.pair) if one is not None]
+    parts = [lane.visible(lo, hi) for lane in lanes if lane is not None]
+    return row.summary is not None or any(part.stop > part.start for part in parts)
 
 
 def _weight(track: Track) -> int:

@@ -280,3 +280,20 @@ def test_a_frame_is_rows_of_cells(handmade: TimelineModel) -> None:
 def test_the_window_of_a_zoom_about_the_pointer(handmade: TimelineModel) -> None:
     window = moving.zoom(handmade, 0.5, about=400 * US).window
     assert window == Window(200 * US, 530 * US)
+
+
+def test_lanes_without_events_in_the_window_fold_away_but_for_the_cursors_own(
+    handmade: TimelineModel,
+) -> None:
+    def keys(model: TimelineModel) -> set[str]:
+        return {row.key for row in model.rows}
+
+    handmade = replace(handmade, trace=handmade.trace._replace(finished=True))
+    assert len(handmade.rows) == len(handmade.all_rows), "each holds something in the whole trace"
+    late = handmade.jumped(window=Window(500 * US, 520 * US))
+    gone = keys(handmade) - keys(late)
+    assert any(key.endswith(":9") for key in gone)
+    assert "gpu:0" in keys(late), "the row of a device tells that it idles"
+    there = late.pointed(lane=next(key for key in gone if key.endswith(":9")))
+    assert gone - keys(there) == gone - {there.lane_key}
+    assert keys(late.displaying(blank=True)) == keys(handmade)

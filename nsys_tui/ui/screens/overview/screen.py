@@ -12,6 +12,7 @@ from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.timeline.tracks import gpu_key
 from nsys_tui.render.cells import BOLD, MUTED
 from nsys_tui.state import Cursor, Selection, Window
+from nsys_tui.timeline.model import work_window
 from nsys_tui.times import moment_text
 from nsys_tui.ui.keymap import SCREENS, Action
 from nsys_tui.ui.pane_text import wrapped
@@ -20,6 +21,7 @@ from nsys_tui.ui.screens.overview import data, panes
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.trace import HINT, TracePane
+from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -181,9 +183,15 @@ class OverviewScreen(ResultScreen[Overview]):
         rest = f" ({hidden} more GPUs: timeline)" if hidden > 0 else ""
         estimated = self.session.report is not None and not self.session.exact
         mark = "≈ from a sample, " if estimated and self._gpu_rows else ""
-        pane.heading(f"Whole trace{rest}", f"{mark}{HINT}")
+        extent, report = self.session.extent, self.session.report
+        span = report.span if report is not None and self.session.exact else None
+        work = work_window(span, extent, self.size.width)
+        whole = format_duration(extent[1] - extent[0], 3)
+        busy = "" if span is None else format_duration(span[1] - span[0], 3)
+        part = "" if work is None else f"GPU work, {busy} of {whole}"
+        pane.heading(f"{part or 'Whole trace'}{rest}", f"{mark}{HINT}")
         legend = height >= TALL and bool(self._gpu_rows)
-        pane.show(rows, self.session.extent, legend=legend)
+        pane.show(rows, work or extent, legend=legend)
         pane.styles.height = len(rows) + legend + 3
         pane.display = bool(rows) or not self.session.finished
 

@@ -98,6 +98,7 @@ class TimelineScreen(ModelScreen):
     action_timeline_area = step(areas.begin_or_end)
     action_timeline_pin = step(arranging.pin)
     action_timeline_hide = step(arranging.hide)
+    action_timeline_empty = step(arranging.empty_lanes)
     action_timeline_fold = step(arranging.fold)
     action_timeline_colour_by = step(arranging.next_colours)
     action_find_next = step(partial(searching.step_match, forward=True))
