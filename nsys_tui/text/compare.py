@@ -38,7 +38,10 @@ def as_text(
         room: cells of a line; None for any.
     """
     chosen = Format("column", limit=None, room=room)
-    head = [*_sides(found), *_unfair_lines(found), "", _headline(found), ""]
+    head = [*_sides(found), *_unfair_lines(found), "", _headline(found)]
+    told = change_sentences(found) if "summary" in sections else []
+    head += [f"  {visible(text)}" for text in told]
+    head.append("")
     parts = [indented(line, room, "") for line in head]
     for table in tables(found, sections, top):
         parts.append(visible(table.title))
@@ -52,7 +55,10 @@ def as_text(
 
 def as_markdown(found: Comparison, sections: Sequence[str] = SECTIONS, top: int = TOP) -> str:
     """The comparison for a pull request: verdict and summary open, the rest folded away."""
-    parts = [f"### {_headline(found)}", "", render(_sides_table(found), "markdown")]
+    parts = [f"### {_headline(found)}", ""]
+    table = table_of("changes", "Changes", _CHANGES, change_sentences(found))
+    parts += [render(table, "markdown")] if len(table) else []
+    parts.append(render(_sides_table(found), "markdown"))
     if found.differences:
         parts += ["**Not the same on both sides:**", ""]
         parts.append(render(_differences_table(found), "markdown"))
@@ -72,6 +78,20 @@ def as_markdown(found: Comparison, sections: Sequence[str] = SECTIONS, top: int 
 def _sides(found: Comparison) -> list[str]:
     sides = (("A", found.a), ("B", found.b))
     return [f"{letter}: {visible(s.label)}  ({visible(side_text(s))})" for letter, s in sides]
+
+
+def change_sentences(found: Comparison) -> list[str]:
+    """The largest changes that are told, a sentence each."""
+    per = "per step" if found.by_step else "in all"
+    return [f"{row.name} {_became(row)}, {delta_text(row)} {per}" for row in found.largest]
+
+
+def _became(row: Row) -> str:
+    """``is new``, ``is slower (+5.0%)``, ``has more calls (+12.0%)``."""
+    if row.kind in ("new", "gone"):
+        return f"is {row.kind}"
+    verb = "has" if row.kind.endswith("calls") else "is"
+    return f"{verb} {row.kind} ({ratio_text(row)})"
 
 
 def side_text(side: Side) -> str:
@@ -102,6 +122,7 @@ def _sides_table(found: Comparison) -> Table:
     return table_of("sides", "Sides", _SIDES, sides)
 
 
+_CHANGES: Final = (Column("Change", read=lambda text, _: text),)
 _SIDES: Final = (
     Column("Side", read=lambda pair, _: pair[0]),
     Column("Report", read=lambda pair, _: pair[1].label),

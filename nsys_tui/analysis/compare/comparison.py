@@ -60,6 +60,13 @@ class Comparison:
         """Whether totals are per step on both sides."""
         return self.a.by_step and self.b.by_step
 
+    @property
+    def largest(self) -> list[Row]:
+        """The three largest changes that are told: of kernels, copies and idle time."""
+        rows = [row for key in ("kernels", "copies", "stalls") for row in self.groups[key]]
+        told = [row for row in rows if row.verdict.told and row.delta]
+        return sorted(told, key=lambda row: -abs(row.delta))[:3]
+
     def why_empty(self, group: str) -> str:
         """What stands in place of the rows of a group that has none."""
         sides = {"A": self.a, "B": self.b}

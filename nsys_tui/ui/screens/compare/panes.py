@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from nsys_tui.analysis.compare.stats import Verdict
 from nsys_tui.names import cut, visible
 from nsys_tui.render.cells import BOLD, MUTED
-from nsys_tui.text.compare import amount, delta_text, ratio_text
+from nsys_tui.text.compare import amount, change_sentences, delta_text, ratio_text
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.compare.columns import VERDICT_INKS
 
@@ -39,6 +39,9 @@ def summary_lines(found: Comparison, width: int, titles: Sequence[str] = ()) -> 
     if titles:
         lines.append(_only(titles, width))
     lines += _verdict(found, width)
+    inks = [VERDICT_INKS.get(row.verdict, 0) for row in found.largest]
+    for ink, text in zip(inks, change_sentences(found), strict=True):
+        lines.append([(" > ", ink), (visible(cut(text, max(width - 3, 1))), 0)])
     head = f" {'':17}{'A':>10} {'B':>10} {'delta':>10} {'%':>7}  verdict"
     lines.append([(head, MUTED)])
     rows = {row.key: row for row in found.summary}
