@@ -195,7 +195,11 @@ class Profile:
         return self._frame(RuleAnswer(case, found).table())
 
     def compare(
-        self, other: Profile, threshold: float = 0.01, **part: Unpack[Part]
+        self,
+        other: Profile,
+        threshold: float = 0.01,
+        run_noise: float = 0.02,
+        **part: Unpack[Part],
     ) -> pd.DataFrame:
         """This report (before) beside another one (after), a row for each figure and name.
 
@@ -204,6 +208,7 @@ class Profile:
         Args:
             other: the report after.
             threshold: smaller relative changes count as none.
+            run_noise: assumed standard deviation from one run to the next, relative.
             part: window, device, process, stream, of both.
         """
         from nsys_tui.analysis.compare.answer import rows_table
@@ -214,7 +219,7 @@ class Profile:
             measure(plan(one.report, one._scope(part), findings=False), one.report.name)
             for one in (self, other)
         )
-        found = compare(*sides, threshold=threshold)
+        found = compare(*sides, threshold=threshold, noise=run_noise)
         frame = self._frame(rows_table(found))
         frame.attrs |= {"verdict": str(found.verdict), "reason": found.judgement.reason}
         return frame
