@@ -79,6 +79,11 @@ _FINDING: Final = (
     number("device", _device),
     column("screen"),
     data("command", lambda finding, report: finding.command.replace("REPORT", report.name)),
+    column("confidence", "Known"),
+    data("doubt", lambda finding, _: finding.doubt),
+    data("settle", lambda finding, report: finding.settle.replace("REPORT", report.name)),
+    data("same_as", lambda finding, _: finding.same_as),
+    data("stake_ns", lambda finding, _: finding.stake_ns or None),
 )
 _OUTCOME: Final = (
     data("title", lambda outcome, _: outcome.rule.title),

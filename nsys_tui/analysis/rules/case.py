@@ -10,7 +10,8 @@ import numpy as np
 from nsys_tui.analysis.breakdown import DeviceSplit, device_splits
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
-from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.certainty import CERTAINTY, UNSURE
+from nsys_tui.analysis.rules.finding import Confidence, Finding
 from nsys_tui.analysis.rules.severity import Severity, severity
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
@@ -81,10 +82,16 @@ class Case:
         return find_iterations(self.report, scope=self.scope)
 
     @cached_property
+    def has_loop(self) -> bool:
+        """Whether steps are named, so that something can be inside of the loop."""
+        steps = self.iterations
+        return steps.rule not in (StepRule.NONE, StepRule.PATTERN) and len(steps) > 2
+
+    @cached_property
     def loop(self) -> tuple[int, int]:
         """The steady part: from the second step to the last, else all GPU work."""
         steps = self.iterations
-        if steps.rule in (StepRule.NONE, StepRule.PATTERN) or len(steps) < 3:
+        if not self.has_loop:
             return self.base
         return int(steps.start[1]), int(steps.own_end[-1])
 
@@ -98,32 +105,45 @@ class Case:
             found[place] = busy, frozenset(owners.tolist())
         return found
 
-    def idle_within(self, starts: Int64, ends: Int64, processes: Int64) -> int:
-        """GPU time that host events held up: idle meanwhile, on the GPU of theirs that lost most.
+    def busy_ns(self, place: int) -> int:
+        """How long a device worked."""
+        return intervals.total(*self._busy[place][0])
+
+    def idle_part(self, place: int, spans: Intervals) -> Intervals:
+        """What of some intervals a device was idle in, within the time looked at."""
+        return intervals.subtract(
+            intervals.clip(*intervals.union(*spans), *self.base), self._busy[place][0]
+        )
+
+    def held_up(self, starts: Int64, ends: Int64, processes: Int64) -> tuple[int, Intervals]:
+        """The GPU that host events held up longest: which one, and when it was idle meanwhile.
 
         Args:
             starts: of the events.
             ends: of the events.
-            processes: globalPid of each.
+            processes: globalPid of each; only GPUs that work for them count.
+
+        Returns:
+            the place of the GPU, -1 for none, and disjoint intervals.
         """
-        idle, known = 0, {*np.unique(processes).tolist()}
+        place, idle, known = -1, intervals.empty(), {*np.unique(processes).tolist()}
         spans_of: dict[frozenset[int], Intervals] = {}
-        for busy, owners in self._busy.values():
+        for other, (_, owners) in self._busy.items():
             if not (mine := owners & known):
                 continue
             if mine not in spans_of:
                 own = np.isin(processes, [*mine])
-                spans = intervals.union(starts[own], ends[own])
-                spans_of[mine] = intervals.clip(*spans, *self.base)
-            spans = spans_of[mine]
-            idle = max(idle, intervals.total(*spans) - intervals.overlap_length(spans, busy))
-        return idle
+                spans_of[mine] = intervals.union(starts[own], ends[own])
+            found = self.idle_part(other, spans_of[mine])
+            if place < 0 or intervals.total(*found) > intervals.total(*idle):
+                place, idle = other, found
+        return place, idle
 
-    def idle_in_calls(self, calls: NDArray[np.integer]) -> int:
+    def held_up_by_calls(self, calls: NDArray[np.integer]) -> tuple[int, Intervals]:
         """The same of API calls."""
         api = self.report.api
         owners = api.thread_process[api.thread[calls]]
-        return self.idle_within(api.start[calls], api.end[calls], owners)
+        return self.held_up(api.start[calls], api.end[calls], owners)
 
     def operations(self) -> NDArray[np.intp]:
         """Rows of the operations in scope, whole where they straddle the window."""
@@ -153,7 +173,12 @@ class Case:
         screen: str = "2",
         command: str = "",
         at_least: Severity | None = None,
+        at_most: Severity | None = None,
         stake_ns: int = 0,
+        confidence: Confidence | None = None,
+        doubt: str = "",
+        settle: str = "",
+        lost: Intervals | None = None,
     ) -> list[Finding]:
         """A finding rated by the time it could save; nothing where that is hardly any.
 
@@ -168,11 +193,19 @@ class Case:
             screen: number key of the screen that shows it.
             command: command that shows it; the rule itself by default.
             at_least: this severity, for what costs no time but matters.
-            stake_ns: time that it is about, where what could be saved cannot be told.
+            at_most: the gravest it can be, for what is not known well enough.
+            stake_ns: time that it is about, where what could be saved cannot be told or is less.
+            confidence: how it is known; by default, like the next two, what holds of the rule.
+            doubt: how it could be wrong.
+            settle: what would tell.
+            lost: when the GPU is idle because of it, where that is known.
         """
         saved_ns = min(saved_ns, self.base_ns)
-        weight = max(saved_ns, stake_ns)
+        weight = min(max(saved_ns, stake_ns), self.base_ns)
         rated = at_least or severity(weight, self.base_ns)
+        if at_most is not None and rated.rank > at_most.rank:
+            rated = at_most
+        usual = CERTAINTY.get(rule, UNSURE)
         if at_least is None and weight < WORTH_A_LINE * self.base_ns:
             return []
         shown = command or f"nsys-tui analyze REPORT -r {rule}"
@@ -189,6 +222,10 @@ class Case:
                 screen,
                 shown,
                 stake_ns,
+                confidence or usual.confidence,
+                doubt or usual.doubt,
+                settle or usual.settle,
+                lost,
             )
         ]
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.rules.severity import Severity
+    from nsys_tui.model.intervals import Intervals
+
+
+class Confidence(StrEnum):
+    """How firmly a finding is known."""
+
+    MEASURED = "measured"
+    """Events say so."""
+    INFERRED = "inferred"
+    """A rule over events."""
+    GUESS = "guess"
+    """By a name or a pattern alone."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +46,16 @@ class Finding:
     command: str
     """Command that shows it, with ``REPORT`` for the file."""
     stake_ns: int = 0
-    """Time that it is about, where what could be saved of it cannot be told."""
+    """Time that it is about, where what could be saved of it cannot be told or is less."""
+    confidence: Confidence = Confidence.GUESS
+    doubt: str = ""
+    """How it could be wrong, in one sentence."""
+    settle: str = ""
+    """The command or capture that would settle the doubt, with ``REPORT`` for the file."""
+    lost: Intervals | None = field(default=None, compare=False, repr=False)
+    """When the GPU is idle because of it, where that is known: findings of one time are one."""
+    same_as: str = ""
+    """Subject of the finding above that could give most of this time back, too."""
 
     @property
     def weight_ns(self) -> int:

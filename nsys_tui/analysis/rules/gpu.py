@@ -1,4 +1,4 @@
-"""Our rules on GPUs: idle time, launch-bound phases, exposed collectives, imbalance, occupancy."""
+"""Our rules on GPUs: launch-bound phases, exposed collectives, imbalance, occupancy."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.occupancy import LIMITS, occupancy
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, plural, rule
 from nsys_tui.analysis.rules.severity import Severity
-from nsys_tui.analysis.stalls.causes import Cause
-from nsys_tui.analysis.stalls.gaps import Edge
-from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import factorise_rows, sums
@@ -28,107 +24,10 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.launches import LaunchBoundRun
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.analysis.stalls.gaps import Gaps
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 
-_IDLE_ADVICE: Final = {
-    Cause.LAUNCH_LATENCY: "launch earlier, or capture the phase as a CUDA graph",
-    Cause.PROFILER: "caused by profiling: trace less, or flush less often",
-    Cause.OSRT: "take the I/O, lock or sleep off the launching thread, or do it ahead of time",
-    Cause.API: "move the call out of the loop",
-    Cause.HOST: "launch ahead of what the host computes here, or move it to another thread",
-    Cause.OFF_CPU: "the launching thread slept or had no CPU: see in which call (--trace=osrt)",
-    Cause.NOTHING: "record what the host does: --cpuctxsw=process-tree --trace=cuda,nvtx,osrt",
-    Cause.UNKNOWN: "no call launched what follows: record with --trace=cuda from the start",
-}
-"""Causes that this rule reports; the others have rules of their own."""
-
-
-@rule(
-    "Idle time of GPUs by cause",
-    advice="Idle time between operations by what the host did meanwhile; nsys-tui stalls lists the"
-    " gaps.",
-    nothing="No idle time between operations.",
-)
-def gpu_idle(case: Case, arguments: Arguments) -> Result:
-    """Idle gaps from 10 us on by cause, and the calls and ranges that cost most."""
-    groups = stall_groups(case.report, case.stalls) if len(case.report.operations) else []
-    shown, hidden = cut(groups, arguments)
-    return Result(
-        (
-            (Column("Idle", Unit.NS), [group.idle_ns for group in shown]),
-            (Column("Gaps", Unit.COUNT), [group.count for group in shown]),
-            (Column("Longest", Unit.NS), [group.longest_ns for group in shown]),
-            (Column("Cause"), [group.key for group in shown]),
-        ),
-        tuple(idle_findings(case, "gpu_idle", tuple(_IDLE_ADVICE))),
-        hidden=hidden,
-    )
-
-
-_TOLD_APART: Final = frozenset((Cause.OSRT, Cause.SYNC))
-"""Causes with a finding for each call; of the others one finding names the worst."""
-
-
-def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Finding]:
-    """A finding for each cause, or for each call at fault where that tells more."""
-    gaps = case.stalls.gaps
-    gaps = gaps.take((gaps.edge == Edge.INNER) & np.isin(gaps.cause, causes))
-    apart = np.isin(gaps.cause, [*_TOLD_APART])
-    group, kinds = factorise_rows((gaps.cause, np.where(apart, gaps.what, -1)))
-    found: list[Finding] = []
-    for number, (cause, _) in enumerate(kinds.tolist()):
-        found += _idle_finding(case, name, Cause(cause), gaps.take(group == number))
-    return found
-
-
-def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Finding]:
-    """GPUs idle at the same time lose it once: the one that loses most counts."""
-    work = case.stalls.work
-    per_device = np.bincount(gaps.place, gaps.idle)
-    worst = int(np.argmax(gaps.idle))
-    what, where = (work.name(_most(codes, gaps.idle)) for codes in (gaps.what, gaps.range))
-    several = "" if (gaps.what == gaps.what[0]).all() else "most in "
-    told = f"{cause.label}: {several}{fit(what, _NAME_CELLS)}" if what else cause.label
-    inside = f" in {fit(where, _PLACE_CELLS)}" if where and where != what else ""
-    advice = _IDLE_ADVICE.get(cause, "order work with events instead of waiting on the host")
-    on_demand = cause in (Cause.UNKNOWN, Cause.NOTHING) and _before_migrations(case, gaps)
-    if on_demand:
-        inside = ": pages of unified memory migrate on demand"
-    if on_demand and cause is Cause.UNKNOWN:
-        advice = "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"
-    return case.finding(
-        name,
-        f"{case.device_labels(gaps.place.tolist())} idle"
-        f" {units.format_duration(int(per_device.max()))} in {plural(len(gaps), 'gap')},"
-        f" {told}{inside}",
-        advice,
-        subject=f"idle, {told}",
-        saved_ns=int(per_device.max()),
-        window=(int(gaps.start[worst]), int(gaps.end[worst])),
-        place=int(gaps.place[worst]),
-        screen="5",
-        command="nsys-tui stalls REPORT",
-    )
-
-
-def _most(codes: Int64, idle: Int64) -> int:
-    """The code that more than half of the idle time has, -1 for none."""
-    found, group = np.unique(codes, return_inverse=True)
-    time = np.bincount(group, idle)
-    top = int(np.argmax(time))
-    return int(found[top]) if 2 * time[top] > time.sum() else -1
-
-
-def _before_migrations(case: Case, gaps: Gaps) -> bool:
-    """Whether most of the idle time ends with a migration of unified memory."""
-    migrates = np.isin(case.report.operations.copy_kind[gaps.next], UVM_COPY_KINDS)
-    return int(gaps.idle[migrates & (gaps.next >= 0)].sum()) * 2 > int(gaps.idle.sum())
-
-
 _NAME_CELLS: Final = 22
-_PLACE_CELLS: Final = 16
 """Cells of names in findings, which are one line."""
 _BOUND: Final = LaunchBoundConfig()
 
@@ -183,19 +82,23 @@ def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Findi
     if not runs:
         return []
     idle = np.bincount([run.place for run in runs], [run.idle_ns for run in runs])
+    place = int(np.argmax(idle))
+    runs = [run for run in runs if run.place == place]
     operations = sum(run.operations for run in runs)
+    starts, ends = np.array([(run.start, run.end) for run in runs], np.int64).T
     return case.finding(
         "launch_bound",
         f"{plural(len(runs), 'launch-bound phase')}: {units.format_count(operations)}"
-        f" short operations on {case.device_labels(run.place for run in runs)},"
+        f" short operations on {case.device_labels([place])},"
         f" {units.format_duration(int(idle.max()))} idle between launches",
         "fuse kernels, enlarge batches, or capture the phase as a CUDA graph",
         subject="idle between short launches",
         saved_ns=int(idle.max()),
         window=(runs[0].start, runs[0].end),
-        place=runs[0].place,
+        place=place,
         screen="5",
         command="nsys-tui stalls REPORT --each-gap",
+        lost=case.idle_part(place, (starts, ends)),
     )
 
 
@@ -241,7 +144,8 @@ def _exposed_findings(case: Case) -> list[Finding]:
         f" {units.format_share(worst.exposed_comm_ns, worst.base_ns)} of the time",
         "overlap collectives with compute, or bucket them",
         subject="communication not hidden",
-        saved_ns=worst.exposed_comm_ns,
+        saved_ns=min(worst.exposed_comm_ns, worst.compute_ns - worst.compute_comm_overlap_ns),
+        stake_ns=worst.exposed_comm_ns,
         window=worst.longest_exposed_comm,
         place=worst.place,
     )

@@ -79,9 +79,11 @@ def _dominant(case: Case, rows: Rows, name: str, share: float) -> list[Finding]:
     if not of_compute or _is_mostly_small(case, rows):
         return []
     longest = int(rows[np.argmax(ops.durations(rows))])
+    variants = len(np.unique(ops.name[rows]))
+    several = f" ({variants} variants)" if variants > 1 else ""
     return case.finding(
         "dominant_kernel",
-        f"{fit(name, _NAME_CELLS)} has {100 * share:.0f}% of GPU time:"
+        f"{fit(name, _NAME_CELLS)}{several} has {100 * share:.0f}% of GPU time:"
         f" {units.format_duration(spent)} on {case.device_labels([place])},"
         f" {units.format_share(spent, case.base_ns, 0)} of the run",
         "only fewer or faster launches of it help: ncu -k names it and says what limits it",
@@ -210,6 +212,8 @@ def _empty_time(case: Case, rows: Rows, share: Floats, small: NDArray[np.bool_])
 _UNIFIED: Final = 11
 """First copyKind of migrations of unified memory."""
 _SMALL_COPY: Final = 65_536
+_LARGE_COPY: Final = 1_000_000
+"""Bytes from which a copy's rate is the bus's or the memory's, not that of its start."""
 _PAGEABLE: Final = 0
 _DEVICE_TO_DEVICE: Final = 8
 
@@ -258,11 +262,15 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
 
 
 def _exposed(case: Case, split: DeviceSplit, rows: Rows) -> list[Finding]:
+    """Copies can be hidden behind the kernels there are, or be as quick as the quickest alike."""
     ops = case.report.operations
     time, size = int(ops.durations(rows).sum()), int(ops.bytes[rows].sum())
     what = ops.names[ops.name[rows[0]]].short.removeprefix("[CUDA ").strip("]")
     bound = " at most" if split.exposed_is_upper_bound else ""
     longest = int(rows[np.argmax(ops.durations(rows))])
+    work = split.compute_ns + split.comm_ns - split.compute_comm_overlap_ns
+    overlapped = split.memory_ns - split.exposed_memory_ns
+    quicker = _quicker(case, split.place)
     return case.finding(
         "exposed_copies",
         f"{split.device.label}: copies that nothing hides take"
@@ -271,10 +279,26 @@ def _exposed(case: Case, split: DeviceSplit, rows: Rows) -> list[Finding]:
         f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s",
         _copy_advice(case, rows),
         subject="copies not hidden",
-        saved_ns=split.exposed_memory_ns,
+        saved_ns=min(split.exposed_memory_ns, max(work - overlapped, quicker)),
+        stake_ns=split.exposed_memory_ns,
         window=(int(ops.start[longest]), int(ops.end[longest])),
         place=split.place,
     )
+
+
+def _quicker(case: Case, place: int) -> int:
+    """Time less if every large copy were as quick as the quickest tenth of its direction."""
+    ops, rows = case.report.operations, case.operations()
+    rows = rows[(ops.device[rows] == place) & (ops.kind[rows] == OpKind.MEMCPY)]
+    rows = rows[ops.bytes[rows] >= _LARGE_COPY]
+    less = 0.0
+    for kind in np.unique(ops.copy_kind[rows]).tolist():
+        mine = rows[ops.copy_kind[rows] == kind]
+        rate = ops.bytes[mine] / np.maximum(ops.durations(mine), 1)
+        less += float(
+            (ops.durations(mine) - ops.bytes[mine] / np.quantile(rate, 0.9)).clip(0).sum()
+        )
+    return int(less)
 
 
 def _copy_advice(case: Case, rows: Rows) -> str:

@@ -8,10 +8,13 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
-from nsys_tui.analysis.rules.gpu import idle_findings
+from nsys_tui.analysis.rules.finding import Confidence
+from nsys_tui.analysis.rules.idle import idle_findings
+from nsys_tui.analysis.rules.nsys import HOST_COPIES, SERIES, SMALL_COPY
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, plural, rule
-from nsys_tui.analysis.stalls.causes import Cause, api_classes, host_event_classes
+from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.stalls.causes import Cause, host_event_classes
 from nsys_tui.analysis.stalls.gaps import Edge
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
@@ -26,11 +29,11 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import Int64
 
-HOST_COPIES = (1, 2)
-"""Host-to-device and device-to-host."""
 RARE = 0.1
 """Outliers among more than this part of the repeats of a mere outermost range mean nothing."""
 _LABEL_CELLS = 24
+_LOOKUP_NS = 20_000
+"""Shorter calls about modules look something up and load nothing."""
 _DIRECTIONS = {1: "Host-to-Device", 2: "Device-to-Host"}
 
 
@@ -40,8 +43,8 @@ _DIRECTIONS = {1: "Host-to-Device", 2: "Device-to-Host"}
     " GPU, or let a kernel produce it.",
     nothing="No series of small or repeated copies.",
     parameters=(
-        Parameter("small", 65_536, "size in bytes up to which a copy is small"),
-        Parameter("count", 100, "so many of one size and direction count as a series"),
+        Parameter("small", SMALL_COPY, "size in bytes up to which a copy is small"),
+        Parameter("count", SERIES, "so many of one size and direction count as a series"),
     ),
 )
 def small_copies(case: Case, arguments: Arguments) -> Result:
@@ -61,19 +64,7 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
     found: list[Finding] = []
     if len(small):
         top = int(small[np.argmax(host[small])])
-        of_top = rows[group == top]
-        found = case.finding(
-            "small_copies",
-            f"{units.format_count(int(count[small].sum()))} copies of at most"
-            f" {units.format_bytes(int(series[small, 1].max()))}, most often"
-            f" {units.format_bytes(int(series[top, 1]))} {_DIRECTIONS[int(series[top, 0])]}:"
-            f" {units.format_duration(int(host[small].sum()))} in their calls",
-            "gather them in one copy, or keep the data on the GPU",
-            subject="small copies",
-            saved_ns=_idle_in_calls_of(case, rows[np.isin(group, small)]),
-            window=(int(ops.start[of_top[0]]), int(ops.end[of_top[-1]])),
-            place=int(ops.device[of_top[0]]),
-        )
+        found = _small_copies(case, rows[np.isin(group, small)], rows[group == top])
     return Result(
         (
             (Column("Count", Unit.COUNT), count[order]),
@@ -88,10 +79,39 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
     )
 
 
-def _idle_in_calls_of(case: Case, rows: NDArray[np.intp]) -> int:
-    """GPU idle time in the calls of some operations."""
-    calls = case.report.calls[rows]
-    return case.idle_in_calls(calls[calls >= 0])
+def _small_copies(case: Case, rows: NDArray[np.intp], of_top: NDArray[np.intp]) -> list[Finding]:
+    """What small copies cost: the GPU idles in their calls, and in the waits right after them."""
+    report, ops = case.report, case.report.operations
+    calls = report.calls[rows]
+    calls = calls[calls >= 0]
+    waits = _waits_after(case, calls)
+    place, lost = case.held_up_by_calls(np.concatenate((calls, waits)))
+    kind, size = int(ops.copy_kind[of_top[0]]), int(ops.bytes[of_top[0]])
+    held = int(report.api.durations(calls).sum() + report.api.durations(waits).sum())
+    waited = ", each waited for" if 2 * len(waits) > len(calls) else ""
+    return case.finding(
+        "small_copies",
+        f"{units.format_count(len(rows))} small copies, most {units.format_bytes(size)}"
+        f" {_DIRECTIONS[kind]}{waited}: {units.format_duration(held)} in their calls",
+        "gather them in one copy, or keep the data on the GPU",
+        subject="small copies",
+        saved_ns=intervals.total(*lost),
+        window=(int(ops.start[of_top[0]]), int(ops.end[of_top[-1]])),
+        place=int(ops.device[of_top[0]]) if place < 0 else place,
+        lost=lost,
+    )
+
+
+def _waits_after(case: Case, calls: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Calls that wait for the GPU and are the next of their thread after one of some calls."""
+    api = case.report.api
+    rows = case.calls()
+    rows = rows[np.lexsort((api.start[rows], api.thread[rows]))]
+    same = api.thread[rows[1:]] == api.thread[rows[:-1]]
+    follow = same & np.isin(rows[:-1], calls)
+    after = rows[1:][follow]
+    waits: NDArray[np.intp] = after[case.work.api_classes[after] == Cause.SYNC]
+    return waits
 
 
 @rule(
@@ -105,7 +125,7 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
     """Allocation and free calls from the second step on, or while the GPU works."""
     api = case.report.api
     rows = _inside(case, case.calls())
-    rows = rows[api_classes(case.report)[rows] == Cause.ALLOCATION]
+    rows = rows[case.work.api_classes[rows] == Cause.ALLOCATION]
     if len(rows) < arguments.count("count"):
         rows = rows[:0]
     columns, hidden = _calls_by_name(case, rows, arguments)
@@ -113,14 +133,18 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
     if len(rows):
         held = int(api.durations(rows).sum())
         worst = int(rows[np.argmax(api.durations(rows))])
+        where = "inside the loop" if case.has_loop else "between GPU work"
+        place, lost = case.held_up_by_calls(rows)
         found = case.finding(
             "frequent_allocation",
-            f"{units.format_count(len(rows))} allocations and frees inside the loop,"
+            f"{units.format_count(len(rows))} allocations and frees {where},"
             f" {units.format_duration(held)} in all",
-            "allocate once before the loop, or use a caching or stream-ordered allocator",
-            subject="allocations inside the loop",
-            saved_ns=case.idle_in_calls(rows),
+            "allocate once before, or use a caching or stream-ordered allocator",
+            subject=f"allocations {where}",
+            saved_ns=intervals.total(*lost),
             window=(int(api.start[worst]), int(api.end[worst])),
+            place=place if place >= 0 else None,
+            lost=lost,
         )
     return Result(columns, tuple(found), hidden=hidden)
 
@@ -159,7 +183,7 @@ def sync_by_range(case: Case, arguments: Arguments) -> Result:
     """Synchronisation calls by the range they are made in, with the GPU idle time they cause."""
     api = case.report.api
     rows = case.calls()
-    rows = rows[api_classes(case.report)[rows] == Cause.SYNC]
+    rows = rows[case.work.api_classes[rows] == Cause.SYNC]
     texts, group = _ranges_of(case, rows)
     count = np.bincount(group, minlength=len(texts))
     time = sums(group, api.durations(rows), len(texts))
@@ -203,17 +227,22 @@ def _idle_by_range(case: Case, texts: list[str]) -> Int64:
     "Modules loaded or compiled inside steps",
     advice="Code is loaded or compiled while the GPU could work: warm up before the loop, load"
     " eagerly (CUDA_MODULE_LOADING=EAGER), or ship code for this GPU.",
-    nothing="Nothing is loaded or compiled in the steady part of the run.",
+    nothing="Nothing is loaded or compiled from the second step on, or no steps are named.",
 )
 def module_loading(case: Case, arguments: Arguments) -> Result:
-    """Module loads, lazy function loads and JIT compilation from the second step on."""
+    """Module loads, lazy function loads and JIT compilation from the second step on.
+
+    Calls under 20 us look something up that is there already, and are left out.
+    """
     lo, hi = case.loop
     api, events = case.report.api, case.report.host_events
-    calls = _inside(case, case.calls())
-    calls = calls[api_classes(case.report)[calls] == Cause.MODULE]
+    calls = _inside(case, case.calls()) if case.has_loop else np.empty(0, np.intp)
+    calls = calls[case.work.api_classes[calls] == Cause.MODULE]
+    calls = calls[api.durations(calls) >= _LOOKUP_NS]
     others = np.flatnonzero(
         (host_event_classes(events) == Cause.MODULE) & (events.start >= lo) & (events.start < hi)
     )
+    others = others if case.has_loop else others[:0]
     owners = (api.thread_process[api.thread[calls]], events.thread_process[events.thread[others]])
     listed = [
         *((int(api.start[r]), int(api.end[r]), api_name(api.names[api.name[r]])) for r in calls),
@@ -223,19 +252,22 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
     shown, hidden = cut(listed, arguments)
     found: list[Finding] = []
     if listed:
-        lost = intervals.total([start for start, _, _ in listed], [end for _, end, _ in listed])
+        held = intervals.total([start for start, _, _ in listed], [end for _, end, _ in listed])
+        place, lost = case.held_up(
+            np.concatenate((api.start[calls], events.start[others])),
+            np.concatenate((api.end[calls], events.end[others])),
+            np.concatenate(owners),
+        )
         found = case.finding(
             "module_loading",
             f"code loaded or compiled {plural(len(listed), 'time')} inside the loop,"
-            f" {units.format_duration(lost)} in all, longest in {listed[0][2]}",
+            f" {units.format_duration(held)} in all, longest in {fit(listed[0][2], _LABEL_CELLS)}",
             "warm up before the loop, or load modules eagerly",
             subject="code loaded inside the loop",
-            saved_ns=case.idle_within(
-                np.concatenate((api.start[calls], events.start[others])),
-                np.concatenate((api.end[calls], events.end[others])),
-                np.concatenate(owners),
-            ),
+            saved_ns=intervals.total(*lost),
             window=listed[0][:2],
+            place=place if place >= 0 else None,
+            lost=lost,
         )
     return Result(
         (
@@ -278,6 +310,8 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
             "look at the stalls of that step",
             subject="slow steps",
             saved_ns=lost,
+            at_most=Severity.LOW if steps.rule is StepRule.PATTERN else None,
+            confidence=Confidence.GUESS if steps.rule is StepRule.PATTERN else None,
             window=(int(steps.start[worst]), int(steps.end[worst])),
             command=f"nsys-tui stalls REPORT --window {steps.start[worst]}/{steps.end[worst]}",
         )

@@ -15,7 +15,9 @@ from nsys_tui.analysis.rules.parameters import Arguments, Parameter
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.stats.gpu_trace import MEMORY_KINDS
 from nsys_tui.analysis.stats.kern_exec import ordinals
+from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.kinds import OPERATIONS
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of, tid_of
@@ -127,14 +129,19 @@ def _launched_by(case: Case, kind: OpKind, name: re.Pattern[str]) -> NDArray[np.
 def _blocking(
     case: Case, name: str, rows: NDArray[np.intp], what: str, advice: str
 ) -> list[Finding]:
-    """A finding about calls that hold the host up, rated by the time that GPUs idle in them."""
+    """A finding about calls that hold the host up, rated by the time that GPUs idle in them.
+
+    Series of small copies are left to the rule on them.
+    """
+    report = case.report
+    rows = np.setdiff1d(rows, series_of_small_copies(case))
     if not len(rows):
         return []
-    report = case.report
     calls = report.calls[rows]
     held = int(report.api.durations(calls).sum())
     worst = int(calls[np.argmax(report.api.durations(calls))])
-    idle = case.idle_in_calls(calls)
+    place, lost = case.held_up_by_calls(calls)
+    idle = intervals.total(*lost)
     size = units.format_bytes(int(report.operations.bytes[rows].sum()))
     return case.finding(
         name,
@@ -144,8 +151,27 @@ def _blocking(
         subject=what,
         saved_ns=idle,
         window=(int(report.api.start[worst]), int(report.api.end[worst])),
-        place=int(report.operations.device[rows[np.argmax(report.api.durations(calls))]]),
+        place=place if place >= 0 else None,
+        lost=lost,
     )
+
+
+HOST_COPIES: Final = (1, 2)
+"""Host-to-device and device-to-host."""
+SMALL_COPY: Final = 65_536
+"""Bytes up to which a copy is small."""
+SERIES: Final = 100
+"""Copies of one size and direction from which they are a series."""
+
+
+def series_of_small_copies(case: Case) -> NDArray[np.intp]:
+    """Copies between host and device that are small and occur again and again."""
+    ops, rows = case.report.operations, case.operations()
+    rows = rows[(ops.kind[rows] == OpKind.MEMCPY) & np.isin(ops.copy_kind[rows], HOST_COPIES)]
+    rows = rows[ops.bytes[rows] <= SMALL_COPY]
+    group, series = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
+    found: NDArray[np.intp] = rows[np.bincount(group, minlength=len(series))[group] >= SERIES]
+    return found
 
 
 def _copy_table(

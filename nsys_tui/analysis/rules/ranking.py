@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.rules import (
     gpu,
     gpu_work,
     host,
+    idle,
     nsys,
     register,
     report_quality,
     utilisation,
 )
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.model import intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.analysis.rules.severity import Severity
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
 
-FAMILIES: Final = (nsys, utilisation, report_quality, gpu_work, gpu, host)
+FAMILIES: Final = (nsys, utilisation, report_quality, gpu_work, idle, gpu, host)
 """Importing a family registers its rules."""
 
 RULES: Final = dict(sorted(register.RULES.items(), key=lambda item: not item[1].of_nsys))
@@ -59,7 +62,47 @@ def find_in(case: Case, progress: Progress | None = None) -> list[Finding]:
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
     """The gravest first, then by the time that they are about, then by rule."""
-    return sorted(findings, key=lambda f: (-f.severity.rank, -f.weight_ns, f.rule, f.title))
+    order = sorted(findings, key=lambda f: (-f.severity.rank, -f.weight_ns, f.rule, f.title))
+    return linked(order)
+
+
+def linked(findings: Sequence[Finding]) -> list[Finding]:
+    """The same, each marked with the finding above that could give most of its time back, too.
+
+    Args:
+        findings: the first of several of one time is their story.
+    """
+    kept: list[Finding] = []
+    later: list[Finding] = []
+    slow = next((one for one in findings if one.rule == "gpu_imbalance"), None)
+    for one in findings:
+        if one.rule == "exposed_communication" and slow and _waits_for(one, slow):
+            kept += [slow] if slow not in kept else []
+            kept.append(replace(one, same_as=slow.subject))
+        elif other := _covering(one, kept):
+            later.append(replace(one, same_as=other, severity=Severity.LOW))
+        elif one is not slow or slow not in kept:
+            kept.append(one)
+    low = next((n for n, one in enumerate(kept) if one.severity is Severity.LOW), len(kept))
+    return [*kept[:low], *later, *kept[low:]]
+
+
+def _waits_for(exposed: Finding, slow: Finding) -> bool:
+    """Whether communication that nothing hides is mostly the wait for a slower GPU."""
+    return exposed.place != slow.place and 2 * slow.saved_ns >= exposed.stake_ns
+
+
+def _covering(finding: Finding, above: Sequence[Finding]) -> str:
+    """Subject of the finding above that has more than half of this one's time, empty for none."""
+    if finding.lost is None or not len(finding.lost[0]):
+        return ""
+    own = intervals.total(*finding.lost)
+    for other in above:
+        if other.lost is None or other.same_as:
+            continue
+        if 2 * intervals.overlap_length(finding.lost, other.lost) > own:
+            return other.subject
+    return ""
 
 
 def gravest(findings: Iterable[Finding]) -> Severity | None:

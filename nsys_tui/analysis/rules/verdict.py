@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.units import format_share
+from nsys_tui.units import format_duration, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 WORTH_FIXING: Final = 0.01
 """Part of the time looked at from which a finding is named."""
+TOO_SHORT_NS: Final = 1_000_000
+"""GPU work that lasts less than this is a first try, not a run."""
+COVERED: Final = 0.5
+"""Part of the session under which it is said that GPU work covers only so much of it."""
 MOST: Final = 2
 """Findings named."""
 
@@ -35,15 +39,25 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     """
     if not case.splits:
         return f"Cannot say: {case.report.lacks(Capability.KERNELS) or 'no GPU work here'}"
+    if case.base_ns < TOO_SHORT_NS:
+        return f"One-shot: {format_duration(case.base_ns)} of GPU work is too little to judge"
     busy = sum(split.busy_ns for split in case.splits)
     whole = len(case.splits) * case.base_ns
     name = "GPU" if len(case.splits) == 1 else f"{len(case.splits)} GPUs"
     parts = (
-        f"{name} {format_share(busy, whole, 0)} busy",
+        f"{name} {format_share(busy, whole, 0)} busy{_of_session(case)}",
         *(f"Most of the run is {told}" for told in _decisive(case, findings)),
         _worth_fixing(case, findings),
     )
     return ". ".join(parts)
+
+
+def _of_session(case: Case) -> str:
+    """That GPU work covers little of what was recorded, where it does."""
+    session = case.report.metadata.session_duration_ns
+    if case.scope.window or not session or case.base_ns >= COVERED * session:
+        return ""
+    return f" in the {format_duration(case.base_ns)} of {format_duration(session)} with GPU work"
 
 
 def verdict_of(report: Report, scope: Scope, splits: Sequence[DeviceSplit]) -> str:
@@ -66,12 +80,19 @@ def _decisive(case: Case, findings: Sequence[Finding]) -> list[str]:
 
 def _worth_fixing(case: Case, findings: Sequence[Finding]) -> str:
     worth = [one for one in findings if one.saved_ns >= WORTH_FIXING * case.base_ns]
-    worth.sort(key=lambda one: -one.saved_ns)
+    # What has the time of another finding, and steps that are slow because of one, add nothing.
+    worth = [one for one in worth if not one.same_as]
+    causes = [one for one in worth if one.rule != "slow_steps"]
+    worth = sorted(causes or worth, key=lambda one: -one.saved_ns)
     if worth:
         named = ", ".join(_told(one, case.base_ns) for one in worth[:MOST])
         more = len(worth) - MOST
         rest = f"{more} more above 1%" if more > 0 else "nothing else above 1%"
         return f"Worth fixing: {named}; {rest}"
+    not_known = [one for one in findings if one.rule == "gpu_idle" and not one.saved_ns]
+    if not_known and not_known[0].stake_ns >= WORTH_FIXING * case.base_ns:
+        share = format_share(not_known[0].stake_ns, case.base_ns)
+        return f"Why {share} is idle is not recorded"
     idle = sum(split.idle_ns for split in case.splits)
     unknown = case.report.lacks(Capability.API)
     if unknown and idle >= WORTH_FIXING * len(case.splits) * case.base_ns:

@@ -98,5 +98,12 @@ def finding_facts(report: Report, finding: Finding, moment: Moment) -> Facts:
     ]
     if finding.saved_ns:
         facts.append(("could save", format_duration(finding.saved_ns, 3)))
+    if finding.same_as:
+        facts.append(("same time", finding.same_as))
     facts.append(("advice", finding.advice))
+    facts.append(("known", str(finding.confidence)))
+    if finding.doubt:
+        facts.append(("but", finding.doubt))
+    if finding.settle:
+        facts.append(("settle by", finding.settle.replace("REPORT", report.name)))
     return Facts(f"finding: {finding.title}", tuple(facts))

@@ -112,7 +112,7 @@ class TestExposedCopies:
         launched(synth, "k", 0, 10 * MS, SMS)
         synth.memcpy(10 * MS, 60 * MS, bytes=10**9, src="pageable")
         (finding,) = found(synth, "exposed_copies")
-        assert finding.saved_ns == 50 * MS
+        assert (finding.saved_ns, finding.stake_ns) == (10 * MS, 50 * MS), "the kernel hides 10"
         assert finding.title == (
             "GPU 0: copies that nothing hides take 50.00 ms; most Host-to-Device:"
             " 1.00 GB at 20.0 GB/s"
@@ -147,12 +147,15 @@ def test_a_copy_that_waits_for_a_kernel_gives_back_what_the_gpu_idles(synth: Syn
 
 
 FIRST = {
-    "cloverleaf-a100-2024.5": ("gpu_idle", "GPU 3 idle 13.78 ms in 24 gaps"),
-    "many-kernels-2025.5": ("cuda_memcpy_sync", "GPU idle 26.94 ms of it"),
+    "cloverleaf-a100-2024.5": ("gpu_idle", "GPU 3 idle 12.52 ms in 24 gaps"),
+    "cuda-graph-2025.5": ("warm_up", "at first use of code"),
+    "many-kernels-2025.5": ("small_copies", "3,829 small copies, most 4 B Device-to-Host"),
+    "mpi-nvtx-callchains-2022.2": ("gpu_idle", "719.2 ms in 4 gaps, host compute: main"),
     "no-metadata-old": ("dominant_kernel", "probe_group_by_GPU2 has 97% of GPU time"),
     "nsys-stats-2023.3": ("small_grids", "nussinov_gpu: 10 blocks of 512 threads on 28 SMs"),
     "pytorch-nccl-2gpu-2026.2": ("dominant_kernel", "flash fwd hd128 has 50% of GPU time"),
-    "windows-streams-2022.1": ("exposed_copies", "Device-to-Host: 707 MB at 8.56 GB/s"),
+    "uvm-migration-2025.1": ("gpu_idle", "host compute: main"),
+    "windows-streams-2022.1": ("gpu_idle", "allocation or free: most in cudaHostAlloc"),
 }
 """The first finding of real reports, read against their raw tables."""
 
@@ -173,4 +176,6 @@ def test_a_finding_is_one_line_and_saves_no_more_than_there_is(path: Path) -> No
     lo, hi = report.span or (0, 1)
     for one in find(report):
         assert len(one.title) <= 100, one.title
+        assert one.doubt, one.rule
+        assert one.settle, one.rule
         assert 0 <= one.saved_ns <= hi - lo, one.title

@@ -1,0 +1,94 @@
+"""How sure the findings of each rule are, how they could be wrong, and what would settle it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from nsys_tui.analysis.rules.finding import Confidence
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """What to think of a rule's findings."""
+
+    confidence: Confidence
+    doubt: str
+    """How the finding could be wrong."""
+    settle: str
+    """The command or capture that would tell, with ``REPORT`` for the file."""
+
+
+_MEASURED, _INFERRED, _GUESS = Confidence.MEASURED, Confidence.INFERRED, Confidence.GUESS
+_NCU: Final = "ncu --set full --launch-count 5 PROGRAM"
+_STALLS: Final = "nsys-tui stalls REPORT"
+_TWICE: Final = "profile again with the change, then nsys-tui compare BEFORE AFTER"
+
+CERTAINTY: Final = {
+    "cuda_memcpy_async": Certainty(
+        _MEASURED,
+        "the host may need the data before it can go on, so that it waits all the same",
+        _TWICE,
+    ),
+    "cuda_memcpy_sync": Certainty(
+        _MEASURED,
+        "the host may need the data before it can go on, so that it waits all the same",
+        _TWICE,
+    ),
+    "cuda_memset_sync": Certainty(
+        _MEASURED, "the host may wait for something else right after", _TWICE
+    ),
+    "data_loss": Certainty(
+        _MEASURED, "what is missing may lie outside of what you look at", "nsys profile --duration"
+    ),
+    "dominant_kernel": Certainty(_MEASURED, "it may already run as fast as this GPU can", _NCU),
+    "exposed_communication": Certainty(
+        _INFERRED,
+        "ranks may wait for the slowest one: then its delay is the cause, not the transfer",
+        "nsys-tui collectives REPORT",
+    ),
+    "exposed_copies": Certainty(
+        _INFERRED, "the next kernel may need the data: then nothing can hide its copy", _TWICE
+    ),
+    "frequent_allocation": Certainty(
+        _MEASURED, "the calls may wait for GPU work that would be waited for anyway", _STALLS
+    ),
+    "gpu_gaps": Certainty(
+        _MEASURED, "the program may have nothing for the GPU to do there", _STALLS
+    ),
+    "gpu_imbalance": Certainty(
+        _INFERRED,
+        "the GPU may have more work, not be slower",
+        "nvidia-smi --query-gpu=clocks.sm,clocks_throttle_reasons.active --format=csv -l 1",
+    ),
+    "gpu_time_util": Certainty(
+        _MEASURED, "the program may have nothing for the GPU to do there", _STALLS
+    ),
+    "launch_bound": Certainty(
+        _INFERRED, "the profiler makes each launch slower than it is without", _TWICE
+    ),
+    "low_occupancy": Certainty(
+        _INFERRED, "tensor-core kernels are often built so and lose nothing", _NCU
+    ),
+    "missing_nvtx": Certainty(
+        _MEASURED, "nothing is wrong with the run", "nsys profile --trace=cuda,nvtx"
+    ),
+    "module_loading": Certainty(
+        _MEASURED, "it may happen once for each new shape, not in every step", _STALLS
+    ),
+    "slow_steps": Certainty(
+        _INFERRED, "these steps may have more to do: evaluation, a checkpoint", _STALLS
+    ),
+    "small_copies": Certainty(
+        _INFERRED, "the host may need each value before it can go on", _STALLS
+    ),
+    "small_grids": Certainty(
+        _INFERRED, "theoretical: a kernel limited by memory or latency gains less", _NCU
+    ),
+    "warm_up": Certainty(
+        _INFERRED, "a call made once may be the work itself, such as in a one-shot run", _STALLS
+    ),
+}
+"""By rule; idle time says so by its cause."""
+UNSURE: Final = Certainty(_GUESS, "", "")
+"""Of a rule that is not listed."""

@@ -1,0 +1,349 @@
+"""Our rules on idle GPUs: which cause costs how much, and what only the first use costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui import units
+from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
+from nsys_tui.analysis.rules.finding import Confidence
+from nsys_tui.analysis.rules.parameters import cut
+from nsys_tui.analysis.rules.register import Result, rule
+from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.sampled import Doing, sampled
+from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.stalls.gaps import LONG_CALL_NS, Edge
+from nsys_tui.analysis.stalls.rows import stall_groups
+from nsys_tui.analysis.thread_states import Witness
+from nsys_tui.model.events import FARTHEST
+from nsys_tui.model.table import Column, Unit
+from nsys_tui.names import api_name, fit
+
+if TYPE_CHECKING:
+    from nsys_tui.analysis.rules.case import Case
+    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.analysis.rules.parameters import Arguments
+    from nsys_tui.analysis.sampled import Sampled
+    from nsys_tui.analysis.stalls.gaps import Gaps
+    from nsys_tui.model.events import Bool, Int64
+
+
+@dataclass(frozen=True)
+class _Cause:
+    """What to say of idle time of one cause."""
+
+    advice: str
+    doubt: str
+    settle: str
+    hidden_by_work: bool = False
+    """Whether it can only be hidden behind GPU work, so gives back no more than there is."""
+
+
+_RECORD: Final = "nsys profile --cpuctxsw=process-tree --sample=process-tree --trace=cuda,nvtx,osrt"
+_CAUSES: Final = {
+    Cause.LAUNCH_LATENCY: _Cause(
+        "launch earlier, or capture the phase as a CUDA graph",
+        "the host may need a result of the GPU before it can launch",
+        "nsys-tui stalls REPORT",
+    ),
+    Cause.PROFILER: _Cause(
+        "caused by profiling: trace less, or flush less often",
+        "without the profiler something else may hold the GPU up",
+        "nsys profile --cuda-flush-interval=10000 --sample=none",
+    ),
+    Cause.QUEUE: _Cause(
+        "too many launches are queued: launch fewer, or as one CUDA graph",
+        "another process or the profiler may have filled the queue",
+        _RECORD,
+    ),
+    Cause.ALLOCATION: _Cause(
+        "allocate once before, reuse the memory, and free at the end",
+        "the call may wait for GPU work that would be waited for anyway",
+        "nsys-tui stalls REPORT",
+    ),
+    Cause.OSRT: _Cause(
+        "take the I/O, lock or sleep off the launching thread, or do it ahead of time",
+        "the call may itself wait for a thread whose work is the cause",
+        "nsys-tui stacks REPORT --by osrt",
+        hidden_by_work=True,
+    ),
+    Cause.API: _Cause(
+        "move the call out of the loop",
+        "what the call waited for is not recorded",
+        _RECORD,
+    ),
+    Cause.HOST: _Cause(
+        "launch ahead of what the host computes here, or move it to another thread",
+        "the GPU may need what the host computes: then only faster code helps",
+        "nsys-tui stacks REPORT --by cpu",
+        hidden_by_work=True,
+    ),
+    Cause.OFF_CPU: _Cause(
+        "the launching thread slept or had no CPU: see in which call (--trace=osrt)",
+        "what it waited for is not recorded",
+        _RECORD,
+        hidden_by_work=True,
+    ),
+    Cause.NOTHING: _Cause(
+        "record what the host does: --cpuctxsw=process-tree --trace=cuda,nvtx,osrt",
+        "it may compute, sleep, or wait for another process",
+        _RECORD,
+    ),
+    Cause.UNKNOWN: _Cause(
+        "no call launched what follows: record with --trace=cuda from the start",
+        "the launch may lie before the capture, or in a process that was not traced",
+        "nsys profile --trace=cuda",
+    ),
+}
+"""Causes that ``gpu_idle`` reports; the others have rules of their own."""
+_SYNC: Final = _Cause(
+    "order work with events instead of waiting on the host",
+    "the host may need the result before it can go on",
+    "nsys-tui analyze REPORT -r cuda_api_sync",
+)
+_NOT_KNOWN: Final = (Cause.NOTHING, Cause.UNKNOWN)
+
+
+@rule(
+    "Idle time of GPUs by cause",
+    advice="Idle time between operations by what the host did meanwhile; nsys-tui stalls lists the"
+    " gaps.",
+    nothing="No idle time between operations.",
+)
+def gpu_idle(case: Case, arguments: Arguments) -> Result:
+    """Idle gaps from 10 us on by cause, and the calls and ranges that cost most."""
+    groups = stall_groups(case.report, case.stalls) if len(case.report.operations) else []
+    shown, hidden = cut(groups, arguments)
+    return Result(
+        (
+            (Column("Idle", Unit.NS), [group.idle_ns for group in shown]),
+            (Column("Gaps", Unit.COUNT), [group.count for group in shown]),
+            (Column("Longest", Unit.NS), [group.longest_ns for group in shown]),
+            (Column("Cause"), [group.key for group in shown]),
+        ),
+        tuple(idle_findings(case, "gpu_idle", tuple(_CAUSES))),
+        hidden=hidden,
+    )
+
+
+_TOLD_APART: Final = frozenset((Cause.OSRT, Cause.SYNC, Cause.API))
+"""Causes with a finding for each call; of the others one finding names the worst."""
+
+
+def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Finding]:
+    """A finding for each cause, or for each call at fault where that tells more."""
+    gaps = case.stalls.gaps
+    gaps = gaps.take((gaps.edge == Edge.INNER) & np.isin(gaps.cause, causes))
+    gaps = gaps.take(~_first_uses(case, gaps))
+    if not len(gaps):
+        return []
+    apart = np.isin(gaps.cause, [*_TOLD_APART])
+    keys = np.stack((gaps.cause.astype(np.int64), np.where(apart, gaps.what, -1)))
+    kinds, group = np.unique(keys, axis=1, return_inverse=True)
+    found: list[Finding] = []
+    for number, cause in enumerate(kinds[0].tolist()):
+        found += _idle_finding(case, name, Cause(cause), gaps.take(group.ravel() == number))
+    return found
+
+
+def charged(gaps: Gaps) -> Int64:
+    """Of each gap what its witness shows of its cause; all of it where the GPU itself waited.
+
+    Without a wait of the host the launch after it would have come in time, too.
+    """
+    cause = np.minimum(gaps.cause, len(SHARES) - 1)
+    own = gaps.shares[np.arange(len(gaps)), cause]
+    own = own + gaps.shares[:, Cause.LAUNCH_LATENCY] * (gaps.cause == Cause.SYNC)
+    return np.where(gaps.cause < len(SHARES), np.minimum(own, gaps.idle), gaps.idle)
+
+
+def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Finding]:
+    """GPUs idle at the same time lose it once: the one that loses most counts."""
+    place = int(np.argmax(np.bincount(gaps.place, gaps.idle)))
+    several = len(np.unique(gaps.place)) > 1
+    gaps = gaps.take(gaps.place == place)
+    cost = charged(gaps)
+    worst = int(np.argmax(gaps.idle))
+    said = _CAUSES.get(cause, _SYNC)
+    told, confidence, advice = _told(case, cause, gaps, said.advice)
+    lost, total = case.idle_part(place, (gaps.start, gaps.end)), int(cost.sum())
+    saved = min(total, case.busy_ns(place)) if said.hidden_by_work else total
+    label = case.device_labels([place]) + (" and others" if several else "")
+    count = units.format_count(len(gaps))
+    return case.finding(
+        name,
+        f"{label} idle {units.format_duration(total)} in {count}"
+        f" gap{'' if len(gaps) == 1 else 's'}{told}",
+        advice,
+        subject=f"idle{told}".removesuffix(", why is not recorded"),
+        saved_ns=0 if cause in _NOT_KNOWN else saved,
+        stake_ns=total,
+        window=(int(gaps.start[worst]), int(gaps.end[worst])),
+        place=place,
+        screen="5",
+        command="nsys-tui stalls REPORT",
+        at_most=Severity.MEDIUM if cause in _NOT_KNOWN else None,
+        confidence=confidence,
+        doubt=said.doubt,
+        settle=said.settle,
+        lost=lost,
+    )
+
+
+def _told(case: Case, cause: Cause, gaps: Gaps, advice: str) -> tuple[str, Confidence, str]:
+    """The cause in words, how sure it is, and what to do."""
+    what, where = (_name(case, codes, gaps.idle) for codes in (gaps.what, gaps.range))
+    inside = f" in {fit(where, _PLACE_CELLS)}" if where and where != what else ""
+    if cause in _NOT_KNOWN and _before_migrations(case, gaps):
+        if cause is Cause.UNKNOWN and not _prefetches(case):
+            advice = "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"
+        return f", {cause.label}: pages migrate on demand", Confidence.INFERRED, advice
+    if cause is Cause.HOST:
+        return _host(case, gaps, inside, advice)
+    if cause is Cause.API and what.startswith(_LAUNCHES):
+        advice = "see what the launch waits for: a lock, pages of host memory, a first use"
+        name = f": {fit(what, _NAME_CELLS)} itself took it, why is not recorded"
+        return name, Confidence.INFERRED, advice
+    several = "" if (gaps.what == gaps.what[0]).all() else "most in "
+    known = what and what != "Unknown"
+    told = f", {cause.label}: {several}{fit(what, _NAME_CELLS)}" if known else f", {cause.label}"
+    inferred = cause in _NOT_KNOWN or cause not in SHARES
+    return told + inside, Confidence.INFERRED if inferred else Confidence.MEASURED, advice
+
+
+_LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
+_BY_DOING: Final = {
+    Doing.POLLS: "the thread polls for another rank: see what that rank does, or overlap the wait",
+    Doing.COMPILES: "GPU code is compiled here: ship code for this GPU, or keep CUDA's cache",
+    Doing.DRIVER: "the time goes to CUDA's driver: see the calls around it",
+}
+
+
+def _host(case: Case, gaps: Gaps, inside: str, advice: str) -> tuple[str, Confidence, str]:
+    """What the thread did on its CPU: the function that samples hit, else the range."""
+    api = case.report.api
+    threads = gaps.caller[gaps.caller >= 0]
+    caller = int(np.bincount(threads).argmax())
+    thread = int(api.threads[caller])
+    mine = gaps.take(gaps.caller == caller)
+    order = np.argsort(mine.start)
+    seen = sampled(case.report, thread, mine.start[order], mine.end[order])
+    measured = case.stalls.work.thread(thread).witness is Witness.MEASURED
+    confidence = Confidence.MEASURED if measured else Confidence.INFERRED
+    if seen is None:
+        return f", {Cause.HOST.label}{inside}", confidence, advice
+    return f", {_seen(seen)}", confidence, _BY_DOING.get(seen.doing, advice)
+
+
+def _seen(seen: Sampled) -> str:
+    share = f" ({100 * seen.share:.0f}% of samples)"
+    name = fit(seen.name, _NAME_CELLS)
+    if seen.doing is Doing.WORKS:
+        return f"host compute: {name}{share}" if name else "host compute"
+    return f"host {seen.doing}{': ' + name if name else ''}{share}"
+
+
+def _name(case: Case, codes: Int64, idle: Int64) -> str:
+    """The name that more than half of the idle time has, empty for none."""
+    found, group = np.unique(codes, return_inverse=True)
+    time = np.bincount(group, idle)
+    top = int(np.argmax(time))
+    return case.stalls.work.name(int(found[top])) if 2 * time[top] > time.sum() else ""
+
+
+def _before_migrations(case: Case, gaps: Gaps) -> bool:
+    """Whether most of the idle time ends with a migration of unified memory."""
+    migrates = np.isin(case.report.operations.copy_kind[gaps.next], UVM_COPY_KINDS)
+    return int(gaps.idle[migrates & (gaps.next >= 0)].sum()) * 2 > int(gaps.idle.sum())
+
+
+def _prefetches(case: Case) -> bool:
+    """Whether the program prefetches pages already."""
+    api = case.report.api
+    used = np.unique(api.name[api.real]).tolist()
+    return any("MemPrefetch" in api.names[code] for code in used)
+
+
+_NAME_CELLS: Final = 22
+_PLACE_CELLS: Final = 16
+"""Cells of names in findings, which are one line."""
+
+
+@rule(
+    "First use of code",
+    advice="Loading, compiling and setting up happen once: leave the first steps out of what you"
+    " measure, load eagerly (CUDA_MODULE_LOADING=EAGER), or ship code for this GPU.",
+    nothing="No GPU idles while code is loaded or used for the first time.",
+)
+def warm_up(case: Case, arguments: Arguments) -> Result:
+    """Idle gaps in which code was loaded, or a call was made that happens once or twice.
+
+    From the second step on, where steps are named, ``module_loading`` tells of what is loaded.
+    """
+    gaps = case.stalls.gaps
+    gaps = gaps.take(gaps.edge == Edge.INNER)
+    gaps = gaps.take(_first_uses(case, gaps))
+    shown, hidden = cut(np.argsort(-gaps.idle, kind="stable"), arguments)
+    work = case.stalls.work
+    return Result(
+        (
+            (Column("Idle", Unit.NS), gaps.idle[shown]),
+            (Column("Start", Unit.NS), gaps.start[shown]),
+            (Column("What"), [work.name(code) for code in gaps.what[shown].tolist()]),
+        ),
+        tuple(_warm_up(case, gaps)) if len(gaps) else (),
+        hidden=hidden,
+    )
+
+
+def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
+    place = int(np.argmax(np.bincount(gaps.place, gaps.idle)))
+    gaps = gaps.take(gaps.place == place)
+    cost, worst = int(_used_first(gaps).sum()), int(np.argmax(gaps.idle))
+    return case.finding(
+        "warm_up",
+        f"{case.device_labels([place])} idle {units.format_duration(cost)} at first use of code,"
+        f" longest in {fit(case.stalls.work.name(int(gaps.what[worst])), _NAME_CELLS)}: only once",
+        "leave the warm-up out of what you measure, or load code before (eagerly)",
+        subject="first use of code (once)",
+        saved_ns=cost,
+        window=(int(gaps.start[worst]), int(gaps.end[worst])),
+        place=place,
+        screen="5",
+        command="nsys-tui stalls REPORT",
+        lost=case.idle_part(place, (gaps.start, gaps.end)),
+    )
+
+
+def _used_first(gaps: Gaps) -> Int64:
+    """Of each gap the part in which code was loaded, or the call that happens once was made."""
+    loaded = gaps.shares[:, Cause.MODULE]
+    called = gaps.shares[:, Cause.API] * (gaps.cause == Cause.API)
+    return np.asarray(np.minimum(loaded + called, gaps.idle), np.int64)
+
+
+_ONCE: Final = 2
+"""Calls of one name up to which they are set-up."""
+
+
+def _first_uses(case: Case, gaps: Gaps) -> Bool:
+    """Which gaps happen once: code is loaded, a kernel is launched first, a call is made once."""
+    report = case.report
+    api, ops = report.api, report.operations
+    before = gaps.start < (case.loop[0] if case.has_loop else FARTHEST)
+    found: Bool = (gaps.cause == Cause.MODULE) & before
+    _, first = np.unique(ops.name, return_index=True)
+    used_first = np.isin(gaps.next, first) & before
+    found |= used_first & (gaps.shares[:, Cause.MODULE] > 0)
+    by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))
+    if not len(by_api):
+        return found
+    count = np.bincount(api.name[api.real], minlength=len(api.names))
+    rare = [api_name(api.names[code]) for code in np.flatnonzero((count > 0) & (count <= _ONCE))]
+    found[by_api] |= np.isin(gaps.what[by_api], [case.stalls.work.code(name) for name in rare])
+    long = api.durations(gaps.call[by_api]) >= LONG_CALL_NS
+    found[by_api] |= used_first[by_api] & long
+    return found
