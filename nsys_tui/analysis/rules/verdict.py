@@ -88,16 +88,23 @@ def _worth_fixing(case: Case, findings: Sequence[Finding]) -> str:
         named = ", ".join(_told(one, case.base_ns) for one in worth[:MOST])
         more = len(worth) - MOST
         rest = f"{more} more above 1%" if more > 0 else "nothing else above 1%"
-        return f"Worth fixing: {named}; {rest}"
-    not_known = [one for one in findings if one.rule == "gpu_idle" and not one.saved_ns]
-    if not_known and not_known[0].stake_ns >= WORTH_FIXING * case.base_ns:
-        share = format_share(not_known[0].stake_ns, case.base_ns)
-        return f"Why {share} is idle is not recorded"
+        unsaid = _not_recorded(case, findings)
+        return f"Worth fixing: {named}; {rest}" + (f"; {unsaid}" if unsaid else "")
+    if unsaid := _not_recorded(case, findings):
+        return unsaid.capitalize()
     idle = sum(split.idle_ns for split in case.splits)
     unknown = case.report.lacks(Capability.API)
     if unknown and idle >= WORTH_FIXING * len(case.splits) * case.base_ns:
         return f"Why it is idle cannot be said: {unknown}"
     return "Nothing found that would give back 1%"
+
+
+def _not_recorded(case: Case, findings: Sequence[Finding]) -> str:
+    """How much idle time has no witness, empty for less than is worth a word."""
+    idle = [one.stake_ns for one in findings if one.rule == "gpu_idle" and not one.saved_ns]
+    if not idle or idle[0] < WORTH_FIXING * case.base_ns:
+        return ""
+    return f"why {format_share(idle[0], case.base_ns)} is idle is not recorded"
 
 
 def _told(finding: Finding, base_ns: int) -> str:
