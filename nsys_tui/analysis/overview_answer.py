@@ -23,6 +23,7 @@ from nsys_tui.analysis.overview_columns import (
     TOP,
     WAITING,
 )
+from nsys_tui.analysis.rules.bound import PART, bound_line
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.table import (
     Column,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.iterations.breakdown import Pieces
     from nsys_tui.analysis.memory import DeviceMemory
     from nsys_tui.analysis.overview import Overview
+    from nsys_tui.analysis.rules.bound import Part
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.report import Report
 
@@ -58,6 +60,8 @@ class OverviewAnswer:
     pieces: Pieces | None = None
     verdict: str = ""
     """How busy the GPUs were and what is worth fixing; empty where nobody looked."""
+    bound: Sequence[Part] = ()
+    """Classes of time, the largest first; empty where nobody looked."""
 
     def tables(self) -> dict[str, Table]:
         """The sections by name, in the order they are read."""
@@ -111,6 +115,7 @@ class OverviewAnswer:
             span = f"{shown[0]} to {shown[1]} ({shown[2]})"
         facts = {
             "verdict": self.verdict,
+            "bound": bound_line(self.bound),
             "report": self.report.name,
             "command": " ".join(data.command),
             "host": ", ".join(part for part in (data.host, data.os, data.cpu) if part),
@@ -242,6 +247,7 @@ DOCUMENT: Final = Document(
             "headline", HEADLINE, lambda a, _: a.result.headline if a.result.gpu_known else None
         ),
         data("verdict", lambda a, _: a.verdict, optional=True),
+        records("bound", PART, lambda a, _: a.bound),
         records("devices", DEVICE, lambda a, _: a.result.devices),
         record("breakdown", BREAKDOWN, lambda a, _: a.result.breakdown),
         records("gpu_memory", MEMORY, lambda a, _: a.memory),
@@ -261,7 +267,7 @@ DOCUMENT: Final = Document(
 )
 """An overview as JSON; ``breakdown`` is by the older rule, all GPUs in one union."""
 _SECTION: Final[dict[str, tuple[str, ...]]] = {
-    "report": ("report", "verdict"),
+    "report": ("report", "verdict", "bound"),
     "devices": ("headline", "devices"),
     "memory": ("gpu_memory",),
     "kernels": ("top_kernels", "other_gpu_work"),

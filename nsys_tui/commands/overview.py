@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.memory import recorded_memory
     from nsys_tui.analysis.overview import overview
     from nsys_tui.analysis.overview_answer import DOCUMENT, OverviewAnswer, keys_of
-    from nsys_tui.analysis.rules.verdict import verdict_of
+    from nsys_tui.analysis.rules.verdict import judged
     from nsys_tui.errors import NoDataError
     from nsys_tui.model.capabilities import Capability
     from nsys_tui.names import NameStyle
@@ -60,10 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
     style, top = NameStyle(arguments.names), arguments.top or None
     result = overview(report, scope, style=style, top=top, host=host)
     pieces = _pieces(arguments, report, scope)
-    told = ""
+    told, bound = "", ()
     if not arguments.section or "report" in arguments.section:
-        told = verdict_of(report, scope, result.devices)
-    answer = OverviewAnswer(report, result, recorded_memory(report), pieces, told)
+        told, bound = judged(report, scope, result.devices)
+    answer = OverviewAnswer(report, result, recorded_memory(report), pieces, told, bound)
     if arguments.format == "json":
         only = keys_of(arguments.section)
         print_document(DOCUMENT, answer, answer, result.notes, report.notes, only=only)

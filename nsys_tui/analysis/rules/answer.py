@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.analysis.rules.bound import (
+    NOT_LOOKED_AT,
+    PART,
+    bound_line,
+    not_looked_at,
+    parts,
+)
 from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.model.table import (
     OPEN,
@@ -23,6 +31,7 @@ from nsys_tui.model.table import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nsys_tui.analysis.rules.bound import NotLookedAt, Part
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.rules.register import Outcome
@@ -44,16 +53,29 @@ class RuleAnswer:
         """How busy the GPUs were and what is worth fixing."""
         return verdict(self.case, self.findings)
 
+    @cached_property
+    def bound(self) -> Sequence[Part]:
+        """The classes of time, the largest first."""
+        return parts(self.case)
+
+    @property
+    def not_looked_at(self) -> Sequence[NotLookedAt]:
+        """What no rule could look at."""
+        return not_looked_at(self.case.report)
+
     def table(self) -> Table:
         """The findings."""
         none = "nothing found; nsys-tui analyze --help-rules says what was looked for"
+        notes = [] if self.findings else [none]
+        notes += [line for line in (bound_line(self.bound),) if line]
+        notes += [f"not looked at: {one.what} ({one.reason})" for one in self.not_looked_at]
         return table_of(
             "findings",
             f"{self.verdict}. Findings ({len(self.findings)}), the gravest first",
             _FINDING,
             self.findings,
             self.case.report,
-            () if self.findings else (none,),
+            notes,
         )
 
     def rules(self) -> list[Table]:
@@ -98,6 +120,8 @@ DOCUMENT: Final = Document(
         data("window_ns", lambda answer, _: answer.case.scope.window, form=Form.LIST),
         data("base_ns", lambda answer, _: answer.case.base_ns),
         data("verdict", lambda answer, _: answer.verdict),
+        records("bound", PART, lambda answer, _: answer.bound),
+        records("not_looked_at", NOT_LOOKED_AT, lambda answer, _: answer.not_looked_at),
         records("findings", _FINDING),
         Column(
             key="rules",

@@ -70,6 +70,9 @@ CERTAINTY: Final = {
     "low_occupancy": Certainty(
         _INFERRED, "tensor-core kernels are often built so and lose nothing", _NCU
     ),
+    "migrations_in_kernels": Certainty(
+        _INFERRED, "the kernel may touch other pages meanwhile, and hide a part of it", _NCU
+    ),
     "missing_nvtx": Certainty(
         _MEASURED, "nothing is wrong with the run", "nsys profile --trace=cuda,nvtx"
     ),

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, plural, rule
 from nsys_tui.analysis.stats.gpu_trace import MEMORY_KINDS
 from nsys_tui.analysis.window import clipped, row_numbers
+from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
@@ -315,3 +317,58 @@ def _copy_advice(case: Case, rows: Rows) -> str:
     if _PAGEABLE in (ops.src_kind[first], ops.dst_kind[first]):
         return "pin the host memory, then copy on a stream of its own while kernels run"
     return "copy on a stream of its own while kernels run, or keep the data on the GPU"
+
+
+@rule(
+    "Migrations of unified memory while a kernel runs",
+    advice="A kernel that touches pages which are not on its GPU waits for each of them: prefetch"
+    " (cudaMemPrefetchAsync), advise (cudaMemAdvise), or copy ahead of the launch.",
+    nothing="No pages migrate while kernels run.",
+)
+def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
+    """Kernels by name with the time and bytes of migrations that run at the same time."""
+    ops = case.report.operations
+    rows = case.operations()
+    moved = rows[np.isin(ops.copy_kind[rows], UVM_COPY_KINDS) & (ops.kind[rows] == OpKind.MEMCPY)]
+    kernels = rows[(ops.kind[rows] == OpKind.KERNEL) & (len(moved) > 0)]
+    time, size = np.zeros(len(kernels), np.int64), np.zeros(len(kernels), np.int64)
+    for place in np.unique(ops.device[moved]).tolist():
+        mine = moved[ops.device[moved] == place]
+        own = np.flatnonzero(ops.device[kernels] == place)
+        starts, ends = ops.start[kernels[own]], ops.end[kernels[own]]
+        covered = intervals.union(ops.start[mine], ops.end[mine])
+        before = intervals.prefix(*covered)
+        edges = [intervals.busy_before(covered, before, times) for times in (starts, ends)]
+        time[own] = edges[1] - edges[0]
+        sizes = np.append(0, np.cumsum(ops.bytes[mine]))
+        first, last = (np.searchsorted(ops.start[mine], times) for times in (starts, ends))
+        size[own] = sizes[last] - sizes[first]
+    kernels, time, size = (part[time > 0] for part in (kernels, time, size))
+    codes, names = regroup(ops.name[kernels], ops.shown)
+    of_name, bytes_of = sums(codes, time, len(names)), sums(codes, size, len(names))
+    used = np.flatnonzero(of_name)
+    order, hidden = cut(used[np.argsort(-of_name[used], kind="stable")], arguments)
+    found: list[Finding] = []
+    if len(order):
+        top = int(order[0])
+        longest = int(kernels[codes == top][np.argmax(time[codes == top])])
+        found = case.finding(
+            "migrations_in_kernels",
+            f"{units.format_bytes(int(bytes_of[top]))} of pages migrate while"
+            f" {fit(names[top], _NAME_CELLS)} runs: {units.format_duration(int(of_name[top]))}",
+            "prefetch its pages (cudaMemPrefetchAsync), or copy them ahead of the launch",
+            subject=f"pages migrate in {fit(names[top], _NAME_CELLS)}",
+            saved_ns=int(of_name[top]),
+            window=(int(ops.start[longest]), int(ops.end[longest])),
+            place=int(ops.device[longest]),
+        )
+    return Result(
+        (
+            (Column("Migrating", Unit.NS), of_name[order]),
+            (Column("Bytes", Unit.BYTES), bytes_of[order]),
+            (Column("Launches", Unit.COUNT), np.bincount(codes, minlength=len(names))[order]),
+            (Column("Kernel"), [names[place] for place in order.tolist()]),
+        ),
+        tuple(found),
+        hidden=hidden,
+    )

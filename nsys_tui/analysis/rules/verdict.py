@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.analysis.rules.bound import parts
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.model.capabilities import Capability
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_tui.analysis.breakdown import DeviceSplit
+    from nsys_tui.analysis.rules.bound import Part
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
@@ -60,8 +62,10 @@ def _of_session(case: Case) -> str:
     return f" in the {format_duration(case.base_ns)} of {format_duration(session)} with GPU work"
 
 
-def verdict_of(report: Report, scope: Scope, splits: Sequence[DeviceSplit]) -> str:
-    """The same for a report whose rules have not been run yet.
+def judged(
+    report: Report, scope: Scope, splits: Sequence[DeviceSplit]
+) -> tuple[str, Sequence[Part]]:
+    """The verdict, and what the run is bound by, of a report whose rules have not been run yet.
 
     Args:
         report: the report.
@@ -69,7 +73,7 @@ def verdict_of(report: Report, scope: Scope, splits: Sequence[DeviceSplit]) -> s
         splits: where the time of each device went.
     """
     case = Case(report, scope, splits=splits)
-    return verdict(case, find_in(case))
+    return verdict(case, find_in(case)), parts(case)
 
 
 def _decisive(case: Case, findings: Sequence[Finding]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from nsys_tui.analysis.memory import recorded_memory
 from nsys_tui.analysis.overview import overview
 from nsys_tui.analysis.overview_answer import DOCUMENT, OverviewAnswer
-from nsys_tui.analysis.rules.verdict import verdict_of
+from nsys_tui.analysis.rules.verdict import judged
 from nsys_tui.text.documents import document_text
 from nsys_tui.text.sections import sections
 from nsys_tui.ui.saving import table_writers, text_writer
@@ -31,8 +31,8 @@ def overview_writers(report: Report, names: NameStyle, section: str) -> dict[str
 
     def answer() -> OverviewAnswer:
         found = overview(report, style=names)
-        told = verdict_of(report, found.scope, found.devices)
-        return OverviewAnswer(report, found, recorded_memory(report), verdict=told)
+        told, bound = judged(report, found.scope, found.devices)
+        return OverviewAnswer(report, found, recorded_memory(report), None, told, bound)
 
     def data() -> Iterator[str]:
         found = answer()

@@ -1,0 +1,57 @@
+"""Every rule on a run that must trigger it, and on one that nearly does and must not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from planted import PLANTED, sleeping_host, steps
+
+from nsys_tui.analysis.rules.bound import COMPUTE, HOST, bound_line, not_looked_at, parts
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from synth import Synth
+
+WORTH = 0.01
+RUNS = [
+    pytest.param(rule, run, wanted, id=f"{rule}-{run.__name__}")
+    for rule, planted in PLANTED.items()
+    for runs, wanted in ((planted.triggers, True), (planted.near, False))
+    for run in runs
+]
+
+
+def case_of(run: Callable[[Path], Synth], folder: Path) -> Case:
+    return Case(open_report(run(folder / "r.sqlite").write(), use_cache=False))
+
+
+@pytest.mark.parametrize(("rule", "run", "wanted"), RUNS)
+def test_a_rule_finds_what_is_planted_and_nothing_else(
+    rule: str, run: Callable[[Path], Synth], wanted: bool, tmp_path: Path
+) -> None:
+    case = case_of(run, tmp_path)
+    told = {one.rule for one in find_in(case) if one.weight_ns >= WORTH * case.base_ns}
+    assert (rule in told) is wanted
+
+
+def test_the_classes_of_time_add_up_with_the_runner_up_named(tmp_path: Path) -> None:
+    found = parts(case_of(sleeping_host, tmp_path))
+    assert sum(part.share for part in found) == pytest.approx(1)
+    assert [part.name for part in found[:2]] == [COMPUTE, HOST]
+    assert found[1].ns == pytest.approx(19 * 1_000_000, abs=100), "the first step has none before"
+    assert bound_line(found).startswith("bound by compute (90.")
+    assert bound_line([]) == ""
+
+
+def test_what_could_not_be_looked_at_names_the_option(tmp_path: Path) -> None:
+    case = case_of(steps, tmp_path)
+    told = {one.what: one.reason for one in not_looked_at(case.report)}
+    assert "--cpuctxsw=process-tree" in told["what the host did between its calls"]
+    assert "--trace=osrt" in told["files, locks and sleep of the host"]
+    assert not any("grids" in what for what in told), "grids and SMs were recorded"
