@@ -9,8 +9,10 @@ from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_table
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from nsys_tui.analysis.iterations.breakdown import Pieces
+    from nsys_tui.analysis.rules.bound import Part
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
 
@@ -60,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     style, top = NameStyle(arguments.names), arguments.top or None
     result = overview(report, scope, style=style, top=top, host=host)
     pieces = _pieces(arguments, report, scope)
-    told, bound = "", ()
+    told = ""
+    bound: Sequence[Part] = ()
     if not arguments.section or "report" in arguments.section:
         told, bound = judged(report, scope, result.devices)
     answer = OverviewAnswer(report, result, recorded_memory(report), pieces, told, bound)
