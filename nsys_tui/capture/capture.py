@@ -58,8 +58,8 @@ class Capture:
         self._given_up = ""
         """How the capture ends by the user's own will: ``cancelled`` or ``discarded``."""
         self._held = asyncio.Event()
-        self._followed = False
-        """Whether the job was seen to end."""
+        self._tidying: asyncio.Task[None] | None = None
+        """Looks after the end of the job for what it left, while its reports come home."""
 
     @classmethod
     def create(
@@ -163,9 +163,9 @@ class Capture:
             finally:
                 obeying.cancel()
                 await self._leave_stopper()
-                if self._followed:
+                if self._tidying is not None:
                     with contextlib.suppress(CaptureError):
-                        await stop.end_left_over(self.job)
+                        await self._tidying
                 await self.job.link.close()
         self.job.emit(Finished(self.record))
         return self.record
@@ -244,7 +244,7 @@ class Capture:
         follower = Follower(self.job)
         try:
             outcome = await follower.run()
-            self._followed = True
+            self._tidying = asyncio.create_task(stop.end_left_over(self.job))
         finally:
             self._ended.set()
         if outcome.queue is not None and outcome.queue.running:
