@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
     from nsys_tui.render.dominant import Layers
 
-SHORT_WORK: Final = 10
+SHORT_WORK: Final = 4
 """GPU work that takes less than this part of the trace is what is shown at first."""
 ROOM: Final = 20
 """It leaves a part this small of itself free at either side."""

@@ -95,7 +95,7 @@ async def test_events_in_view_stand_at_the_right_edge_of_their_lane(demo: Path) 
         (count,) = query(demo, f"SELECT count(*) FROM ({STREAM})")[0]
         lane = next(line for line in lines if "str 16" in line)
         assert lane.rstrip("|").endswith(f" {count:,}")
-        lines = (await press(pilot, "W")).splitlines()
+        lines = (await press(pilot, "L", "W")).splitlines()
         window = app_of(pilot).state.window
         found = query(demo, STREAM)
         inside = sum(start < window.end and end > window.start for start, end, *_ in found)
