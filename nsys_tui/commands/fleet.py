@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-    from nsys_tui.fleet.engine import Engine, Result
+    from nsys_tui.fleet.cluster import Cluster
+    from nsys_tui.fleet.engine import Result
     from nsys_tui.fleet.fleet import Fleet
     from nsys_tui.fleet.summary import Options
 
@@ -75,8 +76,8 @@ one clock by the UTC start of each session, or by the ends of collectives where 
 Each GPU of a process that communicates on several is a rank. Copies of a report, and ranks captured
 in another run, are left out and named; --ranks FILE decides otherwise.
 A report that cannot be read is named on stderr and left out: the exit status stays 0, or is 65
-with --strict, and is 65 if no report can be read. What was computed for a report is kept in the
-cache folder: a run that was interrupted goes on where it stopped.
+with --strict, if no report can be read, or if a cluster lost some. What was computed for a report
+is kept in the cache folder: a run that was interrupted goes on where it stopped.
 Examples:   nsys-tui fleet reports/ --section stragglers
             nsys-tui fleet rank*.nsys-rep --pace flash_fwd_kernel --section pace-ranks
             nsys-tui fleet reports/ --step 5 --section ranks --section calls
@@ -113,8 +114,14 @@ def _add_computing(parser: argparse.ArgumentParser) -> None:
     engine.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="Dask scheduler whose workers read the reports, which they must find under the same "
-        "names (needs nsys-tui[cluster])",
+        help="Dask scheduler whose workers read the reports; what none of them finds under the "
+        "same name is read here (needs nsys-tui[cluster])",
+    )
+    parser.add_argument(
+        "--per-node",
+        action="store_true",
+        help="with --scheduler: REPORT and DIR are on the disks of the nodes, each of which reads "
+        "its own",
     )
     parser.add_argument(
         "--clock",
@@ -191,7 +198,7 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.fleet.files import find_reports
 
     _check(arguments)
-    paths = find_reports(arguments.reports)
+    paths = [] if arguments.per_node else find_reports(arguments.reports)
     if arguments.open:
         from nsys_tui.commands.open import run_app
 
@@ -214,7 +221,8 @@ def _report(arguments: argparse.Namespace, paths: list[Path]) -> int:
         raise EmptyAnswerError(
             "no GPU work and no steps in any report", hint="record with --trace=cuda,nvtx"
         )
-    return UNREADABLE if arguments.strict and fleet.failures else 0
+    lost = any(failure.lost for failure in fleet.failures)
+    return UNREADABLE if lost or (arguments.strict and fleet.failures) else 0
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -227,6 +235,8 @@ def _check(arguments: argparse.Namespace) -> None:
             f"--{name} is for the printed fleet, not for --open",
             hint="w on the fleet screen asks for a window, step, range, GPU, process or stream",
         )
+    if arguments.per_node and not arguments.scheduler:
+        raise UsageError("--per-node is for --scheduler", hint="name the scheduler of the nodes")
     if arguments.format == "parquet" and not arguments.output:
         raise UsageError("Parquet is no text", hint="name a file or a folder with -o PATH")
     if arguments.format in ("csv", "tsv") and not arguments.output:
@@ -257,38 +267,47 @@ def _fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
         done = count
         _tell(path, result, count, total)
 
+    options = _options(arguments, config.analysis.communication)
+    engine = _engine(arguments)
+    names: list[Path | str] = [*paths]
+    if engine is not None and arguments.per_node:
+        names = [*engine.per_node(arguments.reports)]
     try:
         return run_fleet(
-            paths,
-            _options(arguments, config.analysis.communication),
-            engine=_engine(arguments),
+            names,
+            options,
+            engine=engine,
             workers=arguments.workers or default_workers(),
             opening=Opening(
                 nsys, not arguments.no_cache, cache_at(config.cache.dir, config.cache.limit)
             ),
             clock=Clock(arguments.clock),
             window=None if arguments.window is None else parse_window(arguments.window),
-            given=_given(arguments, paths),
+            given=_given(arguments, names),
             told=told,
         )
     except KeyboardInterrupt:
         kept = "" if arguments.no_cache else ": the same command goes on from there"
-        print(f"\nnsys-tui: {done} of {len(paths)} reports done{kept}", file=sys.stderr)
+        print(f"\nnsys-tui: {done} of {len(names)} reports done{kept}", file=sys.stderr)
         raise
 
 
-def _given(arguments: argparse.Namespace, paths: list[Path]) -> dict[str, tuple[int, ...]] | None:
+def _given(
+    arguments: argparse.Namespace, names: list[Path | str]
+) -> dict[str, tuple[int, ...]] | None:
     if arguments.ranks is None:
         return None
     from nsys_tui.fleet.rank_file import read_ranks
 
-    return read_ranks(arguments.ranks, [str(path.absolute()) for path in paths])
+    return read_ranks(
+        arguments.ranks, [n if isinstance(n, str) else str(n.absolute()) for n in names]
+    )
 
 
-def _engine(arguments: argparse.Namespace) -> Engine | None:
+def _engine(arguments: argparse.Namespace) -> Cluster | None:
     if not arguments.scheduler:
         return None
-    from nsys_tui.fleet.engine import dask_cluster
+    from nsys_tui.fleet.cluster import dask_cluster
 
     return dask_cluster(arguments.scheduler)
 

@@ -1,4 +1,4 @@
-"""Where the map step runs: in this process, in a pool of local ones, or on a Dask cluster.
+"""Where the map step runs: in this process or in a pool of local ones; ``cluster`` has another.
 
 All engines call the same function with the same arguments and hand back the same values, in the
 order in which they are done.
@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.fleet.mapping import Opening, Task, map_report
 from nsys_tui.fleet.summary import Failure, ReportSummary
 
@@ -27,10 +26,6 @@ Done: TypeAlias = tuple[str, Result] | None
 """A path and its result; None says only that the work goes on."""
 Engine: TypeAlias = Callable[[Sequence[Task], Opening], Iterator[Done]]
 
-PATIENCE = "10s"
-"""How long a scheduler may take to answer."""
-PATIENCE_FOR_WORKERS = "120s"
-"""How long it may take until it has a worker: batch systems start them late."""
 PULSE = 0.2
 """Seconds after which a pool says that the work goes on."""
 _DIED = "the process that read it died: out of memory, or killed"
@@ -123,67 +118,3 @@ def _alone(task: Task, opening: Opening) -> Result:
         return next(done for done in _pool([task], opening, 1) if done is not None)[1]
     except BrokenProcessPool:
         return Failure(task.path, _DIED)
-
-
-def dask_cluster(address: str) -> Engine:
-    """The workers of a Dask scheduler; they must see the same files under the same names.
-
-    Args:
-        address: of the scheduler, such as ``tcp://node1:8786``.
-
-    Raises:
-        UsageError: dask is not installed.
-    """
-    try:
-        import distributed
-    except ImportError as error:
-        raise UsageError(
-            "--scheduler needs dask[distributed], which is not installed",
-            hint="pip install 'nsys-tui[cluster]', here and on the workers; or --workers N",
-        ) from error
-
-    def run(tasks: Sequence[Task], opening: Opening) -> Iterator[Done]:
-        client = _connected(distributed, address)
-        try:
-            futures = {
-                client.submit(map_report, *task, opening, pure=False): task.path for task in tasks
-            }
-            with client.as_current():
-                completed: Any = distributed.as_completed
-                done = completed(list(futures))
-            for future in done:
-                yield futures[future], _result(future, futures[future])
-        finally:
-            client.close()
-
-    return run
-
-
-def _connected(distributed: Any, address: str) -> Any:
-    try:
-        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
-        raise UsageError(
-            f"no Dask scheduler at {address}",
-            str(error),
-            "start one with: dask scheduler; and workers with: dask worker ADDRESS",
-        ) from error
-    try:
-        client.wait_for_workers(1, timeout=PATIENCE_FOR_WORKERS)
-    except (OSError, TimeoutError) as error:
-        client.close()
-        raise UsageError(
-            f"the Dask scheduler at {address} has no workers",
-            hint=f"start some with: dask worker {address}",
-        ) from error
-    return client
-
-
-def _result(future: Any, path: str) -> Result:
-    try:
-        found: Result = future.result()
-    except NsysTuiError:
-        raise
-    except Exception as error:
-        return Failure(path, f"the worker that read it failed: {type(error).__name__}: {error}")
-    return found

@@ -28,7 +28,7 @@ Alive: TypeAlias = Callable[[int, int], None]
 
 
 def run_fleet(
-    paths: Sequence[Path],
+    paths: Sequence[Path | str],
     options: Options | None = None,
     *,
     engine: Engine | None = None,
@@ -46,7 +46,8 @@ def run_fleet(
     under way. Ranks and clocks are those of the whole reports, whatever part of them counts.
 
     Args:
-        paths: reports, in an order that decides ranks only where nothing else does.
+        paths: reports, in an order that decides ranks only where nothing else does; texts are
+            names that the engine knows.
         options: what is computed.
         engine: where; by default in ``workers`` processes of this machine.
         workers: processes; 1 stays in this one.
@@ -62,7 +63,7 @@ def run_fleet(
         UnreadableReportError: none of the reports can be read.
     """
     options, opening = options or Options(), opening or Opening()
-    names = [str(path.absolute()) for path in paths]
+    names = [path if isinstance(path, str) else str(path.absolute()) for path in paths]
     run = _Run(engine, workers, opening, told, alive)
     every = options.unrestricted
     common = window is not None and clock is not Clock.SESSION
@@ -109,7 +110,7 @@ class _Run:
 
         missing = {}
         for task in tasks:
-            found = _known(task, self.opening)
+            found = _known(task, self.opening, elsewhere=self.engine is not None)
             if found is None:
                 missing[task.path] = task
             else:
@@ -145,14 +146,17 @@ def _check_any(results: Collection[Result]) -> None:
     raise UnreadableReportError("none of the reports can be read", reasons)
 
 
-def _known(task: Task, opening: Opening) -> Result | None:
-    """A kept summary, or a failure that needs no worker to be found."""
+def _known(task: Task, opening: Opening, *, elsewhere: bool) -> Result | None:
+    """A kept summary, or a failure that needs no worker to be found.
+
+    Workers elsewhere may read what is not to be seen here.
+    """
     try:
         if not opening.use_cache:
             return None
         return summary_cache.kept(Path(task.path), task.options, opening.cache)
     except NsysTuiError as error:
-        return Failure(task.path, str(error))
+        return None if elsewhere else Failure(task.path, str(error))
 
 
 def _largest_first(tasks: Sequence[Task]) -> list[Task]:

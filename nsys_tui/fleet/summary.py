@@ -241,3 +241,5 @@ class Failure:
     reason: str
     exit_code: int = UNREADABLE
     """What a command that read only this report would exit with."""
+    lost: bool = False
+    """Whether the cluster is to blame, not the report."""

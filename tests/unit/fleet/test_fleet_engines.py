@@ -14,7 +14,7 @@ import pytest
 from unit.fleet.fleet_reports import US, Run
 
 from nsys_tui.errors import CancelledError, UsageError
-from nsys_tui.fleet import engine, mapping, summary_cache
+from nsys_tui.fleet import cluster, engine, mapping, summary_cache
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening, Task, map_report
 from nsys_tui.fleet.summary import Failure, Options, ReportSummary
@@ -59,44 +59,6 @@ def test_two_processes_give_what_one_gives(paths: list[Path]) -> None:
     assert len(figures(alone)["calls"]) == 5
 
 
-def test_a_dask_cluster_of_two_workers_gives_the_same(paths: list[Path]) -> None:
-    distributed = pytest.importorskip(
-        "distributed", reason="needs dask: pip install 'nsys-tui[cluster]'"
-    )
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
-        run = engine.dask_cluster(cluster.scheduler_address)
-        broken = paths[0].parent / "broken.sqlite"
-        broken.write_text("no report")
-        every = [*paths, broken]
-        remote = run_fleet(every, EVERYTHING, opening=UNCACHED, engine=run)
-    local = run_fleet(every, EVERYTHING, opening=UNCACHED)
-    assert figures(remote) == figures(local)
-    assert [f.reason for f in remote.failures] == [f.reason for f in local.failures]
-
-
-def test_no_scheduler_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "PATIENCE", "0.3s")
-    pytest.importorskip("distributed", reason="needs dask: pip install 'nsys-tui[cluster]'")
-    run = engine.dask_cluster("tcp://127.0.0.1:1")
-    with pytest.raises(UsageError, match="no Dask scheduler at"):
-        list(run([Task("x", Options())], Opening()))
-
-
-def test_a_scheduler_without_workers_is_not_waited_for_forever(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    distributed = pytest.importorskip(
-        "distributed", reason="needs dask: pip install 'nsys-tui[cluster]'"
-    )
-    monkeypatch.setattr(engine, "PATIENCE_FOR_WORKERS", "0.3s")
-    with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster:
-        run = engine.dask_cluster(cluster.scheduler_address)
-        with pytest.raises(UsageError, match="has no workers"):
-            list(run([Task("x", Options())], Opening()))
-
-
 def test_without_dask_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
@@ -107,7 +69,7 @@ def test_without_dask_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(UsageError) as caught:
-        engine.dask_cluster("tcp://nowhere:8786")
+        cluster.dask_cluster("tcp://nowhere:8786")
     assert "nsys-tui[cluster]" in caught.value.hint
 
 

@@ -1,0 +1,324 @@
+"""A Dask cluster as an engine: its workers read the reports that they find.
+
+A worker that does not find a file hands the report to the others; what none of them finds is read
+here. A worker that falls silent loses its reports to the others.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import logging
+import os
+import socket
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from nsys_tui.errors import NsysTuiError, UsageError
+from nsys_tui.fleet.engine import PULSE, default_workers, here, local_pool
+from nsys_tui.fleet.files import find_reports
+from nsys_tui.fleet.mapping import Opening, Task, map_report
+from nsys_tui.fleet.summary import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nsys_tui.fleet.engine import Done, Engine, Result
+    from nsys_tui.fleet.summary import Options
+
+PATIENCE = "3s"
+"""How long a scheduler may take to answer."""
+PATIENCE_FOR_WORKERS = "120s"
+"""How long it may take until it has a worker: batch systems start them late."""
+SILENCE = 20.0
+"""Seconds without a sign of life after which a worker is taken for dead."""
+LOOK = 2.0
+"""Seconds between two looks at the workers."""
+VERSION: Final = importlib.metadata.version("nsys-tui")
+_NONE_LEFT: Final = "no worker of the cluster is left"
+_log = logging.getLogger(__name__)
+
+
+class _Unseen(NamedTuple):
+    """What a worker answers that does not find a file."""
+
+    worker: str
+
+
+def _on_worker(path: str, options: Options, opening: Opening) -> Result | _Unseen:
+    """Summarises a report on a worker of the cluster."""
+    if not os.path.exists(path):
+        from distributed import get_worker
+
+        return _Unseen(get_worker().address)
+    return map_report(path, options, opening)
+
+
+def _found(names: Sequence[str]) -> tuple[str, list[str] | str]:
+    """On a worker: its host, and the reports that names stand for there, or why there are none."""
+    try:
+        return socket.gethostname(), [str(path.absolute()) for path in find_reports(names)]
+    except NsysTuiError as error:
+        return socket.gethostname(), str(error)
+
+
+@dataclass
+class Cluster:
+    """The workers of a Dask scheduler; they must have this version of the program."""
+
+    address: str
+    """Of the scheduler, such as ``tcp://node1:8786``."""
+    _places: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Path and address of its node of each report that only one node has, by ``host:path``."""
+
+    def __call__(self, tasks: Sequence[Task], opening: Opening) -> Iterator[Done]:
+        """Maps reports; an ``Engine``.
+
+        Raises:
+            UsageError: there is no such scheduler, or no worker with this version.
+        """
+        client = _connected(self.address)
+        try:
+            yield from _Work(client, tasks, opening, self._places).results()
+        finally:
+            client.close()
+
+    def per_node(self, names: Sequence[str]) -> list[str]:
+        """The reports on the disks of the nodes, as ``host:path``; each node then reads its own.
+
+        Args:
+            names: files and folders on each node.
+
+        Raises:
+            UsageError: as above, or no node has any.
+        """
+        client = _connected(self.address)
+        try:
+            answers = client.run(_found, [os.path.abspath(name) for name in names])
+        finally:
+            client.close()
+        by_host: dict[str, list[str]] = {}
+        for worker, (host, _) in sorted(answers.items()):
+            by_host.setdefault(host, []).append(worker)
+        reasons = []
+        for host, workers in by_host.items():
+            paths = answers[workers[0]][1]
+            if isinstance(paths, str):
+                reasons.append(f"{host}: {paths}")
+                continue
+            for path in paths:
+                self._places[f"{host}:{path}"] = path, _node(workers[0])
+        if not self._places:
+            raise UsageError("no node has these reports", "; ".join(reasons))
+        for reason in reasons:
+            _log.warning("%s", reason)
+        return list(self._places)
+
+
+def _node(worker: str) -> str:
+    """Address of a worker's node."""
+    return worker.rpartition(":")[0]
+
+
+def dask_cluster(address: str) -> Cluster:
+    """The workers of a Dask scheduler.
+
+    Raises:
+        UsageError: dask is not installed.
+    """
+    try:
+        import distributed  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            "--scheduler needs dask[distributed], which is not installed",
+            hint="pip install 'nsys-tui[cluster]', here and on the workers; or --workers N",
+        ) from error
+    return Cluster(address)
+
+
+def _connected(address: str) -> Any:
+    distributed: Any = importlib.import_module("distributed")
+    before = logging.getLogger("distributed").level
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    try:
+        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise UsageError(f"no Dask scheduler at {address}: {reason}") from error
+    finally:
+        logging.getLogger("distributed").setLevel(before)
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE_FOR_WORKERS)
+        _check_versions(client)
+    except (OSError, TimeoutError) as error:
+        client.close()
+        raise UsageError(
+            f"the Dask scheduler at {address} has no workers",
+            hint=f"start some with: dask worker {address}",
+        ) from error
+    except NsysTuiError:
+        client.close()
+        raise
+    return client
+
+
+def _check_versions(client: Any) -> None:
+    """Sees that all workers have this version: with another one results would be others.
+
+    Raises:
+        UsageError: one has not.
+    """
+    answers = client.run(importlib.metadata.version, "nsys-tui", on_error="return")
+    others: dict[str, list[str]] = {}
+    for worker, version in sorted(answers.items()):
+        if version != VERSION:
+            text = "no nsys-tui" if isinstance(version, Exception) else f"nsys-tui {version}"
+            others.setdefault(text, []).append(worker)
+    if others:
+        texts = [f"{text} on {_few(workers)}" for text, workers in others.items()]
+        raise UsageError(
+            f"workers have another version than nsys-tui {VERSION} here: {'; '.join(texts)}",
+            hint=f"pip install 'nsys-tui[cluster]=={VERSION}' there",
+        )
+
+
+def _few(names: Sequence[str], most: int = 3) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+class _Work:
+    """Reports on their way through a cluster."""
+
+    def __init__(
+        self,
+        client: Any,
+        tasks: Sequence[Task],
+        opening: Opening,
+        places: dict[str, tuple[str, str]],
+    ) -> None:
+        self.client, self.opening, self.places = client, opening, places
+        self.left = {task.path: task for task in tasks}
+        self.waiting: dict[Any, tuple[str, set[str]]] = {}
+        """Path of each future, and the workers that it may run on; none of them for any."""
+        self.blind: dict[str, set[str]] = {}
+        """Workers that do not find a report."""
+        self.unseen: list[Task] = []
+        self.signs: dict[str, tuple[float, float]] = {}
+        """Last sign of life of each worker by the scheduler's clock, and when it was noticed."""
+        self.looked = self.alone_since = time.monotonic()
+        self.silent: set[str] = set()
+
+    def results(self) -> Iterator[Done]:
+        """Results as they come; None now and then while none comes."""
+        for task in self.left.values():
+            self._submit(task, self._having(task.path) if task.path in self.places else set())
+        while self.left:
+            finished = [future for future in self.waiting if future.done()]
+            for future in finished:
+                path, _ = self.waiting.pop(future)
+                result = self._answer(future, path) if path in self.left else None
+                if result is not None:
+                    del self.left[path]
+                    yield path, result
+            if not finished:
+                yield None
+                time.sleep(PULSE)
+                yield from self._look()
+        if self.unseen:
+            _log.warning(
+                "no worker of the cluster finds %d of the reports: they are read here",
+                len(self.unseen),
+            )
+            workers = min(default_workers(), len(self.unseen))
+            engine: Engine = local_pool(workers) if workers > 1 else here
+            yield from engine(self.unseen, self.opening)
+
+    def _having(self, path: str) -> set[str]:
+        """Workers that may find a report."""
+        workers = set(self._workers()) - self.blind.get(path, set()) - self.silent
+        if path not in self.places:
+            return workers
+        return {worker for worker in workers if _node(worker) == self.places[path][1]}
+
+    def _submit(self, task: Task, workers: set[str]) -> None:
+        path = self.places.get(task.path, (task.path, ""))[0]
+        future = self.client.submit(
+            _on_worker,
+            path,
+            task.options,
+            self.opening,
+            pure=False,
+            workers=sorted(workers) or None,
+        )
+        self.waiting[future] = task.path, workers
+
+    def _answer(self, future: Any, path: str) -> Result | None:
+        """A result; None where another worker is asked, or the report is read here."""
+        try:
+            found: Result | _Unseen = future.result()
+        except NsysTuiError:
+            raise
+        except Exception as error:
+            reason = f"the worker that read it failed: {type(error).__name__}: {error}"
+            return Failure(path, reason, lost=bool(future.cancelled()))
+        if isinstance(found, Failure):
+            return replace(found, path=path)
+        if not isinstance(found, _Unseen):
+            return found
+        self.blind.setdefault(path, set()).add(found.worker)
+        others = self._having(path)
+        if others:
+            self._submit(self.left[path], others)
+            return None
+        if path not in self.places and os.access(path, os.R_OK):
+            self.unseen.append(self.left.pop(path))
+            return None
+        return Failure(path, "no worker of the cluster finds it", lost=True)
+
+    def _workers(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
+        return found
+
+    def _look(self) -> Iterator[Done]:
+        """Notices workers that died or fell silent; gives their reports to others."""
+        now = time.monotonic()
+        if now - self.looked < LOOK:
+            return
+        self.looked = now
+        try:
+            workers = self._workers()
+        except (OSError, TimeoutError):
+            workers = {}
+        for worker, facts in workers.items():
+            sign = float(facts.get("last_seen", 0.0))
+            if self.signs.get(worker, (-1.0, now))[0] != sign:
+                self.signs[worker] = sign, now
+        silent = {worker for worker in workers if now - self.signs[worker][1] > SILENCE}
+        alive = set(workers) - silent
+        if alive:
+            self.alone_since = now
+        elif now - self.alone_since > SILENCE:
+            for path in list(self.left):
+                del self.left[path]
+                yield path, Failure(path, _NONE_LEFT, lost=True)
+            return
+        fallen, self.silent = silent - self.silent, silent
+        if fallen:
+            _log.warning("no sign of life from %s: others read its reports", _few(sorted(fallen)))
+        stuck = self._keys_of(fallen) if fallen else set()
+        for future, (path, only) in list(self.waiting.items()):
+            if path in self.left and (future.key in stuck or (only and not only & alive)):
+                del self.waiting[future]
+                others = self._having(path)
+                if others:
+                    self._submit(self.left[path], others)
+                else:
+                    del self.left[path]
+                    yield path, Failure(path, _NONE_LEFT, lost=True)
+
+    def _keys_of(self, workers: set[str]) -> set[str]:
+        """What the scheduler has given to workers."""
+        given = self.client.processing(sorted(workers))
+        return {key for keys in given.values() for key in keys}
