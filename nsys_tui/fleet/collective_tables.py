@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nsys_tui.fleet.blame import CAUSES, blame
 from nsys_tui.fleet.table_parts import (
     Ask,
     Columns,
@@ -17,10 +18,14 @@ from nsys_tui.fleet.table_parts import (
     time_column,
 )
 from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.units import format_duration, ranks_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
+    from nsys_tui.fleet.collectives import Group
     from nsys_tui.fleet.fleet import Fleet
     from nsys_tui.model.table import Values
 
@@ -48,8 +53,13 @@ def collectives_table(fleet: Fleet, ask: Ask) -> Table:
          [percent(int(c[w]), g.calls) for g, c, w in zip(groups, lasts, worst, strict=True)]),
         (count_column("Unmatched"), [g.unmatched for g in groups]),
         (count_column("Apart"), [int(g.apart.sum()) for g in groups]),
+        (Column("Members"), [_members(ranks, g) for g in groups]),
     ]  # fmt: skip
     return cut(made("collectives", "Collectives", columns, _match_notes(fleet)), ask.top)
+
+
+def _members(ranks: Sequence[int], group: Group) -> str:
+    return ranks_text(ranks[place] for place in group.members)
 
 
 def _median(values: Values) -> float | None:
@@ -87,22 +97,54 @@ def _match_notes(fleet: Fleet) -> list[str]:
 
 
 def stragglers_table(fleet: Fleet, ask: Ask) -> Table:
-    """Who comes late to collectives, and how long the others wait; the worst first."""
-    late = fleet.collectives.by_rank()
+    """Who comes late to collectives, how long the others wait for it, and why; the worst first."""
+    matched = fleet.collectives
+    late, blamed = matched.by_rank(), blame(matched)
     order = [int(row) for row in np.argsort(-late.held_up, kind="stable") if late.calls[row]]
     members = fleet.members
+    ranks = [member.rank for member in members]
+    shares = blamed.causes / np.maximum(blamed.causes.sum(axis=1), 1)[:, None]
+    main = [_cause(shares[row]) for row in order]
+    where = [_group(matched.groups[n], ranks) if (n := blamed.mostly[r]) >= 0 else None
+             for r in order]  # fmt: skip
     columns: Columns = [
         (Column("Rank", Unit.NONE), [members[row].rank for row in order]),
         (Column("Host"), [members[row].report.host or None for row in order]),
         (count_column("Calls"), late.calls[order]),
         (count_column("Last"), late.last[order]),
         (time_column("Held up"), late.held_up[order]),
+        (time_column("Others waited"), blamed.cost[order]),
+        (Column("Why late"), main),
+        *(
+            (time_column(cause.capitalize()), np.rint(blamed.causes[order, place]).astype(np.int64))
+            for place, cause in enumerate(() if ask.human else CAUSES)
+        ),
         (time_column("Late mean"), late.late[order] / np.maximum(late.calls[order], 1)),
         (time_column("Waited"), late.waited[order]),
         (time_column("Waited mean"), late.waited[order] / np.maximum(late.calls[order], 1)),
+        (Column("Mostly in"), where),
     ]
-    notes = ["Held up: time that all others waited for this rank alone"] if order else []
-    return cut(made("stragglers", "Stragglers", columns, notes or _match_notes(fleet)), ask.top)
+    notes = _match_notes(fleet)
+    if order:
+        notes = ["Held up: time that all others waited for this rank alone"]
+        worst, cost = order[0], int(blamed.cost.sum())
+        if cost:
+            notes.append(
+                f"rank {ranks[worst]} cost the others {format_duration(int(blamed.cost[worst]))} of"
+                f" waiting, {blamed.cost[worst] / cost:.0%} of what single late ranks cost:"
+                f" {main[0]}"
+            )
+    return cut(made("stragglers", "Stragglers", columns, notes), ask.top)
+
+
+def _cause(shares: NDArray[np.float64]) -> str | None:
+    """The largest cause of a rank's lateness with its share; None where it cost nothing."""
+    place = int(np.argmax(shares))
+    return f"{CAUSES[place]} {shares[place]:.0%}" if shares[place] > 0 else None
+
+
+def _group(group: Group, ranks: Sequence[int]) -> str:
+    return f"{group.name} of rank {_members(ranks, group)}"
 
 
 def calls_table(fleet: Fleet, ask: Ask) -> Table:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nsys_tui.fleet.arrivals import PARTS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -35,6 +37,10 @@ class Group:
     end: Int64
     unmatched: int
     """Calls that some ranks have and others lack: those after the shortest sequence."""
+    gap: Int64
+    """Time since each rank's collective before; -1 for its first."""
+    before: NDArray[np.float32]
+    """``arrivals.PARTS`` of it, shape (members, calls, parts)."""
 
     @property
     def calls(self) -> int:
@@ -150,26 +156,39 @@ def match(own: Sequence[Collectives], clocks: Sequence[SessionClock]) -> Matched
         clocks: of the session of each rank.
     """
     holders: dict[tuple[str, str], list[tuple[int, Int64, Int64]]] = {}
+    rows_of: dict[tuple[tuple[str, str], int], NDArray[np.intp]] = {}
     for place, (mine, clock) in enumerate(zip(own, clocks, strict=True)):
         for code, key in enumerate(mine.keys):
-            rows = np.flatnonzero(mine.key == code)
+            rows = rows_of[key, place] = np.flatnonzero(mine.key == code)
             entry = (place, clock.fleet(mine.start[rows]), clock.fleet(mine.end[rows]))
             holders.setdefault(key, []).append(entry)
     groups = []
-    for (name, communicator), entries in holders.items():
+    for key, entries in holders.items():
         if len(entries) < 2:
             continue
         calls = min(len(start) for _, start, _ in entries)
         groups.append(
             Group(
-                name,
-                communicator,
+                *key,
                 tuple(place for place, _, _ in entries),
                 np.stack([start[:calls] for _, start, _ in entries]),
                 np.stack([end[:calls] for _, _, end in entries]),
                 sum(len(start) - calls for _, start, _ in entries),
+                *_before(own, [(place, rows_of[key, place][:calls]) for place, _, _ in entries]),
             )
         )
     alone = sum(len(entries[0][1]) for entries in holders.values() if len(entries) == 1)
     groups.sort(key=lambda group: (int(group.start.min(initial=0)), group.name, group.communicator))
     return Matched(tuple(groups), alone, len(own))
+
+
+def _before(
+    own: Sequence[Collectives], chosen: Sequence[tuple[int, NDArray[np.intp]]]
+) -> tuple[Int64, NDArray[np.float32]]:
+    """What ranks did before some of their calls; nothing where summaries do not tell."""
+    if any(len(own[place].gap) == 0 for place, _ in chosen):
+        shape = len(chosen), len(chosen[0][1])
+        return np.full(shape, -1, np.int64), np.zeros((*shape, len(PARTS)), np.float32)
+    gap = np.stack([own[place].gap[rows] for place, rows in chosen])
+    before = [own[place].before[rows].astype(np.float32) for place, rows in chosen]
+    return gap, np.stack(before)

@@ -13,7 +13,7 @@ from nsys_tui.fleet.table_parts import Columns, made
 from nsys_tui.model.table import Column
 from nsys_tui.names import cell_len
 from nsys_tui.render.glyphs import ASCII, UNICODE
-from nsys_tui.render.heatmap import groups, heat
+from nsys_tui.render.heatmap import NOTABLE, groups, heat
 from nsys_tui.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
@@ -62,6 +62,11 @@ def heat_text(
     cell = format_duration((end - start) // max(width, 1))
     full = scale_text(shown)
     notes = [f"a cell is {cell}; blank is nothing, {glyphs.ramp[-1]} is {full}", *fleet.unknown]
+    if len(lines) < len(shown.labels):
+        notes.append(
+            f"a row of several ranks shows their mean, or the one further than {NOTABLE:.0%} of"
+            " a full cell from it"
+        )
     return made("heat", f"Heat map: {shown.title}", columns, notes)
 
 

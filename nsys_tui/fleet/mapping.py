@@ -274,7 +274,7 @@ def _process(
         memory_peak=memory_peak,
         memory=memory,
         steps=summary_parts.steps(report, scope, covered, options.iteration),
-        collectives=summary_parts.collectives(report, process, scope),
+        collectives=summary_parts.collectives(report, process, scope, covered),
         pace=summary_parts.pace(report, process, scope, options.pace),
         stats=tuple(
             summary_parts.statistics(report, family, scope if family in OF_GPU else of_host)

@@ -199,5 +199,9 @@ def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
         notes.append("CUDA graphs were traced as a whole: exposed times are upper bounds")
     pairs = sum(m.process.collectives.point_to_point for m in members)
     if pairs:
-        notes.append(f"{pairs:,} send and receive kernels are not matched: each has its own peers")
+        alone = sum(m.process.collectives.alone_ns for m in members)
+        notes.append(
+            f"{pairs:,} send and receive kernels are not matched: each has its own peers;"
+            f" ≈ pipeline bubbles: {format_duration(alone)} in them while nothing computes"
+        )
     return notes

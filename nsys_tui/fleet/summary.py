@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.events import Bool, Int32, Int64
 
-VERSION: Final = 6
+VERSION: Final = 7
 """Raised whenever the meaning of a stored summary changes."""
 
 SPLIT: Final = (
@@ -136,8 +136,14 @@ class Collectives(Stored):
     """Index into ``keys``."""
     start: Int64 = field(default_factory=_none)
     end: Int64 = field(default_factory=_none)
+    gap: Int64 = field(default_factory=_none)
+    """Time since the end of those before; -1 for the first."""
+    before: Int64 = field(default_factory=_flat)
+    """``arrivals.PARTS`` of that time, shape (calls, parts)."""
     point_to_point: int = 0
     """Send and receive kernels, which are not matched."""
+    alone_ns: int = 0
+    """Time in these while nothing computes: what a pipeline waits, and its transfers."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,10 @@ from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.iterations.detection import Rule, find_iterations
 from nsys_tui.analysis.memory import device_memory
 from nsys_tui.analysis.window import row_numbers
+from nsys_tui.fleet.arrivals import before_calls
 from nsys_tui.fleet.name_stats import NameStats, name_stats
 from nsys_tui.fleet.summary import STEP_FIGURES, Collectives, Pace, Steps
+from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import regroup
@@ -81,23 +83,44 @@ def _kernels(report: Report, process: int, scope: Scope, kernels: Bool) -> NDArr
     return np.asarray(rows[_in_window(ops.start[rows], scope.window)], np.intp)
 
 
-def collectives(report: Report, process: int, scope: Scope) -> Collectives:
+def collectives(report: Report, process: int, scope: Scope, covered: list[Coverage]) -> Collectives:
     """Communication kernels of one process by name and communicator, in start order."""
     ops = report.operations
     rows = _kernels(report, process, scope, ops.category == Category.COMM)
     names = [kernel_name(n.short, n.demangled, NameStyle.NORMALISED) for n in ops.names]
     paired = np.array([_POINT_TO_POINT.search(name) is not None for name in names], bool)
     is_pair = paired[ops.name[rows]] if len(rows) else np.zeros(0, bool)
+    alone = _alone(report, rows[is_pair], covered)
     point_to_point, rows = int(is_pair.sum()), rows[~is_pair]
     if not len(rows):
-        return Collectives(point_to_point=point_to_point)
+        return Collectives(point_to_point=point_to_point, alone_ns=alone)
     groups = _communicators(report, rows)
     keys: dict[tuple[str, str], int] = {}
     pairs = zip(ops.name[rows].tolist(), groups, strict=True)
     codes = [keys.setdefault((names[name], group), len(keys)) for name, group in pairs]
+    gap, before = before_calls(report, scope, covered, rows)
     return Collectives(
-        tuple(keys), np.array(codes, np.int32), ops.start[rows], ops.end[rows], point_to_point
+        tuple(keys),
+        np.array(codes, np.int32),
+        ops.start[rows],
+        ops.end[rows],
+        gap,
+        before,
+        point_to_point,
+        alone,
     )
+
+
+def _alone(report: Report, rows: NDArray[np.intp], covered: list[Coverage]) -> int:
+    """Time in some kernels while their GPU computes nothing, ns."""
+    ops, found = report.operations, 0
+    for coverage in covered:
+        own = rows[ops.device[rows] == coverage.place]
+        if len(own):
+            busy = coverage.sets["compute"]
+            times = intervals.union(ops.start[own], ops.end[own])
+            found += intervals.total(*intervals.subtract(times, (busy.starts, busy.ends)))
+    return found
 
 
 def _communicators(report: Report, rows: NDArray[np.intp]) -> list[str]:

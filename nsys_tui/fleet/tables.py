@@ -113,6 +113,7 @@ def ranks_table(fleet: Fleet, ask: Ask) -> Table:
             (time_column(f"{header} time"), [s[key] for s in splits])
             for header, key in (() if ask.human else _SHARES)
         ),
+        *_bubbles(fleet, rows, base),
         (time_column("Span"), base),
         (count_column("Kernels"), [s["kernels"] for s in splits]),
         (Column("Report"), [fleet.members[place].file for place, _ in rows]),
@@ -121,6 +122,15 @@ def ranks_table(fleet: Fleet, ask: Ask) -> Table:
     if not rows and not notes:
         notes = ["no GPU work in any report: record with nsys profile --trace=cuda"]
     return cut(made("ranks", "Ranks", columns, notes), ask.top)
+
+
+def _bubbles(fleet: Fleet, rows: Sequence[tuple[int, int]], base: Sequence[int]) -> Columns:
+    """Share of sends and receives that nothing hides, where there are any."""
+    own = [fleet.members[place].process.collectives for place, _ in rows]
+    if not any(one.point_to_point for one in own):
+        return []
+    shares = [percent(one.alone_ns, span) for one, span in zip(own, base, strict=True)]
+    return [(share_column("Bubbles"), shares)]
 
 
 def _split(member: Member, device: int) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from nsys_tui.render.cells import Cells
     from nsys_tui.render.glyphs import Glyphs
 
+NOTABLE: Final = 0.1
+"""A rank is told from its neighbours from this share of a full cell on."""
 UNKNOWN = "?"
 """Drawn where no value is known."""
 
@@ -41,6 +43,37 @@ def _means(table: npt.NDArray[np.float64], cells: int) -> npt.NDArray[np.float64
         return np.asarray(sums / np.where(counts, counts, np.nan))
 
 
+def notable(
+    values: npt.NDArray[np.floating], height: int, width: int, full: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
+    """Blocks of ranks and bins where one rank that differs stays to be seen.
+
+    Args:
+        values: [ranks, bins]; NaN counts for nothing.
+        height: rows to make.
+        width: cells of a row.
+        full: what a full cell means.
+
+    Returns:
+        of each cell the mean over its block, or, where a rank is further from it than ``NOTABLE``
+        of a full cell, that rank's own mean; and which rank, -1 for a mean.
+    """
+    ranks = _means(np.asarray(values, np.float64).T, width).T
+    table = _means(ranks, height)
+    found = np.full(table.shape, -1, np.intp)
+    if len(ranks) <= height or not table.size:
+        return table, found
+    edges = groups(len(ranks), height)
+    owner = np.repeat(np.arange(height), np.diff(edges))
+    apart = np.nan_to_num(np.abs(ranks - table[owner]), nan=-1.0)
+    most = np.maximum.reduceat(apart, edges[:-1], axis=0)
+    place = np.where(apart == most[owner], np.arange(len(ranks))[:, None], len(ranks))
+    first = np.minimum.reduceat(place, edges[:-1], axis=0)
+    differs = most > NOTABLE * full
+    extreme = np.take_along_axis(ranks, np.minimum(first, len(ranks) - 1), axis=0)
+    return np.where(differs, extreme, table), np.where(differs, first, -1)
+
+
 def heat(
     values: npt.NDArray[np.floating],
     height: int,
@@ -49,7 +82,9 @@ def heat(
     top: float | None = None,
     ink: int = Ink.COUNTER,
 ) -> Cells:
-    """Draws rank × time by the ramp: one row a rank, or a mean of neighbours where too many.
+    """Draws rank × time by the ramp: one row a rank, or several neighbours where too many.
+
+    Neighbours are drawn by their mean, or by the one that differs from it, in the ink of marks.
 
     Args:
         values: [ranks, bins], no negatives; NaN where nothing is known.
@@ -63,12 +98,15 @@ def heat(
         Rows in the order of the ranks; ``groups(ranks, rows)`` tells which ranks a row stands for.
     """
     height = min(height, len(values))
-    table = squeeze(values, height, width)
+    full = top
+    if full is None:
+        means = squeeze(values, height, width)
+        full = float(np.where(np.isnan(means), 0.0, means).max(initial=0.0))
+    table, rank = notable(values, height, width, full)
     known = ~np.isnan(table)
     levels = np.where(known, table, 0.0)
-    full = float(levels.max(initial=0.0)) if top is None else top
     most = len(glyphs.ramp) - 1
     steps = np.clip(np.ceil(levels * (most / full if full > 0 else 0.0)), 0, most).astype(np.intp)
     chars = np.array([*glyphs.ramp, UNKNOWN])[np.where(known, steps, most + 1)]
-    inks = np.full(width, style(ink), np.uint32)
-    return [Row(line, inks.copy()) for line in chars.tolist()]
+    inks = np.where(rank >= 0, style(Ink.MARK), style(ink)).astype(np.uint32)
+    return [Row(line, own) for line, own in zip(chars.tolist(), inks, strict=True)]

@@ -14,7 +14,7 @@ from nsys_tui.fleet.heat_text import group_labels, scale_text, value_text
 from nsys_tui.names import cell_len, cut, pad, visible
 from nsys_tui.render.axis import draw_axis
 from nsys_tui.render.cells import BOLD, Emphasis, Ink, Row, category_ink, join, style, text_row
-from nsys_tui.render.heatmap import groups, heat, squeeze
+from nsys_tui.render.heatmap import groups, heat, notable, squeeze
 from nsys_tui.render.viewport import Viewport
 from nsys_tui.state import TimeFormat
 from nsys_tui.times import moment_text
@@ -187,12 +187,34 @@ class HeatPane(Framed, can_focus=True):
             return
         edges = groups(len(shown.edges) - 1, self.cells)
         lo = int(edges[min(self.column, self.cells - 1)])
-        value = squeeze(shown.values[self.row : self.row + 1], 1, self.cells)[0, self.column]
         start = int(shown.edges[lo])
         step = max(1, int(shown.edges[-1] - shown.edges[0]) // self.cells)
-        label = shown.labels[self.row]
-        here = f"{label} at {self._moment(start, step)}: {value_text(shown, float(value))}"
+        own = shown.values[self.row : self.row + 1]
+        value = value_text(shown, float(squeeze(own, 1, self.cells)[0, self.column]))
+        here = f"{shown.labels[self.row]} at {self._moment(start, step)}: {value}"
+        first, last = self._block()
+        if last - first > 1:
+            means = squeeze(shown.values[first:last], 1, self.cells)
+            mean = value_text(shown, float(means[0, self.column]))
+            here += f"  mean of {shown.labels[first]}-{shown.labels[last - 1]}: {mean}"
         self.heading(left, here if shown.rows[self.row] is None else f"rank {here}")
+
+    def _block(self) -> tuple[int, int]:
+        """The rows of the map that share the line of the cursor."""
+        edges = self._groups()
+        line = self._line_of(self.row)
+        return int(edges[line]), int(edges[line + 1])
+
+    def _to_notable(self) -> None:
+        """Moves the cursor, within its line, to the rank that differs at its moment."""
+        first, last = self._block()
+        if self.shown is None or self.column is None or last - first < 2:
+            return
+        shown = self.shown
+        full = shown.top or float(np.nanmax(shown.values, initial=0.0))
+        _, rank = notable(shown.values[first:last], 1, self.cells, full)
+        if rank[0, self.column] >= 0:
+            self.row = first + int(rank[0, self.column])
 
     def action_step(self, down: int, right: int) -> None:
         """Moves the cursor by rows drawn or cells."""
@@ -205,6 +227,8 @@ class HeatPane(Framed, can_focus=True):
         if down:
             line = min(max(self._line_of(self.row) + down, 0), self._height - 1)
             self.row = int(self._groups()[line])
+        if down or right:
+            self._to_notable()
             self.post_message(self.Moved(self.row))
         self._say()
         self.refresh()
@@ -222,6 +246,7 @@ class HeatPane(Framed, can_focus=True):
         self.row = int(self._groups()[spot.y - 1])
         if spot.x >= self._gutter:
             self.column = min(spot.x - self._gutter, self.cells - 1)
+        self._to_notable()
         self.post_message(self.Moved(self.row))
         self._say()
         self.refresh()

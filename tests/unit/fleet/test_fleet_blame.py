@@ -1,0 +1,112 @@
+"""Why a rank was late, against planted reasons; and what it cost the others."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from synth import Synth
+from unit.fleet.fleet_reports import ALL_REDUCE, STEP, US, UTC, Run
+
+from nsys_tui import cli
+from nsys_tui.fleet.blame import CAUSES, blame
+from nsys_tui.fleet.loading import run_fleet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.fleet.fleet import Fleet
+
+RANKS, STEPS, LATE = 4, 10, 80 * US
+
+
+@dataclass
+class Reason:
+    """A run in which rank 2 comes late to every collective, for one reason."""
+
+    why: str
+    late: int = LATE
+
+    def write(self, folder: Path) -> list[Path]:
+        return [self.rank(folder / f"rank_{rank}.sqlite", rank) for rank in range(RANKS)]
+
+    def rank(self, path: Path, rank: int) -> Path:
+        synth = Synth(path).gpu(0, "Test GPU").session(STEPS * STEP, utc=UTC)
+        synth.environment("Hostname", f"node{rank}").process(1000 + rank, "python3")
+        late = self.late if rank == 2 else 0
+        for step in range(STEPS):
+            at = step * STEP + 10 * US
+            copy = 20 * US + late * (self.why == "copy")
+            if self.why == "loading" and late:
+                synth.nvtx("DataLoader.next", at, at + late)
+            before = late * (self.why in ("launch", "loading"))
+            synth.memcpy(at + before, at + before + copy)
+            begin = at + before + copy
+            compute = 300 * US + late * (self.why == "kernels")
+            call = at + before
+            synth.launch("gemm", (call, call + 500), (begin, begin + compute))
+            start = begin + compute
+            end = at + 20 * US + 300 * US + self.late + 50 * US
+            synth.launch(ALL_REDUCE, (start - US, start - 500), (start, end), stream=13)
+        return synth.write()
+
+
+def of(fleet: Fleet, rank: int) -> dict[str, float]:
+    found = blame(fleet.collectives)
+    place = [m.rank for m in fleet.members].index(rank)
+    return dict(zip(CAUSES, found.causes[place].tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("why", "cause"),
+    [
+        ("kernels", "slow kernels"),
+        ("copy", "data wait"),
+        ("loading", "data wait"),
+        ("launch", "late launch"),
+    ],
+)
+def test_a_planted_reason_is_found_and_what_it_cost(why: str, cause: str, tmp_path: Path) -> None:
+    fleet = run_fleet(Reason(why).write(tmp_path))
+    found = blame(fleet.collectives)
+    assert found.cost.tolist() == [0, 0, STEPS * LATE * (RANKS - 1), 0]
+    parts = of(fleet, 2)
+    assert parts.pop(cause) == pytest.approx((STEPS - 1) * LATE * (RANKS - 1), rel=1e-3)
+    assert parts.pop("unknown") == LATE * (RANKS - 1), "of the first call nothing is known"
+    assert sum(parts.values()) == pytest.approx(0, abs=US)
+
+
+def test_ranks_that_are_all_alike_cost_nothing(tmp_path: Path) -> None:
+    found = blame(run_fleet(Reason("kernels", 0).write(tmp_path)).collectives)
+    assert found.cost.tolist() == [0] * RANKS
+    assert found.mostly == (-1,) * RANKS
+
+
+def test_costs_are_what_others_waited_for_the_last_alone(tmp_path: Path) -> None:
+    run = Run(ranks=4, steps=8, slow={(2, 3): 150 * US, (0, 1): 95 * US})
+    fleet = run_fleet(run.write(tmp_path))
+    expected = np.zeros(4)
+    for step in range(8):
+        arrivals = run.arrivals(step)
+        expected[arrivals.index(max(arrivals))] += 3 * (max(arrivals) - sorted(arrivals)[-2])
+    found = blame(fleet.collectives)
+    assert found.cost.tolist() == expected.tolist()
+    assert found.causes.sum(axis=1) == pytest.approx(expected)
+
+
+def test_the_table_says_who_why_and_where(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [str(path) for path in Reason("kernels").write(tmp_path)]
+    assert cli.main(["fleet", *names, "--section", "stragglers", "--format", "json"]) == 0
+    section = json.loads(capsys.readouterr().out)["sections"]["stragglers"]
+    row = section["rows"][0]
+    assert row["rank"] == 2
+    assert row["others_waited_ns"] == STEPS * LATE * 3
+    assert row["slow_kernels_ns"] == pytest.approx((STEPS - 1) * LATE * 3, rel=1e-3)
+    assert row["why_late"] == "slow kernels 90%"
+    assert row["mostly_in"].endswith("of rank 0-3")
+    assert "rank 2 cost the others 2.400 ms of waiting, 100% of" in section["notes"][1]
