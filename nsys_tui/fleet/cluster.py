@@ -31,6 +31,8 @@ PATIENCE = "3s"
 """How long a scheduler may take to answer."""
 PATIENCE_FOR_WORKERS = "120s"
 """How long it may take until it has a worker: batch systems start them late."""
+VERSIONS_WITHIN = 3.0
+"""Seconds that all workers may take to tell their version."""
 SILENCE = 20.0
 """Seconds without a sign of life after which a worker is taken for dead."""
 LOOK = 2.0
@@ -169,7 +171,14 @@ def _check_versions(client: Any) -> None:
     Raises:
         UsageError: one has not.
     """
-    answers = client.run(importlib.metadata.version, "nsys-tui", on_error="return")
+    ask = importlib.metadata.version
+    try:  # one that hangs is noticed later
+        answers = client.sync(
+            client._run, ask, "nsys-tui", on_error="return", callback_timeout=VERSIONS_WITHIN
+        )
+    except TimeoutError:
+        _log.warning("not all workers tell their version of nsys-tui")
+        return
     others: dict[str, list[str]] = {}
     for worker, version in sorted(answers.items()):
         if version != VERSION:
