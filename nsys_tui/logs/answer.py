@@ -341,6 +341,7 @@ DOCUMENT: Final = Document(
         records("progress", _PROGRESS, lambda a, _: a.hangs.progress),
         number("unchecked_groups", lambda a, _: a.hangs.unchecked_groups),
         number("unchecked_peers", lambda a, _: a.hangs.unchecked_peers),
+        number("partly_checked_peers", lambda a, _: a.hangs.partly_checked_peers),
         record(
             "mpi",
             (
@@ -369,7 +370,14 @@ _SECTION: Final[dict[str, tuple[str, ...]]] = {
     "rings": ("topology",),
     "trees": ("topology",),
     "edges": ("topology",),
-    "hangs": ("mismatches", "more_mismatches", "drifts", "unchecked_groups", "unchecked_peers"),
+    "hangs": (
+        "mismatches",
+        "more_mismatches",
+        "drifts",
+        "unchecked_groups",
+        "unchecked_peers",
+        "partly_checked_peers",
+    ),
     "kernels": ("rccl_kernels",),
     "warnings": ("nccl_warnings",),
     "api-calls": (),

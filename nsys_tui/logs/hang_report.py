@@ -77,3 +77,5 @@ class HangReport:
     """Groups of which only one rank is in the log, so nothing can be compared."""
     unchecked_peers: int = 0
     """Groups whose sends and receives are not compared: ranks unknown, or lines torn."""
+    partly_checked_peers: int = 0
+    """Groups whose sends and receives were not played through: too many calls, or no counter."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.logs.grammar import opcount_text
+from nsys_tui.logs.peers import MOST_CALLS
 from nsys_tui.logs.sections import LogAnswer, Section, item, shown
 from nsys_tui.model.table import Unit
 
@@ -58,6 +59,11 @@ def _left_out(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
         notes.append(
             f"communicators whose sends and receives were not compared (ranks unknown, or lines"
             f" torn): {peers}"
+        )
+    if partly := answer.hangs.partly_checked_peers:
+        notes.append(
+            "communicators whose sends and receives were compared by count, type and lone ends, not"
+            f" by order (over {MOST_CALLS:,} calls, or opCount stays 0): {partly}"
         )
     if not rows and not notes:
         agreed = "none: all ranks in these logs called the same and came equally far"

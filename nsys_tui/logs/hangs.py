@@ -58,6 +58,7 @@ def find_hangs(result: LogResult) -> HangReport:
         (*drifts, *peers.drifts),
         unchecked,
         peers.unchecked,
+        peers.partly,
     )
 
 

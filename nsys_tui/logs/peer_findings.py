@@ -24,6 +24,8 @@ class PeerFaults(NamedTuple):
     """Calls whose other end was not made when the log ended: its rank may only be behind."""
     unchecked: int
     """Groups that make sends and receives and cannot be compared."""
+    partly: int
+    """Groups of which only counts, types and lone ends were compared."""
 
 
 def find_peer_faults(result: LogResult) -> PeerFaults:
@@ -33,7 +35,7 @@ def find_peer_faults(result: LogResult) -> PeerFaults:
     using = set(np.unique(calls.communicator[np.isin(calls.op, codes)]).tolist())
     mismatches: list[Mismatch] = []
     drifts: list[Drift] = []
-    unchecked = 0
+    unchecked = partly = 0
     for index, group in enumerate(result.groups):
         members = [m for m in group.members if result.communicators[m].calls]
         if group.nranks < 2 or not using.intersection(members):
@@ -44,7 +46,8 @@ def find_peer_faults(result: LogResult) -> PeerFaults:
         found = _Found(result, index, members)
         mismatches += found.mismatches
         drifts += found.drifts
-    return PeerFaults(tuple(mismatches), tuple(drifts), unchecked)
+        partly += not found.played
+    return PeerFaults(tuple(mismatches), tuple(drifts), unchecked, partly)
 
 
 def _comparable(result: LogResult, group: Group, members: list[int]) -> bool:
@@ -72,7 +75,9 @@ class _Found:
         self._by_order = stuck
         self.mismatches: list[Mismatch] = []
         self.drifts: list[Drift] = []
-        for odd in Peers(self._calls, self._rows, stuck).odd():
+        peers = Peers(self._calls, self._rows, stuck)
+        self.played = peers.played
+        for odd in peers.odd():
             self._take(odd)
 
     def _take(self, odd: Odd) -> None:

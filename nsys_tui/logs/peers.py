@@ -82,9 +82,12 @@ class Peers:
             there = list(zip(sends[pair], receives[pair], strict=False))
             other |= dict(there) | {receive: send for send, receive in there}
             found += self._unlike(there)
-        if self.stuck_counter or sum(map(len, self.rows_of.values())) > MOST_CALLS:
-            return found + self._one_sided(other)
-        return found + self._play(other)
+        return found + (self._play(other) if self.played else self._one_sided(other))
+
+    @property
+    def played(self) -> bool:
+        """Whether order and waiting are looked at, not only counts, types and lone ends."""
+        return not self.stuck_counter and sum(map(len, self.rows_of.values())) <= MOST_CALLS
 
     def _ends(self) -> tuple[dict[tuple[int, int], list[int]], dict[tuple[int, int], list[int]]]:
         """Sends and receives by (from, to)."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from loglines import body, info, init, logs_json, read
 
+from nsys_tui.logs import peers
 from nsys_tui.logs.hangs import find_hangs
 
 if TYPE_CHECKING:
@@ -246,6 +247,17 @@ def test_a_lone_send_names_who_never_received(tmp_path: Path) -> None:
     found = [one for one in find_hangs(run_of(tmp_path, run)).mismatches if one.point_to_point]
     assert found
     assert any("Send fp32 × 55 to rank 2" in member.calls for member in found[0].members)
+
+
+def test_too_many_calls_to_play_through_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "MOST_CALLS", 3)
+    result = run_of(tmp_path, pair())
+    assert find_hangs(result).partly_checked_peers == 1
+    assert logs_json(result)["partly_checked_peers"] == 1
+    monkeypatch.setattr(peers, "MOST_CALLS", 10**6)
+    assert find_hangs(result).partly_checked_peers == 0
 
 
 def test_ranks_unknown_are_not_checked_and_that_is_said(tmp_path: Path) -> None:
