@@ -192,13 +192,13 @@ class FleetScreen(ReportScreen):
         row = self._front() if here is None else places.get(here)
         self.table.show_rows(found.columns, len(self._rows), row=row)
 
-    def _identity(self, row: int | None) -> tuple[str, int, int | None] | None:
+    def _identity(self, row: int | None) -> tuple[str, int, int, int | None] | None:
         """What a row of the table is about, whatever its place."""
         if self.fleet is None or row is None or row >= len(self._rows):
             return None
         wanted = self._rows[row]
         member = self.fleet.members[wanted.member]
-        return member.path, member.process.process, wanted.device
+        return member.path, member.process.process, member.process.unit, wanted.device
 
     def _front(self) -> int | None:
         """The first row of the report in front."""
