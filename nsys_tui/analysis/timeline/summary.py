@@ -118,7 +118,8 @@ class Summary:
 
     def _between(self, starts: Int64, ends: Int64) -> Iterator[intervals.Intervals]:
         """Union by category, and of all, of the events inside disjoint ascending windows."""
-        pieces = [_inside(lane, starts, ends) for lane in self.lanes]
+        nothing = np.empty(0, np.int64)
+        pieces = [_inside(lane, starts, ends) for lane in self.lanes] or [(nothing,) * 3]
         first, last, codes = (np.concatenate(column) for column in zip(*pieces, strict=True))
         for code in self.codes:
             mine = codes == code

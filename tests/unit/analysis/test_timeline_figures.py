@@ -289,6 +289,10 @@ def test_an_event_of_no_length_is_in_the_summary_too(monkeypatch: pytest.MonkeyP
     assert Summary.build([]).lane(np.array([0, 4], np.int64)).busy(np.array([0, 4])).tolist() == [0]
 
 
+def test_a_summary_of_no_lanes_is_never_busy() -> None:
+    assert Summary.build([]).busy(np.array([0, 5, 10], np.int64)).tolist() == [[0, 0]]
+
+
 def test_flows_go_to_what_has_the_same_process_and_correlation_id(
     demo: Path, report: Report
 ) -> None:
