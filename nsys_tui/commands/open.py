@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if len(arguments.reports) < 2:
         folder = Path(*arguments.reports)
-        if folder.is_dir():
+        if os.path.isdir(folder):
             return _at_home(arguments, folder)
     config = load_config()
     paths = [local_path(name, config) for name in arguments.reports]

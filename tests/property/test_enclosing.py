@@ -4,7 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from synth import Synth
 
@@ -17,6 +17,8 @@ spans = st.tuples(st.integers(1, 2), st.integers(0, 30), st.integers(0, 15))
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(spans, min_size=1, max_size=12), st.lists(spans, min_size=1, max_size=12))
+@example(ranges=[(1, 0, 1), (1, 1, 1)], calls=[(1, 1, 1), (1, 1, 0)])
+@example(ranges=[(1, 0, 5), (1, 3, 6)], calls=[(1, 3, 4), (1, 4, 1)])
 def test_pairs_parents_and_innermost_agree_with_loops(
     ranges: list[tuple[int, int, int]], calls: list[tuple[int, int, int]]
 ) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from synth import Synth
 from timeline_making import model_of
@@ -173,6 +173,7 @@ def test_going_back_to_the_begin_and_forward_again_restores_both(
 
 @UNHURRIED
 @given(PRESSES)
+@example(keys=["[", "x"])
 def test_folding_pinning_and_hiding_are_undone_and_keep_the_cursors_lane(
     begin: TimelineModel, keys: list[str]
 ) -> None:
@@ -191,8 +192,8 @@ def test_folding_pinning_and_hiding_are_undone_and_keep_the_cursors_lane(
         assert [track.key for track in arranging.pin(pinned).rows] == lanes
     hidden = arranging.hide(model)
     assert model.lane_key not in [track.key for track in hidden.rows]
-    shown = arranging.bring_back(hidden, model.lane_key)
-    assert [track.key for track in shown.rows] == lanes
+    shown = arranging.bring_back(hidden, model.lane_key).looking(cursor=model.view.cursor)
+    assert [track.key for track in shown.rows] == lanes, "a heading stays where the cursor is on it"
 
 
 @UNHURRIED

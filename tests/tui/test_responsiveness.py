@@ -116,7 +116,7 @@ async def test_a_new_screen_has_the_panes_of_a_wide_terminal_from_its_first_layo
             return result
 
         monkeypatch.setattr(Compositor, "reflow", noted)
-        await pilot.press("2")
+        await pilot.press("6")
         await settled(pilot)
         assert sides
         assert all(sides)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nsys_tui.analysis.nvtx.innermost import segments
 from nsys_tui.analysis.stretch_stats import stretched
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.model.groups import pair_codes, regroup
@@ -182,14 +181,29 @@ def innermost(report: Report, operations: Rows) -> tuple[NDArray[np.int64], Rang
     ranges = closed_ranges(report, np.flatnonzero(report.ranges.nests))
     made = launches(report, operations)
     runs = enclosed(ranges, made)
-    # Ranges of a thread come outermost first. Places stand in for times, spread so that of the
-    # ranges with the same first launch the last in this order begins last.
-    spread = len(ranges) + 1
-    cut = segments(runs.first * spread + runs.which, runs.last * spread)
-    owner = cut.at(np.arange(len(runs.launch)) * spread + spread - 1)
     found = np.full(len(report.operations), -1, np.int64)
-    found[made.operation[runs.launch]] = np.append(runs.which, -1)[owner]
+    # Ranges of a thread come outermost first.
+    found[made.operation[runs.launch]] = _greatest_over(
+        runs.first, runs.last, runs.which, len(runs.launch)
+    )
     return found[operations], ranges
+
+
+def _greatest_over(first: Int64, last: Int64, values: Int64, length: int) -> Int64:
+    """The greatest value of the stretches [first, last) over each place, -1 where there is none.
+
+    A stretch is two, overlapping, of the greatest power of two in it; the stretches of a power are
+    handed on as two of half its length each.
+    """
+    found = np.full(length, -1, np.int64)
+    power = np.frexp(last - first)[1] - 1
+    for level in range(int(power.max(initial=-1)), -1, -1):
+        own = np.flatnonzero(power == level)
+        np.maximum.at(found, first[own], values[own])
+        np.maximum.at(found, last[own] - (1 << level), values[own])
+        if half := (1 << level) >> 1:
+            found[half:] = np.maximum(found[half:], found[:-half])
+    return found
 
 
 def _slices(keys: Int64, places: Places) -> dict[int, Places]:
