@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from nsys_tui.render.glyphs import Glyphs
 
 
+ADVISED: Final = 100
+"""Cells from which a finding tells what to do about it in its second line."""
 NAME_BAR: Final = 8
 
 
@@ -196,7 +198,7 @@ def top_names(
 def finding_lines(
     findings: Sequence[Finding], width: int, place: Callable[[Finding], str]
 ) -> list[Line]:
-    """One line per finding: severity, where, what and, with room, what to do about it.
+    """Two lines per finding: what is wrong; with room, where it shows and what to do about it.
 
     Args:
         findings: gravest first.
@@ -204,16 +206,17 @@ def finding_lines(
         place: says where a finding shows best.
     """
     lines: list[Line] = []
-    wide = width >= 100
     for entry in findings:
         sign = "!" if entry.severity.letter == "H" else " "
-        where = pad(cut(place(entry), 16), 17) if wide else ""
-        what = width - 3 - cell_len(where) - (36 if wide else 4)
-        title = pad(cut(visible(entry.title), what), what)
-        advice = f" {visible(entry.advice)}" if wide else ""
+        first, *rest = wrapped(visible(entry.title), width - 3)
         weight = BOLD if sign == "!" else 0
-        line = [(f"{sign}{entry.severity.letter} ", weight), (where, MUTED), (title, 0)]
-        lines.append([*line, (f" [{entry.screen}]", MUTED), (cut(advice, 32), 0)])
+        lines.append([(f"{sign}{entry.severity.letter} ", weight), (first, weight)])
+        if rest or width < ADVISED:
+            lines.append([("   ", 0), (cut(" ".join(rest), width - 3), weight)])
+        else:
+            where = f"   {place(entry)} [{entry.screen}]  "
+            advice = cut(visible(entry.advice), width - cell_len(where))
+            lines.append([(where, MUTED), (advice, 0)])
     return lines
 
 

@@ -253,7 +253,8 @@ class OverviewScreen(ResultScreen[Overview]):
             moment = moment_text(entry.window[0], step, time, self.report) if entry.window else ""
             return f"{gpu} {moment}".strip() or "report"
 
-        pane.show_built(lambda width: panes.finding_lines(found, width, place), found)
+        choices = [choice for entry in found for choice in (entry, None)]
+        pane.show_built(lambda width: panes.finding_lines(found, width, place), choices)
 
     def on_line_pane_moved(self, message: LinePane.Moved) -> None:
         """The strip at the bottom gives the whole text of the finding under the cursor."""
