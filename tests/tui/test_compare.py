@@ -270,6 +270,10 @@ async def test_export_writes_markdown_and_never_over_a_file(
             .startswith("### better: mean wall per step -")
         )
         await press(pilot, "e", "enter")
+        for _ in range(100):  # the word of the first file may still stand there
+            if "before.compare.md exists" in " ".join(text(pilot).split()):
+                break
+            await settled(pilot)
         assert "before.compare.md exists" in " ".join(text(pilot).split())
 
 
