@@ -18,6 +18,7 @@ from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.gaps import LONG_CALL_NS, Edge
 from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.analysis.thread_states import Witness
+from nsys_tui.model.capabilities import OPTIONS, Capability
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, fit
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.sampled import Sampled
     from nsys_tui.analysis.stalls.gaps import Gaps
     from nsys_tui.model.events import Bool, Int64
+    from nsys_tui.model.report import Report
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,14 @@ class _Cause:
     settle: str
     hidden_by_work: bool = False
     """Whether it can only be hidden behind GPU work, so gives back no more than there is."""
+    needs: Capability | None = None
+    """What a report must hold for the command that settles it; else that is to be recorded."""
+
+    def settled_by(self, report: Report) -> str:
+        """The command that settles the doubt for a report, or the capture that would allow it."""
+        if self.needs is None or report.can(self.needs):
+            return self.settle
+        return f"nsys profile {OPTIONS[self.needs]}"
 
 
 _RECORD: Final = "nsys profile --cpuctxsw=process-tree --sample=process-tree --trace=cuda,nvtx,osrt"
@@ -67,8 +77,9 @@ _CAUSES: Final = {
     Cause.OSRT: _Cause(
         "take the I/O, lock or sleep off the launching thread, or do it ahead of time",
         "the call may itself wait for a thread whose work is the cause",
-        "nsys-tui stacks REPORT --by osrt",
+        "nsys-tui stacks REPORT --source osrt",
         hidden_by_work=True,
+        needs=Capability.OSRT_BACKTRACES,
     ),
     Cause.API: _Cause(
         "move the call out of the loop",
@@ -78,8 +89,9 @@ _CAUSES: Final = {
     Cause.HOST: _Cause(
         "launch ahead of what the host computes here, or move it to another thread",
         "the GPU may need what the host computes: then only faster code helps",
-        "nsys-tui stacks REPORT --by cpu",
+        "nsys-tui stacks REPORT --source cpu",
         hidden_by_work=True,
+        needs=Capability.SAMPLES,
     ),
     Cause.OFF_CPU: _Cause(
         "the launching thread slept or had no CPU: see in which call (--trace=osrt)",
@@ -188,7 +200,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Findi
         at_most=Severity.MEDIUM if cause in _NOT_KNOWN else None,
         confidence=confidence,
         doubt=said.doubt,
-        settle=said.settle,
+        settle=said.settled_by(case.report),
         lost=lost,
     )
 

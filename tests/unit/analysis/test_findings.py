@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -134,3 +135,35 @@ def test_usage_errors_name_the_way_out(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["analyze", "--help-rules"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in RULES)
+
+
+@needs_reports
+@pytest.mark.parametrize("path", report_paths(), ids=lambda path: path.stem)
+def test_every_finding_of_a_real_report_can_be_followed(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its window lies where its GPU works, its time within the run, and its command runs."""
+    report = open_report(path, use_cache=False)
+    ops = report.operations
+    found = find(report)
+    for entry in found:
+        assert len(entry.title) <= 100
+        assert entry.advice
+        if entry.window is not None:
+            start, end = entry.window
+            assert start <= end
+            on = ops if entry.place is None else ops.take(ops.device == entry.place)
+            lo, hi = on.bounds() or (0, 0)
+            assert lo <= end, entry.title
+            assert start <= hi, entry.title
+            assert 0 <= entry.saved_ns <= (hi - lo) * max(1, len(report.devices)), entry.title
+    commands = {entry.command for entry in found} | {
+        entry.settle for entry in found if entry.settle.startswith("nsys-tui ")
+    }
+    report.close()
+    for command in commands:
+        program, *words = shlex.split(command)
+        assert program == "nsys-tui"
+        words = [str(path) if word == "REPORT" else word for word in words]
+        assert main(words) in (0, 1), command
+        assert capsys.readouterr().out, command
