@@ -65,6 +65,26 @@ def test_kernel_pattern_serves_without_ranges(synth: Synth) -> None:
     assert found.duration.tolist() == [100, 100, 100, 100, 70]
 
 
+@pytest.mark.parametrize(
+    ("lengths", "told"),
+    [
+        ([100] * 8, True),
+        ([100, 120, 80, 110, 95, 300, 90, 105], True),  # one slow step is still a step
+        ([100, 900, 90, 400, 2_000, 85, 700, 1_500], False),
+    ],
+)
+def test_repeats_are_steps_only_if_they_are_alike(
+    synth: Synth, lengths: list[int], told: bool
+) -> None:
+    start = 0
+    for length in lengths:
+        for place, name in enumerate("abac"):
+            synth.kernel(name, start + place * 20, start + place * 20 + 10)
+        start += length
+    found = find_iterations(open_report(synth.write()))
+    assert (found.rule is Rule.PATTERN, len(found) > 0) == (told, told)
+
+
 def test_a_pattern_asked_for_comes_first_and_must_be_valid(synth: Synth) -> None:
     report = open_report(steps(synth).write())
     found = find_iterations(report, "^backward$")
