@@ -120,6 +120,6 @@ def not_looked_at(report: Report) -> list[NotLookedAt]:
     lacking = [(report.lacks(capability), what) for capability, what in _QUESTIONS]
     found = [NotLookedAt(what, reason) for reason, what in lacking if reason]
     if not (report.can(Capability.SCHED) or report.can(Capability.SAMPLES)):
-        reason = report.lacks(Capability.SCHED) or ""
+        reason = report.lacks(Capability.SCHED)
         found.append(NotLookedAt("what the host did between its calls", reason))
     return found

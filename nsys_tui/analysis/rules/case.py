@@ -15,9 +15,10 @@ from nsys_tui.analysis.rules.finding import Confidence, Finding
 from nsys_tui.analysis.rules.severity import Severity, severity
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
-from nsys_tui.analysis.window import Scope, clipped, row_numbers
+from nsys_tui.analysis.window import Scope, clipped, masked, row_numbers
 from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
+from nsys_tui.model.categories import OpKind
 from nsys_tui.units import parse_duration
 
 if TYPE_CHECKING:
@@ -101,7 +102,9 @@ class Case:
         ops, found = self.report.operations, {}
         for place, rows in self.scope.by_device(self.report):
             busy = intervals.union(*clipped(ops, rows, self.scope.window))
-            owners = ops.processes[np.unique(ops.process[rows])]
+            # No CUDA call holds rendering up.
+            by_calls = masked(rows, ops.kind[rows] <= OpKind.GRAPH)
+            owners = ops.processes[np.unique(ops.process[by_calls])]
             found[place] = busy, frozenset(owners.tolist())
         return found
 

@@ -12,6 +12,7 @@ from nsys_tui.analysis.occupancy import LIMITS, occupancy
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, plural, rule
 from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.window import masked
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import factorise_rows, sums
@@ -159,9 +160,9 @@ def _exposed_findings(case: Case) -> list[Finding]:
     parameters=(Parameter("threshold", 5.0, "difference that counts, in percent of the median"),),
 )
 def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
-    """Compute time of each GPU against the median of the others."""
+    """Compute time of each GPU against the median of the others, where all run the same kernels."""
     splits = [split for split in case.splits if split.compute_ns]
-    if len(splits) < 2:
+    if len(splits) < 2 or not _do_the_same(case):
         splits = []
     compute = np.array([split.compute_ns for split in splits], np.int64)
     others = _medians_of_others(compute)
@@ -195,6 +196,22 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
         ),
         tuple(found),
     )
+
+
+def _do_the_same(case: Case) -> bool:
+    """Whether each GPU spends most of its compute time in kernels that all of them run.
+
+    Of GPUs that do different work none is slow.
+    """
+    ops = case.report.operations
+    shared = np.ones(len(ops.names), bool)
+    time = []
+    for _, rows in case.scope.by_device(case.report):
+        rows = masked(rows, ops.category[rows] == Category.COMPUTE)
+        if len(ops.name[rows]):
+            time.append(np.bincount(ops.name[rows], ops.durations(rows), len(ops.names)))
+            shared &= time[-1] > 0
+    return all(2 * own[shared].sum() > own.sum() for own in time)
 
 
 def _medians_of_others(values: Int64) -> NDArray[np.float64]:

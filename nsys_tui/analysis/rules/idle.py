@@ -19,6 +19,7 @@ from nsys_tui.analysis.stalls.gaps import LONG_CALL_NS, Edge
 from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.analysis.thread_states import Witness
 from nsys_tui.model.capabilities import OPTIONS, Capability
+from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, fit
@@ -111,6 +112,11 @@ _CAUSES: Final = {
     ),
 }
 """Causes that ``gpu_idle`` reports; the others have rules of their own."""
+_RENDERING: Final = _Cause(
+    "see what the frame loop does here: graphics calls are not tied to their work on the GPU",
+    "a frame limit or the display may pace the program on purpose",
+    "nsys-tui stalls REPORT",
+)
 _SYNC: Final = _Cause(
     "order work with events instead of waiting on the host",
     "the host may need the result before it can go on",
@@ -179,7 +185,8 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Findi
     gaps = gaps.take(gaps.place == place)
     cost = charged(gaps)
     worst = int(np.argmax(gaps.idle))
-    said = _CAUSES.get(cause, _SYNC)
+    renders = cause in _NOT_KNOWN and _before_rendering(case, gaps)
+    said = _RENDERING if renders else _CAUSES.get(cause, _SYNC)
     told, confidence, advice = _told(case, cause, gaps, said.advice)
     lost, total = case.idle_part(place, (gaps.start, gaps.end)), int(cost.sum())
     saved = min(total, case.busy_ns(place)) if said.hidden_by_work else total
@@ -270,6 +277,12 @@ def _before_migrations(case: Case, gaps: Gaps) -> bool:
     """Whether most of the idle time ends with a migration of unified memory."""
     migrates = np.isin(case.report.operations.copy_kind[gaps.next], UVM_COPY_KINDS)
     return int(gaps.idle[migrates & (gaps.next >= 0)].sum()) * 2 > int(gaps.idle.sum())
+
+
+def _before_rendering(case: Case, gaps: Gaps) -> bool:
+    """Whether most of the idle time ends with work of a graphics library."""
+    renders = case.report.operations.kind[gaps.next] > OpKind.GRAPH
+    return int(gaps.idle[renders & (gaps.next >= 0)].sum()) * 2 > int(gaps.idle.sum())
 
 
 def _prefetches(case: Case) -> bool:

@@ -10,6 +10,7 @@ from brute import query
 from synth import Synth
 
 from nsys_tui.analysis.overview import overview
+from nsys_tui.analysis.rules.ranking import find
 from nsys_tui.analysis.stats.reports import run_report
 from nsys_tui.reader import open_report
 
@@ -73,3 +74,33 @@ def test_markers_on_the_gpu_are_still_a_summary_of_their_own(tmp_path: Path) -> 
     with closing(open_report(rendering(tmp_path).write(), use_cache=False)) as report:
         table = run_report(report, "vulkan_gpu_marker_sum")
     assert list(table.data[-1]) == ["shadow"]
+
+
+def test_a_gpu_that_renders_is_not_judged_by_one_that_computes(tmp_path: Path) -> None:
+    """It is neither slow nor held up by CUDA calls, and no trace of CUDA tells why it is idle."""
+    ms = 1_000_000
+    synth = Synth(tmp_path / "r.sqlite").process(100).gpu().gpu(1, cu_device=1)
+    for frame in range(20):
+        at = frame * 10 * ms
+        synth.launch("gemm", (at, at + 100), (at + 200, at + 9 * ms))
+        synth.api("cudaDeviceSynchronize", at + 300, at + 9 * ms)
+        synth.render("VULKAN", at, at + ms, gpu=1, call="vkQueueSubmit")
+    with closing(open_report(synth.write(), use_cache=False)) as report:
+        found = find(report)
+    assert "gpu_imbalance" not in {one.rule for one in found}
+    assert [one for one in found if one.place == 1 and one.rule != "gpu_idle"] == []
+    (idle,) = (one for one in found if one.rule == "gpu_idle" and one.place == 1)
+    assert "frame loop" in idle.advice
+    assert "--trace=cuda" not in idle.advice + idle.settle
+    assert idle.saved_ns == 0
+
+
+@pytest.mark.parametrize(("other", "told"), [("gemm", True), ("softmax", False)])
+def test_only_gpus_that_do_the_same_are_compared(tmp_path: Path, other: str, told: bool) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(100).gpu().gpu(1, cu_device=1)
+    for step in range(20):
+        at = step * 10_000_000
+        synth.kernel("gemm", at, at + 9_000_000).kernel(other, at, at + 4_000_000, device=1)
+    with closing(open_report(synth.write(), use_cache=False)) as report:
+        rules = {one.rule for one in find(report)}
+    assert ("gpu_imbalance" in rules) == told
