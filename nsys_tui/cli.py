@@ -52,6 +52,7 @@ VERBS: Final[dict[str, str]] = {
     "export": "write a table or a window in another format",
     "demo": "write the demo report",
     "explain": "what a term, column, cause, rule, report or exit code means",
+    "mcp": "answer an agent's questions (Model Context Protocol over stdio)",
     "doctor": "what terminal, clipboard, nsys and cache were found",
     "completion": "print shell completion",
 }

@@ -21,7 +21,11 @@ DESCRIPTION = (
     "Says what a word means: a term, a column or its key, a cause of idle time, a"
     " rule, a statistical report, what a report can hold, an exit code."
 )
-EPILOG = "nsys-tui explain alone lists the terms."
+EPILOG = (
+    "nsys-tui explain alone lists the terms; nsys-tui explain agents prints what an agent needs to"
+    " know to use this command line."
+)
+AGENTS = "agents"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,11 +36,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints what is known of the word; without one, all terms."""
     word = " ".join(arguments.words).strip()
+    if word == AGENTS:
+        write(sys.stdout, (agents_text(),))
+        return OK
     parts = [*explanations(word)] if word else [*_contents()]
     if not parts:
         raise _unknown(word)
     write(sys.stdout, ("\n".join(parts),))
     return OK
+
+
+def agents_text() -> str:
+    """How an agent asks this program: rules, exit codes and recipes, as Markdown."""
+    from importlib.resources import files
+
+    return files("nsys_tui.agents").joinpath("skill.md").read_text("utf-8")
 
 
 def explanations(word: str) -> Iterator[str]:

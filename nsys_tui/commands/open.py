@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -39,6 +40,8 @@ nsys-tui reads NVIDIA Nsight Systems reports in the terminal. To begin with:
 
 nsys-tui --help lists every verb."""
 _NAMED: Final = 8
+SMALLEST: Final = (80, 24)
+"""Columns and lines that the app needs."""
 
 
 DESCRIPTION = "Opens reports in the terminal; without one it prints the text overview."
@@ -51,6 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="REPORT",
         help=".sqlite, .nsys-rep or .qdrep file; none, or a folder: choose from what is there",
+    )
+    parser.add_argument(
+        "--print", metavar="SCREEN", help="print a screen (overview, timeline, …) as text and leave"
+    )
+    parser.add_argument("--window", metavar="START/END", help="of --print, such as 1.2s/1.5s")
+    parser.add_argument(
+        "--size", metavar="COLUMNSxLINES", default="120x40", help="of --print (default 120x40)"
     )
     add_opening(parser)
 
@@ -109,7 +119,37 @@ def run(arguments: argparse.Namespace) -> int:
     config = load_config()
     paths = [local_path(name, config) for name in arguments.reports]
     arguments.reports = [str(path) for path in paths]
+    if arguments.print is not None:
+        return _print_screen(arguments, paths)
     return run_app(arguments, paths, lambda: _text_overviews(arguments))
+
+
+def _print_screen(arguments: argparse.Namespace, paths: Sequence[Path]) -> int:
+    """Prints what a screen of the app shows of the reports.
+
+    Raises:
+        UsageError: there is no such screen or size, or the window is not one.
+    """
+    from nsys_tui.commands.destinations import write
+    from nsys_tui.ui.keymap import SCREENS
+    from nsys_tui.units import parse_window
+
+    names = [spec.name for spec in SCREENS]
+    if arguments.print not in names:
+        raise UsageError(f"no screen {arguments.print!r}", hint=f"one of {', '.join(names)}")
+    size = re.fullmatch(r"(\d{2,3})x(\d{2,3})", arguments.size)
+    if size is None or int(size[1]) < SMALLEST[0] or int(size[2]) < SMALLEST[1]:
+        raise UsageError(f"no size {arguments.size!r}", hint="such as 120x40; 80x24 at least")
+    asked = parse_window(arguments.window or "/")
+    config, terminal = settings(arguments)
+    app = _app(arguments, paths, config, terminal, arguments.print)
+    from nsys_tui.ui.printed import printed_screen
+
+    lines = printed_screen(app, (int(size[1]), int(size[2])), asked)
+    if (ended_by := app.fatal or app.crash) is not None:
+        raise ended_by
+    write(sys.stdout, (line.rstrip() + "\n" for line in lines))
+    return OK
 
 
 def _at_home(arguments: argparse.Namespace, folder: Path) -> int:
@@ -180,6 +220,21 @@ def run_app(
 
     garbage_collection.hold()
     take_turns()
+    app = _app(arguments, paths, config, terminal, start)
+    status = asyncio.run(_until_left(app, mouse=config.display.mouse))
+    ended_by = app.fatal or app.crash
+    if ended_by is not None:
+        raise ended_by
+    return status
+
+
+def _app(
+    arguments: argparse.Namespace,
+    paths: Sequence[Path],
+    config: Config,
+    terminal: Terminal,
+    start: str,
+) -> NsysTuiApp:
     from nsys_tui.ui.app import NsysTuiApp
 
     def opener(path: Path, progress: Progress) -> Report:
@@ -188,7 +243,7 @@ def run_app(
         cached = not arguments.no_cache
         return open_configured(path, config, arguments.nsys, use_cache=cached, progress=progress)
 
-    app = NsysTuiApp(
+    return NsysTuiApp(
         paths,
         opener,
         config=config,
@@ -196,11 +251,6 @@ def run_app(
         start=start,
         use_cache=not arguments.no_cache,
     )
-    status = asyncio.run(_until_left(app, mouse=config.display.mouse))
-    ended_by = app.fatal or app.crash
-    if ended_by is not None:
-        raise ended_by
-    return status
 
 
 async def _until_left(app: NsysTuiApp, *, mouse: bool) -> int:

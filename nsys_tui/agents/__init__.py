@@ -1,0 +1,1 @@
+"""What agents are given: read-only questions as tools, bounded and marked as data; no figures."""
