@@ -53,6 +53,7 @@ VERBS: Final[dict[str, str]] = {
     "demo": "write the demo report",
     "explain": "what a term, column, cause, rule, report or exit code means",
     "mcp": "answer an agent's questions (Model Context Protocol over stdio)",
+    "keys": "every key of the app, also as a card to print",
     "doctor": "what terminal, clipboard, nsys and cache were found",
     "completion": "print shell completion",
 }
@@ -72,6 +73,7 @@ class _Parser(argparse.ArgumentParser):
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     """The parser with one verb in full and the others by name only."""
+    from nsys_tui.commands.examples import with_examples
     from nsys_tui.commands.options import Prose
 
     parser = _Parser(
@@ -90,6 +92,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
             )
             own.set_defaults(run=module.run)
             module.add_arguments(own)
+            own.epilog = with_examples(verb, own.epilog)
         else:
             subparsers.add_parser(verb, help=text, add_help=False)
     return parser

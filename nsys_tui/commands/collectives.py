@@ -37,7 +37,6 @@ EPILOG = """\
 time = last end - last start over the ranks; where a rank is alone, its kernel, which includes
 waiting (≈). alg = buffer / time, bus = bytes per rank on the wire / time, as nccl-tests has them.
 Several reports of one job are put on one clock by the UTC start of their sessions.
-Example:  nsys-tui collectives rank0.nsys-rep:0 rank1.nsys-rep:1 --nccl-log nccl.*.log
 """
 
 

@@ -40,13 +40,6 @@ EPILOG = """\
 A is before, B is after: less time in B is better. With five steady steps on both sides, steps are
 compared; otherwise durations of the same kernels, and the verdict says so.
 
-  nsys-tui compare before.nsys-rep after.nsys-rep
-  nsys-tui compare new.nsys-rep --baseline main --gate 3% --format markdown
-  nsys-tui compare run.nsys-rep --iteration-a 3 --iteration-b 7
-  nsys-tui compare main-*.sqlite --against branch-*.sqlite --gate 'kernel:gemm.*:5%'
-  nsys-tui compare new.sqlite --baseline-file perf/base.json --gate 3% --junit gate.xml
-  nsys-tui compare before.sqlite after.sqlite --folded | flamegraph.pl > difference.svg
-
 exit status: 0 compared, 1 worse by the gate or more, 2 not comparable, 3 inconclusive (0 with
 --inconclusive pass)
 """

@@ -78,11 +78,6 @@ in another run, are left out and named; --ranks FILE decides otherwise.
 A report that cannot be read is named on stderr and left out: the exit status stays 0, or is 65
 with --strict, if no report can be read, or if a cluster lost some. What was computed for a report
 is kept in the cache folder: a run that was interrupted goes on where it stopped.
-Examples:   nsys-tui fleet reports/ --section stragglers
-            nsys-tui fleet rank*.nsys-rep --pace flash_fwd_kernel --section pace-ranks
-            nsys-tui fleet reports/ --step 5 --section ranks --section calls
-            nsys-tui fleet reports/ --format parquet -o figures/
-            nsys-tui fleet /shared/reports --scheduler tcp://node1:8786
 """
 
 

@@ -32,10 +32,6 @@ What to record:  NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,NET,NVLS,GRAPH,TUNI
                  NCCL_DEBUG_FILE=nccl.%h.%p.log      one file per process, or lines tear
                  NCCL_DEBUG_TIMESTAMP_LEVELS=INFO    times, with NCCL 2.26 or newer
                  (NCCL_DEBUG_TIME is no variable of NCCL and does nothing)
-Examples:        nsys-tui logs nccl.log --steps 45-49
-                 nsys-tui logs rank*.log --section hangs --fail-on mismatch
-                 nsys-tui logs nccl.log --section calls --format csv > calls.csv
-                 nsys-tui logs nccl.log --report run.nsys-rep    bandwidth of each collective
 """
 _JOINED = ("operations", "ranks", "collectives")
 """Sections of the join with a report."""

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 By default nothing is stripped or dropped: the weights add up to the time of all GPU operations.
-flame graph:  nsys-tui stacks report.nsys-rep --format svg -o gpu.svg
-by another:   nsys-tui stacks report.nsys-rep | flamegraph.pl --countname ns > gpu.svg
 """
 
 

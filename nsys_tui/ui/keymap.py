@@ -1,4 +1,4 @@
-"""The one table of actions: bindings, footer, help, palette and README all come from it.
+"""The one table of actions: bindings, footer, help, palette and docs/keys.md come from it.
 
 A screen adds its own keys by exporting ``ACTIONS``. Which method runs is decided by the app: action
 ``timeline.zoom_in`` calls ``action_timeline_zoom_in`` of the focused widget, of an ancestor, of the
@@ -32,7 +32,7 @@ class Action:
     label: str
     """One or two words for the footer."""
     help: str
-    """One line for help, palette and README."""
+    """One line for help, palette and docs/keys.md."""
     rank: int = 0
     """Place in the footer, lower first; 0 keeps it out of the footer."""
 

@@ -158,14 +158,14 @@ def test_importing_loads_no_pandas_and_the_package_is_typed() -> None:
     assert (ROOT / "nsys_tui" / "py.typed").is_file()
 
 
-def test_the_example_of_the_readme_runs(
+def test_the_example_of_the_documentation_runs(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
-    (example,) = re.findall(r"^## Use from Python\n.*?```python\n(.*?)```", text, re.M | re.S)
+    text = (ROOT / "docs/python.md").read_text("utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.S)
     monkeypatch.chdir(path.parent)
     (path.parent / "after.sqlite").write_bytes(path.read_bytes())
     names: dict[str, object] = {}
-    exec(compile(example, "README.md", "exec"), names)
+    exec(compile(example, "python.md", "exec"), names)
     assert "same" in capsys.readouterr().out
     assert names["slow"]["mean"].is_monotonic_decreasing  # type: ignore[index]
