@@ -24,12 +24,24 @@ HOST_CAUSES: Final = (
     "allocation or free",
     "sync call",
     "blocking or pageable copy",
+    "lock",
+    "I/O",
+    "sleep",
     "OSRT call",
     "other API",
     "host compute",
     "off the CPU",
 )
 """What the launching thread can be doing, in the order in which a nanosecond is given away."""
+OS_CAUSES: Final = {
+    "pthread_mutex_lock": "lock",
+    "pthread_cond_wait": "lock",
+    "connect": "I/O",
+    "open64": "I/O",
+    "read": "I/O",
+    "pread64": "I/O",
+}
+"""What the demo's calls of the operating system's libraries count as."""
 
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:
@@ -208,7 +220,7 @@ class RankView:
                 found[self._call_cause(call)].append((call.start, call.end))
         for os_call in trace.os_calls:
             if os_call.tid == tid:
-                found["OSRT call"].append((os_call.start, os_call.end))
+                found[OS_CAUSES.get(os_call.name, "OSRT call")].append((os_call.start, os_call.end))
         switches = sorted((s for s in trace.switches if s.tid == tid), key=lambda s: s.start)
         ends = [*(s.start for s in switches[1:]), extent(trace)[1]]
         for switch, end in zip(switches, ends, strict=True):

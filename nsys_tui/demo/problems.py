@@ -91,7 +91,7 @@ PLANTED: Final = (
         "slow_step",
         SLOW_STEP,
         "all",
-        "OSRT call",
+        "I/O",
         "the data loader's pread64 hangs, and every rank waits for its batch",
     ),
     Planted(

@@ -27,7 +27,14 @@ CALLS = {
     "copy": ("cudaMemcpy_v3020", Cause.COPY),
     "other call": ("cudaGraphInstantiate_v12000", Cause.API),
 }
-OS_CALLS = {"lock": "pthread_mutex_lock", "I/O": "pread64", "sleep": "nanosleep"}
+OS_CALLS = {
+    "lock": ("pthread_mutex_lock", Cause.LOCK),
+    "join": ("pthread_timedjoin_np", Cause.LOCK),
+    "I/O": ("pread64", Cause.IO),
+    "socket": ("epoll_wait", Cause.IO),
+    "sleep": ("nanosleep", Cause.SLEEP),
+    "unlock": ("pthread_mutex_unlock", Cause.OSRT),
+}
 QUEUED = {
     "peer": ("ncclDevKernel_AllReduce(int)", Cause.PEER),
     "event": ("gemm(int)", Cause.EVENT),
@@ -95,8 +102,9 @@ class Plan:
             synth.api(name, *span, tid=QUIET)
             return Planted(cause, lasts, name.rpartition("_v")[0] or name)
         if kind in OS_CALLS:
-            synth.osrt(OS_CALLS[kind], *span, tid=QUIET)
-            return Planted(Cause.OSRT, lasts, OS_CALLS[kind])
+            name, cause = OS_CALLS[kind]
+            synth.osrt(name, *span, tid=QUIET)
+            return Planted(cause, lasts, name)
         if kind == "profiler":
             synth.overhead("CUDA profiling data flush", *span, tid=QUIET)
             return Planted(Cause.PROFILER, lasts, "CUDA profiling data flush")

@@ -72,6 +72,12 @@ def times(longest: int) -> st.SearchStrategy[tuple[int, int]]:
     )
 
 
+OS_CALLS = {
+    "read": Cause.IO,
+    "pthread_cond_wait": Cause.LOCK,
+    "clock_nanosleep": Cause.SLEEP,
+    "pthread_mutex_unlock": Cause.OSRT,
+}
 pids = st.sampled_from((10, 20))
 tids = st.sampled_from((1, 2))
 host_events = st.one_of(
@@ -83,8 +89,8 @@ host_events = st.one_of(
         tids,
     ),
     st.builds(
-        lambda name, t, pid, tid: Host(Cause.OSRT, name, t[0], t[1], pid, tid),
-        st.sampled_from(("read", "poll")),
+        lambda name, t, pid, tid: Host(OS_CALLS[name], name, t[0], t[1], pid, tid),
+        st.sampled_from([*OS_CALLS]),
         times(30),
         pids,
         tids,
@@ -127,7 +133,7 @@ def write(path: Path, hosts: list[Host], switched: list[Switch], gpu: list[Kerne
         synth.process(event.pid)
         if event.kind is RANGE:
             synth.nvtx(event.name, event.start, event.end, tid=event.tid)
-        elif event.kind is Cause.OSRT:
+        elif event.name in OS_CALLS:
             synth.osrt(event.name, event.start, event.end, tid=event.tid)
         elif event.kind is Cause.PROFILER:
             synth.overhead(event.name, event.start, event.end, tid=event.tid)

@@ -27,7 +27,7 @@ CALLS = {
     "cudaMalloc_v3020": Cause.ALLOCATION,
     "cudaStreamSynchronize_v3020": Cause.SYNC,
     "cudaMemcpy_v3020": Cause.COPY,
-    "read": Cause.OSRT,
+    "read": Cause.IO,
 }
 KINDS = ("gemm(int)", "ncclKernel_AllReduce(int)", "memcpy", "graph")
 
@@ -199,7 +199,7 @@ def training(path: Path, odd: dict[str, Any]) -> Path:
         ({"copy": 3}, "+3.00 ms exposed copies"),
         ({"comm": 3}, "+3.00 ms exposed communication"),
         ({"late": 3}, "+3.00 ms waiting for ranks"),
-        ({"read": 3}, "+2.99 ms idle: OSRT call read"),
+        ({"read": 3}, "+2.99 ms idle: I/O read"),
         ({"cudaStreamSynchronize_v3020": 3}, "+2.99 ms idle: sync call cudaStreamSynchronize"),
         ({"cudaMalloc_v3020": 3}, "+2.99 ms idle: allocation or free cudaMalloc"),
         ({"compute": 3, "late": 2}, "+3.00 ms compute, +2.00 ms waiting for ranks"),

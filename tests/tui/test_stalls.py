@@ -71,11 +71,11 @@ async def test_gaps_at_80x24_come_longest_first_with_cause_kernel_and_range(repo
     assert re.search(
         r"> M +0 +0\.0+100\d* +200\.0us sync call: cudaStr.* second +optimiz~", lines[4]
     )
-    assert re.search(r" L +0 +0\.0+400\d* +60\.00us OSRT call: pread64 +third", lines[5])
+    assert re.search(r" L +0 +0\.0+400\d* +60\.00us I/O: pread64 +third", lines[5])
     assert re.search(r" L +0 +0\.0+500\d* +12\.00us .* fourth", lines[6])
     assert "before the first operat~" in lines[7]
     body = "\n".join(lines)
-    assert "sync call 200.0us (1), OSRT call 60.00us (1)" in body
+    assert "sync call 200.0us (1), I/O 60.00us (1)" in body
     assert "below 10 us: 1 gaps, 4.000us;  before work 20.00us, after 0ns" in body
 
 
@@ -99,7 +99,7 @@ async def test_the_pane_at_160x45_adds_up_idle_time_by_cause(report: Path) -> No
     assert "+- Idle by cause -" in lines[2]
     # Shares of the 276 us between operations.
     assert re.search(r"72\.5% +200\.0us +1  sync call", body)
-    assert re.search(r"21\.7% +60\.00us +1  OSRT call", body)
+    assert re.search(r"21\.7% +60\.00us +1  I/O", body)
     assert re.search(r"1\.4% +4\.000us +1  below 10 us", body)
     assert re.search(r"between operations +276\.0us  40\.6% of the time", body)
     assert re.search(r"before the first operation +20\.00us", body)
@@ -146,9 +146,9 @@ async def test_groups_by_cause_range_pair_thread_and_their_gaps(report: Path) ->
         assert lines_with(pilot, r" - +20\.00us +1 +20\.00us before the first operation")
         assert "Gap of 200.0 us" in text(pilot), "the scene of the longest gap of the group"
         await press(pilot, "down", "space")
-        assert "Idle gaps 1 shown / 1  >= 10 us  cause = OSRT call" in text(pilot)
+        assert "Idle gaps 1 shown / 1  >= 10 us  cause = I/O" in text(pilot)
         await press(pilot, "escape")
-        assert re.search(r">.*OSRT call", lines_with(pilot, r"^\|>")[0])
+        assert re.search(r">.*I/O", lines_with(pilot, r"^\|>")[0])
         titles = []
         for _ in range(5):
             await press(pilot, "g")
@@ -244,7 +244,7 @@ async def test_every_size_is_filled_without_overflow(
     assert {len(line) for line in lines} == {size[0]}
     assert all(line.isascii() for line in lines)
     cause = lines[3].index("cause")
-    assert "OSRT call: pread64" in lines[4][cause:]
+    assert "I/O: pread64" in lines[4][cause:]
 
 
 async def test_resizing_gives_columns_their_room_and_keeps_the_row(report: Path) -> None:
@@ -254,8 +254,8 @@ async def test_resizing_gives_columns_their_room_and_keeps_the_row(report: Path)
         await pilot.resize_terminal(80, 24)
         await settled(pilot)
         assert "+- Idle by cause" not in text(pilot)
-        assert "60.00us OSRT call: pread64" in lines_with(pilot, r"^\|>")[0]
-        assert lines_with(pilot, r"OSRT call 60\.00us \(1\)")
+        assert "60.00us I/O: pread64" in lines_with(pilot, r"^\|>")[0]
+        assert lines_with(pilot, r"I/O 60\.00us \(1\)")
 
 
 async def test_planted_stalls_of_the_demo_come_out_with_the_planted_figures(
@@ -287,7 +287,7 @@ async def test_planted_stalls_of_the_demo_come_out_with_the_planted_figures(
             (p["longest_ns"] for p in slow), reverse=True
         )
         top = rows(pilot)[4]
-        assert f"{max(p['longest_ns'] for p in slow) / 1e6:.2f}ms OSRT call: pread64" in top
+        assert f"{max(p['longest_ns'] for p in slow) / 1e6:.2f}ms I/O: pread64" in top
         idle = [device["gaps"] for device in truth["devices"]]
         assert found.sums.inner_ns == sum(gaps["total_ns"] for gaps in idle)
         assert found.sums.head_ns == sum(gaps["head_ns"] for gaps in idle)

@@ -26,7 +26,7 @@ HOST: Final = "launch and host"
 DEVICE: Final = "waits on the device"
 SHORT: Final = "gaps too short to look at"
 UNKNOWN: Final = "idle for unknown reasons"
-_WAITS: Final = (Cause.PEER, Cause.EVENT, Cause.STREAM)
+_WAITS: Final = (Cause.PEER, Cause.PROCESS, Cause.EVENT, Cause.STREAM)
 
 
 @dataclass(frozen=True)

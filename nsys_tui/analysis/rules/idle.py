@@ -53,6 +53,12 @@ class _Cause:
         return f"nsys profile {OPTIONS[self.needs]}"
 
 
+def _in_system(advice: str, doubt: str) -> _Cause:
+    """Of a call of the operating system's libraries."""
+    settle = "nsys-tui stacks REPORT --source osrt"
+    return _Cause(advice, doubt, settle, hidden_by_work=True, needs=Capability.OSRT_BACKTRACES)
+
+
 _RECORD: Final = "nsys profile --cpuctxsw=process-tree --sample=process-tree --trace=cuda,nvtx,osrt"
 _CAUSES: Final = {
     Cause.LAUNCH_LATENCY: _Cause(
@@ -75,12 +81,21 @@ _CAUSES: Final = {
         "the call may wait for GPU work that would be waited for anyway",
         "nsys-tui stalls REPORT",
     ),
-    Cause.OSRT: _Cause(
-        "take the I/O, lock or sleep off the launching thread, or do it ahead of time",
+    Cause.LOCK: _in_system(
+        "see which thread holds it, or take the wait off the launching thread",
+        "the thread that it waits for is the cause, and this one only its victim",
+    ),
+    Cause.IO: _in_system(
+        "read or write ahead on another thread, so that the launching one need not wait",
+        "a pipe or socket waits for another process, whose work is then the cause",
+    ),
+    Cause.SLEEP: _in_system(
+        "wait for the event itself instead of sleeping, or sleep on another thread",
+        "the program may pace itself on purpose",
+    ),
+    Cause.OSRT: _in_system(
+        "take the call off the launching thread, or make it ahead of time",
         "the call may itself wait for a thread whose work is the cause",
-        "nsys-tui stacks REPORT --source osrt",
-        hidden_by_work=True,
-        needs=Capability.OSRT_BACKTRACES,
     ),
     Cause.API: _Cause(
         "move the call out of the loop",
@@ -147,7 +162,9 @@ def gpu_idle(case: Case, arguments: Arguments) -> Result:
     )
 
 
-_TOLD_APART: Final = frozenset((Cause.OSRT, Cause.SYNC, Cause.API))
+_TOLD_APART: Final = frozenset(
+    (Cause.LOCK, Cause.IO, Cause.SLEEP, Cause.OSRT, Cause.SYNC, Cause.API)
+)
 """Causes with a finding for each call; of the others one finding names the worst."""
 
 

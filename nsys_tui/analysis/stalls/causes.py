@@ -18,7 +18,7 @@ from nsys_tui.model.kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nsys_tui.model.events import ApiCalls, HostEvents, UInt8
+    from nsys_tui.model.events import ApiCalls, HostEvents, OsrtCalls, UInt8
     from nsys_tui.model.report import Report
 
 
@@ -32,15 +32,19 @@ class Cause(IntEnum):
     ALLOCATION = 4
     SYNC = 5
     COPY = 6
-    OSRT = 7
-    API = 8
-    HOST = 9
-    OFF_CPU = 10
-    NOTHING = 11
-    PEER = 12
-    EVENT = 13
-    STREAM = 14
-    UNKNOWN = 15
+    LOCK = 7
+    IO = 8
+    SLEEP = 9
+    OSRT = 10
+    API = 11
+    HOST = 12
+    OFF_CPU = 13
+    NOTHING = 14
+    PEER = 15
+    PROCESS = 16
+    EVENT = 17
+    STREAM = 18
+    UNKNOWN = 19
 
     @property
     def key(self) -> str:
@@ -61,18 +65,22 @@ _KEYS: Final = {
     Cause.ALLOCATION: "allocation or free",
     Cause.SYNC: "sync call",
     Cause.COPY: "blocking or pageable copy",
+    Cause.LOCK: "lock",
+    Cause.IO: "I/O",
+    Cause.SLEEP: "sleep",
     Cause.OSRT: "OSRT call",
     Cause.API: "other API",
     Cause.HOST: "host compute",
     Cause.OFF_CPU: "off the CPU",
     Cause.NOTHING: "nothing",
     Cause.PEER: "peer",
+    Cause.PROCESS: "other process",
     Cause.EVENT: "event",
     Cause.STREAM: "stream order",
     Cause.UNKNOWN: "unknown",
 }
 _LABELS: Final = {Cause.NOTHING: "nothing recorded on the host"}
-_DEVICE_SIDE: Final = frozenset((Cause.PEER, Cause.EVENT, Cause.STREAM))
+_DEVICE_SIDE: Final = frozenset((Cause.PEER, Cause.PROCESS, Cause.EVENT, Cause.STREAM))
 
 SHARES: Final = tuple(Cause)[: Cause.NOTHING + 1]
 """The causes that share out the nanoseconds of a gap, in order of precedence."""
@@ -98,6 +106,21 @@ _API_CLASSES: Final = (
     ),
     (Cause.COPY, r"(cuda|cu)Memcpy(?!.*Async)"),
 )
+_OSRT_CLASSES: Final = (
+    (
+        Cause.LOCK,
+        r"(pthread|mtx|cnd|thrd|sem)_\w*(?<!un)(lock|wait|join)(_np)?$|sem(timed)?op$|futex|flock|lockf"
+        r"|wait(pid|id|3|4)?$|WaitFor(Single|Multiple)",
+    ),
+    (Cause.SLEEP, r"(clock_)?nanosleep|u?sleep$|thrd_sleep|sched_yield|SleepEx?$"),
+    (
+        Cause.IO,
+        r"_*(p?readv?|p?writev?|f?open|f?close|fdopen|creat|aio|f?dataf?sync|f?sync|msync|f(read|write"
+        r"|flush|get[cs]|put[cs]|printf|scanf|seek)|get(c|s|line|delim)|put[cs]|printf|scanf"
+        r"|sendfile|send|recv|accept|connect|p?poll|p?select|epoll|splice|copy_file_range|stat|lstat"
+        r"|fstat|readdir|preadv|pwritev)",
+    ),
+)
 _MODULE_OVERHEAD: Final = re.compile(r"(?i)\bjit\b|module load|function load|lazy load")
 _QUEUE_OVERHEAD: Final = re.compile(r"(?i)command buffer full")
 _PROFILER_OVERHEAD: Final = re.compile(
@@ -111,6 +134,21 @@ def api_name_class(name: str) -> Cause:
         if re.match(pattern, name):
             return cause
     return Cause.API
+
+
+def osrt_name_class(name: str) -> Cause:
+    """What a call of the operating system's libraries of this name waits for."""
+    for cause, pattern in _OSRT_CLASSES:
+        if re.match(pattern, name):
+            return cause
+    return Cause.OSRT
+
+
+def osrt_classes(calls: OsrtCalls) -> UInt8:
+    """The class of every such call: uint8 [n]; those inside of another call are ``NO_CLASS``."""
+    table = np.array([osrt_name_class(name) for name in calls.names], np.uint8)
+    classes = table[calls.name] if len(calls) else np.empty(0, np.uint8)
+    return np.where(calls.nesting <= 0, classes, NO_CLASS).astype(np.uint8)
 
 
 def api_classes(report: Report) -> UInt8:

@@ -16,7 +16,7 @@ from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.launches import LaunchBoundRun, runs_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.host_activity import HostWork
-from nsys_tui.analysis.stalls.queue_waits import wait_causes
+from nsys_tui.analysis.stalls.queue_waits import others_worked, wait_causes
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.progress import Progress, silent
@@ -191,7 +191,7 @@ def stalls(
     progress("finding causes of gaps", looked, total)
     of_runs = _run_rows(report, work, runs, run_idle)
     if found:
-        of_runs = _together([_explained(report, work, _together(found)), of_runs])
+        of_runs = _together([_explained(report, scope, work, _together(found)), of_runs])
     return Stalls(
         scope, threshold_ns, scope.bounds(report), of_runs, tuple(runs), tuple(totals), work
     )
@@ -344,7 +344,7 @@ def _totals(place: int, idle: Int64, edge: UInt8, in_runs: Bool, listed: Bool) -
     )
 
 
-def _explained(report: Report, work: HostWork, gaps: Gaps) -> Gaps:
+def _explained(report: Report, scope: Scope, work: HostWork, gaps: Gaps) -> Gaps:
     """The same gaps with cause, shares, name and range."""
     api = report.api
     cause, shares, what, inside = (
@@ -362,6 +362,8 @@ def _explained(report: Report, work: HostWork, gaps: Gaps) -> Gaps:
     late |= call_start[known] >= gaps.start[known]
     waiting, shared = known[~late], known[late]
     cause[waiting] = wait_causes(report, gaps.next[waiting], call_start[waiting])
+    edges = np.stack((gaps.start[waiting], gaps.end[waiting]))
+    cause[waiting[others_worked(report, scope, gaps.place[waiting], edges)]] = Cause.PROCESS
     until = np.where(_did_more(work, gaps.call), call_end, call_start)
     for caller in np.unique(gaps.caller[known]).tolist():
         of_thread = work.thread(int(api.threads[caller]))

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.nvtx.innermost import segments
-from nsys_tui.analysis.stalls.causes import NO_CLASS, SHARES, Cause, api_classes, host_event_classes
+from nsys_tui.analysis.stalls.causes import (
+    SHARES,
+    Cause,
+    api_classes,
+    host_event_classes,
+    osrt_classes,
+)
 from nsys_tui.analysis.thread_states import Scheduling
 from nsys_tui.analysis.threads import ByThread
 from nsys_tui.model import intervals
@@ -177,7 +183,7 @@ class HostWork:
         classes = {
             report.host_events: host_event_classes(report.host_events),
             report.api: self.api_classes,
-            osrt: np.where(osrt.nesting <= 0, Cause.OSRT, NO_CLASS).astype(np.uint8),
+            osrt: osrt_classes(osrt),
         }
         return tuple(_Source(events, codes, ByThread(events)) for events, codes in classes.items())
 

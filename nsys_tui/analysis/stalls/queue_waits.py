@@ -1,4 +1,4 @@
-"""Operations launched in time that still waited: on a peer, on an event, on their stream."""
+"""Operations launched in time that still waited: on a peer, a process, an event, their stream."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import numpy as np
 
 from nsys_tui.analysis.launches import calls_of_waits
 from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Bool, Int64, UInt8
     from nsys_tui.model.report import Report
 
@@ -36,6 +38,28 @@ def wait_causes(report: Report, rows: NDArray[np.intp], call_start: Int64) -> UI
     causes[_after_stream_wait(report, rows, call_start)] = Cause.EVENT
     causes[report.operations.category[rows] == Category.COMM] = Cause.PEER
     return causes
+
+
+def others_worked(report: Report, scope: Scope, device: NDArray[np.integer], edges: Int64) -> Bool:
+    """Through more than half of which gaps the device worked for a process that is not looked at.
+
+    Args:
+        report: the report.
+        scope: of the gaps; where it has all processes, no work of another fits in a gap.
+        device: place of the device of each gap.
+        edges: start and end of each gap, int64 [2, n].
+    """
+    found, ops = np.zeros(len(device), bool), report.operations
+    if scope.processes is None:
+        return found
+    others = ~scope.has_process(ops.processes)[ops.process]
+    for place in np.unique(device).tolist():
+        rows = np.flatnonzero(others & (ops.device == place))
+        mine = np.flatnonzero(device == place)
+        busy = intervals.union(ops.start[rows], ops.end[rows])
+        before = intervals.busy_before(busy, intervals.prefix(*busy), edges[:, mine])
+        found[mine] = 2 * np.diff(before, axis=0)[0] > np.diff(edges[:, mine], axis=0)[0]
+    return found
 
 
 def stream_waits(report: Report) -> Bool:

@@ -12,7 +12,7 @@ from synth import Synth
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.analysis.stalls import host_activity
 from nsys_tui.analysis.stalls.causes import Cause, api_name_class
-from nsys_tui.analysis.stalls.gaps import stalls
+from nsys_tui.analysis.stalls.gaps import Edge, stalls
 from nsys_tui.analysis.stalls.rows import HEAD, LAUNCH_BOUND, TAIL, stall_groups, stall_rows
 from nsys_tui.analysis.stalls.surroundings import scene
 from nsys_tui.analysis.window import Scope
@@ -83,7 +83,7 @@ def test_precedence_gives_a_nanosecond_to_the_first_class_only(synth: Synth) -> 
 
 def test_os_calls_count_outermost_and_are_named(synth: Synth) -> None:
     synth.osrt("read", 110 * US, 250 * US).osrt("futex", 110 * US, 240 * US, nesting=1)
-    assert gap_before(synth).label == "OSRT call: read"
+    assert gap_before(synth).label == "I/O: read"
 
 
 def test_a_range_alone_is_named_and_no_witness_that_the_host_computed(synth: Synth) -> None:
@@ -450,7 +450,7 @@ def test_the_row_that_shows_why_a_launch_took_long_is_named(tmp_path: Path) -> N
     full.cuda_overhead("Command Buffer Full", 60 * US, 290 * US, 8)
     assert gap_before(full).cause == "full launch queue"
     locked = held_up(tmp_path, (120 * US, 295 * US)).osrt("pthread_mutex_lock", 125 * US, 280 * US)
-    assert gap_before(locked).label == "OSRT call: pthread_mutex_lock"
+    assert gap_before(locked).label == "lock: pthread_mutex_lock"
     lazy = held_up(tmp_path, (120 * US, 295 * US)).cuda_overhead("", 125 * US, 280 * US, 7)
     assert gap_before(lazy).cause == "module load or JIT"
 
@@ -470,3 +470,21 @@ def test_a_copy_that_stages_its_data_is_no_launch_latency(tmp_path: Path) -> Non
     )
     row = gap_before(synth)
     assert row.shares == {"blocking or pageable copy": 180 * US, "nothing": 20 * US}
+
+
+def test_a_process_that_is_left_out_had_the_gpu_meanwhile(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").gpu(0)
+    for pid in (10, 20):
+        synth.process(pid).cuda_device(pid, 0, 0)
+    synth.process(10).launch("first", call=(0, 5 * US), gpu=(10 * US, 50 * US))
+    synth.launch("held up", call=(20 * US, 25 * US), gpu=(150 * US, 200 * US))
+    synth.launch("in order", call=(30 * US, 35 * US), gpu=(300 * US, 400 * US))
+    synth.process(20).launch("greedy", call=(40 * US, 45 * US), gpu=(60 * US, 145 * US))
+    synth.kernel("short", 210 * US, 250 * US)
+    report = open_report(synth.write(), use_cache=False)
+    gaps = stalls(report, Scope(processes=frozenset((10,)))).gaps
+    inner = gaps.take(gaps.edge == Edge.INNER)
+    found = {
+        int(start): Cause(cause) for start, cause in zip(inner.start, inner.cause, strict=True)
+    }
+    assert found == {50 * US: Cause.PROCESS, 200 * US: Cause.STREAM}

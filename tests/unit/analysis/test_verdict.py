@@ -37,7 +37,7 @@ def late_loader(path: Path, read: int) -> Synth:
 
 def test_what_could_give_back_most_is_named_with_its_share(tmp_path: Path) -> None:
     line = told(late_loader(tmp_path, read=100 * MS))
-    assert line.startswith("GPU 83% busy. Worth fixing: idle, OSRT call: pread64 (up to 16.7%); ")
+    assert line.startswith("GPU 83% busy. Worth fixing: idle, I/O: pread64 (up to 16.7%); ")
 
 
 def test_what_gives_back_less_than_a_hundredth_is_not_worth_fixing(tmp_path: Path) -> None:
