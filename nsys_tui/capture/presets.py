@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +23,14 @@ class Preset:
     about: str
     options: Mapping[str, OptionValue]
     env: Mapping[str, str] = field(default_factory=dict)
+    asks: str = ""
+    """The question that a capture with these options answers."""
+    cost: str = ""
+    """What the options of a question cost: the program's time, and the size of the export.
+
+    Sizes are of real exports, by bytes a row: 100 + 40 of a kernel and its call, 42 of a frame of a
+    stack (with its index), 26 of a context switch, 25 of a value of a metric.
+    """
 
 
 def _preset(name: str, about: str, line: str, **env: str) -> Preset:
@@ -33,6 +41,10 @@ def _preset(name: str, about: str, line: str, **env: str) -> Preset:
         for name, value in words.items()
     }
     return Preset(name, about, options, env)
+
+
+def _question(name: str, asks: str, about: str, cost: str, line: str) -> Preset:
+    return replace(_preset(name, about, line), asks=asks, cost=cost)
 
 
 _BUILT_IN: Final = (
@@ -71,6 +83,46 @@ _BUILT_IN: Final = (
         "low overhead",
         "kernels and ranges only",
         "--trace=cuda,nvtx --sample=none --cpuctxsw=none",
+    ),
+    _question(
+        "why idle",
+        "Why is the GPU idle?",
+        "what the launching threads do meanwhile: their calls, stacks, sleep and waits",
+        "time ≈ 3-10 %; file ≈ 1.4 MB per 10,000 launches, 1.3 MB/s a busy core",
+        "--trace=cuda,nvtx,osrt --sample=process-tree --cpuctxsw=process-tree --cudabacktrace=sync",
+    ),
+    _question(
+        "which kernels",
+        "Which kernels take the time?",
+        "every kernel and copy, those inside of CUDA graphs too, and nothing of the host",
+        "time ≈ 1-3 %, graphs more; file ≈ 1.4 MB per 10,000 launches",
+        "--trace=cuda,nvtx --sample=none --cpuctxsw=none --cuda-graph-trace=node",
+    ),
+    _question(
+        "which python line",
+        "Which line of Python?",
+        "Python stacks: sampled, and of every call that launches work",
+        "time ≈ 5-20 %; file ≈ 15 MB per 10,000 launches, 1.3 MB/s a thread",
+        "--trace=cuda,nvtx,osrt --sample=process-tree --cudabacktrace=kernel"
+        " --python-backtrace=cuda --python-sampling=true",
+    ),
+    _question(
+        "communication",
+        "Does communication hold it up?",
+        "collectives with their sizes, MPI and UCX calls, traffic of links and network cards",
+        "time ≈ 1-5 %; file ≈ 1.4 MB per 10,000 launches, 6 MB/s a GPU",
+        "--trace=cuda,nvtx,mpi,ucx --sample=none --cpuctxsw=none"
+        " --gpu-metrics-devices=cuda-visible --nic-metrics=true",
+    ),
+    _question(
+        "everything, short",
+        "Everything, for five seconds",
+        "all of the above from second 20 on; the program runs on",
+        "time ≈ 10-30 % in these seconds; file ≈ 50-200 MB",
+        "--trace=cuda,nvtx,osrt,cublas,cudnn,mpi --sample=process-tree --cpuctxsw=process-tree"
+        " --cuda-graph-trace=node --cuda-memory-usage=true --cudabacktrace=kernel"
+        " --python-backtrace=cuda --gpu-metrics-devices=cuda-visible --delay=20 --duration=5"
+        " --kill=none",
     ),
 )
 

@@ -190,10 +190,14 @@ def mark_list(app: Host) -> None:
 
 @command("capture.again")
 def capture_again(app: Host) -> None:
-    """Profile again: the capture screen, filled in with how the report in front was made."""
+    """Profile again: the capture screen, filled in with how the report in front was made.
+
+    What would settle the finding under the cursor is recorded, too.
+    """
+    options = app.front.to_record if app.front is not None else ""
     app.show("capture")
     if (screen := app.front) is not None and hasattr(screen, "fill_from_report"):
-        screen.call_after_refresh(screen.fill_from_report)
+        screen.call_after_refresh(screen.fill_from_report, options)
 
 
 @command("app.redraw")

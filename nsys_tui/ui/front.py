@@ -74,6 +74,11 @@ class FrontScreen(BatchedScreen[None], inherit_bindings=False):
         """What a file of some suffix holds instead of the table in focus."""
         return {}
 
+    @property
+    def to_record(self) -> str:
+        """Options of ``nsys profile`` that would tell what this screen cannot, as typed."""
+        return ""
+
     def theme_changed(self) -> None:
         """The app has other colours."""
 

@@ -112,7 +112,7 @@ def test_every_screen_of_the_demo_opens_and_the_report_stays_as_it_was(
         ("4", "Train step"),
         ("5", "idle"),
         ("6", "GPU time by NVTX path"),
-        ("9", "Capture a new report"),
+        ("9", "Which kernels take the time?"),
         ("1", "Top kernels"),
     ):
         session.press(key)

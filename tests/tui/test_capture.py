@@ -82,6 +82,21 @@ async def test_profile_again_is_filled_in_from_the_report(report: Path) -> None:
         assert "looks like a secret" in body
 
 
+async def test_capture_asks_what_to_find_out_and_sets_its_options(report: Path) -> None:
+    async with running(report, size=(100, 45)) as pilot:
+        await press(pilot, "9")
+        body = text(pilot)
+        assert "Why is the GPU idle?" in body
+        assert "~ 1.4 MB per 10,000 launches" in body
+        assert "no program" not in body
+        await press(pilot, "down", "enter")
+        body = text(pilot)
+        assert "sh -c 'echo [red]hello'" in body
+        assert "--trace=cuda,nvtx --sample=none --cpuctxsw=none --cuda-graph-trace=node" in body
+        await press(pilot, "a", "a")
+        assert "--cuda-graph-trace=node" in text(pilot)
+
+
 async def test_choices_cycle_and_text_is_typed(report: Path) -> None:
     async with running(report, size=(100, 45)) as pilot:
         await press(pilot, "p", *["down"] * 6, "space")
@@ -97,7 +112,7 @@ async def test_choices_cycle_and_text_is_typed(report: Path) -> None:
 
 async def test_the_command_says_what_is_missing(report: Path) -> None:
     async with running(report, size=(80, 24)) as pilot:
-        await press(pilot, "9", "space", "ctrl+a", "ctrl+k", *'sh "open', "enter")
+        await press(pilot, "9", "a", "space", "ctrl+a", "ctrl+k", *'sh "open', "enter")
         assert "close the quote" in text(pilot)
         assert "needs" not in rows(pilot)[0]
 
@@ -327,7 +342,7 @@ async def test_an_empty_form_shows_what_the_target_brings_along(
     config = Config(path=tmp_path / "config.toml", targets={"box": box})
     config = replace(config, capture=replace(config.capture, default_target="box"))
     async with running(report, size=(80, 24), config=config) as pilot:
-        await press(pilot, "9")
+        await press(pilot, "9", "a")
         assert "(python 'a b.py')" in text(pilot)
         assert "(~/llm)" in text(pilot)
         assert "--output=JOB/a_b python 'a b.py'" in text(pilot)

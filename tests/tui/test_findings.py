@@ -8,6 +8,7 @@ import pytest
 from paths import needs_reports, report_paths
 from tui.frames import rows, running, settled
 
+from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.demo.report import make_report
 from nsys_tui.ui.keymap import SCREENS
 
@@ -121,7 +122,7 @@ async def test_enter_lands_where_each_finding_shows(name: str) -> None:
         pane.focus()
         await settled(pilot)
         seen = []
-        while pane.choice not in seen:
+        while pane.choice not in seen and isinstance(pane.choice, Finding):
             entry = pane.choice
             seen.append(entry)
             await pilot.press("enter")

@@ -219,3 +219,19 @@ async def test_without_gpu_work_it_tells_of_the_host(tmp_path: Path, size: tuple
     assert "no CUDA call" in body
     assert "Top OS runtime calls" in body
     assert "poll" in body
+
+
+@needs_reports
+async def test_what_no_rule_could_look_at_is_said_and_recorded_with_one_key() -> None:
+    path = REPORTS / "pytorch-nccl-2gpu-2026.2.sqlite"
+    async with running(path, size=(160, 45)) as pilot:
+        assert "not looked at" in text(pilot)
+        pilot.app.screen.query_one("#findings").focus()
+        await pilot.press(*["down"] * 40)
+        await settled(pilot)
+        body = text(pilot)
+        assert "?  not looked at: " in body
+        assert "record with nsys profile --cpuctxsw=process-tree" in body
+        await pilot.press("p")
+        await settled(pilot)
+        assert "--cpuctxsw=process-tree" in text(pilot)

@@ -240,7 +240,8 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
             (action for action in (*self.ACTIONS, *GLOBAL) if action.rank), key=lambda a: a.rank
         )
         keymap = self.app.keymap
-        own = {key for action in self.ACTIONS for key in effective_keys(action, keymap)}
+        mine = [action for action in self.ACTIONS if self.app.handler(action.id)]
+        own = {key for action in mine for key in effective_keys(action, keymap)}
         shown = []
         for action in ranked:
             keys = effective_keys(action, keymap)

@@ -16,13 +16,14 @@ from nsys_tui.errors import NsysTuiError
 from nsys_tui.ui.dialogs.prompt import Prompt, choose, nothing
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.screens.capture import form as forms
-from nsys_tui.ui.screens.capture.presets import Presets
+from nsys_tui.ui.screens.capture.asking import Asking, QuestionPane
 from nsys_tui.ui.screens.capture.running import Running, metadata
 from nsys_tui.ui.widgets.lines import LinePane
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from nsys_tui.capture.presets import Preset
     from nsys_tui.capture.profile_again import Again
     from nsys_tui.capture.record import Record
     from nsys_tui.capture.target_facts import Facts
@@ -33,6 +34,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("capture.type", ("i",), "type", "type the value of a field that has choices"),
     Action("capture.stop", ("K",), "stop", "stop: asks whether to keep or discard", 7),
     Action("capture.preset", ("P",), "preset", "presets: use, save this form's, delete", 8),
+    Action("capture.ask", ("a",), "ask", "what to find out, which sets options; or the form", 8),
     Action("capture.check", ("c",), "check", "look at the target: nsys, rights, disk", 9),
     Action("capture.past", ("h",), "past", "past captures: open, repeat, attach, delete", 9),
     Action("capture.attach", ("A",), "attach", "follow a capture that was left running"),
@@ -51,7 +53,7 @@ class FormPane(LinePane):
         return False if action == "nav_open" else super().check_action(action, parameters)
 
 
-class CaptureScreen(Running, Presets):
+class CaptureScreen(Running, Asking):
     """Screen 9."""
 
     SCREEN = "capture"
@@ -60,6 +62,10 @@ class CaptureScreen(Running, Presets):
     AUTO_FOCUS = "#form"
     DEFAULT_CSS: ClassVar[str] = """
     CaptureScreen #form { height: 1fr; }
+    CaptureScreen #questions, CaptureScreen #detail { height: 1fr; display: none; }
+    CaptureScreen.-asking #questions, CaptureScreen.-asking #detail { display: block; }
+    CaptureScreen #questions { height: 12; }
+    CaptureScreen.-asking #form, CaptureScreen.-asking #command { display: none; }
     CaptureScreen #log { height: 6; }
     CaptureScreen.-quiet #log { display: none; }
     CaptureScreen.-running #form { height: 6; }
@@ -76,9 +82,17 @@ class CaptureScreen(Running, Presets):
         self.facts: Facts | None = None
         self._looked_at = ("", "")
         """Target and working directory that ``facts`` belong to."""
+        self._untouched = self.form
+        """The form that the questions stand before."""
+        self._filling = False
+        """Whether the form is about to be filled in from a report."""
 
     def body(self) -> Iterable[Any]:
         """Form, command and log."""
+        yield QuestionPane(
+            "What do you want to find out?", "enter: use  a: the form", id="questions"
+        )
+        yield LinePane("What it takes (estimates)", id="detail")
         yield FormPane("Capture a new report", "space: change, enter: run", id="form")
         yield LinePane("Command (y copies it)", id="command")
         yield LinePane("Log", id="log")
@@ -92,7 +106,14 @@ class CaptureScreen(Running, Presets):
             where = ", ".join(sorted({record.target_name for record in running}))
             self.say(f"{len(running)} capture(s) not finished on {where}: A attaches")
         self.set_interval(1, self._tick)
-        self.call_after_refresh(self.show_form)
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        """Asks first, unless something has filled the form in by now."""
+        if self.form.program or self.form.options or self._filling or self.capture is not None:
+            self.show_form()
+        else:
+            self.action_capture_ask()
 
     def show_report(self) -> None:
         """Another report in front: the form stays as it is."""
@@ -106,9 +127,9 @@ class CaptureScreen(Running, Presets):
         """Draws form, command and log anew."""
         if not self.is_mounted:
             return
-        entries = forms.fields(
-            self.form, self.app.config, self.again, self.ticked, self._known_facts()
-        )
+        if self.has_class("-asking"):
+            self.show_questions(on=self.form is self._untouched and self.capture is None)
+        entries = forms.fields(self.form, self.app.config, self.again, self.ticked, self.form_facts)
         width = max(20, self.size.width - 4)
         self.query_one("#form", FormPane).show(forms.form_lines(entries, width), entries)
         self._show_command(width)
@@ -117,14 +138,16 @@ class CaptureScreen(Running, Presets):
         self._look_nearby()
 
     def _show_command(self, width: int) -> None:
-        facts = self._known_facts()
+        facts = self.form_facts
         note = "" if facts or not self._is_elsewhere() else "not looked at: c does"
         pane = self.query_one("#command", LinePane)
         lines = forms.command_lines(self._plan(), width, facts, note)
         pane.styles.height = min(len(lines), COMMAND_ROWS) + 2
         pane.show(lines)
 
-    def _known_facts(self) -> Facts | None:
+    @property
+    def form_facts(self) -> Facts | None:
+        """What is known of the target of the form."""
         return self.facts if self._looked_at == (self.form.target, self.form.cwd) else None
 
     def _is_elsewhere(self) -> bool:
@@ -198,11 +221,17 @@ class CaptureScreen(Running, Presets):
         """Fills in how the open report was made."""
         self.fill_from_report()
 
-    def fill_from_report(self) -> None:
-        """Profile again: from our own record of the report, else from its metadata."""
+    def fill_from_report(self, options: str = "", question: Preset | None = None) -> None:
+        """Profile again: from our own record of the report, else from its metadata.
+
+        Args:
+            options: of nsys, which a finding would need to be sure.
+            question: what this capture is to find out.
+        """
         report = self.report
         if report is None or self.capture is not None:
             return
+        self._filling = True
 
         def work() -> tuple[Plan, Again | None, str] | NsysTuiError:
             from nsys_tui.reader.cache import report_id
@@ -217,15 +246,17 @@ class CaptureScreen(Running, Presets):
             return plan, again, identity
 
         def done(found: tuple[Plan, Again | None, str] | NsysTuiError) -> None:
+            self._filling = False
             if isinstance(found, NsysTuiError):
                 self.say(f"{found.title}; {found.hint}")
+                self.take(question, options)
                 return
             plan, self.again, self.repeats = found
             self.form, self.ticked = form_from_plan(plan), frozenset()
             self.previous = self.session
             for remark in self.again.remarks if self.again else ():
                 self.say(remark)
-            self.show_form()
+            self.take(question, options)
 
         self.compute("again", work, done)
 

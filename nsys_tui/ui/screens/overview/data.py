@@ -9,6 +9,7 @@ import numpy as np
 from nsys_tui.analysis.breakdown import device_splits
 from nsys_tui.analysis.estimate import kernel_runs
 from nsys_tui.analysis.overview import Headline, Overview, headline, missing, top_kernels
+from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Lane
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.overview import TopName
-    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.analysis.rules.bound import NotLookedAt
     from nsys_tui.analysis.stalls.gaps import Stalls
     from nsys_tui.model.events import Operations, Ranges
     from nsys_tui.model.progress import Progress
@@ -51,6 +52,17 @@ class Findings(NamedTuple):
     ranked: list[Finding]
     """The gravest first."""
     verdict: str
+    unseen: list[NotLookedAt]
+    """What no rule could look at."""
+
+
+def recording(choice: object) -> str:
+    """Options of ``nsys profile`` that would settle a finding, or show what was not looked at."""
+    if isinstance(choice, Finding):
+        return choice.settle.partition("nsys profile")[2]
+    if isinstance(choice, list):
+        return " ".join(one.reason.partition("nsys profile")[2] for one in choice)
+    return ""
 
 
 def findings(
@@ -64,6 +76,7 @@ def findings(
         splits: where the time of each device went.
         progress: told after each rule.
     """
+    from nsys_tui.analysis.rules.bound import not_looked_at
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.ranking import find_in
     from nsys_tui.analysis.rules.verdict import verdict
@@ -75,7 +88,7 @@ def findings(
 
     case = Case(report, splits=splits, idle=idle)
     found = session.memo("findings", lambda: find_in(case, progress))
-    return Findings(found, verdict(case, found))
+    return Findings(found, verdict(case, found), not_looked_at(report))
 
 
 def estimated_rows(sample: Operations) -> list[TraceRow]:

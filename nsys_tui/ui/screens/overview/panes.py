@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.host_time import HostTime
     from nsys_tui.analysis.overview import Headline, Overview, TopName
+    from nsys_tui.analysis.rules.bound import NotLookedAt
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.target import Metadata
     from nsys_tui.render.cells import Line
@@ -218,6 +219,20 @@ def finding_lines(
             advice = cut(visible(entry.advice), width - cell_len(where))
             lines.append([(where, MUTED), (advice, 0)])
     return lines
+
+
+def unseen_line(unseen: Sequence[NotLookedAt], width: int) -> list[Line]:
+    """One line of what no rule could look at; nothing where all was."""
+    if not unseen:
+        return []
+    what = "; ".join(one.what for one in unseen)
+    return [[("?  ", BOLD), (cut(f"not looked at: {what}", width - 3), MUTED)]]
+
+
+def unseen_detail(unseen: Sequence[NotLookedAt], width: int) -> list[Line]:
+    """What no rule could look at, and what would record it."""
+    texts = (f"{one.what}: {one.reason}" for one in unseen)
+    return [[(part, 0)] for text in texts for part in wrapped(text, width)]
 
 
 def finding_detail(entry: Finding, width: int) -> list[Line]:

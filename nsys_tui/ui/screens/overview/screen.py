@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from textual import events
 
     from nsys_tui.analysis.breakdown import DeviceSplit
+    from nsys_tui.analysis.rules.bound import NotLookedAt
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.render.cells import Line
@@ -85,8 +86,8 @@ class OverviewScreen(ResultScreen[Overview]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._detail: Finding | None = None
-        """The finding that the strip at the bottom tells in full."""
+        self._detail: Finding | list[NotLookedAt] | None = None
+        """The finding, or what was not looked at, that the strip at the bottom tells in full."""
         self._asked: Session | None = None
         """The session whose findings are computed or shown."""
         self._gpu_rows: Sequence[AnyRow] = []
@@ -244,7 +245,9 @@ class OverviewScreen(ResultScreen[Overview]):
         )
         self.set_class(bool(found), "-findings")
         pane, extent = self.query_one("#findings", LinePane), self.session.extent
-        pane.heading(f"Findings ({len(found)})", "enter: go")
+        unseen = findings.unseen
+        rest = f", {len(unseen)} not looked at" if unseen else ""
+        pane.heading(f"Findings ({len(found)}){rest}", "enter: go")
 
         def place(entry: Finding) -> str:
             gpu = self._gpu_label(entry.place)
@@ -253,21 +256,31 @@ class OverviewScreen(ResultScreen[Overview]):
             moment = moment_text(entry.window[0], step, time, self.report) if entry.window else ""
             return f"{gpu} {moment}".strip() or "report"
 
-        choices = [choice for entry in found for choice in (entry, None)]
-        pane.show_built(lambda width: panes.finding_lines(found, width, place), choices)
+        choices: list[object] = [choice for entry in found for choice in (entry, None)]
+        choices += [unseen] * bool(unseen)
+        pane.show_built(
+            lambda width: [
+                *panes.finding_lines(found, width, place),
+                *panes.unseen_line(unseen, width),
+            ],
+            choices,
+        )
 
     def on_line_pane_moved(self, message: LinePane.Moved) -> None:
         """The strip at the bottom gives the whole text of the finding under the cursor."""
         strip, entry = self.query_one("#facts", LinePane), message.choice
-        if entry is self._detail or not (isinstance(entry, Finding) or self._detail):
+        if entry is self._detail or not (isinstance(entry, Finding | list) or self._detail):
             return
-        self._detail = entry if isinstance(entry, Finding) else None
-        is_finding = isinstance(entry, Finding)
-        strip.set_class(is_finding, "-detail")
+        self._detail = entry if isinstance(entry, Finding | list) else None
+        strip.set_class(self._detail is not None, "-detail")
         self._fit_facts()
+        hint = "p: record it" if data.recording(entry) else ""
         if isinstance(entry, Finding):
-            strip.heading("Finding", entry.command.replace("REPORT", self.session.name))
+            strip.heading("Finding", hint or entry.command.replace("REPORT", self.session.name))
             strip.show_built(lambda width: panes.finding_detail(entry, width))
+        elif isinstance(entry, list):
+            strip.heading(f"Not looked at ({len(entry)})", hint)
+            strip.show_built(lambda width: panes.unseen_detail(entry, width))
         elif self.result is not None:
             strip.heading("Report")
             self._show_facts(self.result)
@@ -357,6 +370,11 @@ class OverviewScreen(ResultScreen[Overview]):
         if finding.place is not None:
             changes["cursor"] = Cursor(start, gpu_key(finding.place))
         self._go(names[0] if names else "timeline", **changes)
+
+    @property
+    def to_record(self) -> str:
+        """What would settle the finding in the strip."""
+        return data.recording(self._detail)
 
     def action_timeline_area(self) -> None:
         """Goes to the trace and begins a span there."""

@@ -1,0 +1,119 @@
+"""What is to be found out, asked before the form: a question sets the options."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nsys_tui.capture.presets import Preset
+from nsys_tui.capture.questions import added, changed, fitted, questions
+from nsys_tui.render.cells import BOLD, MUTED, STALL
+from nsys_tui.text.folding import wrapped
+from nsys_tui.ui.screens.capture.presets import Presets
+from nsys_tui.ui.widgets.lines import LinePane
+
+if TYPE_CHECKING:
+    from nsys_tui.capture.plan import Form
+    from nsys_tui.capture.target_facts import Facts
+    from nsys_tui.ui.widgets.lines import Line
+
+
+class QuestionPane(LinePane):
+    """The questions."""
+
+
+class Asking(Presets):
+    """The question that comes before the form."""
+
+    _untouched: Form
+
+    @property
+    @abstractmethod
+    def form_facts(self) -> Facts | None:
+        """What is known of the target of the form."""
+
+    @abstractmethod
+    def fill_from_report(self, options: str = "", question: Preset | None = None) -> None:
+        """Fills in how the open report was made, then what is to be recorded besides."""
+
+    @property
+    def questions(self) -> QuestionPane:
+        """The pane with the questions."""
+        return self.query_one(QuestionPane)
+
+    def show_questions(self, *, on: bool) -> None:
+        """Puts the questions into the place of the form, or the form back."""
+        pane, was_on = self.questions, self.has_class("-asking")
+        self.set_class(on, "-asking")
+        if on:
+            choices = [choice for one in questions() for choice in (one, None)]
+            pane.show(question_lines(), choices)
+            self.show_detail()
+        if on != was_on:
+            self.query_one("#questions" if on else "#form").focus()
+
+    def show_detail(self) -> None:
+        """Tells more about the question under the cursor."""
+        facts, question = self.form_facts, self.questions.choice
+        if isinstance(question, Preset):
+            self.query_one("#detail", LinePane).show_built(
+                lambda width: question_detail(question, facts, width)
+            )
+
+    def on_line_pane_moved(self, message: LinePane.Moved) -> None:
+        """Another question is under the cursor."""
+        if isinstance(message.choice, Preset):
+            self.show_detail()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The form's keys work on the form."""
+        if action in ("capture_run", "capture_edit", "capture_type"):
+            return not self.has_class("-asking")
+        return super().check_action(action, parameters)
+
+    def action_capture_ask(self) -> None:
+        """The questions, or the form again."""
+        self._untouched = self.form
+        self.show_questions(on=not self.has_class("-asking"))
+        self.show_form()
+
+    def on_line_pane_chosen(self, message: LinePane.Chosen) -> None:
+        """A question was chosen: its options, for the program of the open report."""
+        question = message.choice
+        if not isinstance(question, Preset):
+            return
+        if self.form.program or self.report is None:
+            self.take(question)
+        else:
+            self.fill_from_report(question=question)
+
+    def take(self, question: Preset | None = None, options: str = "") -> None:
+        """Sets the options of a question, or adds those that a finding asks for."""
+        wanted = added(self.form.options, options)
+        if question is not None:
+            wanted = changed(wanted, fitted(question.options, self.form_facts).options)
+        self.form = replace(self.form, options=wanted)
+        self.show_questions(on=False)
+        self.show_form()
+
+
+def question_lines() -> list[Line]:
+    """Two lines a question: itself, and what it costs."""
+    lines: list[Line] = []
+    for one in questions():
+        lines += [[(f" {one.asks}", BOLD)], [(f"   {one.cost}", 0)]]
+    return lines
+
+
+def question_detail(question: Preset, facts: Facts | None, width: int) -> list[Line]:
+    """What a capture would show, by which options, and what of them the target lacks."""
+    fit = fitted(question.options, facts)
+    words = [
+        f"--{name}={value if isinstance(value, str) else ','.join(value)}"
+        for name, value in fit.options.items()
+    ]
+    known = f"nsys {facts.version} has all of it" if facts and facts.version else "not looked at"
+    support = f"left out: {'; '.join(fit.lost)}" if fit.lost else f"target: {known}"
+    parts = ((question.about, 0), (" ".join(words), MUTED), (support, STALL if fit.lost else MUTED))
+    return [[(line, ink)] for text, ink in parts for line in wrapped(text, width)]
