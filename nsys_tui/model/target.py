@@ -22,6 +22,11 @@ def tid_of(global_tid: int) -> int:
     return global_tid & 0xFFFFFF
 
 
+def short_gpu(name: str) -> str:
+    """``NVIDIA A100-SXM4-40GB`` becomes ``A100-SXM4-40GB``: the maker is no news."""
+    return name.removeprefix("NVIDIA ").removeprefix("GeForce ")
+
+
 class Member(NamedTuple):
     """One process's view of a GPU."""
 

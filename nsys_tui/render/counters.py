@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from nsys_tui.render.cells import Ink, Row, style
+from nsys_tui.render.cells import MUTED, Ink, Row, style
 from nsys_tui.render.viewport import Viewport
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from nsys_tui.model.lanes import Lane
     from nsys_tui.render.glyphs import Glyphs
 
+OFF = "s"
+"""A thread that sleeps, or waits for a CPU."""
 _ASCII_STEPS = " .:-=+*%#"
 _BRAILLE = 0x2800
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
@@ -111,12 +113,25 @@ def draw_samples(times: Int64, window: Viewport, glyphs: Glyphs) -> tuple[Row, i
     return Row(text, np.full(window.width, style(Ink.COUNTER), np.uint32)), most
 
 
-def draw_shares(lane: Lane, window: Viewport, glyphs: Glyphs) -> Row:
-    """How much of each cell a lane covers."""
+def draw_shares(lane: Lane, window: Viewport, glyphs: Glyphs, off: Lane | None = None) -> Row:
+    """How much of each cell a lane covers.
+
+    Args:
+        lane: times that count.
+        window: the cells.
+        glyphs: the ramp.
+        off: other times, whose cells hold a letter where none of the first count.
+    """
     ramp = np.array(list(glyphs.ramp))
     shares = lane.busy(window.edges) / np.maximum(window.widths, 1)
-    text = ramp[_steps(shares, 1.0, len(ramp) - 1)].tolist()
-    return Row(text, np.full(window.width, style(Ink.COUNTER), np.uint32))
+    text = ramp[_steps(shares, 1.0, len(ramp) - 1)]
+    row = Row([], np.full(window.width, style(Ink.COUNTER), np.uint32))
+    if off is not None:
+        cells = (shares == 0) & (off.busy(window.edges) > 0)
+        text[cells] = OFF
+        row.styles[cells] = MUTED
+    row.chars = text.tolist()
+    return row
 
 
 def _steps(levels: npt.NDArray[np.float64], full: float, most: int) -> npt.NDArray[np.intp]:

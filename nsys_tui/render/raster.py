@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 Label: TypeAlias = Callable[[int], str]
 """Text of an event by its row in the owner's event set."""
 
+NAMED = 8
+"""Fewest cells of a gap that may name its cause."""
 LABELLED = 3
 """Fewest cells of a block that carries a label."""
 _FILL = np.array([FILLS[category] for category in Category])
@@ -63,6 +65,8 @@ class LaneView:
     """Idle gaps longer than this many nanoseconds are drawn; None draws none."""
     explained: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
     """Sorted ends of the gaps whose cause is known."""
+    reason: Label | None = None
+    """The cause of each of them in a few words, for gaps with room for it."""
 
 
 def draw_lane(view: LaneView, window: Viewport, glyphs: Glyphs, overlay: Overlay = NOTHING) -> Row:
@@ -99,7 +103,7 @@ class _Drawing:
         return codes_of(self.view.lane, self.blocks.spots, inks).astype(np.uint32)
 
     def idle(self, threshold: int) -> None:
-        """Marks idle cells of long gaps, and the last one of a gap whose cause is known."""
+        """Marks idle cells of long gaps; those with a known cause differ, and name it if wide."""
         lane, window, explained = self.view.lane, self.window, self.view.explained
         lo, hi = window.extent
         left, right = window.edges[:-1], window.edges[1:]
@@ -111,10 +115,24 @@ class _Drawing:
         self.chars[quiet] = self.glyphs.idle
         self.row.styles[quiet] = Ink.IDLE
         if len(explained) and len(quiet):
-            known = _pick(explained, np.searchsorted(explained, ends), hi + 1) == ends
-            final = np.append(np.diff(gap) != 0, True) & (ends <= window.hi)
-            self.chars[quiet[known & final]] = self.glyphs.explained
-            self.row.styles[quiet[known & final]] = Ink.STALL
+            number = np.searchsorted(explained, ends)
+            known = np.flatnonzero(_pick(explained, number, hi + 1) == ends)
+            self.chars[quiet[known]] = self.glyphs.explained
+            self.row.styles[quiet[known]] = Ink.STALL
+            self._reasons(quiet[known], number[known])
+
+    def _reasons(self, cells: Indices, number: Indices) -> None:
+        """Writes the cause into the middle of each gap that is wide enough."""
+        if self.view.reason is None or not len(cells):
+            return
+        first = np.flatnonzero(np.append(True, np.diff(number) != 0))
+        counts = np.diff(np.append(first, len(cells)))
+        for place in np.flatnonzero(counts >= NAMED).tolist():
+            start, room = int(cells[first[place]]), int(counts[place])
+            text = f" {self.view.reason(int(number[first[place]]))} "
+            if len(text) < room:
+                start += (room - len(text)) // 2
+                self.chars[start : start + len(text)] = list(text)
 
     def density(self) -> None:
         """Shades the cells of merged events by coverage, coloured by what takes most of them."""

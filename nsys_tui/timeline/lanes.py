@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from nsys_tui.analysis.timeline.events import naming
 from nsys_tui.analysis.timeline.lineup import Lineup
-from nsys_tui.analysis.timeline.tracks import Section, Track, arrange
+from nsys_tui.analysis.timeline.tracks import Section, Track, arrange, launching_first
 from nsys_tui.render.raster import LaneView
 from nsys_tui.timeline.colouring import Colours
 from nsys_tui.timeline.filtering import Filtered, filtered
@@ -16,10 +16,11 @@ from nsys_tui.timeline.filtering import Filtered, filtered
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from nsys_tui.model.events import EventSet, Int64
+    from nsys_tui.model.events import EventSet
     from nsys_tui.model.lanes import Lane
     from nsys_tui.render.dominant import Layers
     from nsys_tui.state import Display, Filter
+    from nsys_tui.timeline.summary_view import Explained
 
 BESIDE: Final = (Section.BESIDE,)
 """``Track.order`` from which on tracks are other reports'."""
@@ -65,8 +66,8 @@ class Lanes:
     """Above the lanes of the report in front, where those of others stand below."""
     layers: Mapping[Lane, Layers] = field(default_factory=dict)
     """Busy time by category of the longest lanes."""
-    explained: Mapping[int, Int64] = field(default_factory=dict)
-    """Ends of the idle gaps whose cause is known, by device, ascending."""
+    explained: Mapping[int, Explained] = field(default_factory=dict)
+    """The idle gaps whose cause is known, by device."""
     version: int = 0
     """Counts changes of what there is."""
     whole: Arranged = field(default_factory=Arranged)
@@ -124,7 +125,8 @@ class Lanes:
     def arranged(self) -> Arranged:
         """All tracks in order; slow where there are tens of thousands, so for a worker."""
         begun = time.thread_time()
-        tracks = [track for own in self.parts.values() for track in own]
+        every = [track for own in self.parts.values() for track in own]
+        tracks = launching_first(every)
         if (head := self.heading) is not None:
             tracks = [head, *(t if t.order >= BESIDE else _below(head, t) for t in tracks)]
         lineup = Lineup(arrange(tracks)).prepare()

@@ -21,7 +21,7 @@ from nsys_tui.render.overlay import Overlay, draw_cursor
 from nsys_tui.render.pair import draw_pair
 from nsys_tui.render.raster import LaneView, draw_lane
 from nsys_tui.render.viewport import Viewport
-from nsys_tui.timeline.summary_view import NO_TIMES, summary_view
+from nsys_tui.timeline.summary_view import NOTHING, summary_view
 from nsys_tui.units import format_count
 
 if TYPE_CHECKING:
@@ -33,8 +33,11 @@ if TYPE_CHECKING:
     from nsys_tui.render.axis import TimeText
     from nsys_tui.render.glyphs import Glyphs
     from nsys_tui.state import Window
+    from nsys_tui.timeline.summary_view import Explained
 
 
+ROOMY: Final = 110
+"""Cells from which on labels stand in words, and figures at the right."""
 TALLIES: Final = " in view"
 """Above the figures at the right."""
 WIDE: Final = 12
@@ -72,6 +75,8 @@ class Scene:
     """Moment of the time cursor."""
     lane: str = ""
     """Key of the cursor's row."""
+    labels: int = 0
+    """Cells that the longest label takes."""
     groups: Collection[str] = ()
     folded: Collection[str] = ()
     pinned: tuple[str, ...] = ()
@@ -88,8 +93,8 @@ class Scene:
     """How a lane is drawn."""
     own: tuple[str, ...] = ()
     """Colours that events brought along, for the theme."""
-    explained: Mapping[int, Int64] = field(default_factory=dict)
-    """Ends of the gaps whose cause is known, by device."""
+    explained: Mapping[int, Explained] = field(default_factory=dict)
+    """The gaps whose cause is known, by device."""
     message: tuple[str, ...] = ()
     """Said instead of lanes where there are none."""
     counters: str = "blocks"
@@ -112,7 +117,7 @@ class Painter:
         """The axis and the lanes in view: ``height`` rows of ``width`` cells."""
         if scene.message:
             return _said(scene.message, width, height)
-        margin = margin_width(width)
+        margin = margin_width(width, scene.labels)
         window = viewport(scene, width - margin - tally_width(width))
         key = (window.lo, window.hi, width, glyphs.name, scene.serial, scene.counters)
         if key != self._key:
@@ -169,7 +174,7 @@ class Painter:
         is_group = track.key in scene.groups
         fold = (Fold.CLOSED if track.key in scene.folded else Fold.OPEN) if is_group else Fold.LEAF
         current = track.key == scene.lane
-        label = track.label
+        label = track.label if width < 16 or not track.words else track.words
         if peak and track.shape is Shape.COUNTER:
             room = width - 2 * track.depth - 2 - len(peak) - 1
             label = f"{fit(visible(label, glyphs.ascii_only), room)} {peak}"
@@ -192,7 +197,7 @@ class Painter:
             row.put(1, fit(visible(track.note, glyphs.ascii_only), window.width - 1), MUTED)
             return row
         if track.covered is not None:
-            return draw_shares(track.covered, window, glyphs)
+            return draw_shares(track.covered, window, glyphs, track.off)
         if track.counter is not None:
             return _counter(scene, track.shape, track.counter, window, glyphs)
         view = _summary(scene, track, window) if track.summary else scene.view(track)
@@ -275,7 +280,7 @@ def _count(events: int) -> str:
 def _summary(scene: Scene, track: Track, window: Viewport) -> LaneView | None:
     if track.summary is None:
         return None
-    return summary_view(track.summary, window, scene.explained.get(track.device or 0, NO_TIMES))
+    return summary_view(track.summary, window, scene.explained.get(track.device or 0, NOTHING))
 
 
 def _overlay(scene: Scene, track: Track, related: Collection[Picked]) -> Overlay:
@@ -302,14 +307,21 @@ def _said(lines: tuple[str, ...], width: int, height: int) -> list[Row]:
     return rows
 
 
-def margin_width(width: int) -> int:
-    """Cells of the labels at the left."""
-    return 12 if width < 110 else (16 if width < 180 else 20)
+def margin_width(width: int, wanted: int = 0) -> int:
+    """Cells of the labels at the left.
+
+    Args:
+        width: of the whole.
+        wanted: cells of the longest label in words, for which narrow screens have no room.
+    """
+    if width < ROOMY:
+        return 12
+    return min(max(wanted, 16), width // 4)
 
 
 def tally_width(width: int) -> int:
     """Cells of the figures at the right, for which narrow screens have no room."""
-    return 0 if width < 110 else WIDE
+    return 0 if width < ROOMY else WIDE
 
 
 def viewport(scene: Scene, columns: int) -> Viewport:

@@ -12,7 +12,6 @@ from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.timeline.gpu import (
     device_tracks,
     memory_tracks,
-    metric_tracks,
     projected_tracks,
     report_tracks,
 )
@@ -26,12 +25,12 @@ from nsys_tui.analysis.timeline.host import (
     state_tracks,
     sync_tracks,
 )
+from nsys_tui.analysis.timeline.metrics import metric_tracks
 from nsys_tui.timeline.colouring import layers_of
+from nsys_tui.timeline.summary_view import Explained
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
-
-    from numpy.typing import NDArray
 
     from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.model.lanes import Lane
@@ -48,13 +47,13 @@ STREAMS: Final = "operations"
 TRACKS_OF: Final[dict[str, Callable[[Report], list[Track]]]] = {
     "operations": report_tracks,
     "ranges": range_tracks,
+    "api": api_tracks,
     "memory_usage": memory_tracks,
     "gpu_metrics": metric_tracks,
     "samples": sample_tracks,
     "marks": mark_tracks,
     "host_events": host_tracks,
     "osrt": osrt_tracks,
-    "api": api_tracks,
     "syncs": sync_tracks,
     "states": state_tracks,
     "projected": lambda report: projected_tracks(report, nvtx_paths(report, launching=True)),
@@ -94,12 +93,15 @@ def part_tracks(memo: Memo, report: Report, part: str) -> Built:
     return memo(("timeline", part), build, lasting=True)
 
 
-def explained_gaps(report: Report) -> dict[int, NDArray[np.int64]]:
-    """Ends of the idle gaps of each device whose cause is known, ascending."""
+def explained_gaps(report: Report) -> dict[int, Explained]:
+    """The idle gaps of each device whose cause is known."""
     if not len(report.operations) or not len(report.api):
         return {}
     gaps = stalls(report, merge_runs=False).gaps
     known = gaps.take((gaps.cause != Cause.UNKNOWN) & (gaps.cause != Cause.NOTHING))
-    return {
-        place: np.sort(known.end[known.place == place]) for place in np.unique(known.place).tolist()
-    }
+    found = {}
+    for place in np.unique(known.place).tolist():
+        rows = np.flatnonzero(known.place == place)
+        rows = rows[np.argsort(known.end[rows], kind="stable")]
+        found[place] = Explained(known.end[rows], known.cause[rows].astype(np.uint8))
+    return found

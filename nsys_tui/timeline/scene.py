@@ -28,6 +28,7 @@ def scene_of(model: TimelineModel) -> Scene:
         extent=model.extent,
         cursor=model.cursor_time,
         lane=model.lane_key,
+        labels=model.all_rows.label_cells,
         groups=lanes.shown.lineup.groups,
         folded=model.rows.folded,
         pinned=display.pinned,

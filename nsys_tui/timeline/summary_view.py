@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.render.raster import LaneView
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.timeline.summary import Summary
-    from nsys_tui.model.events import Int64
+    from nsys_tui.model.events import Int64, UInt8
     from nsys_tui.render.viewport import Viewport
 
 IDLE_THRESHOLD: Final = 10_000
 """Idle gaps of a GPU from 10 us on are drawn."""
-NO_TIMES: Final = np.empty(0, np.int64)
 
 
-def summary_view(summary: Summary, window: Viewport, explained: Int64 = NO_TIMES) -> LaneView:
+class Explained(NamedTuple):
+    """Idle gaps whose cause is known, in the order of time."""
+
+    ends: Int64
+    causes: UInt8
+    """A ``Cause`` each."""
+
+    def reason(self, number: int) -> str:
+        """The cause of a gap in a few words."""
+        return Cause(int(self.causes[number])).label
+
+
+NOTHING: Final = Explained(np.empty(0, np.int64), np.empty(0, np.uint8))
+
+
+def summary_view(summary: Summary, window: Viewport, explained: Explained = NOTHING) -> LaneView:
     """A device's row in a window.
 
     Args:
         summary: its work.
         window: the cells.
-        explained: sorted ends of the gaps whose cause is known.
+        explained: the gaps whose cause is known.
     """
     lane = summary.lane(window.edges)
-    return LaneView(lane, summary=True, idle=IDLE_THRESHOLD, explained=explained)
+    return LaneView(
+        lane,
+        summary=True,
+        idle=IDLE_THRESHOLD,
+        explained=explained.ends,
+        reason=explained.reason,
+    )

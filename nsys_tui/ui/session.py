@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from nsys_tui.model.target import short_gpu
 from nsys_tui.names import NameStyle
 from nsys_tui.state import (
     ALL_DEPTHS,
@@ -117,11 +118,6 @@ def initial_state(display: DisplayConfig) -> ViewState:
             nvtx_depth=int(display.nvtx_depth) if display.nvtx_depth.isdigit() else ALL_DEPTHS,
         ),
     )
-
-
-def short_gpu(name: str) -> str:
-    """``NVIDIA A100-SXM4-40GB`` becomes ``A100-SXM4-40GB``: the maker is no news."""
-    return name.removeprefix("NVIDIA ").removeprefix("GeForce ")
 
 
 def nothing_open(state: ViewState) -> Session:

@@ -57,7 +57,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 PANE = """\
-+- > Timeline  1 col = 10.0 us  cursor 0.000100 s ------------------ lane 5/8 -+
++- > Timeline  1 col = 10.0 us  cursor 0.000100 s ------------------ lane 5/7 -+
 | time       |0.0000             |0.0002             |0.0004 s           |     |
 | v NVTX     [step 0 ------------------------][step 1 ------------------------]|
 |   d1            [forward ----------]                                         |
@@ -65,8 +65,8 @@ PANE = """\
 |   > nvtx             [step 0 --------------------] [--]                      |
 |  >str 7              [gemm####][attenti~]          ####                      |
 |   str 13             |                    [AllRe~]                           |
-| v CPU 100   pid 100 train                                                    |
-|   main           [+ [|                  [         a+++a [cudaDeviceSy~]      |
+| main             [+ [|                  [         a+++a [cudaDeviceSy~]      |
+|                                                                              |
 """
 """By hand: 10 us a column from 0; gaps of 10 us are not longer than the threshold and stay blank;
 the ranges on the GPU last from the first to the last kernel launched in them; the calls of the
@@ -91,14 +91,14 @@ async def test_the_wide_frame_gives_its_width_to_lanes_and_its_foot_to_facts(
         assert f"+- {heading}" in body
     assert "Area (v)" not in body, "a pane that has nothing to tell takes no room"
     assert "Marks (')" not in body
-    # 160 cells less frame, a margin of 16 and 12 for figures leave 130 columns of 5.08 us.
-    assert "1 col = 5.08 us" in lines[2]
+    # 160 cells less frame, a margin of 28 for names in words and 12 for figures leave 118 columns.
+    assert "1 col = 5.59 us" in lines[2]
     assert "| start 0.000200 s" in body
     assert "grid 1,1,1  block 128,1,1" in body
     assert "nvtx step 0 > forward" in body
-    # 100 to 200 to 300 us begin at columns 20, 39 and 59.
-    stream = next(line for line in lines if "str 7" in line)
-    assert "[gemm#############]@attention#########]" in stream
+    # 100 to 200 to 300 us begin at columns 18, 36 and 54.
+    stream = next(line for line in lines if "stream 7 compute" in line)
+    assert "[gemm############]@attention#######]" in stream
     assert stream.rstrip("|").endswith(" 22"), "events in view"
 
 

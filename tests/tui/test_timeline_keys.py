@@ -93,13 +93,13 @@ async def test_events_in_view_stand_at_the_right_edge_of_their_lane(demo: Path) 
     async with running(demo, size=(160, 45)) as pilot:
         lines = (await press(pilot, "2")).splitlines()
         (count,) = query(demo, f"SELECT count(*) FROM ({STREAM})")[0]
-        lane = next(line for line in lines if "str 16" in line)
+        lane = next(line for line in lines if "stream 16 nccl" in line)
         assert lane.rstrip("|").endswith(f" {count:,}")
         lines = (await press(pilot, "L", "W")).splitlines()
         window = app_of(pilot).state.window
         found = query(demo, STREAM)
         inside = sum(start < window.end and end > window.start for start, end, *_ in found)
-        lane = next(line for line in lines if "str 16" in line)
+        lane = next(line for line in lines if "stream 16 nccl" in line)
         assert lane.rstrip("|").endswith(f" {inside:,}" if inside else " ")
 
 
@@ -149,7 +149,7 @@ async def test_search_counts_per_lane_and_steps_through_all_of_them(demo: Path) 
         body = await type_in(pilot, "slash", "allreduce")
         assert f"match 1 of {total}" in body
         on_stream = query(demo, STREAM)
-        lane = next(line for line in body.splitlines() if "str 16" in line)
+        lane = next(line for line in body.splitlines() if "stream 16 nccl" in line)
         assert lane.rstrip("|").endswith(f" {len(on_stream)}")
         first = app_of(pilot).state.cursor
         body = await press(pilot, "n", "n")

@@ -1,4 +1,4 @@
-"""Tracks of the GPUs: work by stream, NVTX ranges projected on it, memory in use, metrics."""
+"""Tracks of the GPUs: work by stream, NVTX ranges projected on it, memory in use."""
 
 from __future__ import annotations
 
@@ -16,18 +16,28 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.lanes import Lane, split
-from nsys_tui.model.target import pid_of
+from nsys_tui.model.target import pid_of, short_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from nsys_tui.analysis.nvtx.paths import Paths
     from nsys_tui.analysis.timeline.grouped_events import InGroups
-    from nsys_tui.model.events import GpuMetrics, Int64, Operations, Ranges
+    from nsys_tui.model.events import Int64, Operations, Ranges
     from nsys_tui.model.report import Report
+    from nsys_tui.model.target import Stream
 
 BY_STREAM: Final = "operations-by-stream"
 """Name of the work's order in the cache."""
+LOOKED_INTO: Final = 65_536
+"""Operations of a stream, evenly spread, that tell what it does."""
+DOES: Final = {
+    Category.COMPUTE: "compute",
+    Category.COMM: "comm",
+    Category.MEMORY: "copies",
+    Category.GRAPH: "graphs",
+}
+"""What a stream does, in its lane's name."""
 ROWS: Final = 1_000_000
 """Operations whose range is looked up at a time."""
 
@@ -67,6 +77,7 @@ def stream_tracks(
         track = Track(
             key=f"{gpu_key(stream.device)}/{pid_of(stream.globalPid)}:{stream.context}:{stream.id}",
             label=stream.label,
+            words=_stream_words(stream, lane),
             title=f"{device.label} {stream.label}{_of_process(ops, code)}",
             part="operations",
             order=(Section.GPU, stream.device, 2, stream.globalPid, stream.context, stream.id),
@@ -79,6 +90,16 @@ def stream_tracks(
         )
         tracks += sub_tracks(track, lanes)
     return tracks
+
+
+def _stream_words(stream: Stream, lane: Lane) -> str:
+    """``stream 7 compute``: the name that the program gave it, or what it does most of the time."""
+    if stream.name or stream.id < 0 or not len(lane):
+        return stream.label.replace("str ", "stream ", 1)
+    some = np.arange(0, len(lane), -(-len(lane) // LOOKED_INTO))
+    busy = np.bincount(lane.categories(some), (lane.ends - lane.starts)[some])
+    word = DOES.get(Category(int(busy.argmax())), "")
+    return f"stream {stream.id} {word}".rstrip()
 
 
 def _of_process(ops: Operations, code: int) -> str:
@@ -109,6 +130,7 @@ def device_track(ops: Operations, place: int) -> Track:
     return Track(
         key=gpu_key(place),
         label=device.label,
+        words=f"{device.label} {short_gpu(device.name)}" if device.name != device.label else "",
         title=f"{device.label} {device.name if device.name != device.label else ''}".strip(),
         part="operations",
         order=(Section.GPU, place, 0),
@@ -127,6 +149,7 @@ def sub_tracks(track: Track, lanes: tuple[Lane, ...]) -> list[Track]:
                 track,
                 key=f"{track.key}~{number}",
                 label="",
+                words="",
                 title=f"{track.title} ({number + 1} of {len(lanes)}: overlapping work)",
                 lane=lane,
                 order=(*track.order, number),
@@ -152,6 +175,7 @@ def nested_tracks(track: Track, lanes: tuple[Lane, ...], opened: int) -> list[Tr
                 track,
                 key=key,
                 label=f"d{level}",
+                words=f"level {level + 1}",
                 title=f"{track.title} depth {level}",
                 lane=lane,
                 order=(*track.order, level, 0),
@@ -232,6 +256,7 @@ def projected_tracks(report: Report, paths: Paths) -> list[Track]:
         track = Track(
             key=f"{gpu_key(place)}/nvtx",
             label="nvtx",
+            words="NVTX of its work",
             title=f"{device.label} NVTX ranges projected on the GPU",
             part="projected",
             order=(Section.GPU, place, 1),
@@ -265,6 +290,7 @@ def _memory_track(report: Report, found: DeviceMemory, place: int) -> Track:
     return Track(
         key=f"{gpu_key(place)}/memory",
         label="mem",
+        words="memory in use",
         title=f"{found.device.label} memory in use",
         part="memory_usage",
         order=(Section.GPU, place, 3),
@@ -274,55 +300,4 @@ def _memory_track(report: Report, found: DeviceMemory, place: int) -> Track:
         events=report.memory_usage,
         counter=Counter(found.times, found.used, "B", float(found.peak[0]), holds=True),
         device=place,
-    )
-
-
-def metric_tracks(report: Report) -> list[Track]:
-    """One row for each hardware counter of each GPU that was sampled."""
-    metrics = report.gpu_metrics
-    tracks: list[Track] = []
-    for gpu in np.unique(metrics.gpu).tolist():
-        heading = f"metrics:{gpu}"
-        note = f"hardware counters of GPU {gpu}"
-        tracks.append(
-            Track(
-                key=heading,
-                label="metrics",
-                title=note,
-                part="",
-                order=(Section.METRICS, gpu),
-                shape=Shape.HEADING,
-                note=note,
-            )
-        )
-        for code, name in enumerate(metrics.metrics):
-            mine = np.flatnonzero((metrics.gpu == gpu) & (metrics.metric == code))
-            if len(mine):
-                tracks.append(_metric_track(metrics, mine, gpu, code, name, heading))
-    return tracks
-
-
-def _metric_track(
-    metrics: GpuMetrics, rows: Int64, gpu: int, code: int, name: str, heading: str
-) -> Track:
-    values = metrics.value[rows]
-    short, _, unit = name.partition(" [")
-    percent = "%" in unit
-    return Track(
-        key=f"{heading}/{code}",
-        label=short,
-        title=f"GPU {gpu} {name}",
-        part="gpu_metrics",
-        order=(Section.METRICS, gpu, 1, code),
-        shape=Shape.COUNTER,
-        depth=1,
-        parents=(heading,),
-        events=metrics,
-        counter=Counter(
-            metrics.start[rows],
-            values,
-            "%" if percent else unit.rstrip("]"),
-            100.0 if percent else float(values.max()),
-            holds=False,
-        ),
     )

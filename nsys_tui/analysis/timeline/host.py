@@ -20,7 +20,7 @@ from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.lane_groups import split_groups
 from nsys_tui.model.lanes import Lane, split
-from nsys_tui.model.target import PROCESS_MASK, pid_of
+from nsys_tui.model.target import PROCESS_MASK, pid_of, tid_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ SYNC_WORDS: Final = ("synchronize", "waitevent")
 """What the names of API calls that wait for the device hold, in lower case."""
 HOST_KINDS: Final = {"MPI": "MPI", "OVERHEAD": "nsys", "SYSCALL": "syscalls"}
 """Words in the names of kinds, and the label of their rows."""
-KIND_TITLES: Final = {"MPI": "MPI calls", "nsys": "overhead of the profiler"}
+KIND_TITLES: Final = {"MPI": "MPI calls", "nsys": "profiler overhead"}
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,21 @@ class _Kind:
 
     part: str
     label: str
+    words: str
+    """The label where there is room."""
     title: str
     rank: int
     """Place among the rows of a thread."""
 
 
-API = _Kind("api", "api", "CUDA API", 1)
-SYNC = _Kind("syncs", "sync", "waits for the GPU", 2)
-HOST = _Kind("host_events", "", "", 3)
-OSRT = _Kind("osrt", "osrt", "OS runtime", 4)
-NVTX = _Kind("ranges", "nvtx", "NVTX", 5)
-MARKS = _Kind("marks", "marks", "NVTX marks", 6)
-SAMPLES = _Kind("samples", "sample", "CPU samples", 7)
-STATES = _Kind("states", "on cpu", "share of the time on a CPU", 8)
+STATES = _Kind("states", "on cpu", "on a CPU", "share of the time on a CPU; s: off it", 0)
+API = _Kind("api", "api", "CUDA API", "CUDA API", 1)
+SYNC = _Kind("syncs", "sync", "GPU waits", "waits for the GPU", 2)
+HOST = _Kind("host_events", "", "", "", 3)
+OSRT = _Kind("osrt", "osrt", "OS calls", "OS runtime", 4)
+NVTX = _Kind("ranges", "nvtx", "NVTX", "NVTX", 5)
+MARKS = _Kind("marks", "marks", "NVTX marks", "NVTX marks", 6)
+SAMPLES = _Kind("samples", "sample", "CPU samples", "CPU samples", 7)
 
 _HEADINGS: WeakKeyDictionary[Report, dict[int | str, Track]] = WeakKeyDictionary()
 """Rows of processes (by globalPid) and threads (by key) that were made."""
@@ -98,6 +100,7 @@ def _process_heading(report: Report, process: int) -> Track:
     return Track(
         key=f"process:{process}",
         label=f"CPU {pid_of(process)}" if process >= 0 else "CPU",
+        words=f"{program(name)} {pid_of(process)}" if name not in (pid, "unknown process") else "",
         title=note,
         part="",
         order=(Section.HOST, process),
@@ -114,6 +117,7 @@ def _thread_heading(report: Report, tid: int) -> Track:
     return Track(
         key=thread_key(tid),
         label=thread,
+        words=_thread_words(report, tid),
         title=f"{thread} of {pid}",
         part="",
         order=(Section.HOST, process, tid + 1, 0),
@@ -125,12 +129,28 @@ def _thread_heading(report: Report, tid: int) -> Track:
     )
 
 
+def _thread_words(report: Report, tid: int) -> str:
+    """``python3 main 4411``: its role or name, and its number, which tells it from its like."""
+    if tid < 0:
+        return ""
+    name, number, process = report.thread_name(tid), tid_of(tid), process_of(tid)
+    if number == pid_of(process):
+        return f"{program(report.process_name(process))} main {number}"
+    return name if name.endswith(str(number)) else f"{name} {number}"
+
+
+def program(command: str) -> str:
+    """The program of a process without the folder that it lies in."""
+    return command.replace("\\", "/").rstrip("/").rpartition("/")[2]
+
+
 def _track(report: Report, tid: int, kind: _Kind, events: ThreadEvents | None) -> Track:
     process = process_of(tid)
     who = report.thread_name(tid) if tid >= 0 else "no thread"
     return Track(
         key=f"{thread_key(tid)}/{kind.part}",
         label=kind.label,
+        words=kind.words,
         title=f"{who}: {kind.title}",
         part=kind.part,
         order=(Section.HOST, process, tid + 1, kind.rank),
@@ -242,6 +262,7 @@ def host_tracks(report: Report) -> list[Track]:
                 track,
                 key=f"{track.key}:{label}",
                 label=label,
+                words=KIND_TITLES.get(label, ""),
                 title=f"{track.title}{KIND_TITLES.get(label, label)}",
                 order=(*track.order, number),
             )
@@ -281,6 +302,9 @@ def range_tracks(report: Report, moved: Ranges | None = None) -> list[Track]:
             track,
             key=f"{track.key}:{domain}",
             label=label if tid == leader or domain else "nvtx",
+            words=f"{label if domain else f'{report.thread_name(tid)} NVTX'}"
+            if tid == leader
+            else domain,
             title=f"{track.title}{f' domain {domain}' if domain else ''}",
             order=(*track.order, number),
         )
@@ -358,8 +382,11 @@ def state_tracks(report: Report) -> list[Track]:
     states = Scheduling(report)
     tracks: list[Track] = []
     for tid in np.intersect1d(threads, known[known >= 0]).tolist():
-        starts, ends = states.thread(tid).running
+        found = states.thread(tid)
         tracks += headings(report, tid)
-        lane = Lane.build(starts, ends, np.arange(len(starts)))
-        tracks.append(replace(_track(report, tid, STATES, None), shape=Shape.SHARE, covered=lane))
+        lane, off = (
+            Lane.build(*each, np.arange(len(each[0]))) for each in (found.running, found.off)
+        )
+        track = _track(report, tid, STATES, None)
+        tracks.append(replace(track, shape=Shape.SHARE, covered=lane, off=off))
     return tracks

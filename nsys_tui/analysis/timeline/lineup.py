@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, overload
 import numpy as np
 
 from nsys_tui.model.lanes import Crowd
+from nsys_tui.names import cell_len
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -33,6 +34,8 @@ NONE: Final = -1
 """Place of what is not there."""
 MOST_LOOKED_INTO: Final = 300
 """Rows up to which empty ones are left out."""
+EDGES: Final = 5
+"""Cells of a label's fold mark and of the blanks around it."""
 FIRST_GPU: Final = 1 << 62
 """Added to the number of events of a row of the first GPU: it comes before all others."""
 
@@ -250,6 +253,11 @@ class Rows(Sequence["Track"]):
         return int(np.argmax(self.lineup.weights[self.places])) if len(self) else 0
 
     @cached_property
+    def label_cells(self) -> int:
+        """Cells that the longest label takes; of many rows, the first ones tell."""
+        return label_cells(self[:MOST_LOOKED_INTO])
+
+    @cached_property
     def estimated(self) -> bool:
         """Whether any row comes from a sample."""
         return bool(self.lineup.estimates[self.places].any())
@@ -299,6 +307,11 @@ class Rows(Sequence["Track"]):
         return Rows(self.lineup, self.places[kept], self.folded, pairs)
 
 
+def label_cells(rows: Iterable[Track]) -> int:
+    """Cells that the longest label in words takes with its indentation and fold mark."""
+    return max((2 * r.depth + cell_len(r.words or r.label) for r in rows), default=0) + EDGES
+
+
 def _holds(row: Track, lo: int, hi: int) -> bool:
     """Whether a row has anything to draw in a window; those of devices always have."""
     if row.counter is not None:
@@ -318,6 +331,7 @@ def _pair(above: Track, below: Track) -> Track:
     return replace(
         above,
         label=f"{above.label}+{below.label.removeprefix('str ')}".strip("+"),
+        words="",
         title=f"{above.title} and {below.title}",
         pair=below,
     )

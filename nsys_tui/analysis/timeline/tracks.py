@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -59,7 +59,7 @@ class Track:
     key: str
     """Identity, the same after a reload."""
     label: str
-    """For the margin; untrusted text."""
+    """For the margin of a narrow screen; untrusted text."""
     title: str
     """The whole name, with what it belongs to."""
     part: str
@@ -67,6 +67,8 @@ class Track:
     order: tuple[int, ...]
     """Where it stands among the others."""
     shape: Shape = Shape.EVENTS
+    words: str = ""
+    """The label in words, for a margin with room for them; empty where it is the same."""
     depth: int = 0
     """Indentation."""
     parents: tuple[str, ...] = ()
@@ -78,6 +80,8 @@ class Track:
     counter: Counter | None = None
     covered: Lane | None = None
     """Times of which each cell shows its share."""
+    off: Lane | None = None
+    """Times that are known to be none of these."""
     note: str = ""
     """Text in the row of a heading."""
     folded: bool = False
@@ -98,10 +102,14 @@ class Track:
     """globalTid."""
 
 
+CALLS: Final = "api"
+"""Part of the threads that call the GPU."""
+
+
 class Section:
     """First number of ``Track.order``."""
 
-    NVTX, GPU, HOST, METRICS, BESIDE = range(5)
+    NVTX, GPU, LAUNCHING, HOST, BESIDE = range(5)
 
 
 def gpu_key(place: int) -> str:
@@ -123,13 +131,52 @@ def arrange(tracks: Iterable[Track]) -> tuple[Track, ...]:
     return tuple(t for t in placed if t.shape is not Shape.HEADING or t.key in owners or t.note)
 
 
+def launching_first(tracks: Iterable[Track]) -> list[Track]:
+    """Threads that call the GPU stand for themselves; the others fold with their process.
+
+    Where no thread calls one, as in a report of NVTX alone, all stay as they are.
+    """
+    tracks = {track.key: track for track in tracks}.values()
+    keys = {t.parents[1] for t in tracks if t.part == CALLS and t.order[0] == Section.HOST}
+    if not keys:
+        return [*tracks]
+    others: dict[str, int] = {}
+    found: list[Track] = []
+    for track in tracks:
+        if track.order[0] != Section.HOST or not track.parents:
+            found.append(track)
+        elif track.key in keys or keys.intersection(track.parents):
+            order = (Section.LAUNCHING, *track.order[1:])
+            depth = track.depth - 1
+            found.append(replace(track, order=order, depth=depth, parents=track.parents[1:]))
+        else:
+            others[track.parents[0]] = others.get(track.parents[0], 0) + (len(track.parents) == 1)
+            found.append(track)
+    return [_folded_process(t, others) for t in found if t.hoists or not _is_left(t, others)]
+
+
+def _is_left(track: Track, others: Collection[str]) -> bool:
+    """Whether all threads of a process stand for themselves, so that its own line is empty."""
+    return track.shape is Shape.HEADING and track.process is not None and track.key not in others
+
+
+def _folded_process(track: Track, others: Mapping[str, int]) -> Track:
+    count = others.get(track.key, 0)
+    if not count:
+        return track
+    threads = "1 thread that calls" if count == 1 else f"{count:,} threads that call"
+    return replace(track, note=f"{threads} no GPU: {track.note}", folded=True)
+
+
 def _hoisted(heading: Track, track: Track) -> Track:
-    if track.shape is not Shape.EVENTS or track.part == "ranges":
+    if track.counter is not None or track.lane is track.covered or track.part == "ranges":
         return replace(heading, hoists=False)
+    what = "" if track.covered is not None else f" {track.words or track.label}"
     return replace(
         track,
         key=heading.key,
         label=heading.label,
+        words=f"{heading.words}{what}",
         depth=heading.depth,
         parents=heading.parents,
         folded=heading.folded,

@@ -11,7 +11,6 @@ from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.analysis.timeline.gpu import (
     device_tracks,
     memory_tracks,
-    metric_tracks,
     projected_ranges,
     projected_tracks,
     stream_tracks,
@@ -27,7 +26,8 @@ from nsys_tui.analysis.timeline.host import (
     sync_tracks,
 )
 from nsys_tui.analysis.timeline.lineup import Lineup
-from nsys_tui.analysis.timeline.tracks import arrange, passes
+from nsys_tui.analysis.timeline.metrics import metric_tracks
+from nsys_tui.analysis.timeline.tracks import Section, arrange, launching_first, passes
 from nsys_tui.model.categories import Category
 from nsys_tui.reader import open_report
 
@@ -181,6 +181,7 @@ def test_domains_other_kinds_and_counters_have_rows_of_their_own(tmp_path: Path)
     assert memory.counter.values.tolist() == [1000, 1500]
     assert memory.counter.top == 1500
     metrics = [t for t in tracks if t.part == "gpu_metrics"]
+    assert {t.parents for t in metrics} == {("gpu:0",)}, "right below their GPU"
     assert sorted((t.label, t.counter.unit, t.counter.top) for t in metrics if t.counter) == [
         ("DRAM", "MB", 7.0),
         ("SM Active", "%", 100.0),
@@ -219,10 +220,31 @@ def test_time_on_a_cpu_is_a_row_of_threads_that_have_others(tmp_path: Path) -> N
     synth.sched(0, True, tid=7).sched(40, False, tid=7).sched(90, True, tid=7)
     synth.sched(100, False, tid=7).sched(10, True, tid=9).sched(20, False, tid=9)
     tracks = [track for track in state_tracks(opened(synth)) if track.covered is not None]
-    assert [track.title for track in tracks] == ["tid 7: share of the time on a CPU"]
+    assert [track.title for track in tracks] == ["tid 7: share of the time on a CPU; s: off it"]
     lane = tracks[0].covered
     assert lane is not None
     assert (lane.starts.tolist(), lane.ends.tolist()) == ([0, 90], [40, 100])
+    off = tracks[0].off
+    assert off is not None
+    assert (int(off.starts[0]), int(off.ends[0])) == (40, 90)
+
+
+def test_threads_that_call_the_gpu_stand_for_themselves_and_the_others_fold(
+    training: Report,
+) -> None:
+    found = stream_tracks(training.operations)
+    for make in HOST:
+        found += make(training)
+    tracks = arrange(launching_first(found))
+    host = [t for t in tracks if t.order[0] in (Section.LAUNCHING, Section.HOST)]
+    assert labels(host) == ["tid 100", "  sync", "CPU 100", "  worker", "    nvtx"]
+    assert [t.words for t in host[:3]] == ["train main 100 CUDA API", "GPU waits", "train 100"]
+    assert host[2].note == "1 thread that calls no GPU: pid 100 train"
+    assert labels(Lineup(tracks).shown())[-1] == "CPU 100", "folded"
+    without = [t for t in found if t.part != "api"]
+    assert labels(arrange(launching_first(without))) == labels(arrange(without)), (
+        "where none calls, none folds"
+    )
 
 
 def test_without_context_switches_no_thread_has_a_row_of_its_states(tmp_path: Path) -> None:

@@ -131,10 +131,17 @@ def test_idle_gaps_and_their_known_ends() -> None:
     lane = view_of((2, 6, "k", COMPUTE), (12, 15, "k", COMPUTE), (16, 18, "k", COMPUTE)).lane
     device = LaneView(lane, summary=True, idle=2000, explained=np.array([12_000], np.int64))
     window = Viewport(-2000, 22_000, 24, extent=(0, 21_000))
-    assert draw_lane(device, window, ASCII).text() == "    ####.....!### ##... "
+    assert draw_lane(device, window, ASCII).text() == "    ####!!!!!!### ##... "
+    told = replace(device, idle=1000, reason=lambda _: "sync")
+    wide = Viewport(0, 21_000, 42, extent=(0, 21_000))
+    assert draw_lane(told, wide, ASCII).text()[12:24] == "!!! sync !!!"
+    assert (
+        draw_lane(replace(told, reason=lambda _: "a long reason"), wide, ASCII).text()[12:24]
+        == "!" * 12
+    ), "a name that does not fit is left out"
     assert draw_lane(replace(device, idle=None), window, ASCII).text().strip(" #") == ""
     half = Viewport(0, 10_000, 10, extent=(0, 21_000))
-    assert draw_lane(device, half, ASCII).text() == "  ####...."
+    assert draw_lane(device, half, ASCII).text() == "  ####!!!!"
 
 
 def test_a_summary_shades_overlapping_streams_by_what_takes_most() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from nsys_tui.analysis.timeline.lineup import label_cells
 from nsys_tui.analysis.timeline.tracks import Section, Track, passes
 from nsys_tui.model.categories import Category
 from nsys_tui.model.lanes import Lane
@@ -287,6 +288,7 @@ class TwinTimelines(Vertical):
             window=window,
             extent=half.session.extent,
             cursor=window.start - 1,
+            labels=max(label_cells(each.tracks) for each in self.halves if each is not None),
             picked=picked,
             view=lambda track: half.lanes.view(track, display),
             time=tick,

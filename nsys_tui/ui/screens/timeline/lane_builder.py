@@ -19,15 +19,13 @@ from nsys_tui.timeline.parts import ORDER, STREAMS, explained_gaps, part_tracks
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.model.lanes import Lane
     from nsys_tui.model.report import Report
     from nsys_tui.render.dominant import Layers
     from nsys_tui.timeline.filtering import Filtered
     from nsys_tui.timeline.lanes import Arranged, Lanes
+    from nsys_tui.timeline.summary_view import Explained
     from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
     from nsys_tui.ui.session import Session
 
@@ -168,8 +166,8 @@ class LaneBuilder:
         else:
             self.draw()
 
-    def _explained(self, ends: Mapping[int, NDArray[np.int64]]) -> None:
-        self._screen.put_lanes(replace(self.lanes, explained=ends))
+    def _explained(self, gaps: Mapping[int, Explained]) -> None:
+        self._screen.put_lanes(replace(self.lanes, explained=gaps))
         self._screen.redraw()
 
     def _is_drawn(self, part: str) -> bool:

@@ -97,7 +97,7 @@ class TimelineCanvas(Widget, can_focus=True):
     def columns(self) -> int:
         """Cells of a lane."""
         inner = max(1, self.size.width - FRAME)
-        return max(1, inner - margin_width(inner) - tally_width(inner))
+        return max(1, inner - margin_width(inner, self.scene.labels) - tally_width(inner))
 
     @property
     def view(self) -> Viewport:
@@ -220,7 +220,7 @@ class TimelineCanvas(Widget, can_focus=True):
     def _spot(self, event: events.MouseEvent) -> tuple[int | None, int]:
         """Row and column of a pointer event."""
         inner = max(1, self.size.width - FRAME)
-        column = event.x - 1 - margin_width(inner)
+        column = event.x - 1 - margin_width(inner, self.scene.labels)
         line = event.y - 2
         if not 0 <= line < self.lanes_shown:
             return None, column

@@ -1,0 +1,102 @@
+"""Tracks of sampled hardware counters, right below the GPU that they belong to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.timeline.tracks import Counter, Section, Shape, Track, gpu_key
+
+if TYPE_CHECKING:
+    from nsys_tui.model.report import Report
+
+LAST: Final = 4
+"""Their place among the rows of a GPU: after NVTX, streams and memory."""
+TELLING: Final = ("sm active", "tensor", "dram read", "dram write", "dram", "pcie", "nvlink")
+"""Words in the names of counters that tell most, in the order of their rows."""
+
+
+def metric_tracks(report: Report) -> list[Track]:
+    """One row for each counter of each GPU that was sampled; those that tell less fold away."""
+    metrics = report.gpu_metrics
+    places = {device.number: place for place, device in enumerate(report.devices)}
+    tracks: list[Track] = []
+    for gpu in np.unique(metrics.gpu).tolist():
+        place = places.get(gpu)
+        order = (Section.GPU, len(places) + gpu if place is None else place, LAST)
+        group = f"metrics:{gpu}" if place is None else gpu_key(place)
+        if place is None:
+            tracks.append(_heading(group, f"GPU {gpu}", f"GPU {gpu} did no work", order, ()))
+        found = np.unique(metrics.metric[metrics.gpu == gpu]).tolist()
+        ranks = {code: _rank(metrics.metrics[code]) for code in found}
+        rest = [code for code in found if ranks[code] == len(TELLING)]
+        parents: tuple[str, ...] = (group,)
+        more = f"metrics:{gpu}/more"
+        folds = 1 < len(rest) < len(found)
+        if folds:
+            note = f"{len(rest)} more counters of GPU {gpu}"
+            tracks.append(_heading(more, "metrics", note, (*order, len(TELLING)), parents))
+        for code in found:
+            above = (*parents, more) if folds and code in rest else parents
+            tracks.append(_track(report, gpu, code, above, (*order, ranks[code], code + 1), place))
+    return tracks
+
+
+def _rank(name: str) -> int:
+    """Place of a counter among those of its GPU, by what its name holds."""
+    lower = name.lower()
+    return next((n for n, word in enumerate(TELLING) if word in lower), len(TELLING))
+
+
+def _heading(
+    key: str, label: str, note: str, order: tuple[int, ...], parents: tuple[str, ...]
+) -> Track:
+    return Track(
+        key=key,
+        label=label,
+        title=note,
+        part="",
+        order=order,
+        shape=Shape.HEADING,
+        depth=len(parents),
+        parents=parents,
+        note=note,
+        folded=bool(parents),
+    )
+
+
+def _track(
+    report: Report,
+    gpu: int,
+    code: int,
+    parents: tuple[str, ...],
+    order: tuple[int, ...],
+    place: int | None,
+) -> Track:
+    metrics = report.gpu_metrics
+    rows = np.flatnonzero((metrics.gpu == gpu) & (metrics.metric == code))
+    values, name = metrics.value[rows], metrics.metrics[code]
+    short, _, unit = name.partition(" [")
+    percent = "%" in unit
+    unit = "%" if percent else unit.rstrip("]")
+    return Track(
+        key=f"metrics:{gpu}/{code}",
+        label=short,
+        title=f"GPU {gpu} {name}",
+        part="gpu_metrics",
+        order=order,
+        shape=Shape.COUNTER,
+        words=f"{short} {unit}".rstrip(),
+        depth=len(parents),
+        parents=parents,
+        events=metrics,
+        counter=Counter(
+            metrics.start[rows],
+            values,
+            unit,
+            100.0 if percent else float(values.max()),
+            holds=False,
+        ),
+        device=place,
+    )
