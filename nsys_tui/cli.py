@@ -51,6 +51,7 @@ VERBS: Final[dict[str, str]] = {
     "captures": "list, open, attach to, stop and remove captures",
     "export": "write a table or a window in another format",
     "demo": "write the demo report",
+    "tour": "watch the app hunt the demo's planted stall",
     "explain": "what a term, column, cause, rule, report or exit code means",
     "mcp": "answer an agent's questions (Model Context Protocol over stdio)",
     "keys": "every key of the app, also as a card to print",

@@ -55,6 +55,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "report.sqlite --perfetto trace.json --window 0.4s/0.5s",
     ),
     "demo": ("-o demo.sqlite", "-o small.sqlite --steps 3 --truth figures.json"),
+    "tour": ("", "--theme light"),
     "explain": ("exposed communication", "65"),
     "doctor": ("", "report.sqlite"),
     "completion": ("bash", "fish"),

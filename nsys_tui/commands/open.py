@@ -199,6 +199,7 @@ def run_app(
     paths: Sequence[Path],
     without: Callable[[], int],
     start: str = "overview",
+    kind: Callable[[], type[NsysTuiApp]] | None = None,
 ) -> int:
     """Runs the app on some reports until the user leaves it.
 
@@ -207,6 +208,7 @@ def run_app(
         paths: the reports; the first is in front.
         without: what is done where there is no terminal for an app.
         start: name of the first screen.
+        kind: gives another class of app than the usual one.
     """
     config, terminal = settings(arguments)
     if not terminal.app:
@@ -220,7 +222,7 @@ def run_app(
 
     garbage_collection.hold()
     take_turns()
-    app = _app(arguments, paths, config, terminal, start)
+    app = _app(arguments, paths, config, terminal, start, kind)
     status = asyncio.run(_until_left(app, mouse=config.display.mouse))
     ended_by = app.fatal or app.crash
     if ended_by is not None:
@@ -234,6 +236,7 @@ def _app(
     config: Config,
     terminal: Terminal,
     start: str,
+    kind: Callable[[], type[NsysTuiApp]] | None = None,
 ) -> NsysTuiApp:
     from nsys_tui.ui.app import NsysTuiApp
 
@@ -243,7 +246,7 @@ def _app(
         cached = not arguments.no_cache
         return open_configured(path, config, arguments.nsys, use_cache=cached, progress=progress)
 
-    return NsysTuiApp(
+    return (kind() if kind else NsysTuiApp)(
         paths,
         opener,
         config=config,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-UNTRIED = {"capture", "captures", "targets", "open", "mcp", "serve"}
+UNTRIED = {"capture", "captures", "targets", "open", "tour", "mcp", "serve"}
 """Verbs that need another machine or a terminal, or stay: what is shown is only parsed."""
 FINE = {0, 1, 3}
 """Of a shown command: a gate may be hit, or nothing be told of two runs that are the same."""
