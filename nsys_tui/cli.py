@@ -53,6 +53,7 @@ VERBS: Final[dict[str, str]] = {
     "demo": "write the demo report",
     "tour": "watch the app hunt the demo's planted stall",
     "explain": "what a term, column, cause, rule, report or exit code means",
+    "serve": "the app in a browser on this machine",
     "mcp": "answer an agent's questions (Model Context Protocol over stdio)",
     "keys": "every key of the app, also as a card to print",
     "doctor": "what terminal, clipboard, nsys and cache were found",

@@ -13,6 +13,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.ui.terminal import in_browser
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
@@ -73,8 +75,11 @@ def copy(
 
 
 def has_system_clipboard(env: Mapping[str, str]) -> bool:
-    """Whether this machine's clipboard is the user's: no SSH, and a display or a desktop system."""
-    if env.get("SSH_CONNECTION") or env.get("SSH_TTY"):
+    """Whether this machine's clipboard is the user's: no SSH, and a display or a desktop system.
+
+    In a browser it is the page that has one.
+    """
+    if env.get("SSH_CONNECTION") or env.get("SSH_TTY") or in_browser(env):
         return False
     if sys.platform in ("darwin", "win32"):
         return True

@@ -118,11 +118,18 @@ def is_wide_ambiguous(locale: str) -> bool:
 def _app(env: Mapping[str, str], is_tty: bool, text: bool) -> tuple[bool, str]:
     if text:
         return False, "--text"
+    if in_browser(env):
+        return True, "a browser"
     if not is_tty:
         return False, "no terminal (pipe or file)"
     if env.get("TERM", "dumb") in ("dumb", "unknown", ""):
         return False, f"TERM={env.get('TERM', '(unset)')}"
     return True, "a terminal"
+
+
+def in_browser(env: Mapping[str, str]) -> bool:
+    """Whether a server hands what is drawn to a page, and its keys to the app."""
+    return env.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
 
 
 def _dark(env: Mapping[str, str]) -> tuple[bool, str]:

@@ -114,6 +114,9 @@ class ResponsiveApp(App[int], inherit_bindings=False):
         """Signals end the app as a key does."""
         if not self.is_headless:
             on_ending(self.leave)
+        if self.is_web:
+            server = os.getppid()
+            self.set_interval(1, lambda: self.leave() if os.getppid() != server else None)
 
     def leave(self, status: int = 0) -> None:
         """Ends the app.

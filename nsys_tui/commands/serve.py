@@ -1,0 +1,97 @@
+"""``nsys-tui serve``: the app in a browser on this machine, or on one that tunnels to it."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from nsys_tui.errors import OK, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+DESCRIPTION = (
+    "Serves the app to a browser on this machine (127.0.0.1 alone) and prints the address, which"
+    " holds a random token. Needs the extra nsys-tui[web]."
+)
+EPILOG = """\
+It ends a few seconds after its last tab is closed, when it was not used for the time of
+--idle, and at Ctrl+C.
+Examples:
+  nsys-tui serve report.sqlite
+  nsys-tui serve --theme light --idle 8h report.sqlite
+  ssh -L 8888:127.0.0.1:8888 gpu-box nsys-tui serve --port 8888 runs/report.sqlite"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what the verb takes."""
+    from nsys_tui.commands.open import add_opening
+
+    parser.add_argument(
+        "reports", nargs="+", metavar="REPORT", help=".sqlite, .nsys-rep or .qdrep file"
+    )
+    parser.add_argument(
+        "--port", type=int, default=0, metavar="N", help="default: one that is free"
+    )
+    parser.add_argument(
+        "--idle",
+        default="30min",
+        metavar="TIME",
+        help="ends when unused for so long (default 30min)",
+    )
+    add_opening(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serves until the last tab is closed.
+
+    Raises:
+        UsageError: the extra is not installed, a report is not there, or the port is taken.
+    """
+    if find_spec("textual_serve") is None:
+        raise UsageError("nsys-tui serve needs its extra: pip install 'nsys-tui[web]'")
+    import asyncio
+
+    from nsys_tui.commands.destinations import say
+    from nsys_tui.commands.remote import local_path
+    from nsys_tui.config import load_config
+    from nsys_tui.web.server import Server
+
+    if not 0 <= arguments.port <= 65535:
+        raise UsageError(f"no port {arguments.port}", hint="a number up to 65535; 0 for any")
+    idle = _seconds(arguments.idle)
+    config = load_config()
+    paths = [local_path(name, config).resolve() for name in arguments.reports]
+    for path in paths:
+        if not path.is_file():
+            raise UsageError(f"{path} is not there", hint="name a report file")
+    server = Server(_command(arguments, paths), ", ".join(path.name for path in paths), idle)
+
+    def tell(address: str) -> None:
+        print(address, flush=True)
+        say("open it in a browser here; the token in it is as good as a password")
+
+    asyncio.run(server.run(arguments.port, tell))
+    say(f"nsys-tui serve has ended: {server.ended_by}")
+    return OK
+
+
+def _seconds(text: str) -> float:
+    from nsys_tui.units import parse_duration
+
+    seconds = parse_duration(text) / 1e9
+    if seconds <= 0:
+        raise UsageError(f"--idle {text}: not a time", hint="such as 30min or 8h")
+    return seconds
+
+
+def _command(arguments: argparse.Namespace, paths: list[Path]) -> list[str]:
+    """The app's own command line, without a shell."""
+    words = [sys.executable, "-m", "nsys_tui", "open"]
+    given = {name: vars(arguments)[name] for name in ("theme", "keys", "nsys", "log")}
+    words += [f"--{name}={value}" for name, value in given.items() if value is not None]
+    words += ["--ascii"] if arguments.ascii else []
+    words += [f"--{n.replace('_', '-')}" for n in ("no_color", "no_cache") if vars(arguments)[n]]
+    return [*words, "--", *map(str, paths)]
