@@ -49,6 +49,7 @@ VERBS: Final[dict[str, str]] = {
     "capture": "profile a program here, over SSH, in Slurm or in a container",
     "targets": "list, check and edit the places to capture on",
     "captures": "list, open, attach to, stop and remove captures",
+    "report": "one HTML page or Markdown text about reports, to be sent to others",
     "export": "write a table or a window in another format",
     "demo": "write the demo report",
     "tour": "watch the app hunt the demo's planted stall",

@@ -63,8 +63,12 @@ class OverviewAnswer:
     bound: Sequence[Part] = ()
     """Classes of time, the largest first; empty where nobody looked."""
 
-    def tables(self) -> dict[str, Table]:
-        """The sections by name, in the order they are read."""
+    def tables(self, *, printed: bool = False) -> dict[str, Table]:
+        """The sections by name, in the order they are read.
+
+        Args:
+            printed: only what people see of the devices; the rest takes long for many events.
+        """
         result, pieces = self.result, self.pieces
         count = result.open_range_count
         opened = [f"{count} ranges never closed are left out"] if count else []
@@ -73,8 +77,8 @@ class OverviewAnswer:
         found = (
             self._facts(),
             table_of(
-                "devices", _device_title(result), _device_columns(result), result.devices, self,
-                _device_notes(result)
+                "devices", _device_title(result), _device_columns(result, printed),
+                result.devices, self, _device_notes(result)
             ),
             _breakdown_table(result),
             *([memory] if self.memory else []),
@@ -153,11 +157,11 @@ def _device_title(result: Overview) -> str:
     return f"Time of each GPU, as a share of {what} ({length})"
 
 
-def _device_columns(result: Overview) -> tuple[Column, ...]:
-    """All columns; waiting for ranks only where it is known."""
-    if any(split.comm_waiting_ns is not None for split in result.devices):
-        return DEVICE
-    return tuple(each for each in DEVICE if each is not WAITING)
+def _device_columns(result: Overview, printed: bool) -> tuple[Column, ...]:
+    """All columns, or those that people see; waiting for ranks only where it is known."""
+    known = any(split.comm_waiting_ns is not None for split in result.devices)
+    chosen = [each for each in DEVICE if known or each is not WAITING]
+    return tuple(each for each in chosen if each.header or not printed)
 
 
 def _device_notes(result: Overview) -> list[str]:

@@ -25,11 +25,11 @@ from nsys_tui.capture.targets import (
     find_target,
     from_snapshot,
     frozen,
-    looks_secret,
     plain,
     with_nsys,
 )
 from nsys_tui.errors import UsageError
+from nsys_tui.redaction import looks_secret
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.capture.draft import ERROR, NOTE, WARNING, Check, Draft, rule
 from nsys_tui.capture.options import OPTIONS, RANGE_ENDS, RENAMED, Kind, Option, name_there
+from nsys_tui.redaction import holds_secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _RANGE_END = re.compile(
     r"(none|stop|stop-shutdown|repeat|repeat-shutdown)(:\d+)?(:(defer|sync|async))?"
-)
-_SECRET_WORD = re.compile(
-    r"hf_\w{20}|sk-[\w-]{20}|gh[posu]_\w{30}|AKIA[0-9A-Z]{16}|xox[abp]-\w{10}"
-    r"|(?i:(api[-_]?key|token|secret|passw(or)?d))[=:].{6}"
 )
 
 
@@ -148,7 +145,7 @@ def program_is_sound(draft: Draft) -> Iterator[Check]:
             ERROR, "program", f"nsys takes {draft.program[0]!r} for an option of its own",
             f"write ./{draft.program[0]}",
         )  # fmt: skip
-    if any(_SECRET_WORD.search(word) for word in draft.program):
+    if any(holds_secret(word) for word in draft.program):
         yield Check(
             WARNING, "program", "an argument looks like a secret, and every user there sees it",
             "pass it by environment and name it in env_from",

@@ -26,7 +26,6 @@ LOCAL: Final = "local"
 AUTO: Final = "auto"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 _ENV: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SECRET_NAME: Final = re.compile(r"TOKEN|SECRET|PASSW|KEY|CREDENTIAL", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -225,8 +224,3 @@ def check_env_name(name: str, where: str) -> str:
     if not _ENV.fullmatch(name):
         raise ConfigError(f"{where}: {name!r} is no name of an environment variable")
     return name
-
-
-def looks_secret(name: str) -> bool:
-    """Whether an environment variable's name says that its value is a secret."""
-    return bool(_SECRET_NAME.search(name))

@@ -50,6 +50,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "targets": ("list", "check gpu-box"),
     "captures": ("list", "open 12"),
+    "report": ("report.sqlite -o page.html", "report.sqlite -o slow.html --window 0.9s/1s"),
     "export": (
         "report.sqlite --table kernels -o kernels.csv",
         "report.sqlite --perfetto trace.json --window 0.4s/0.5s",

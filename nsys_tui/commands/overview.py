@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         only = keys_of(arguments.section)
         print_document(DOCUMENT, answer, answer, result.notes, report.notes, only=only)
         return 0
-    sections = answer.tables()
+    sections = answer.tables(printed=True)
     usual = SECTIONS if result.host is None or result.devices else WITHOUT_GPU
     wanted = arguments.section or [*usual, "each"]
     if arguments.format in DATA_FORMATS:

@@ -24,7 +24,7 @@ WIDTH: Final = 1200
 ROW: Final = 17
 _TOP: Final = 56
 _MARGIN: Final = 10
-_SMALLEST: Final = 0.1
+SMALLEST: Final = 0.1
 """Frames narrower than this many pixels are left out and counted."""
 _CHAR: Final = 6.6
 _NOT_XML: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -32,66 +32,100 @@ _NOT_XML: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uf
 _STYLE: Final = """
 text { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 11px; fill: #1a1a1a; }
 .title { font-size: 15px; font-weight: bold; }
+.ground { fill: #fafafa; }
 .frame { cursor: pointer; }
 .frame rect { stroke: #ffffff; stroke-width: 0.5; }
-.frame:hover rect { stroke: #000000; stroke-width: 1; }
+.frame:hover rect, .frame:focus rect { stroke: #000000; stroke-width: 1; }
 .above rect { opacity: 0.45; }
 .found rect { fill: #cc66ff; }
 .button { cursor: pointer; text-decoration: underline; }
 """
 
 # Frames carry their place as data attributes (x and width as parts of the whole), so that zooming
-# needs no layout of its own.
-_SCRIPT: Final = """
-const svg = document.documentElement, wide = +svg.dataset.wide, left = +svg.dataset.left;
-const frames = [...document.querySelectorAll('.frame')].map(g => ({
-  g, rect: g.querySelector('rect'), text: g.querySelector('text'),
-  name: g.dataset.name, x: +g.dataset.x, w: +g.dataset.w, depth: +g.dataset.depth}));
-const info = document.getElementById('info'), hits = document.getElementById('hits');
-function fit(name, room) {
-  const count = Math.floor(room / 6.6);
-  if (count < 3) return '';
-  return name.length <= count ? name : name.slice(0, count - 1) + '\\u2026';
-}
-function zoom(to) {
+# needs no layout of its own. Of all frames one can be reached by Tab; arrows go on from there.
+SCRIPT: Final = """
+function flame(svg) {
+  const wide = +svg.dataset.wide, left = +svg.dataset.left, all = s => [...svg.querySelectorAll(s)];
+  const frames = all('.frame').map(g => ({
+    g, rect: g.querySelector('rect'), text: g.querySelector('text'),
+    name: g.dataset.name, x: +g.dataset.x, w: +g.dataset.w, depth: +g.dataset.depth}));
+  if (!frames.length) return;
+  const [info] = all('.info'), [hits] = all('.hits');
+  function fit(name, room) {
+    const count = Math.floor(room / 6.6);
+    if (count < 3) return '';
+    return name.length <= count ? name : name.slice(0, count - 1) + '\\u2026';
+  }
+  const holds = (a, b) => b.x >= a.x - 1e-8 && b.x + b.w <= a.x + a.w + 1e-8;
+  function zoom(to) {
+    for (const f of frames) {
+      const above = f.depth < to.depth && holds(f, to);
+      f.g.style.display = above || (f.depth >= to.depth && holds(to, f)) ? '' : 'none';
+      f.g.classList.toggle('above', above);
+      const x = above ? left : left + (f.x - to.x) / to.w * wide;
+      const w = above ? wide : f.w / to.w * wide;
+      f.rect.setAttribute('x', x); f.rect.setAttribute('width', Math.max(w, 0.1));
+      f.text.setAttribute('x', x + 3); f.text.textContent = fit(f.name, w - 4);
+    }
+  }
+  function search() {
+    const text = prompt('Regular expression to look for (empty clears):', '');
+    if (text === null) return;
+    let test = null;
+    try { test = text ? new RegExp(text) : null; }
+    catch (e) { hits.textContent = String(e); return; }
+    let spans = [];
+    for (const f of frames) {
+      const found = test !== null && test.test(f.name);
+      f.g.classList.toggle('found', found);
+      if (found) spans.push([f.x, f.x + f.w]);
+    }
+    spans.sort((a, b) => a[0] - b[0]);
+    let share = 0, end = 0;
+    for (const [a, b] of spans) {
+      share += Math.max(0, b - Math.max(a, end));
+      end = Math.max(end, b);
+    }
+    hits.textContent = test ? 'matched ' + (100 * share).toFixed(1) + '% in ' + spans.length : '';
+  }
+  function beside(f, key) {
+    const down = key === 'ArrowDown' ? 1 : key === 'ArrowUp' ? -1 : 0;
+    const near = frames.filter(o => o.depth === f.depth + down && o.g.style.display !== 'none');
+    if (down > 0) return near.filter(o => holds(f, o)).sort((a, b) => b.w - a.w)[0];
+    if (down < 0) return near.find(o => holds(o, f));
+    const sign = key === 'ArrowRight' ? 1 : -1;
+    return near.filter(o => sign * (o.x - f.x) > 0).sort((a, b) => sign * (a.x - b.x))[0];
+  }
+  function focus(f) {
+    for (const o of frames) o.g.setAttribute('tabindex', o === f ? 0 : -1);
+    f.g.focus();
+  }
+  function pressed(act) {
+    return e => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); act(); } };
+  }
   for (const f of frames) {
-    const inside = f.x >= to.x - 1e-12 && f.x + f.w <= to.x + to.w + 1e-12;
-    const above = f.depth < to.depth && f.x <= to.x + 1e-12 && f.x + f.w >= to.x + to.w - 1e-12;
-    f.g.style.display = inside || above ? '' : 'none';
-    f.g.classList.toggle('above', above);
-    const x = above ? left : left + (f.x - to.x) / to.w * wide;
-    const w = above ? wide : f.w / to.w * wide;
-    f.rect.setAttribute('x', x); f.rect.setAttribute('width', Math.max(w, 0.1));
-    f.text.setAttribute('x', x + 3); f.text.textContent = fit(f.name, w - 4);
+    f.g.addEventListener('click', () => zoom(f));
+    f.g.addEventListener('keydown', pressed(() => zoom(f)));
+    f.g.addEventListener('keydown', e => {
+      if (e.key === 'Escape') zoom(frames[0]);
+      if (!e.key.startsWith('Arrow')) return;
+      e.preventDefault();
+      const to = beside(f, e.key);
+      if (to) focus(to);
+    });
+    const tip = f.g.querySelector('title').textContent;
+    for (const how of ['mouseover', 'focus']) {
+      f.g.addEventListener(how, () => { info.textContent = tip; });
+    }
+  }
+  for (const [name, act] of [['.reset', () => zoom(frames[0])], ['.search', search]]) {
+    for (const button of all(name)) {
+      button.addEventListener('click', act);
+      button.addEventListener('keydown', pressed(act));
+    }
   }
 }
-function search() {
-  const text = prompt('Regular expression to look for (empty clears):', '');
-  if (text === null) return;
-  let test = null;
-  try { test = text ? new RegExp(text) : null; }
-  catch (e) { hits.textContent = String(e); return; }
-  let spans = [];
-  for (const f of frames) {
-    const found = test !== null && test.test(f.name);
-    f.g.classList.toggle('found', found);
-    if (found) spans.push([f.x, f.x + f.w]);
-  }
-  spans.sort((a, b) => a[0] - b[0]);
-  let share = 0, end = 0;
-  for (const [a, b] of spans) {
-    share += Math.max(0, b - Math.max(a, end));
-    end = Math.max(end, b);
-  }
-  hits.textContent = test ? 'matched ' + (100 * share).toFixed(1) + '% in ' + spans.length : '';
-}
-for (const f of frames) {
-  f.g.addEventListener('click', () => zoom(f));
-  const tip = f.g.querySelector('title').textContent;
-  f.g.addEventListener('mouseover', () => { info.textContent = tip; });
-}
-document.getElementById('reset').addEventListener('click', () => zoom(frames[0]));
-document.getElementById('search').addEventListener('click', search);
+document.querySelectorAll('svg.flame').forEach(flame);
 """
 
 
@@ -112,33 +146,64 @@ def flame_graph(
             the frame's name.
         order: key by which siblings stand side by side; by default the widest comes first.
     """
-    layout = _Layout(tree, paint, order)
+    body = flame_svg(tree, title, notes, paint, order)
+    opening, _, rest = body.partition("\n")
+    return "\n".join(
+        (
+            '<?xml version="1.0" encoding="UTF-8"?>',
+            opening.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1),
+            f"<style>{_STYLE}</style>",
+            rest.removesuffix("</svg>\n") + f"<script><![CDATA[{SCRIPT}]]></script>",
+            "</svg>\n",
+        )
+    )
+
+
+def flame_svg(
+    tree: WeightedTree,
+    title: str,
+    notes: tuple[str, ...] = (),
+    paint: Paint | None = None,
+    order: Int64 | None = None,
+    smallest: float = SMALLEST,
+    shown: Callable[[str], str] = str,
+) -> str:
+    """The same as an element of a page that brings ``SCRIPT`` and a style of its own.
+
+    Args:
+        tree: the stacks.
+        title: heading.
+        notes: sentences below.
+        paint: colour of each node and a remark.
+        order: key by which siblings stand side by side.
+        smallest: pixels of the narrowest frame that is drawn.
+        shown: what stands for a frame's name.
+    """
+    layout = _Layout(tree, paint, order, smallest, shown)
     rows = layout.depth + len(notes) + 2 + bool(layout.deeper)
     height = _TOP + ROW * rows + 2 * _MARGIN
     left_out = []
     if layout.hidden:
-        left_out.append(f"{layout.hidden} frames narrower than {_SMALLEST} px are not drawn")
+        left_out.append(f"{layout.hidden} frames narrower than {smallest:g} px are not drawn")
     if layout.deeper:
         left_out.append(f"[... {layout.deeper} frames] deeper than {MOST_FRAMES} are not drawn")
     notes = (*left_out, *notes)
     below = _TOP + ROW * (layout.depth + 1) + ROW
+    button = 'tabindex="0" role="button"'
     lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
+        f'<svg class="flame" width="{WIDTH}" height="{height}" '
         f'viewBox="0 0 {WIDTH} {height}" data-wide="{WIDTH - 2 * _MARGIN}" data-left="{_MARGIN}">',
-        f"<style>{_STYLE}</style>",
-        f'<rect width="{WIDTH}" height="{height}" fill="#fafafa"/>',
+        f'<rect class="ground" width="{WIDTH}" height="{height}"/>',
         f'<text class="title" x="{_MARGIN}" y="22">{_xml(title)}</text>',
-        f'<text id="reset" class="button" x="{_MARGIN}" y="42">whole</text>',
-        f'<text id="search" class="button" x="{_MARGIN + 50}" y="42">search</text>',
-        f'<text id="hits" x="{_MARGIN + 110}" y="42"></text>',
-        f'<text id="info" x="{_MARGIN + 330}" y="42"></text>',
+        f'<text class="button reset" {button} x="{_MARGIN}" y="42">whole</text>',
+        f'<text class="button search" {button} x="{_MARGIN + 50}" y="42">search</text>',
+        f'<text class="hits" x="{_MARGIN + 110}" y="42"></text>',
+        f'<text class="info" x="{_MARGIN + 330}" y="42"></text>',
         *layout.frames,
         *(
             f'<text x="{_MARGIN}" y="{below + ROW * place}">{_xml(note)}</text>'
             for place, note in enumerate(notes)
         ),
-        f"<script><![CDATA[{_SCRIPT}]]></script>",
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
@@ -147,8 +212,15 @@ def flame_graph(
 class _Layout:
     """Frames from the root down, each below its parent."""
 
-    def __init__(self, tree: WeightedTree, paint: Paint | None, order: Int64 | None) -> None:
-        self._paint = paint
+    def __init__(
+        self,
+        tree: WeightedTree,
+        paint: Paint | None,
+        order: Int64 | None,
+        smallest: float,
+        shown: Callable[[str], str],
+    ) -> None:
+        self._paint, self._smallest, self._shown = paint, smallest, shown
         self.frames: list[str] = []
         self.hidden = 0
         self.deeper = int(np.count_nonzero(tree.trie.depth > MOST_FRAMES))
@@ -161,7 +233,7 @@ class _Layout:
             self._draw()
 
     def _draw(self) -> None:
-        smallest = self._total * _SMALLEST / WIDTH
+        smallest = self._total * self._smallest / WIDTH
         pending = [(0, 0, 0)]
         while pending:
             node, before, depth = pending.pop()
@@ -180,7 +252,7 @@ class _Layout:
 
     def _frame(self, node: int, before: int, depth: int) -> str:
         trie, weight = self._tree.trie, int(self._weight[node])
-        name = trie.labels[trie.label[node]] if node else "all"
+        name = self._shown(trie.labels[trie.label[node]]) if node else "all"
         part, offset = weight / self._total, before / self._total
         width = part * (WIDTH - 2 * _MARGIN)
         x, y = _MARGIN + offset * (WIDTH - 2 * _MARGIN), _TOP + depth * ROW
@@ -195,7 +267,8 @@ class _Layout:
         colour, remark = self._paint(node) if self._paint else (_colour(name), "")
         tip = f"{name}: {amount}, {100 * part:.2f}%, {count} times{remark}"
         return (
-            f'<g class="frame" data-name="{_xml(name)}" data-x="{offset:.9f}" '
+            f'<g class="frame" tabindex="{0 if node == 0 else -1}" role="button" '
+            f'data-name="{_xml(name)}" data-x="{offset:.9f}" '
             f'data-w="{part:.9f}" data-depth="{depth}"><title>{_xml(tip)}</title>'
             f'<rect x="{x:.2f}" y="{y}" width="{max(width, 0.1):.2f}" height="{ROW - 1}" '
             f'fill="{colour}" rx="1"/>'

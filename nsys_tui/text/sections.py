@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import units
-from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.model.table import Column, Table, Unit, plain
 from nsys_tui.names import visible
 from nsys_tui.text.folding import indented
 from nsys_tui.text.formats import Format
@@ -37,7 +37,7 @@ def _readable(column: Column, values: Values) -> tuple[Column, Values]:
     show = READABLE.get(column.unit)
     if show is None:
         return column, values
-    texts = ["-" if value is None or value != value else show(value) for value in values]
+    texts = ["-" if value is None or value != value else show(value) for value in plain(values)]
     width = max(map(len, [column.header, *texts]))
     header = column.header.rjust(width)
     return Column(header), [text.rjust(width) for text in texts]

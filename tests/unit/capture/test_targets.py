@@ -13,10 +13,10 @@ from nsys_tui.capture.targets import (
     checked,
     find_target,
     from_snapshot,
-    looks_secret,
 )
 from nsys_tui.config import Config, TargetConfig
 from nsys_tui.errors import ConfigError, UsageError
+from nsys_tui.redaction import looks_secret
 
 
 @pytest.mark.parametrize(

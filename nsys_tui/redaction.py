@@ -1,0 +1,60 @@
+"""Secrets: how they are told, and texts without them, for what leaves the machine."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HIDDEN: Final = "[redacted]"
+_SECRET_NAME: Final = re.compile(r"TOKEN|SECRET|PASSW|KEY|CREDENTIAL", re.IGNORECASE)
+_KNOWN_FORMS: Final = (
+    r"hf_\w{20,}|sk-[\w-]{20,}|gh[posur]_\w{30,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
+    r"|AKIA[0-9A-Z]{16}|xox[abps]-[\w-]{10,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"
+)
+"""Tokens that their own form tells."""
+_TOLD_BY_NAME: Final = (
+    r"(?i:[\w-]*(?:api[-_]?key|access[-_]?key|auth[-_]?key|token|secret|passw(?:or)?d|credentials?)"
+    r"[\w-]*)"
+)
+_ASSIGNED: Final = re.compile(rf"(?P<name>{_TOLD_BY_NAME}\s?[=:]\s?)(?P<value>[^\s'\",;]{{6,}})")
+_WORD: Final = re.compile(rf"\b(?:{_KNOWN_FORMS})")
+_IN_ADDRESS: Final = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]*://)[^\s/@]*:[^\s/@]+@", re.I)
+_BEARER: Final = re.compile(r"(?P<name>\b(?:Bearer|Basic)\s+)[\w.~+/=-]{12,}")
+_FLAG: Final = re.compile(rf"-{{1,2}}{_TOLD_BY_NAME}")
+
+
+def looks_secret(name: str) -> bool:
+    """Whether an environment variable's name says that its value is a secret."""
+    return bool(_SECRET_NAME.search(name))
+
+
+def holds_secret(word: str) -> bool:
+    """Whether an argument of a command line holds a token, a password or the like."""
+    return redacted(word) != word
+
+
+def redacted(text: str) -> str:
+    """A text without the tokens and passwords that are told by their form or by a name before."""
+    text = _WORD.sub(HIDDEN, text)
+    text = _IN_ADDRESS.sub(rf"\g<scheme>{HIDDEN}@", text)
+    text = _BEARER.sub(rf"\g<name>{HIDDEN}", text)
+    return _ASSIGNED.sub(rf"\g<name>{HIDDEN}", text)
+
+
+def redacted_command(words: Sequence[str]) -> list[str]:
+    """A command line without secrets: also the word after ``--token``, and ``NAME_KEY=value``."""
+    shown: list[str] = []
+    hides_next = False
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if hides_next and not word.startswith("-"):
+            shown.append(HIDDEN)
+        elif equals and name.isidentifier() and looks_secret(name):
+            shown.append(f"{name}={HIDDEN}")
+        else:
+            shown.append(redacted(word))
+        hides_next = bool(_FLAG.fullmatch(word))
+    return shown

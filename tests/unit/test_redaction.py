@@ -1,0 +1,51 @@
+"""Secrets go, and what merely looks like one stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from nsys_tui.redaction import HIDDEN, holds_secret, redacted, redacted_command
+
+SECRET = "s3cr3tV4lue99"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"--api-key={SECRET}",
+        f"--hf_token={SECRET}",
+        f"WANDB_API_KEY={SECRET}",
+        f"password: {SECRET}",
+        f"https://me:{SECRET}@registry.example/x",
+        f"Authorization: Bearer {SECRET}aaaa",
+        f"hf_{SECRET}{SECRET}",
+        f"sk-{SECRET}{SECRET}",
+        f"ghp_{SECRET}{SECRET}{SECRET}",
+    ],
+)
+def test_what_names_or_forms_tell_is_hidden(text: str) -> None:
+    assert HIDDEN in redacted(text)
+    assert SECRET not in redacted(text)
+    assert holds_secret(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "python train.py --tokens 4096 --tokenizer gpt2",
+        "gemm_key<float>(Tensor, int)",
+        "monkey=banana",
+        "https://example.org/a@b",
+        "void softmax_token_kernel<4>(float*)",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert redacted(text) == text
+
+
+def test_the_word_after_a_flag_and_the_environment_on_a_command_line() -> None:
+    words = ["env", f"MY_PASSWORD={SECRET}", "train", "--token", SECRET, "--lr", "3", "--token"]
+    shown = redacted_command(words)
+    assert shown == [
+        *("env", f"MY_PASSWORD={HIDDEN}", "train", "--token", HIDDEN, "--lr", "3", "--token")
+    ]
