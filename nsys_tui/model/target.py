@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -146,8 +147,5 @@ class Metadata:
 
 def counted_names(names: Iterable[str]) -> str:
     """``2 x H100, A100``."""
-    listed = list(names)
-    return ", ".join(
-        f"{listed.count(name)} x {name}" if listed.count(name) > 1 else name
-        for name in dict.fromkeys(listed)
-    )
+    counted = Counter(names)
+    return ", ".join(f"{n} x {name}" if n > 1 else name for name, n in counted.items())

@@ -7,9 +7,10 @@ idle, for a cause. Steps need not tile the trace; parts of each add up to its ow
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,8 +20,11 @@ from nsys_tui.analysis.nccl.waiting import collective_waits, waiting_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS, stalls
 from nsys_tui.analysis.window import row_numbers
+from nsys_tui.model.categories import Category
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.iterations.detection import Iterations
@@ -129,6 +133,41 @@ class StepParts:
         return f"{text} {name}" if name else text
 
 
+def kept_parts(report: Report, found: Iterations, scope: Scope) -> StepParts:
+    """``step_parts`` of the steps that are found unasked, made once for a report."""
+    # The user's patterns tell what communication is, and are not in the report.
+    comm = int(np.count_nonzero(report.operations.category == Category.COMM))
+    name = f"step_parts_1_{len(IDLE_PARTS)}_{comm}"
+    return _unpacked(report.derived(name, lambda: _packed(step_parts(report, found, scope))))
+
+
+def _packed(parts: StepParts) -> dict[str, NDArray[Any]]:
+    told = {"names": parts.names, "note": parts.note}
+    return {
+        "places": np.array(parts.places, np.int64),
+        "busy": np.stack([*parts.busy.values()]),
+        "idle": parts.idle,
+        "lead": parts.lead,
+        "facts": np.array((parts.threshold_ns, parts.waits_known), np.int64),
+        "told": np.frombuffer(json.dumps(told).encode(), np.uint8),
+    }
+
+
+def _unpacked(arrays: Mapping[str, NDArray[Any]]) -> StepParts:
+    told = json.loads(arrays["told"].tobytes())
+    threshold, known = arrays["facts"].tolist()
+    return StepParts(
+        tuple(arrays["places"].tolist()),
+        dict(zip(BUSY_PARTS, arrays["busy"], strict=True)),
+        arrays["idle"],
+        tuple({int(place): name for place, name in one.items()} for one in told["names"]),
+        threshold,
+        arrays["lead"],
+        bool(known),
+        told["note"],
+    )
+
+
 def step_parts(report: Report, found: Iterations, scope: Scope) -> StepParts:
     """Splits steps into parts.
 
@@ -228,10 +267,9 @@ def _lead(report: Report, scope: Scope, found: Iterations) -> NDArray[np.float64
     """Mean queueing of the operations that start in each step."""
     ops = report.operations
     rows = row_numbers(ops, scope.operations(ops))
-    edges = np.searchsorted(ops.start[rows], (found.start, found.end))
-    lead = np.full(len(found), np.nan)
-    for step, (first, last) in enumerate(edges.T.tolist()):
-        ahead = launches(report, rows[first:last])
-        if ahead.called.any():
-            lead[step] = ahead.queue.sum() / ahead.called.sum()
-    return lead
+    edges = np.searchsorted(ops.start[rows], np.stack((found.start, found.end)))
+    lo, hi = int(edges.min(initial=len(rows))), int(edges.max(initial=0))
+    ahead = launches(report, rows[lo:hi])
+    queue, called = (np.append(0, np.cumsum(part)) for part in (ahead.queue, ahead.called))
+    queued, count = (sums[edges[1] - lo] - sums[edges[0] - lo] for sums in (queue, called))
+    return np.asarray(np.where(count > 0, queued / np.maximum(count, 1), np.nan), np.float64)

@@ -14,7 +14,7 @@ from nsys_tui.analysis.iterations.detection import (
     phases,
     required_iterations,
 )
-from nsys_tui.analysis.iterations.parts import StepParts, step_parts
+from nsys_tui.analysis.iterations.parts import StepParts, kept_parts, step_parts
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model.target import pid_of
@@ -145,4 +145,6 @@ def iteration_table(
     scope = scope or Scope()
     own = Scope(None, scope.devices, frozenset((pid_of(found.process),)), scope.streams)
     split = phases(report, found, nvtx_paths(report).parent)
-    return IterationTable(found, split, step_parts(report, found, own))
+    unasked = pattern is None and scope == Scope()
+    parts = (kept_parts if unasked else step_parts)(report, found, own)
+    return IterationTable(found, split, parts)

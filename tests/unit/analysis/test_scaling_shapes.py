@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from nsys_tui.analysis.stats.reports import run_report
 from nsys_tui.analysis.window import Scope
 from nsys_tui.model.tree import MOST_FRAMES
 from nsys_tui.reader import open_report
+from nsys_tui.reader.cache import cache_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,3 +101,20 @@ def test_memory_grows_with_nested_ranges_not_with_their_square(
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 6 * peaks[0], "four times the ranges, not sixteen times the memory"
+
+
+def test_parts_of_steps_are_the_same_from_the_cache(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(1000)
+    for step in range(6):
+        at = step * 1_000_000
+        synth.nvtx(f"step {step}", at, at + 900_000).osrt("read", at, at + 300_000)
+        synth.launch("k", call=(at + 300_000, at + 310_000), gpu=(at + 320_000, at + 900_000))
+        synth.launch("nccl", call=(at + 330_000, at + 340_000), gpu=(at + 900_000, at + 950_000))
+    path = synth.write()
+    cache = cache_at(str(tmp_path / "cache"))
+    made, again = (iteration_table(open_report(path, cache=cache)).parts for _ in range(2))
+    mine = iteration_table(open_report(path, patterns=("^k$",), cache=cache)).parts
+    for one in fields(made):
+        assert str(getattr(made, one.name)) == str(getattr(again, one.name)), one.name
+    assert any("read" in name for step in again.names for name in step.values())
+    assert mine.busy["transfer"].sum() > made.busy["transfer"].sum(), "other communication"
