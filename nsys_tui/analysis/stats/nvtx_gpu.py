@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -24,6 +23,7 @@ from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, Needs, repor
 from nsys_tui.analysis.stats.summary import RANGE, moments, only, rank
 from nsys_tui.analysis.stats.thread_columns import pids, tids
 from nsys_tui.analysis.stretch_stats import Wavelet, stretch_stats
+from nsys_tui.analysis.stretch_union import stretch_unions
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.stats.query import Query
-    from nsys_tui.model.events import Ranges
+    from nsys_tui.model.events import Operations, Ranges
 
 WORK: Final = {
     "work": "ours: graph launches count as operations, ranges that end on another thread hold the"
@@ -115,14 +115,31 @@ def _add_busy(query: Query, made: Launches, kinds_of_runs: list[Runs], busy: Int
     """Adds the union of the operations of each range, device by device."""
     ops = query.report.operations
     devices = max(len(ops.devices), 1)
-    for which, launch in chain.from_iterable(runs.pairs() for runs in kinds_of_runs):
-        operation = made.operation[launch]
-        codes, projected = factorise(which)
-        on_device = codes * devices + ops.device[operation]
-        union = grouped_union(
-            on_device, ops.start[operation], ops.end[operation], len(projected) * devices
-        )
-        busy[projected] = union.reshape(-1, devices).sum(axis=1)
+    for runs in kinds_of_runs:
+        for which, launch in _add_stretches(ops, made, runs, busy).pairs():
+            operation = made.operation[launch]
+            codes, projected = factorise(which)
+            on_device = codes * devices + ops.device[operation]
+            union = grouped_union(
+                on_device, ops.start[operation], ops.end[operation], len(projected) * devices
+            )
+            busy[projected] = union.reshape(-1, devices).sum(axis=1)
+
+
+def _add_stretches(ops: Operations, made: Launches, runs: Runs, busy: Int64) -> Runs:
+    """The same for ranges of one stretch, however deeply they nest; gives those that are left."""
+    operation = made.operation[runs.launch]
+    if not len(operation):
+        return runs
+    start, end = ops.start[operation], ops.end[operation]
+    # Each device has a time axis of its own, one behind the other.
+    own = ops.device[operation].astype(np.int64) * (int(end.max()) - int(start.min()) + 1)
+    once = np.bincount(runs.which)[runs.which] == 1
+    unions = stretch_unions(start + own, end + own, runs.first[once], runs.last[once])
+    if unions is None:
+        return runs
+    busy[runs.which[once]] = unions
+    return Runs(runs.launch, runs.which[~once], runs.first[~once], runs.last[~once])
 
 
 @report(
