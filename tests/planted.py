@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from synth import Synth
 
+from nsys_tui.analysis.rules.ranking import find_in
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from nsys_tui.analysis.rules.case import Case
+
 US, MS = 1_000, 1_000_000
+WORTH: Final = 0.01
+"""Part of the run from which a finding counts."""
 STEPS: Final = 20
 FULL: Final = (1080, 1, 1)
 """A grid that fills the GPU of ``Synth`` ten times."""
@@ -217,6 +223,152 @@ def oversubscribed(path: Path) -> Synth:
     return synth
 
 
+def alternating(
+    path: Path, *, blocks: int = 20, ahead: bool = True, waits: bool = False, named: int = 8
+) -> Synth:
+    """Kernels of 1 ms that alternate between the default stream and another one.
+
+    Args:
+        path: of the report.
+        blocks: of each kernel; the GPU has 108 SMs.
+        ahead: launched long before they run, else after the one before has begun.
+        waits: each waits for an event of the one before.
+        named: the other stream.
+    """
+    synth = bare(path).stream_info(7, flag=1).stream_info(named)
+    for number in range(60):
+        start = 10 * MS + number * MS
+        call = number * 20 * US if ahead else start - MS // 2
+        stream = (7, named)[number % 2]
+        if waits:
+            corr = synth.next_correlation()
+            synth.api("cudaStreamWaitEvent_v3020", call - 9 * US, call - 8 * US, corr=corr)
+            synth.sync(call - 9 * US, call - 8 * US, "stream wait", stream=stream, corr=corr)
+        gpu = (start, start + MS)
+        synth.launch("k", (call, call + 5 * US), gpu, stream=stream, grid=(blocks, 1, 1))
+    return synth
+
+
+def alternating_full(path: Path) -> Synth:
+    return alternating(path, blocks=1080)
+
+
+def alternating_late(path: Path) -> Synth:
+    return alternating(path, ahead=False)
+
+
+def alternating_by_events(path: Path) -> Synth:
+    return alternating(path, waits=True)
+
+
+def tiny_launches(path: Path, *, lead: int = 0) -> Synth:
+    """Kernels of 2 us, each launched by a call of 8 us that begins while the one before runs.
+
+    Args:
+        path: of the report.
+        lead: how long before its kernel each call begins, beyond its own time, ns.
+    """
+    synth = bare(path)
+    for number in range(1500):
+        call = number * 8 * US
+        start = 12_010 * US + number * 2 * US if lead else call + 9 * US
+        synth.launch("tiny", (call, call + 8 * US), (start, start + 2 * US), grid=FULL)
+    return synth
+
+
+def tiny_queued(path: Path) -> Synth:
+    return tiny_launches(path, lead=1)
+
+
+def copies_of(path: Path, rates: Sequence[tuple[int, str]]) -> Synth:
+    """Copies of 60 MB at given rates (GB/s) and from given memory, each before a kernel of 5 ms."""
+    synth, now = bare(path), 0
+    for number, (rate, memory) in enumerate(rates):
+        end = now + 60 * MS // rate
+        synth.memcpy(now, end, bytes=60_000_000 + 4096 * number, src=memory)
+        synth.kernel(f"k{number}", end, end + 5 * MS, grid=FULL)
+        now = end + 5 * MS
+    return synth
+
+
+def pageable_slow(path: Path) -> Synth:
+    return copies_of(path, [(3, "pageable"), (15, "pinned")] * 6)
+
+
+def all_alike(path: Path) -> Synth:
+    return copies_of(path, [(6, "pageable"), (7, "pinned")] * 6)
+
+
+def same_upload(path: Path) -> Synth:
+    synth = bare(path)
+    for number in range(9):
+        start = number * 10 * MS
+        synth.memcpy(start, start + 3 * MS, bytes=33_177_600)
+        synth.kernel(f"k{number}", start + 3 * MS, start + 10 * MS, grid=FULL)
+    return synth
+
+
+def batches(path: Path) -> Synth:
+    """Every named step uploads its batch."""
+    synth = steps(path, idle=2 * MS, lead=MS)
+    for step in range(STEPS):
+        start = step * 10 * MS
+        synth.memcpy(start, start + MS, bytes=33_177_600)
+    return synth
+
+
+def cleared(path: Path, took: int = 4 * MS) -> Synth:
+    synth = bare(path)
+    for number in range(STEPS):
+        start = number * 10 * MS
+        synth.memset(start, start + took, bytes=10**9)
+        synth.kernel(f"k{number}", start + took, start + 10 * MS, grid=FULL)
+    return synth
+
+
+def cleared_little(path: Path) -> Synth:
+    return cleared(path, 300 * US)
+
+
+def late_rank(path: Path) -> Synth:
+    """Two equally fast GPUs, of which the second is launched 2 ms late in every step."""
+    synth = bare(path).gpu(1)
+    for step in range(STEPS):
+        start = step * 10 * MS
+        for device, late in ((0, 0), (1, 2 * MS)):
+            end = start + late + 7 * MS
+            synth.kernel("gemm", start + late, end, device=device, stream=7 + device, grid=FULL)
+            reduce = "ncclDevKernel_AllReduce"
+            synth.kernel(reduce, end, start + 10 * MS, device=device, stream=7 + device)
+    return synth
+
+
+def registers(path: Path, used: int = 255) -> Synth:
+    return bare(path).kernel("heavy", 0, 90 * MS, grid=FULL, registersPerThread=used)
+
+
+def few_registers(path: Path) -> Synth:
+    return registers(path, 32)
+
+
+def told(case: Case) -> set[str]:
+    """Rules with a finding that is about 1 % of the run or more, or about no time at all."""
+    return {
+        one.rule
+        for one in find_in(case)
+        if not one.weight_ns or one.weight_ns >= WORTH * case.base_ns
+    }
+
+
+def launch_bound(path: Path) -> Synth:
+    """Each kernel of 5 us is launched after the one before has ended."""
+    synth = bare(path)
+    for number in range(400):
+        call = number * 20 * US
+        synth.launch("k", (call, call + 5 * US), (call + 10 * US, call + 15 * US), grid=FULL)
+    return synth
+
+
 class Planted(NamedTuple):
     """Runs for one rule."""
 
@@ -227,14 +379,23 @@ class Planted(NamedTuple):
 PLANTED: Final = {
     "dominant_kernel": Planted((one_kernel,), (steps,)),
     "exposed_copies": Planted((copy_bound,), (copies_hidden,)),
-    "exposed_communication": Planted((slow_gpu,), (steps,)),
+    "exposed_communication": Planted((slow_gpu, late_rank), (steps,)),
     "frequent_allocation": Planted((allocator,), (allocated_ahead,)),
     "gpu_idle": Planted((sleeping_host, late_loader, oversubscribed), (sleeping_helper,)),
-    "gpu_imbalance": Planted((slow_gpu,), (even_gpus,)),
+    "gpu_imbalance": Planted((slow_gpu,), (even_gpus, late_rank)),
+    "launch_bound": Planted((launch_bound,), (tiny_queued,)),
+    "low_occupancy": Planted((registers,), (few_registers,)),
+    "memsets": Planted((cleared,), (cleared_little,)),
     "migrations_in_kernels": Planted((migrating,), (migrated_ahead,)),
+    "repeated_uploads": Planted((same_upload,), (batches,)),
+    "serial_streams": Planted(
+        (alternating,), (alternating_full, alternating_late, alternating_by_events)
+    ),
+    "slow_copies": Planted((pageable_slow,), (all_alike,)),
     "slow_steps": Planted((slow_step,), (steps,)),
     "small_copies": Planted((scalar_reads,), (reads_ahead,)),
     "small_grids": Planted((tiny_grid,), (tiny_beside_others,)),
+    "tiny_kernels": Planted((tiny_launches,), (tiny_queued,)),
     "sync_by_range": Planted((waits,), (waits_for_work,)),
     "warm_up": Planted((lazy_loading,), (loaded_ahead,)),
 }

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from nsys_tui.analysis.aggregate import aggregate
-from nsys_tui.analysis.breakdown import DeviceSplit, coverages, split_of, ten_figures
+from nsys_tui.analysis.breakdown import DeviceSplit, coverages, ten_figures
 from nsys_tui.analysis.diagnostics import Message, messages
 from nsys_tui.analysis.host_time import host_time, osrt_calls, python_samples
-from nsys_tui.analysis.nccl.waiting import collective_waits, waiting_of
+from nsys_tui.analysis.nccl.waiting import collective_waits, split_with_waiting
 from nsys_tui.analysis.window import Scope, clipped, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.breakdown import Coverage
     from nsys_tui.analysis.host_time import HostTime
-    from nsys_tui.analysis.nccl.waiting import Waits
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import EventSet, Int32
     from nsys_tui.model.report import Report
@@ -159,7 +157,7 @@ def overview(
     host = host or not len(report.operations)
     waits = collective_waits(report)
     splits = tuple(
-        _with_waiting(report, coverage, scope, waits) for coverage in coverages(report, scope)
+        split_with_waiting(report, coverage, scope, waits) for coverage in coverages(report, scope)
     )
     figures = ten_figures(report, scope)
     if report.gpu_doubt:
@@ -182,18 +180,6 @@ def overview(
         gpu_known=not report.gpu_doubt,
         host=host_time(report, scope, top) if host else None,
         calls=tuple(top_calls(report, scope)[:top]) if host else (),
-    )
-
-
-def _with_waiting(report: Report, coverage: Coverage, scope: Scope, waits: Waits) -> DeviceSplit:
-    """Where the time of one device went, waiting for other ranks included."""
-    split, waiting = split_of(report, coverage, scope), waiting_of(report, coverage, waits)
-    if waiting is None:
-        return split
-    return replace(
-        split,
-        comm_waiting_ns=waiting.all.total(),
-        exposed_waiting_ns=waiting.exposed.total(),
     )
 
 

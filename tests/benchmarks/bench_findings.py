@@ -14,34 +14,28 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from planted import PLANTED
+from planted import PLANTED, told
 
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.reader import open_report
-
-WORTH = 0.01
 
 
 def main() -> int:
     """Prints a line for each rule; the exit code is 1 where one is wrong."""
     with tempfile.TemporaryDirectory() as folder:
         runs = {run for planted in PLANTED.values() for run in (*planted.triggers, *planted.near)}
-        told: dict[str, set[str]] = {}
+        found: dict[str, set[str]] = {}
         for run in sorted(runs, key=lambda run: run.__name__):
             path = run(Path(folder) / f"{run.__name__}.sqlite").write()
             report = open_report(path, use_cache=False)
-            case = Case(report)
-            told[run.__name__] = {
-                one.rule for one in find_in(case) if one.weight_ns >= WORTH * case.base_ns
-            }
+            found[run.__name__] = told(Case(report))
             report.close()
     print(f"{'rule':24}{'precision':>10}{'recall':>8}  wrong")
     all_right = True
     for rule, planted in PLANTED.items():
-        hit = [run.__name__ for run in planted.triggers if rule in told[run.__name__]]
-        false = [run.__name__ for run in planted.near if rule in told[run.__name__]]
-        missed = [run.__name__ for run in planted.triggers if rule not in told[run.__name__]]
+        hit = [run.__name__ for run in planted.triggers if rule in found[run.__name__]]
+        false = [run.__name__ for run in planted.near if rule in found[run.__name__]]
+        missed = [run.__name__ for run in planted.triggers if rule not in found[run.__name__]]
         precision = len(hit) / (len(hit) + len(false)) if hit or false else 0.0
         recall = len(hit) / len(planted.triggers)
         wrong = ", ".join([*(f"missed {name}" for name in missed), *(f"false {n}" for n in false)])

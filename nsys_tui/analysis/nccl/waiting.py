@@ -7,12 +7,12 @@ kernels alone; kernels of one collective that did not run at the same time are n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import Covered
+from nsys_tui.analysis.breakdown import Covered, split_of
 from nsys_tui.analysis.nccl.collectives import collectives
 from nsys_tui.analysis.nccl.kernel_matching import kernel_kind, nccl_kernels
 from nsys_tui.analysis.nccl.rank_matching import Traced
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.breakdown import Coverage
+    from nsys_tui.analysis.breakdown import Coverage, DeviceSplit
+    from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 
@@ -116,6 +117,30 @@ def waiting_of(report: Report, coverage: Coverage, waits: Waits) -> Waiting | No
     hidden = intervals.meet(waited, (compute.starts, compute.ends))
     exposed = intervals.subtract(waited, hidden)
     return Waiting(Covered(*waited), Covered(*exposed))
+
+
+def split_with_waiting(
+    report: Report, coverage: Coverage, scope: Scope, waits: Waits
+) -> DeviceSplit:
+    """Where the time of one device went, waiting for other ranks included."""
+    split, waiting = split_of(report, coverage, scope), waiting_of(report, coverage, waits)
+    if waiting is None:
+        return split
+    return replace(
+        split,
+        comm_waiting_ns=waiting.all.total(),
+        exposed_waiting_ns=waiting.exposed.total(),
+    )
+
+
+def late_device(report: Report, place: int) -> int:
+    """Place of the GPU for which one waited longest in collectives, -1 where none is known."""
+    ops, waits = report.operations, collective_waits(report)
+    mine = np.flatnonzero(ops.device[waits.row] == place)
+    waited = np.maximum(waits.until[mine] - ops.start[waits.row[mine]], 0)
+    by_device = np.bincount(ops.device[waits.last[mine]], waited, len(ops.devices))
+    by_device[place] = 0
+    return int(np.argmax(by_device)) if by_device.any() else -1
 
 
 def _waits(report: Report) -> dict[str, NDArray[np.int64]]:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import DeviceSplit, device_splits
+from nsys_tui.analysis.breakdown import DeviceSplit, coverages
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
+from nsys_tui.analysis.nccl.waiting import collective_waits, split_with_waiting
 from nsys_tui.analysis.rules.certainty import CERTAINTY, UNSURE
 from nsys_tui.analysis.rules.finding import Confidence, Finding
 from nsys_tui.analysis.rules.severity import Severity, severity
@@ -62,8 +63,12 @@ class Case:
 
     @cached_property
     def splits(self) -> list[DeviceSplit]:
-        """Where the time of each device went."""
-        return device_splits(self.report, self.scope)
+        """Where the time of each device went, waiting for other ranks included."""
+        waits = collective_waits(self.report)
+        return [
+            split_with_waiting(self.report, one, self.scope, waits)
+            for one in coverages(self.report, self.scope)
+        ]
 
     @cached_property
     def work(self) -> HostWork:

@@ -22,6 +22,7 @@ class Certainty:
 _MEASURED, _INFERRED, _GUESS = Confidence.MEASURED, Confidence.INFERRED, Confidence.GUESS
 _NCU: Final = "ncu --set full --launch-count 5 PROGRAM"
 _STALLS: Final = "nsys-tui stalls REPORT"
+_SAME_DATA: Final = "compare checksums of what is uploaded, in the program itself"
 _TWICE: Final = "profile again with the change, then nsys-tui compare BEFORE AFTER"
 
 CERTAINTY: Final = {
@@ -63,6 +64,21 @@ CERTAINTY: Final = {
     ),
     "gpu_time_util": Certainty(
         _MEASURED, "the program may have nothing for the GPU to do there", _STALLS
+    ),
+    "memsets": Certainty(
+        _MEASURED, "the memory may have to be cleared, and something else wait for it", _TWICE
+    ),
+    "repeated_uploads": Certainty(
+        _GUESS, "they may carry other data each time, such as one batch after the other", _SAME_DATA
+    ),
+    "serial_streams": Certainty(
+        _INFERRED, "registers or shared memory may leave no room for both at a time", _TWICE
+    ),
+    "slow_copies": Certainty(
+        _INFERRED, "another GPU or device may have used the bus meanwhile", _TWICE
+    ),
+    "tiny_kernels": Certainty(
+        _INFERRED, "the profiler makes each launch slower than it is without", _TWICE
     ),
     "launch_bound": Certainty(
         _INFERRED, "the profiler makes each launch slower than it is without", _TWICE

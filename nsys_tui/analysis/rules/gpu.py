@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.nccl.waiting import late_device
 from nsys_tui.analysis.occupancy import LIMITS, occupancy
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, plural, rule
@@ -138,13 +139,21 @@ def _exposed_findings(case: Case) -> list[Finding]:
         return []
     share = units.format_share(worst.exposed_comm_ns, worst.comm_ns, 0)
     bound = " (upper bound)" if worst.exposed_is_upper_bound else ""
+    rest = f"{share} of it, {units.format_share(worst.exposed_comm_ns, worst.base_ns)} of the time"
+    advice, subject = "overlap collectives with compute, or bucket them", "communication not hidden"
+    waited = worst.exposed_waiting_ns or 0
+    if 2 * waited > worst.exposed_comm_ns:
+        late = late_device(case.report, worst.place)
+        whom = case.device_labels([late]) if late >= 0 else "other ranks"
+        rest = f"{units.format_duration(waited)} of it waiting, mostly for {whom}"
+        advice = f"see what {whom} does before its collectives: it comes late to them"
+        subject = f"waiting for {whom} in collectives"
     return case.finding(
         "exposed_communication",
         f"{worst.device.label}: {units.format_duration(worst.exposed_comm_ns)}{bound} of"
-        f" communication exposed, {share} of it,"
-        f" {units.format_share(worst.exposed_comm_ns, worst.base_ns)} of the time",
-        "overlap collectives with compute, or bucket them",
-        subject="communication not hidden",
+        f" communication exposed, {rest}",
+        advice,
+        subject=subject,
         saved_ns=min(worst.exposed_comm_ns, worst.compute_ns - worst.compute_comm_overlap_ns),
         stake_ns=worst.exposed_comm_ns,
         window=worst.longest_exposed_comm,

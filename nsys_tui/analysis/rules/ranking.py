@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.rules import (
+    copies,
     gpu,
     gpu_work,
     host,
@@ -13,6 +14,7 @@ from nsys_tui.analysis.rules import (
     nsys,
     register,
     report_quality,
+    small_work,
     utilisation,
 )
 from nsys_tui.analysis.rules.case import Case
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
 
-FAMILIES: Final = (nsys, utilisation, report_quality, gpu_work, idle, gpu, host)
+FAMILIES: Final = (nsys, utilisation, report_quality, gpu_work, idle, gpu, host, small_work, copies)
 """Importing a family registers its rules."""
 
 RULES: Final = dict(sorted(register.RULES.items(), key=lambda item: not item[1].of_nsys))
@@ -79,12 +81,27 @@ def linked(findings: Sequence[Finding]) -> list[Finding]:
         if one.rule == "exposed_communication" and slow and _waits_for(one, slow):
             kept += [slow] if slow not in kept else []
             kept.append(replace(one, same_as=slow.subject))
-        elif other := _covering(one, kept):
+        elif other := _covering(one, kept) or _copies(one, kept):
             later.append(replace(one, same_as=other, severity=Severity.LOW))
         elif one is not slow or slow not in kept:
             kept.append(one)
     low = next((n for n, one in enumerate(kept) if one.severity is Severity.LOW), len(kept))
     return [*kept[:low], *later, *kept[low:]]
+
+
+_PARTS: Final = frozenset(("memsets", "repeated_uploads", "slow_copies"))
+"""Rules that tell of a part of the copies that nothing hides, and why it is there."""
+
+
+def _copies(finding: Finding, kept: Sequence[Finding]) -> str:
+    """Subject of the finding above of which this one is a part, or the other way round."""
+    parts: tuple[str, ...] = ()
+    if finding.rule == "exposed_copies":
+        parts = ("slow_copies", "memsets")
+    elif finding.rule in _PARTS:
+        parts = ("exposed_copies",)
+    above = (one for one in kept if one.rule in parts and one.place == finding.place)
+    return next((one.subject for one in above if not one.same_as), "")
 
 
 def _waits_for(exposed: Finding, slow: Finding) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.rules.bound import parts
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.units import format_duration, format_share
@@ -78,7 +79,8 @@ def judged(
 
 def _decisive(case: Case, findings: Sequence[Finding]) -> list[str]:
     """What has most of the run without a known saving, such as the one kernel it consists of."""
-    found = [one for one in findings if 2 * one.stake_ns > case.base_ns]
+    known = [one for one in findings if one.confidence is not Confidence.GUESS]
+    found = [one for one in known if 2 * one.stake_ns > case.base_ns]
     return [f"{one.subject} ({format_share(one.stake_ns, case.base_ns)})" for one in found[:1]]
 
 

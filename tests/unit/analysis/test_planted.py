@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from planted import PLANTED, sleeping_host, steps
+from planted import PLANTED, late_rank, sleeping_host, steps, told
 
 from nsys_tui.analysis.rules.bound import COMPUTE, HOST, bound_line, not_looked_at, parts
 from nsys_tui.analysis.rules.case import Case
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from synth import Synth
 
-WORTH = 0.01
 RUNS = [
     pytest.param(rule, run, wanted, id=f"{rule}-{run.__name__}")
     for rule, planted in PLANTED.items()
@@ -36,8 +35,16 @@ def test_a_rule_finds_what_is_planted_and_nothing_else(
     rule: str, run: Callable[[Path], Synth], wanted: bool, tmp_path: Path
 ) -> None:
     case = case_of(run, tmp_path)
-    told = {one.rule for one in find_in(case) if one.weight_ns >= WORTH * case.base_ns}
-    assert (rule in told) is wanted
+    assert (rule in told(case)) is wanted
+
+
+def test_waiting_for_a_late_rank_is_no_fault_of_the_transfer(tmp_path: Path) -> None:
+    found = find_in(case_of(late_rank, tmp_path))
+    (one,) = [one for one in found if one.rule == "exposed_communication"]
+    assert one.title == (
+        "GPU 0: 60.00 ms of communication exposed, 40.00 ms of it waiting, mostly for GPU 1"
+    )
+    assert one.subject == "waiting for GPU 1 in collectives"
 
 
 def test_the_classes_of_time_add_up_with_the_runner_up_named(tmp_path: Path) -> None:

@@ -1,0 +1,246 @@
+"""Our rules on copies and memsets: slow ones, an upload made again and again, much clearing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui import units
+from nsys_tui.analysis.rules.finding import Confidence
+from nsys_tui.analysis.rules.nsys import HOST_COPIES, PAGEABLE
+from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
+from nsys_tui.analysis.rules.register import Result, plural, rule
+from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import factorise_rows, sums
+from nsys_tui.model.table import Column, Unit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.rules.case import Case
+    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.model.events import Int64
+
+    Rows = NDArray[np.intp]
+    Floats = NDArray[np.float64]
+
+_LARGE: Final = 1_000_000
+"""Bytes from which a copy's rate is the bus's or the memory's, not that of its start."""
+_FAST: Final = 0.9
+"""Quantile of the rates of a direction that copies of it can reach."""
+_FEWEST: Final = 4
+"""Copies of a direction below which there is nothing to compare with."""
+_LOOKED_AT: Final = 10
+"""Sizes of uploads of which it is asked whether each step has them."""
+_DIRECTIONS: Final = {1: "Host-to-Device", 2: "Device-to-Host"}
+
+
+def exposed_ns(case: Case, place: int) -> int:
+    """Time of copies and memsets of a device that nothing hides."""
+    return next((split.exposed_memory_ns for split in case.splits if split.place == place), 0)
+
+
+def large_copies(case: Case) -> Rows:
+    """Copies between host and device whose rate tells something, in start order."""
+    ops, rows = case.report.operations, case.operations()
+    rows = rows[(ops.kind[rows] == OpKind.MEMCPY) & np.isin(ops.copy_kind[rows], HOST_COPIES)]
+    large: Rows = rows[(ops.bytes[rows] >= _LARGE) & (ops.durations(rows) > 0)]
+    return large
+
+
+@rule(
+    "Copies slower than others of their direction",
+    advice="Others of the same direction run twice as fast on this bus: pin the memory, and touch"
+    " it before it is copied for the first time.",
+    nothing="Large copies of a direction run at about the same rate. What the bus allows is not"
+    " recorded: compare with the rate of its generation.",
+    parameters=(Parameter("below", 50.0, "rate that is slow, in percent of the fast copies'"),),
+)
+def slow_copies(case: Case, arguments: Arguments) -> Result:
+    """Large copies at less than half the rate that the fastest tenth of their direction reaches."""
+    ops, rows = case.report.operations, large_copies(case)
+    group, kinds = factorise_rows((ops.device[rows], ops.copy_kind[rows]))
+    rate = ops.bytes[rows] / np.maximum(ops.durations(rows), 1)
+    count = np.bincount(group, minlength=len(kinds))
+    best = np.array([np.quantile(rate[group == one], _FAST) for one in range(len(kinds))])
+    slow = (100 * rate < arguments.number("below") * best[group]) & (count[group] >= _FEWEST)
+    more = (ops.durations(rows) - ops.bytes[rows] / best[group]) * slow
+    lost = np.bincount(group, more, len(kinds))
+    used = np.flatnonzero(lost > 0)
+    order, hidden = cut(used[np.argsort(-lost[used], kind="stable")], arguments)
+    time = sums(group[slow], ops.durations(rows[slow]), len(kinds))
+    size = sums(group[slow], ops.bytes[rows[slow]], len(kinds))
+    found: list[Finding] = []
+    if len(used):
+        top = int(used[np.argmax(lost[used])])
+        mine = group == top
+        found = _slow(case, rows[mine], slow[mine], float(best[top]), int(lost[top]))
+    return Result(
+        (
+            (Column("Could Save", Unit.NS), lost[order].astype(np.int64)),
+            (Column("GPU"), case_labels(case, kinds[order, 0])),
+            (Column("Direction"), [_DIRECTIONS[kind] for kind in kinds[order, 1].tolist()]),
+            (Column("Count", Unit.COUNT), np.bincount(group[slow], minlength=len(kinds))[order]),
+            (
+                Column("Throughput", Unit.MB_PER_S, 1),
+                size[order] * 1e9 / np.maximum(time[order], 1),
+            ),
+            (Column("Peak", Unit.MB_PER_S, 1), best[order] * 1e9),
+        ),
+        tuple(found),
+        hidden=hidden,
+    )
+
+
+def case_labels(case: Case, places: Int64) -> list[str]:
+    """Labels of devices."""
+    return [case.report.devices[place].label for place in places.tolist()]
+
+
+def _slow(case: Case, rows: Rows, slow: NDArray[np.bool_], best: float, lost: int) -> list[Finding]:
+    """Slow copies of one direction, and why as far as it is recorded."""
+    ops = case.report.operations
+    place, kind = int(ops.device[rows[0]]), int(ops.copy_kind[rows[0]])
+    late, fast = rows[slow], rows[~slow]
+    told = ops.bytes[late].sum() / ops.durations(late).sum()
+    why, advice = _reason(case, late, fast)
+    worst = int(late[np.argmax(ops.durations(late))])
+    return case.finding(
+        "slow_copies",
+        f"{units.format_count(len(late))} of {units.format_count(len(rows))} large"
+        f" {_DIRECTIONS[kind]} copies run at {_rate(told)}, others at {_rate(best)}: {why}",
+        advice,
+        subject=f"slow {_DIRECTIONS[kind]} copies",
+        saved_ns=min(lost, exposed_ns(case, place)),
+        window=(int(ops.start[worst]), int(ops.end[worst])),
+        place=place,
+    )
+
+
+def _rate(bytes_a_ns: float) -> str:
+    return f"{units.format_bytes(round(bytes_a_ns * 1e9))}/s"
+
+
+def _reason(case: Case, late: Rows, fast: Rows) -> tuple[str, str]:
+    """What tells slow copies from fast ones: the kind of memory, or that they came first."""
+    ops = case.report.operations
+
+    def pageable(rows: Rows) -> Floats:
+        kinds = np.stack((ops.src_kind[rows], ops.dst_kind[rows]))
+        return np.asarray((kinds == PAGEABLE).any(axis=0), np.float64)
+
+    if pageable(late).mean() > 0.5 > pageable(fast).mean():
+        return "pageable memory", "pin the host memory (cudaHostAlloc, pin_memory=True)"
+    if ops.start[late].max() < ops.start[fast].min():
+        return "they come first", "touch, register or reuse the memory before it is copied"
+    return "why is not recorded", "see which memory these copies use, and what else crosses the bus"
+
+
+@rule(
+    "Uploads of one size again and again",
+    advice="If these uploads carry the same data, keep it on the GPU. Reports do not tell what was"
+    " in a copy.",
+    nothing="No large upload of one size is repeated, or it is made once in every step.",
+    parameters=(Parameter("count", 3, "so many uploads of one size count"),),
+)
+def repeated_uploads(case: Case, arguments: Arguments) -> Result:
+    """Large copies to a device that have exactly one size; one in each named step is its batch."""
+    ops, rows = case.report.operations, large_copies(case)
+    rows = rows[ops.copy_kind[rows] == HOST_COPIES[0]]
+    group, kinds = factorise_rows((ops.device[rows], ops.bytes[rows]))
+    count = np.bincount(group, minlength=len(kinds))
+    time = sums(group, ops.durations(rows), len(kinds))
+    many = np.flatnonzero(count >= arguments.count("count"))
+    order, hidden = cut(many[np.argsort(-time[many], kind="stable")], arguments)
+    found: list[Finding] = []
+    for kind in order[:_LOOKED_AT].tolist():
+        mine = rows[group == kind]
+        if not found and not _of_steps(case, mine):
+            found = _repeated(case, mine, int(kinds[kind, 1]))
+    return Result(
+        (
+            (Column("GPU"), case_labels(case, kinds[order, 0])),
+            (Column("Count", Unit.COUNT), count[order]),
+            (Column("Bytes Each", Unit.BYTES), kinds[order, 1]),
+            (Column("GPU Time", Unit.NS), time[order]),
+        ),
+        tuple(found),
+        hidden=hidden,
+    )
+
+
+def _of_steps(case: Case, rows: Rows) -> bool:
+    """Whether most named steps have as many of some uploads: those are the step's own data."""
+    if not case.has_loop:
+        return False
+    steps = case.iterations
+    step = np.searchsorted(steps.start, case.report.operations.start[rows], side="right")
+    count = np.bincount(step, minlength=len(steps) + 1)[1:]
+    usual = float(np.median(count))
+    return usual > 0 and 2 * int((count == usual).sum()) > len(count)
+
+
+def _repeated(case: Case, rows: Rows, size: int) -> list[Finding]:
+    ops = case.report.operations
+    place, time = int(ops.device[rows[0]]), ops.durations(rows)
+    return case.finding(
+        "repeated_uploads",
+        f"{plural(len(rows), 'upload')} of exactly {units.format_bytes(size)} to"
+        f" {case.device_labels([place])}: {units.format_duration(int(time.sum()))}",
+        "if they carry the same data, keep it on the GPU",
+        subject=f"{len(rows)} uploads of {units.format_bytes(size)}",
+        saved_ns=0,
+        stake_ns=min(int(time[1:].sum()), exposed_ns(case, place)),
+        window=(int(ops.start[rows[0]]), int(ops.end[rows[-1]])),
+        place=place,
+        at_most=Severity.LOW,
+        confidence=Confidence.GUESS,
+    )
+
+
+@rule(
+    "Memsets that take much of the GPU's time",
+    advice="Clear less often, let the kernel that writes first do it, or clear on another stream.",
+    nothing="Memsets take little of the GPU's time.",
+    parameters=(Parameter("share", 10.0, "share of GPU time that is much, in percent"),),
+)
+def memsets(case: Case, arguments: Arguments) -> Result:
+    """Memsets of each GPU against the time of all its work."""
+    ops, rows = case.report.operations, case.operations()
+    rows = rows[ops.counted[rows]]
+    devices = len(case.report.devices)
+    whole = np.bincount(ops.device[rows], ops.durations(rows), devices)
+    rows = rows[ops.kind[rows] == OpKind.MEMSET]
+    time = sums(ops.device[rows], ops.durations(rows), devices)
+    size = sums(ops.device[rows], ops.bytes[rows], devices)
+    share = 100 * time / np.maximum(whole, 1)
+    order = np.flatnonzero(time)
+    order, hidden = cut(order[np.argsort(-time[order], kind="stable")], arguments)
+    found: list[Finding] = []
+    if len(order) and share[order[0]] >= arguments.number("share"):
+        place = int(order[0])
+        mine = rows[ops.device[rows] == place]
+        longest = int(mine[np.argmax(ops.durations(mine))])
+        found = case.finding(
+            "memsets",
+            f"{plural(len(mine), 'memset')} take {share[place]:.0f}% of the GPU time of"
+            f" {case.device_labels([place])}: {units.format_bytes(int(size[place]))},"
+            f" {units.format_duration(int(time[place]))}",
+            "clear less, or let the kernel that writes first do it",
+            subject="memsets",
+            saved_ns=min(int(time[place]), exposed_ns(case, place)),
+            window=(int(ops.start[longest]), int(ops.end[longest])),
+            place=place,
+        )
+    return Result(
+        (
+            (Column("GPU"), case_labels(case, order)),
+            (Column("Of GPU Time", Unit.PERCENT, 1), share[order]),
+            (Column("GPU Time", Unit.NS), time[order]),
+            (Column("Bytes", Unit.BYTES), size[order]),
+        ),
+        tuple(found),
+        hidden=hidden,
+    )

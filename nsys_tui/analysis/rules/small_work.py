@@ -1,0 +1,190 @@
+"""Our rules on kernels that are too small for their launches, or for the GPU alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui import units
+from nsys_tui.analysis.rules.gpu_work import filled
+from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
+from nsys_tui.analysis.rules.register import Result, rule
+from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.stalls.queue_waits import wait_causes
+from nsys_tui.model import intervals
+from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.groups import regroup, sums
+from nsys_tui.model.table import Column, Unit
+from nsys_tui.names import fit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nsys_tui.analysis.rules.case import Case
+    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.model.events import Int64
+
+    Rows = NDArray[np.intp]
+
+_NAME_CELLS: Final = 24
+
+
+@rule(
+    "Tiny kernels launched one by one",
+    advice="A launch takes longer than these kernels: fuse them, let one launch do more, or capture"
+    " the sequence as a CUDA graph.",
+    nothing="Few kernels are shorter than their launches, or a graph launches them.",
+    parameters=(
+        Parameter("longest", 10.0, "kernels shorter than this are tiny, in us"),
+        Parameter("count", 1000, "so many launches of one kernel count as many"),
+    ),
+)
+def tiny_kernels(case: Case, arguments: Arguments) -> Result:
+    """Kernels by name that end before another can be launched, with a launch call for each.
+
+    What could be saved is the time in which a GPU is idle while such a launch is made.
+    """
+    report, ops = case.report, case.report.operations
+    rows = case.operations()
+    short = ops.durations(rows) < 1000 * arguments.number("longest")
+    rows = rows[short & (ops.kind[rows] == OpKind.KERNEL)]
+    calls = report.calls[rows]
+    rows, calls = rows[calls >= 0], calls[calls >= 0]
+    alone = np.bincount(calls)[calls] == 1
+    rows, calls = rows[alone], calls[alone]
+    codes, names = regroup(ops.name[rows], ops.shown)
+    count = np.bincount(codes, minlength=len(names))
+    time = sums(codes, ops.durations(rows), len(names))
+    many = np.flatnonzero(count >= arguments.count("count"))
+    order, hidden = cut(many[np.argsort(-count[many], kind="stable")], arguments)
+    found: list[Finding] = []
+    if len(many):
+        top = int(many[np.argmax(count[many])])
+        chosen = np.isin(codes, many)
+        found = _tiny(case, rows[chosen], calls[chosen], names[top], int(count[top]))
+    return Result(
+        (
+            (Column("Launches", Unit.COUNT), count[order].astype(np.int64)),
+            (Column("GPU Time", Unit.NS), time[order]),
+            (Column("Mean", Unit.NS), time[order] / np.maximum(count[order], 1)),
+            (Column("Kernel"), [names[code] for code in order.tolist()]),
+        ),
+        tuple(found),
+        hidden=hidden,
+    )
+
+
+def _tiny(
+    case: Case, rows: Rows, calls: NDArray[np.integer], name: str, count: int
+) -> list[Finding]:
+    ops = case.report.operations
+    place, lost = case.held_up_by_calls(calls)
+    idle = intervals.total(*lost)
+    median = units.format_duration(int(np.median(ops.durations(rows))))
+    return case.finding(
+        "tiny_kernels",
+        f"{units.format_count(len(rows))} kernels of {median}, most {fit(name, _NAME_CELLS)}"
+        f" ({units.format_count(count)}): GPU idle {units.format_duration(idle)} in their launches",
+        "fuse them, let one launch do more, or capture the sequence as a CUDA graph",
+        subject="launches of tiny kernels",
+        saved_ns=idle,
+        window=(int(ops.start[rows[0]]), int(ops.end[rows[-1]])),
+        place=place if place >= 0 else None,
+        screen="3",
+        lost=lost,
+    )
+
+
+@rule(
+    "Streams whose kernels never run together",
+    advice="Kernels on other streams would fit beside these and were launched in time: create the"
+    " streams with cudaStreamNonBlocking, or keep work off the default stream.",
+    nothing="Kernels of several streams overlap, fill the GPU, or wait for events; or there is one"
+    " stream.",
+    parameters=(Parameter("count", 20, "so many pairs count"),),
+)
+def serial_streams(case: Case, arguments: Arguments) -> Result:
+    """Pairs of neighbouring kernels on two streams that could have run together, and did not.
+
+    The second was launched before the first began, waits for no event, and both grids together
+    leave SMs empty. What could be saved is the shorter of each pair, at most what the streams
+    but the longest one take.
+    """
+    ops = case.report.operations
+    firsts, seconds = _pairs(case)
+    if len(firsts) < arguments.count("count"):
+        firsts, seconds = firsts[:0], seconds[:0]
+    default = np.array([stream.default for stream in ops.streams], bool)
+    by_default = default[ops.stream[firsts]] | default[ops.stream[seconds]]
+    found: list[Finding] = []
+    if len(firsts):
+        found = _serial(case, firsts, seconds, 2 * int(by_default.sum()) > len(firsts))
+    lost = np.minimum(ops.durations(firsts), ops.durations(seconds))
+    order, hidden = cut(np.argsort(-lost, kind="stable"), arguments)
+    return Result(
+        (
+            (Column("Could Save", Unit.NS), lost[order]),
+            (Column("Start", Unit.NS), ops.start[seconds[order]]),
+            (Column("Stream"), [ops.streams[c].label for c in ops.stream[seconds[order]]]),
+            (Column("Kernel"), [ops.shown[code] for code in ops.name[seconds[order]]]),
+        ),
+        tuple(found),
+        hidden=hidden,
+    )
+
+
+def _pairs(case: Case) -> tuple[Rows, Rows]:
+    """Neighbouring kernels that could have run together."""
+    report, ops = case.report, case.report.operations
+    first, second = np.empty((2, 0), np.intp)
+    if not len(report.api):
+        return first, second
+    every = case.operations()
+    for place in np.unique(ops.device[every]).tolist():
+        rows = every[ops.device[every] == place]
+        reach = np.maximum.accumulate(ops.end[rows])
+        near = np.flatnonzero(ops.stream[rows[1:]] != ops.stream[rows[:-1]])
+        near = near[ops.start[rows[near + 1]] >= reach[near]]
+        a, b = rows[near], rows[near + 1]
+        call = report.calls[b]
+        kept = (ops.category[a] == Category.COMPUTE) & (ops.category[b] == Category.COMPUTE)
+        kept &= (call >= 0) & (ops.process[a] == ops.process[b])
+        kept &= report.api.end[call] < ops.start[a]
+        a, b = a[kept], b[kept]
+        room = filled(case, a) + filled(case, b) <= 1
+        a, b = a[room], b[room]
+        free = wait_causes(report, b, report.api.start[report.calls[b]]) != Cause.EVENT
+        first, second = np.append(first, a[free]), np.append(second, b[free])
+    return first, second
+
+
+def _serial(case: Case, firsts: Rows, seconds: Rows, by_default: bool) -> list[Finding]:
+    ops = case.report.operations
+    place = int(np.bincount(ops.device[seconds]).argmax())
+    mine = ops.device[seconds] == place
+    firsts, seconds = firsts[mine], seconds[mine]
+    lost = np.minimum(ops.durations(firsts), ops.durations(seconds))
+    rows = np.union1d(firsts, seconds)
+    by_stream = sums(ops.stream[rows], ops.durations(rows), len(ops.streams))
+    saved = min(int(lost.sum()), int(_others(by_stream)))
+    why = "one of them is the default stream" if by_default else "nothing recorded orders them"
+    worst = int(np.argmax(lost))
+    streams = np.count_nonzero(by_stream)
+    return case.finding(
+        "serial_streams",
+        f"{units.format_count(len(seconds))} kernels on {streams} streams of"
+        f" {case.device_labels([place])} fit beside each other and never overlap: {why}",
+        "create streams with cudaStreamNonBlocking, and keep kernels off the default stream"
+        if by_default
+        else "see what holds them back, such as CUDA_DEVICE_MAX_CONNECTIONS or a full launch queue",
+        subject="streams that never overlap",
+        saved_ns=saved,
+        window=(int(ops.start[firsts[worst]]), int(ops.end[seconds[worst]])),
+        place=place,
+    )
+
+
+def _others(by_stream: Int64) -> int:
+    """Time of all streams but the longest."""
+    return int(by_stream.sum() - by_stream.max(initial=0))
