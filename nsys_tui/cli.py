@@ -40,6 +40,7 @@ VERBS: Final[dict[str, str]] = {
     "analyze": "expert rules and findings",
     "stalls": "why the GPU stood idle",
     "iterations": "time of each training step by phase, and outliers",
+    "sql": "questions of your own, in SQL over the report",
     "stacks": "GPU time, CPU samples or backtraces as folded stacks",
     "compare": "two reports side by side, with a verdict",
     "baseline": "save, list and remove named baselines for compare",

@@ -17,6 +17,10 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "stalls": ("report.sqlite --threshold 50us", "report.sqlite --group-by cause --device 0"),
     "iterations": ("report.sqlite", "report.sqlite --critical-path slowest"),
+    "sql": (
+        'report.sqlite "select name, sum(duration_ns) from kernels group by 1 order by 2 desc"',
+        'report.sqlite "select cause, sum(idle_ns) from stalls group by 1" --format csv',
+    ),
     "stacks": (
         "report.sqlite --format svg -o gpu.svg",
         "report.sqlite | flamegraph.pl --countname ns > gpu.svg",

@@ -23,6 +23,19 @@ class OpKind(IntEnum):
     DX12 = 6
 
 
+MEMORY_KINDS: Final = (
+    "Pageable",
+    "Pinned",
+    "Device",
+    "Array",
+    "Managed",
+    "Device Static",
+    "Managed Static",
+    "Unknown",
+)
+"""What the numbers of the memory that copies and memsets are of mean."""
+
+
 class Category(IntEnum):
     """What time is spent on; the lower number wins a tie when a cell is coloured."""
 

@@ -201,6 +201,11 @@ class Database:
         pages = self.size // self.header.page_size
         return min(pages, self.header.page_count or pages)
 
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection itself, for who makes statements of their own of it and guards them."""
+        return self._connection
+
     def has_rows(self, table: str) -> bool:
         """Tells whether the table exists and has a row (lazy exports leave tables out)."""
         if table not in self.tables:

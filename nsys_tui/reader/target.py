@@ -211,6 +211,11 @@ class Devices:
         place = {key: number for number, key in enumerate(grouped)}
         return devices, [place[key] for key in keys]
 
+    def numbers(self) -> list[tuple[int, int, int]]:
+        """(pid, CUDA ordinal, GPU id) as far as the file tells; pid -1 stands for all others."""
+        of_all = ((-1, ordinal, gpu) for ordinal, gpu in self._by_ordinal.items())
+        return [*((*member, gpu) for member, gpu in self._by_member.items()), *of_all]
+
     def _key(self, member: Member) -> tuple[int, int]:
         gpu = self._by_member.get(member)
         if gpu is None:

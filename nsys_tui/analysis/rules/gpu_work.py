@@ -10,11 +10,10 @@ from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, plural, rule
-from nsys_tui.analysis.stats.gpu_trace import MEMORY_KINDS
 from nsys_tui.analysis.window import clipped, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.categories import MEMORY_KINDS, Category, OpKind
 from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import fit

@@ -13,10 +13,9 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter
 from nsys_tui.analysis.rules.register import Result, rule
-from nsys_tui.analysis.stats.gpu_trace import MEMORY_KINDS
 from nsys_tui.analysis.stats.kern_exec import ordinals
 from nsys_tui.model import intervals
-from nsys_tui.model.categories import OpKind
+from nsys_tui.model.categories import MEMORY_KINDS, OpKind
 from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.kinds import OPERATIONS
 from nsys_tui.model.table import Column, Unit

@@ -13,7 +13,7 @@ from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
 from nsys_tui.analysis.stats.summary import NAME, only
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.categories import OpKind
+from nsys_tui.model.categories import MEMORY_KINDS, OpKind
 from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.kinds import OPERATIONS
 from nsys_tui.model.table import Column, Unit
@@ -23,16 +23,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.stats.query import Query
 
-MEMORY_KINDS: Final = (
-    "Pageable",
-    "Pinned",
-    "Device",
-    "Array",
-    "Managed",
-    "Device Static",
-    "Managed Static",
-    "Unknown",
-)
 _KINDS: Final = (OpKind.KERNEL, OpKind.MEMCPY, OpKind.MEMSET)
 _GREEN: Final = "green_context_id"
 

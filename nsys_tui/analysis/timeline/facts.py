@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.occupancy import LIMITS, blocks_per_sm
-from nsys_tui.analysis.stats.gpu_trace import MEMORY_KINDS
 from nsys_tui.analysis.timeline.events import (
     SYNC_TYPES,
     codes_of,
@@ -18,7 +17,7 @@ from nsys_tui.analysis.timeline.events import (
 from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.categories import OpKind
+from nsys_tui.model.categories import MEMORY_KINDS, OpKind
 from nsys_tui.model.events import (
     ApiCalls,
     EventSet,

@@ -1,0 +1,338 @@
+"""Runs queries over the file of one report: views, limits, and answers as tables."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import sys
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.model.progress import silent
+from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.names import visible
+from nsys_tui.reader.schema import STRINGS
+from nsys_tui.reader.sqlite import Database, quoted
+from nsys_tui.reader.view_names import name_rows
+from nsys_tui.reader.views import PROCESS, TEMPORARY, VIEWS, View, device_sql, view_sql
+from nsys_tui.sql.faults import explained
+from nsys_tui.sql.filled import DOCUMENTS, FIGURES, record_columns
+from nsys_tui.sql.guard import MEMORY, Guard, TimeLimitError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
+
+TIMEOUT_S: Final = 60.0
+"""Seconds of a query unless more is allowed."""
+MOST_BYTES: Final = 256 << 20
+"""Bytes of the values of an answer."""
+_EXPLAIN: Final = re.compile(r"\s*explain\s+(query\s+plan\s+)?", re.IGNORECASE)
+_DECIMALS: Final = 12
+"""Of real numbers; what does not fit is written as text."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a query gave."""
+
+    table: Table
+    more: bool
+    """Whether there are more rows than were asked for."""
+    notes: tuple[str, ...] = ()
+    """What the report lacks of what was asked."""
+
+
+def columns_of(view: View) -> tuple[str, ...]:
+    """Names of a view's columns."""
+    columns = record_columns(view.name) if view.name in DOCUMENTS else view.columns
+    return tuple(column.name for column in columns)
+
+
+class Console:
+    """Questions to one report. Safe to share between threads: they are answered in turn.
+
+    Args:
+        report: the report; what SQL cannot tell is computed from it when a query asks for it.
+        patterns: the user's own regular expressions for communication kernels.
+
+    Raises:
+        UnreadableReportError: the file can no longer be read.
+    """
+
+    def __init__(self, report: Report, patterns: tuple[str, ...] = ()) -> None:
+        self._report, self._patterns = report, patterns
+        self._lock = threading.Lock()
+        self._db = Database.open(report.path)
+        self._filled: set[str] = set()
+        self._lacking: dict[str, str] = {}
+        try:
+            self._prepare()
+        except BaseException:
+            self._db.close()
+            raise
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Names of the views."""
+        return tuple(view.name for view in VIEWS)
+
+    @property
+    def tables(self) -> dict[str, tuple[str, ...]]:
+        """Views, then tables of the file, each with its columns."""
+        views = {view.name: columns_of(view) for view in VIEWS}
+        return views | {name: each for name, each in self._raw.items() if name not in views}
+
+    def close(self) -> None:
+        """Closes the file."""
+        with self._lock:
+            self._db.close()
+
+    def _prepare(self) -> None:
+        connection = self._db.connection
+        connection.execute("PRAGMA query_only = OFF").close()
+        rows = connection.execute(
+            "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_xinfo(m.name) AS c"
+            " WHERE m.type = 'table' AND m.rootpage > 0 AND m.name NOT GLOB 'sqlite_*'"
+        ).fetchall()
+        self._raw: dict[str, tuple[str, ...]] = {}
+        for table, column in rows:
+            self._raw[table] = (*self._raw.get(table, ()), column)
+        for table, columns in TEMPORARY.items():
+            connection.execute(f"CREATE TEMP TABLE {table} ({columns})").close()
+        settings = self._settings()
+        for view in VIEWS:
+            self._create(view, settings)
+        known = (*self._raw, *TEMPORARY, *(view.name for view in VIEWS))
+        self._guard = Guard(connection, [name.lower() for name in known])
+
+    def _settings(self) -> dict[str, str]:
+        """What stands for words in views: it depends on the file as a whole."""
+        self._fill("_devices")
+        renumbered = self._db.query("SELECT 1 FROM _devices WHERE ordinal IS NOT number LIMIT 1")
+        keyed = self._db.query(
+            "SELECT 1 FROM pragma_table_info(?) WHERE name = 'id' AND pk = 1"
+            " AND upper(type) = 'INTEGER'",
+            (STRINGS,),
+        )
+        utc, process = self._report.metadata.session_start_utc_ns, self._db.only_process()
+        if not keyed and STRINGS in self._raw:
+            self._fill("_strings")
+        return {
+            "device": device_sql(bool(renumbered)),
+            "strings": f"main.{STRINGS}" if keyed else "temp._strings",
+            "utc": "NULL" if utc is None else str(utc),
+            PROCESS: "NULL" if process is None else str(process),
+        }
+
+    def _create(self, view: View, settings: dict[str, str]) -> None:
+        connection, name = self._db.connection, quoted(view.name)
+        names = self._db.schema.columns.get(view.table, {})
+        if not view.table:
+            listed = ", ".join(map(quoted, columns_of(view)))
+            connection.execute(f"CREATE TEMP TABLE {name} ({listed})").close()
+        elif names:
+            select = view_sql(view, names, settings)
+            connection.execute(f"CREATE TEMP VIEW {name} AS {select}").close()
+        else:
+            nulls = ", ".join(f"NULL AS {quoted(column.name)}" for column in view.columns)
+            connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {nulls} WHERE 0").close()
+
+    def _fill(self, table: str) -> None:
+        """Fills a temporary table, once."""
+        if table in self._filled:
+            return
+        rows = (
+            FIGURES[table](self._report)
+            if table in FIGURES
+            else name_rows(table, self._db, self._patterns)
+        )
+        connection = self._db.connection
+        width = len(connection.execute(f"SELECT * FROM temp.{table} LIMIT 0").description)
+        places = ", ".join("?" * width)
+        try:
+            connection.executemany(f"INSERT OR REPLACE INTO temp.{table} VALUES ({places})", rows)
+        except NoDataError as error:
+            self._lacking[table] = "; ".join(part for part in (error.title, error.hint) if part)
+        self._filled.add(table)
+
+    def run(
+        self,
+        sql: str,
+        *,
+        limit: int | None = None,
+        timeout_s: float = TIMEOUT_S,
+        progress: Progress = silent,
+    ) -> Answer:
+        """Answers one query.
+
+        Args:
+            sql: one SELECT; nothing else is allowed.
+            limit: rows at most; None for all.
+            timeout_s: seconds that SQLite may take.
+            progress: raising in it stops the query.
+
+        Raises:
+            QueryError: the query cannot be understood, or may not be asked; says where.
+            NoDataError: the report has nothing of all that was asked for.
+            TimeLimitError: it took longer than ``timeout_s``.
+            UsageError: the answer, or what it takes to find it, is too large.
+        """
+        with self._lock, self._explained(sql, timeout_s):
+            self._guard.begin(timeout_s, lambda: progress("asking", 0, 0))
+            self._db.connection.execute(f"EXPLAIN {_unexplained(sql)}").close()
+            notes = self._ready()
+            self._guard.begin(timeout_s, lambda: progress("asking", 0, 0))
+            cursor = self._db.connection.execute(sql)
+            try:
+                rows, more = _fetched(cursor, limit)
+                headers = [name for name, *_ in cursor.description or ()]
+            finally:
+                cursor.close()
+        return Answer(_table(headers, rows), more, notes)
+
+    def _ready(self) -> tuple[str, ...]:
+        """Fills what the query reads, as the guard noted it; says what is lacking of it."""
+        read, views = self._guard.read, [view for view in VIEWS if _is_read(view, self._guard.read)]
+        wanted = [view.name for view in views if not view.table]
+        wanted += [
+            column.needs
+            for view in views
+            for column in view.columns
+            if column.needs and (view.name, column.name) in read
+        ]
+        self._guard.step_aside()
+        try:
+            for table in dict.fromkeys(wanted):
+                self._fill(table)
+        finally:
+            self._guard.stand()
+        lacks = {view.name: self._lacks(view) for view in views}
+        others = {table for table, _ in read} & {name.lower() for name in self._raw}
+        behind = {view.table.lower() for view in views} | {STRINGS.lower()}
+        found = [why for why in lacks.values() if why]
+        if found and len(found) == len(views) and not others - behind:
+            raise NoDataError(f"{self._report.name}: {found[0]}")
+        return tuple(f"{name} is empty: {why}" for name, why in lacks.items() if why)
+
+    def _lacks(self, view: View) -> str:
+        return self._lacking.get(view.name, "") or self._report.lacks(view.gives)
+
+    @contextmanager
+    def _explained(self, sql: str, timeout_s: float) -> Iterator[None]:
+        try:
+            yield
+        except MemoryError as error:
+            raise UsageError(
+                f"the query needs more than {MEMORY >> 20} MiB of memory",
+                hint="ask for fewer rows or columns, or aggregate",
+            ) from error
+        except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
+            stopped = self._guard.stopped
+            if isinstance(stopped, TimeLimitError):
+                hint = "narrow it, or allow more with --timeout"
+                text = f"stopped: the query took longer than {timeout_s:g} s"
+                raise TimeLimitError(text, hint=hint) from error
+            if stopped is not None:
+                raise stopped from error
+            raise explained(
+                sql, error, self._guard.denied, self.tables, self._why_missing, self._compiles
+            ) from error
+
+    def _why_missing(self, table: str) -> str:
+        """What would have recorded a table of nsys that the file lacks; empty for unknown ones."""
+        from nsys_tui.model.capabilities import Capability
+        from nsys_tui.reader.schema import declared
+
+        known = declared(table)
+        if known is None or table in self._raw:
+            return ""
+        if isinstance(known.gives, Capability):
+            return self._report.lacks(known.gives) or f"this report has no table {table}"
+        return f"this report has no table {table}, which would tell {known.gives}"
+
+    def _compiles(self, sql: str) -> str:
+        """SQLite's word on a beginning of the query."""
+        try:
+            self._db.connection.execute(f"EXPLAIN {sql}").close()
+        except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
+            return str(error)
+        return ""
+
+
+def _is_read(view: View, read: set[tuple[str, str]]) -> bool:
+    return any(table == view.name for table, _ in read)
+
+
+def _unexplained(sql: str) -> str:
+    """The statement proper: EXPLAIN EXPLAIN is none."""
+    return _EXPLAIN.sub("", sql, count=1)
+
+
+def _fetched(cursor: sqlite3.Cursor, limit: int | None) -> tuple[list[tuple[Any, ...]], bool]:
+    """Rows of an answer, and whether there are more."""
+    rows: list[tuple[Any, ...]] = []
+    size = 0
+    for row in cursor:
+        if limit is not None and len(rows) == limit:
+            return rows, True
+        rows.append(row)
+        size += sum(map(sys.getsizeof, row))
+        if size > MOST_BYTES:
+            raise UsageError(
+                f"the answer is larger than {MOST_BYTES >> 20} MiB after {len(rows):,} rows",
+                hint="aggregate, take fewer columns, or --limit",
+            )
+    return rows, False
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    """The answer; columns of the same name get numbers, so that no program loses one."""
+    seen: dict[str, int] = {}
+    columns, data = [], []
+    lists = zip(*rows, strict=True) if rows else ((),) * len(headers)
+    for header, values in zip(headers, lists, strict=True):
+        name = visible(header) or "?"
+        number = next(
+            n for n in count(seen.get(name, 0) + 1) if n == 1 or f"{name}:{n}" not in seen
+        )
+        seen[name] = number
+        name = name if number == 1 else f"{name}:{number}"
+        seen.setdefault(name, 1)
+        column, kept = _typed(name, values)
+        columns.append(column)
+        data.append(kept)
+    return Table("sql", "Answer", tuple(columns), tuple(data))
+
+
+def _typed(name: str, values: Sequence[Any]) -> tuple[Column, list[Any]]:
+    """A column of numbers where all values are some, else of texts."""
+    if all(value is None or isinstance(value, int | float) for value in values):
+        reals = [value for value in values if isinstance(value, float)]
+        decimals = max(map(_decimals, reals), default=0)
+        if decimals <= _DECIMALS:
+            return Column(name, Unit.NONE, decimals, key=name), list(values)
+    texts = [value if value is None else _text(value) for value in values]
+    return Column(name, Unit.TEXT, key=name), texts
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"x'{value.hex()}'"
+    return value if isinstance(value, str) else repr(value)
+
+
+def _decimals(value: float) -> int:
+    """Decimals that a real number needs, ``_DECIMALS`` at most; one more where that is no way."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return 0
+    if abs(value) >= 1e15 or 0 < abs(value) < 1e-6:
+        return _DECIMALS + 1
+    text = f"{value:.{_DECIMALS}f}".rstrip("0")
+    return len(text.partition(".")[2])

@@ -1,0 +1,357 @@
+"""Queries of people who mean harm: nothing is written, read elsewhere, kept busy or eaten up.
+
+Gathered from SQLite's own lists of functions, pragmas and statements ("Defense Against The Dark
+Arts"), from lists of SQL injections for SQLite, and by chance.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synth import Synth
+
+from nsys_tui.errors import CancelledError, NsysTuiError, UsageError
+from nsys_tui.reader import open_report
+from nsys_tui.sql.console import Console
+from nsys_tui.sql.faults import QueryError
+from nsys_tui.sql.guard import FUNCTIONS, PRAGMAS, TimeLimitError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("attacks")
+    made = Synth(folder / "r.sqlite").nvtx("step", 0, 50).launch("gemm()", (10, 20), (20, 40))
+    made.sql("CREATE VIEW trap AS SELECT load_extension('evil.so')")
+    made.sql("CREATE VIRTUAL TABLE shadow USING fts4(x)")
+    return made.write()
+
+
+@pytest.fixture(scope="module")
+def console(path: Path) -> Iterator[Console]:
+    made = Console(open_report(path, use_cache=False))
+    yield made
+    made.close()
+
+
+WRITES = """
+insert into kernels values (1)
+insert into StringIds values (99999, 'x')
+insert into temp.stalls values (1)
+insert into _threads values (1, 'x')
+replace into StringIds values (1, 'x')
+update StringIds set value = 'x'
+update sqlite_master set sql = 'x'
+delete from StringIds
+delete from kernels
+drop table StringIds
+drop view kernels
+create table t (a)
+create temp table t (a)
+create view v as select 1
+create temp view v as select 1
+create index i on StringIds (value)
+create trigger t after insert on StringIds begin select 1; end
+create temp trigger t after insert on stalls begin select 1; end
+create virtual table v using fts5(a)
+create virtual table temp.v using rtree(a, b, c)
+create virtual table v using dbstat
+create table t as select * from StringIds
+alter table StringIds rename to s
+alter table StringIds add column c
+with t as (select 1) insert into StringIds select 1, 'x'
+with t as (select 1) delete from StringIds
+insert into StringIds values (77777, 'x') returning value
+reindex
+analyze
+vacuum
+vacuum into 'stolen.sqlite'
+vacuum main into '/tmp/stolen.sqlite'
+attach 'other.sqlite' as other
+attach '/etc/passwd' as p
+attach database ':memory:' as m
+attach database 'file:x?mode=rwc' as m
+detach main
+detach temp
+begin
+begin immediate
+commit
+rollback
+savepoint s
+release s
+end
+""".strip().splitlines()
+
+READS = """
+select load_extension('evil')
+select printf('%.*c', 1000000000, 'x')
+select format('%.999999999c', 'x')
+select load_extension('evil.so', 'entry')
+select readfile('/etc/passwd')
+select writefile('x', 'y')
+select edit('x')
+select fts3_tokenizer('simple')
+select fts3_tokenizer('x', x'4141414141414141')
+select fts5(x'00')
+select sqlite_offset(value) from StringIds
+select sqlite_compileoption_get(1)
+select sqlite_log(1, 'x')
+select rtreecheck('main', 'x')
+select matchinfo(shadow) from shadow
+select snippet(shadow) from shadow
+select optimize(shadow) from shadow
+select sqlite_rename_table('main', 'x', 'y', 'z', 'a', 'b', 0)
+select sqlite_drop_column(1, 2, 3)
+select match('a', 'b')
+select 'a' regexp 'b'
+select 'a' match 'b'
+select * from trap
+select count(*) from trap
+select * from shadow
+select count(*) from shadow
+select * from shadow where shadow match 'a'
+insert into shadow(shadow) values ('optimize')
+select * from dbstat
+select count(*) from dbstat
+select * from sqlite_dbpage
+update sqlite_dbpage set data = x'00' where pgno = 1
+select * from sqlite_stmt
+select * from bytecode('select 1')
+select * from tables_used('select 1')
+select * from fsdir('/')
+select * from fts3tokenize('simple', 'a b')
+select * from fts5vocab
+select * from generate_series(1, 1000000000000)
+select * from csv('x')
+select * from zipfile('x')
+select * from pragma_database_list
+select * from pragma_compile_options
+select * from pragma_function_list
+select * from pragma_module_list
+select * from pragma_journal_mode('wal')
+select * from pragma_integrity_check
+select * from temp.pragma_user_version
+select 1; drop table StringIds
+select 1; select 2
+select ?1
+select :name
+""".strip().splitlines()
+
+_PRAGMAS = """
+analysis_limit application_id auto_vacuum automatic_index busy_timeout cache_size cache_spill
+case_sensitive_like cell_size_check checkpoint_fullfsync collation_list compile_options
+count_changes data_store_directory data_version database_list default_cache_size
+defer_foreign_keys empty_result_callbacks encoding foreign_key_check foreign_key_list
+foreign_keys freelist_count full_column_names fullfsync function_list hard_heap_limit
+ignore_check_constraints incremental_vacuum integrity_check journal_mode journal_size_limit
+legacy_alter_table legacy_file_format locking_mode max_page_count mmap_size module_list optimize
+page_count page_size parser_trace pragma_list query_only quick_check read_uncommitted
+recursive_triggers reverse_unordered_selects schema_version secure_delete short_column_names
+shrink_memory soft_heap_limit stats synchronous temp_store temp_store_directory threads
+trusted_schema user_version vdbe_addoptrace vdbe_debug vdbe_listing vdbe_trace
+wal_autocheckpoint wal_checkpoint writable_schema
+"""
+PRAGMA_NAMES = _PRAGMAS.split()
+
+
+@pytest.mark.parametrize("query", [*WRITES, *READS])
+def test_what_harms_is_refused(
+    console: Console, path: Path, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    before = path.read_bytes()
+    with pytest.raises(UsageError):
+        console.run(query)
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    assert console.run("select value from StringIds limit 1").table.rows()
+
+
+@pytest.mark.parametrize("name", PRAGMA_NAMES)
+@pytest.mark.parametrize("form", ["pragma {}", "pragma {} = 1", "pragma temp.{}(1)",
+                                  "explain pragma {} = 1"])  # fmt: skip
+def test_every_pragma_but_those_that_tell_columns_is_refused(
+    console: Console, name: str, form: str
+) -> None:
+    with pytest.raises(UsageError):
+        console.run(form.format(name))
+    with closing(sqlite3.connect(":memory:")) as fresh:
+        wanted = fresh.execute("pragma query_only").fetchone()
+    assert wanted == (0,)
+
+
+def test_every_function_of_this_sqlite_is_allowed_on_purpose_or_refused(console: Console) -> None:
+    with closing(sqlite3.connect(":memory:")) as fresh:
+        known = {name.lower() for (name,) in fresh.execute("select name from pragma_function_list")}
+        pragmas = {name for (name,) in fresh.execute("select name from pragma_pragma_list")}
+    assert known > FUNCTIONS & known > {"sum", "count", "substr"}
+    for name in known - FUNCTIONS:
+        with pytest.raises(UsageError):
+            console.run(f'select "{name}"(1, 2)')
+    for name in pragmas - PRAGMAS:
+        with pytest.raises(UsageError):
+            console.run(f"pragma {name}")
+
+
+ENDLESS = (
+    "with recursive a(x) as (select 1 union all select x + 1 from a) select max(x) from a",
+    "with recursive a(x) as (select 1 union all select x + 1 from a) select * from a where x < 0",
+    "select count(*) from json_each('[' || substr(replace(hex(zeroblob(99999)), '0', '1,'), 1,"
+    " 200001) || ']') a, json_each('[1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9]') b, json_each('[1,2,3,4,"
+    "5,6,7,8,9,1,2,3,4,5,6,7,8,9]') c, json_each('[1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9]') d",
+    "with recursive a(x) as (select 1 union all select x + 1 from a limit 100000)"
+    " select count(*) from a p, a q where p.x * q.x = -1",
+    "with recursive a(x) as (values(1) union all select x + 1 from a)"
+    " select x from a order by random() limit 1",
+)
+
+
+@pytest.mark.parametrize("query", ENDLESS)
+def test_what_never_ends_is_stopped(console: Console, query: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(TimeLimitError, match="--timeout"):
+        console.run(query, timeout_s=0.2)
+    assert time.monotonic() - began < 10
+
+
+def test_a_query_that_only_compiles_forever_is_stopped(console: Console) -> None:
+    doubled = ", ".join(f"t{n} as (select * from t{n - 1} a, t{n - 1} b)" for n in range(1, 40))
+    with pytest.raises(NsysTuiError):
+        console.run(f"with t0 as (select 1), {doubled} select * from t39", timeout_s=0.3)
+    with pytest.raises(NsysTuiError):
+        console.run("select " + "(" * 5_000 + "1" + ")" * 5_000, timeout_s=0.3)
+    with pytest.raises(NsysTuiError):
+        console.run("select 1" + " union select 1" * 10_000, timeout_s=0.3)
+    with pytest.raises(NsysTuiError):
+        console.run("select " + "1," * 100_000 + "1", timeout_s=0.3)
+
+
+@pytest.mark.parametrize("query", [
+    "select zeroblob(2000000000)",
+    "select randomblob(1000000000)",
+    "select replace(hex(zeroblob(4000000)), '0', hex(zeroblob(4000000)))",
+    "select hex(hex(hex(zeroblob(4000000))))",
+    "with recursive a(x) as (select 1 union all select x + 1 from a limit 1000000)"
+    " select group_concat(hex(zeroblob(1000))) from a",
+    "with recursive a(x) as (select 1 union all select x + 1 from a limit 1000000)"
+    " select json_group_array(hex(zeroblob(1000))) from a",
+    "with recursive a(s) as (select 'x' union all select s || s from a) select length(s) from a",
+])  # fmt: skip
+def test_a_huge_value_is_refused(console: Console, query: str) -> None:
+    with pytest.raises(UsageError, match=r"larger than 8 MiB|more than 2048 MiB"):
+        console.run(query)
+
+
+def test_a_huge_answer_is_refused(console: Console) -> None:
+    query = (
+        "with recursive a(x) as (select 1 union all select x + 1 from a limit 1000000)"
+        " select zeroblob(1000000) from a"
+    )
+    with pytest.raises(UsageError, match="larger than 256 MiB"):
+        console.run(query)
+    assert len(console.run(query, limit=3).table) == 3
+
+
+MEMORY = """
+import nsys_tui.sql.console as c, nsys_tui.sql.guard as g, sys
+g.MEMORY = 96 << 20
+from nsys_tui.reader import open_report
+console = c.Console(open_report(sys.argv[1], use_cache=False))
+for query in sys.argv[2:]:
+    try:
+        console.run(query, timeout_s=30)
+        print("answered")
+    except Exception as error:
+        print(type(error).__name__, error.title)
+assert console.run("select 1").table.rows() == [(1,)]
+status = open("/proc/self/status").read()
+print(int(status.partition("VmHWM:")[2].split()[0]) // 1024)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_sorting_and_recursion_cannot_eat_memory(path: Path) -> None:
+    much = (
+        "with recursive a(x, y) as (select 1, zeroblob(100000) union all"
+        " select x + 1, zeroblob(100000) from a limit 100000)"
+    )
+    queries = [
+        f"{much} select count(distinct hex(y) || x) from a",
+        f"{much} select x from (select * from a order by y, x desc) limit 1 offset 90000",
+        f"{much} select x, row_number() over (order by y, x) from a limit 1",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY, str(path), *queries], capture_output=True, text=True
+    )
+    *told, peak = done.stdout.splitlines()
+    assert told == ["UsageError the query needs more than 2048 MiB of memory"] * 3, done.stderr
+    assert int(peak) < 400
+
+
+def test_a_query_is_cancelled_from_outside(console: Console) -> None:
+    asked = iter(range(100))
+
+    def progress(*_: object) -> None:
+        if next(asked) > 5:
+            raise CancelledError("enough")
+
+    with pytest.raises(CancelledError, match="enough"):
+        console.run(ENDLESS[0], progress=progress)
+    assert console.run("select 1").table.rows() == [(1,)]
+
+
+WORDS = st.sampled_from(
+    [*"(),;*.'\"-/+=<>|?`[]%", "select", "from", "where", "kernels", "stalls", "StringIds", "1",
+     "name", "pragma", "attach", "drop", "with", "recursive", "as", "union", "join", "group by",
+     "order by", "x'00'", "'", "--", "/*", "insert into", "values", "explain", "\0", "\ud800",
+     "load_extension", "order", "limit", "\x1b[31m", "é", "return", "begin", "vacuum into"]
+)  # fmt: skip
+
+
+@given(st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=14).map(" ".join)))
+@settings(max_examples=400)
+def test_text_of_any_kind_ends_in_an_answer_or_in_words(path: Path, query: str) -> None:
+    global _KEPT
+    if _KEPT is None:
+        _KEPT = Console(open_report(path, use_cache=False))
+    before = path.read_bytes()
+    said = "an answer"
+    try:
+        _KEPT.run(query, limit=10, timeout_s=2)
+    except NsysTuiError as error:
+        said = str(error)
+    assert said
+    assert not any(ord(char) < 32 and char != "\n" for char in said)
+    assert path.read_bytes() == before
+
+
+_KEPT: Console | None = None
+
+
+@pytest.mark.parametrize(
+    ("query", "offset", "said"),
+    [
+        ("selec 1", 0, "near 'selec' in line 1, column 1"),
+        ("select name\nfrom kernel", 17, "did you mean kernels"),
+        ("select nam from kernels", 7, "no such column: nam in line 1, column 8"),
+        ("select 'from', from kernels", 15, "near 'from' in line 1, column 16"),
+        ("select (1", 9, "not finished"),
+        ("select nosuch(1)", 7, "no such function: nosuch"),
+    ],
+)
+def test_an_error_tells_its_place(console: Console, query: str, offset: int, said: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        console.run(query)
+    assert caught.value.offset == offset
+    assert said in str(caught.value)

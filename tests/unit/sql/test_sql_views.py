@@ -1,0 +1,183 @@
+"""The views hold what the verbs and plain SQL over nsys's tables say, in every generation."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from paths import needs_reports, report_paths
+from synth import Synth
+
+from nsys_tui import cli
+from nsys_tui.demo.report import make_report
+from nsys_tui.demo.schema import GENERATIONS
+from nsys_tui.errors import NoDataError
+from nsys_tui.reader import open_report
+from nsys_tui.sql.console import Console
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PAIRS = {
+    "select count(*), sum(duration_ns), min(start_ns), max(end_ns) from kernels":
+    'select count(*), sum("end" - start), min(start), max("end") from CUPTI_ACTIVITY_KIND_KERNEL',
+    "select name, pid, stream, count(*) from kernels group by 1, 2, 3 order by 1, 2, 3":
+    "select s.value, (k.globalPid >> 24) & 16777215, streamId, count(*) from"
+    " CUPTI_ACTIVITY_KIND_KERNEL k join StringIds s on s.id = k.shortName"
+    " group by 1, 2, 3 order by 1, 2, 3",
+    "select kind = 'Host-to-Device', sum(bytes), count(*) from copies group by 1 order by 1":
+    "select copyKind = 1, sum(bytes), count(*) from CUPTI_ACTIVITY_KIND_MEMCPY"
+    " group by 1 order by 1",
+    "select sum(bytes), sum(duration_ns) from memsets":
+    'select sum(bytes), sum("end" - start) from CUPTI_ACTIVITY_KIND_MEMSET',
+    "select name, count(*), sum(duration_ns) from ranges group by 1 order by 1":
+    'select coalesce(n.text, s.value), count(*), sum("end" - start) from NVTX_EVENTS n'
+    " left join StringIds s on s.id = n.textId where eventType in (59, 60, 70, 71)"
+    " group by 1 order by 1",
+    "select full_name, count(*), sum(duration_ns) from api group by 1 order by 1":
+    'select s.value, count(*), sum("end" - start) from CUPTI_ACTIVITY_KIND_RUNTIME r'
+    " join StringIds s on s.id = r.nameId where eventClass <> 67 group by 1 order by 1",
+    "select count(*), sum(a.duration_ns) from kernels k join api a"
+    " on a.global_pid = k.global_pid and a.correlation = k.correlation":
+    'select count(*), sum(r."end" - r.start) from CUPTI_ACTIVITY_KIND_KERNEL k'
+    " join CUPTI_ACTIVITY_KIND_RUNTIME r on r.correlationId = k.correlationId"
+    " and (r.globalTid & ~16777215) = k.globalPid and r.eventClass <> 67",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=GENERATIONS)
+def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("sql") / "demo.sqlite"
+    return make_report(path, generation=request.param).report
+
+
+def asked(path: Path, *queries: str) -> Iterator[list[tuple[Any, ...]] | None]:
+    report = open_report(path, use_cache=False)
+    console = Console(report)
+    for query in queries:
+        try:
+            yield console.run(query).table.rows()
+        except NoDataError:
+            yield None
+    console.close()
+    report.close()
+
+
+def plain(path: Path, *queries: str) -> Iterator[list[tuple[Any, ...]] | None]:
+    with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as connection:
+        for query in queries:
+            try:
+                yield connection.execute(query).fetchall()
+            except sqlite3.OperationalError:  # no such table
+                yield None
+
+
+def test_views_hold_what_plain_sql_over_the_tables_of_the_demo_says(demo: Path) -> None:
+    for query, own, other in zip(PAIRS, asked(demo, *PAIRS), plain(demo, *PAIRS.values()),
+                                 strict=True):  # fmt: skip
+        assert own, query
+        assert own == other, query
+
+
+@needs_reports
+@pytest.mark.parametrize("path", report_paths(), ids=lambda path: path.stem)
+def test_views_hold_what_plain_sql_over_the_tables_of_real_reports_says(path: Path) -> None:
+    for query, own, other in zip(PAIRS, asked(path, *PAIRS), plain(path, *PAIRS.values()),
+                                 strict=True):  # fmt: skip
+        if own is not None and other is not None:
+            assert own == other, query
+        else:  # a table without rows is there, but nothing of it can be asked
+            assert other is None or sum(row[-1] or 0 for row in other) == 0 or own == [], query
+
+
+VERBS = {
+    "stalls": (["stalls", "--limit", "0"], "gaps"),
+    "steps": (["iterations", "--limit", "0"], "iterations"),
+    "collectives": (["collectives", "--top", "0"], "collectives"),
+}
+
+
+@pytest.mark.parametrize("view", VERBS)
+def test_figures_are_those_of_the_verbs(
+    demo: Path, view: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, key = VERBS[view]
+    assert cli.main([words[0], str(demo), *words[1:], "--format", "json", "--no-cache"]) == 0
+    told = json.loads(capsys.readouterr().out)[key]
+    assert cli.main(["sql", str(demo), f"select * from {view}", "--format", "json",
+                     "--no-cache"]) == 0  # fmt: skip
+    own = json.loads(capsys.readouterr().out)
+    assert len(own) == len(told) > 0
+    for row, verb in zip(own, told, strict=True):
+        for name, value in row.items():
+            known = int(verb[name]) if isinstance(verb[name], bool) else verb[name]
+            assert value == (known if known is None else pytest.approx(known))
+
+
+def test_launches_join_work_with_its_call_as_the_verbs_do(demo: Path) -> None:
+    query = (
+        "select count(*), sum(l.latency_ns = k.start_ns - a.start_ns),"
+        " sum(l.queue_ns = max(k.start_ns - a.end_ns, 0)), sum(k.global_pid = a.global_pid),"
+        " sum(k.correlation = a.correlation)"
+        " from launches l join kernels k on l.kind = 'kernel' and k.id = l.id"
+        " join api a on a.id = l.api_id"
+    )
+    [rows] = asked(demo, query)
+    assert rows is not None
+    [counts] = rows
+    assert counts[0] > 5_000
+    assert set(counts) == {counts[0]}
+
+
+def test_devices_threads_domains_and_ranks_have_the_names_that_the_app_shows(
+    tmp_path: Path,
+) -> None:
+    made = Synth(tmp_path / "r.sqlite").gpu(4, "H100").cuda_device(1000, 0, 4).mpi_rank(3)
+    made.thread(7, "worker").domain(5, "NCCL").nvtx("send", 1, 9, domain=5, tid=7)
+    made.launch("ncclDevKernel_X()", (10, 20), (30, 40)).launch("gemm()", (50, 60), (70, 80))
+    path = made.write()
+    kernels, ranges, calls = asked(
+        path,
+        "select name, category, device, pid, rank, start_ns, duration_ns from kernels order by id",
+        "select name, domain, thread, tid, style from ranges",
+        "select distinct name from api",
+    )
+    assert kernels == [
+        ("ncclDevKernel_X", "comm", 4, 1000, 3, 30, 10),
+        ("gemm", "compute", 4, 1000, 3, 70, 10),
+    ]
+    assert ranges == [("send", "NCCL", "worker", 7, "push/pop")]
+    assert calls == [("cudaLaunchKernel",)]
+
+
+def test_users_patterns_make_kernels_communication(tmp_path: Path) -> None:
+    path = Synth(tmp_path / "r.sqlite").launch("mine()", (10, 20), (30, 40)).write()
+    console = Console(open_report(path, use_cache=False), ("^mine",))
+    assert console.run("select category from kernels").table.rows() == [("comm",)]
+
+
+def test_a_missing_string_and_an_open_range_are_told(tmp_path: Path) -> None:
+    made = Synth(tmp_path / "r.sqlite").launch("k()", (1, 2), (3, 4)).nvtx("open", 1, None)
+    made.sql("DELETE FROM StringIds")
+    names, ranges = asked(
+        made.write(), "select name from kernels", "select name, end_ns, duration_ns from ranges"
+    )
+    assert names is not None
+    assert str(names[0][0]).startswith("[string ")
+    assert ranges == [("open", None, None)]
+
+
+def test_what_is_not_there_says_what_would_record_it(tmp_path: Path) -> None:
+    report = open_report(Synth(tmp_path / "r.sqlite").nvtx("a", 1, 2).write(), use_cache=False)
+    console = Console(report)
+    for query in ("select * from kernels", "select count(*) from OSRT_API",
+                  "select * from stalls"):  # fmt: skip
+        with pytest.raises(NoDataError, match="nsys profile"):
+            console.run(query)
+    answer = console.run("select name from ranges union all select name from kernels")
+    assert answer.table.rows() == [("a",)]
+    assert "kernels is empty" in answer.notes[0]
