@@ -110,7 +110,7 @@ def _add_computing(parser: argparse.ArgumentParser) -> None:
         "--scheduler",
         metavar="ADDRESS",
         help="Dask scheduler whose workers read the reports; what none of them finds under the "
-        "same name is read here (needs nsys-tui[cluster])",
+        "same name is read here (needs nsys-terminal[cluster])",
     )
     parser.add_argument(
         "--per-node",

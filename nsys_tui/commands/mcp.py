@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Answers the questions of an agent (Model Context Protocol over stdio) by read-only tools."
-    " Needs the extra nsys-tui[mcp]."
+    " Needs the extra nsys-terminal[mcp]."
 )
 EPILOG = """\
 Only the reports and folders named here are read, and without any the present folder.
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: the extra is not installed, or a path is not there.
     """
     if find_spec("mcp") is None:
-        raise UsageError("nsys-tui mcp needs its extra: pip install 'nsys-tui[mcp]'")
+        raise UsageError("nsys-tui mcp needs its extra: pip install 'nsys-terminal[mcp]'")
     from nsys_tui.agents.roots import Roots
     from nsys_tui.agents.server import server
 

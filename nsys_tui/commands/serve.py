@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Serves the app to a browser on this machine (127.0.0.1 alone) and prints the address, which"
-    " holds a random token. Needs the extra nsys-tui[web]."
+    " holds a random token. Needs the extra nsys-terminal[web]."
 )
 EPILOG = """\
 It ends a few seconds after its last tab is closed, when it was not used for the time of
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: the extra is not installed, a report is not there, or the port is taken.
     """
     if find_spec("textual_serve") is None:
-        raise UsageError("nsys-tui serve needs its extra: pip install 'nsys-tui[web]'")
+        raise UsageError("nsys-tui serve needs its extra: pip install 'nsys-terminal[web]'")
     import asyncio
 
     from nsys_tui.commands.destinations import say

@@ -56,7 +56,7 @@ def _stored(table: Table) -> Any:
     except ImportError as error:
         raise UsageError(
             "writing Parquet needs pyarrow, which is not installed",
-            hint="pip install 'nsys-tui[parquet]', or choose --format csv",
+            hint="pip install 'nsys-terminal[parquet]', or choose --format csv",
         ) from error
     pairs = [(c, v) for c, v in table.keyed() if not c.inner and c.form is Form.ONE]
     arrays = [_array(pyarrow, column, values) for column, values in pairs]

@@ -7,12 +7,12 @@ here. A worker that falls silent loses its reports to the others.
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import logging
 import os
 import socket
 import time
 from dataclasses import dataclass, field, replace
+from pydoc import locate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from nsys_tui.errors import NsysTuiError, UsageError
@@ -37,7 +37,8 @@ SILENCE = 20.0
 """Seconds without a sign of life after which a worker is taken for dead."""
 LOOK = 2.0
 """Seconds between two looks at the workers."""
-VERSION: Final = importlib.metadata.version("nsys-tui")
+VERSION_AT: Final = "nsys_tui.__version__"
+VERSION: Final = str(locate(VERSION_AT))
 _NONE_LEFT: Final = "no worker of the cluster is left"
 _log = logging.getLogger(__name__)
 
@@ -134,7 +135,7 @@ def dask_cluster(address: str) -> Cluster:
     except ImportError as error:
         raise UsageError(
             "--scheduler needs dask[distributed], which is not installed",
-            hint="pip install 'nsys-tui[cluster]', here and on the workers; or --workers N",
+            hint="pip install 'nsys-terminal[cluster]', here and on the workers; or --workers N",
         ) from error
     return Cluster(address)
 
@@ -171,24 +172,23 @@ def _check_versions(client: Any) -> None:
     Raises:
         UsageError: one has not.
     """
-    ask = importlib.metadata.version
     try:  # one that hangs is noticed later
         answers = client.sync(
-            client._run, ask, "nsys-tui", on_error="return", callback_timeout=VERSIONS_WITHIN
+            client._run, locate, VERSION_AT, on_error="return", callback_timeout=VERSIONS_WITHIN
         )
     except TimeoutError:
         _log.warning("not all workers tell their version of nsys-tui")
         return
     others: dict[str, list[str]] = {}
     for worker, version in sorted(answers.items()):
-        if version != VERSION:
-            text = "no nsys-tui" if isinstance(version, Exception) else f"nsys-tui {version}"
+        if version != VERSION and not isinstance(version, Exception):  # gone: noticed later
+            text = f"nsys-tui {version}" if version else "no nsys-tui"
             others.setdefault(text, []).append(worker)
     if others:
         texts = [f"{text} on {_few(workers)}" for text, workers in others.items()]
         raise UsageError(
             f"workers have another version than nsys-tui {VERSION} here: {'; '.join(texts)}",
-            hint=f"pip install 'nsys-tui[cluster]=={VERSION}' there",
+            hint=f"pip install 'nsys-terminal[cluster]=={VERSION}' there",
         )
 
 

@@ -50,7 +50,7 @@ class Saving:
         if suffix not in self.writers:
             raise UsageError(f"{suffix or 'no suffix'}: one of {' '.join(self.writers)}")
         if suffix == ".parquet" and find_spec("pyarrow") is None:
-            raise UsageError(".parquet needs pyarrow: pip install 'nsys-tui[parquet]', or .csv")
+            raise UsageError(".parquet needs pyarrow: pip install 'nsys-terminal[parquet]'")
         return path
 
 

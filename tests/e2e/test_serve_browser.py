@@ -10,7 +10,7 @@ import pytest
 from browser import tab
 from synth import Synth
 
-pytest.importorskip("textual_serve", reason="pip install 'nsys-tui[web]'")
+pytest.importorskip("textual_serve", reason="pip install 'nsys-terminal[web]'")
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from synth import Synth
 from nsys_tui import cli
 from nsys_tui.errors import USAGE
 
-mcp = pytest.importorskip("mcp", reason="pip install 'nsys-tui[mcp]'")
+mcp = pytest.importorskip("mcp", reason="pip install 'nsys-terminal[mcp]'")
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

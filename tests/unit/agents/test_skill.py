@@ -57,7 +57,7 @@ def test_explain_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_page_names_every_tool() -> None:
-    pytest.importorskip("mcp", reason="pip install 'nsys-tui[mcp]'")
+    pytest.importorskip("mcp", reason="pip install 'nsys-terminal[mcp]'")
     from nsys_tui.agents.roots import Roots
     from nsys_tui.agents.server import _Tools
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 distributed = pytest.importorskip(
-    "distributed", reason="needs dask: pip install 'nsys-tui[cluster]'"
+    "distributed", reason="needs dask: pip install 'nsys-terminal[cluster]'"
 )
 
 

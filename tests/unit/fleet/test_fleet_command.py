@@ -117,7 +117,7 @@ def test_a_folder_gets_one_file_per_section(
 def test_parquet_holds_the_same_figures(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: nsys-tui[parquet]")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: nsys-terminal[parquet]")
     path = tmp_path / "stragglers.parquet"
     asked = ("--section", "stragglers")
     printed(capsys, str(folder), "--format", "parquet", "-o", str(path), *asked)

@@ -16,8 +16,8 @@ from synth import Synth
 from nsys_tui import cli
 from nsys_tui.errors import USAGE
 
-aiohttp = pytest.importorskip("aiohttp", reason="pip install 'nsys-tui[web]'")
-pytest.importorskip("textual_serve", reason="pip install 'nsys-tui[web]'")
+aiohttp = pytest.importorskip("aiohttp", reason="pip install 'nsys-terminal[web]'")
+pytest.importorskip("textual_serve", reason="pip install 'nsys-terminal[web]'")
 
 from nsys_tui.web.guard import new_token, reason_to_refuse  # noqa: E402
 
@@ -202,4 +202,4 @@ def test_without_the_extra_it_says_what_to_install(
 ) -> None:
     monkeypatch.setattr("nsys_tui.commands.serve.find_spec", lambda name: None)
     assert cli.main(["serve", "x.sqlite"]) == USAGE
-    assert "pip install 'nsys-tui[web]'" in capsys.readouterr().err
+    assert "pip install 'nsys-terminal[web]'" in capsys.readouterr().err
