@@ -18,24 +18,22 @@ if TYPE_CHECKING:
 
 TERA: Final = 1e12
 PEAKS: Final = (
-    ("B200", 2250.0),
-    ("H200", 989.0),
-    ("H100 PCIe", 756.0),
-    ("H100 NVL", 835.0),
-    ("H100", 989.0),
-    ("A100", 312.0),
-    ("A30", 165.0),
-    ("A40", 149.7),
-    ("A10G", 70.0),
-    ("L40S", 362.0),
-    ("L40", 181.0),
-    ("V100-PCIE", 112.0),
-    ("V100", 125.0),
-    ("T4", 65.0),
+    ("B200", 2250.0, "NVIDIA B200 data sheet"),
+    ("H200", 989.4, "NVIDIA H200 data sheet"),
+    ("H100 PCIe", None, ""),
+    ("H100 NVL", None, ""),
+    ("H100", 989.4, "NVIDIA H100 architecture white paper, SXM5"),
+    ("A100", 312.0, "NVIDIA A100 data sheet"),
+    ("A40", 149.7, "NVIDIA A40 data sheet"),
+    ("L40S", 362.05, "NVIDIA L40S data sheet"),
+    ("L40", 181.05, "NVIDIA L40 data sheet"),
+    ("V100-PCIE", None, ""),
+    ("V100", 125.0, "NVIDIA, Programming Tensor Cores in CUDA 9"),
+    ("T4", 65.0, "NVIDIA T4 data sheet"),
 )
-"""TFLOP/s of dense 16-bit tensor-core work at boost clock, from NVIDIA's data sheets; the first
-name that occurs in the GPU's as whole words counts."""
-SOURCE: Final = "NVIDIA's data sheet, dense 16-bit tensor cores at boost clock"
+"""TFLOP/s of dense 16-bit tensor-core work at boost clock, with what publishes it. The first name
+that occurs in the GPU's as whole words counts. None is unknown: no figure of it could be looked
+up."""
 TENSOR: Final = re.compile(
     r"(?i)s(884|1688|16816|161616)|hmma|wgmma|gmma|(?<![a-z])w?mma|tensor_?op|nvjet|(?<![a-z])xmma"
 )
@@ -91,24 +89,28 @@ def step_flops(
         peak: FLOP/s of one GPU; by its name where None.
     """
     places = table.parts.places
-    known = [peak or peak_of(report.devices[place].name) for place in places]
+    found = [peak_of(report.devices[place].name) for place in places]
+    known = [peak or one for one, _ in found]
     told = [one for one in known if one]
     names = sorted({report.devices[place].name for place in places})
     source = f"no peak is known for {', '.join(names) or 'no GPU'}: give --peak"
     if known and len(told) == len(known):
-        source = "as given" if peak else SOURCE
+        told_by = ", ".join(sorted({published for _, published in found}))
+        source = "as given" if peak else f"{told_by}: dense 16-bit tensor cores at boost clock"
     total = sum(told) if told and len(told) == len(known) else None
     seconds = max(table.whole().median, 1) / 1e9
     return Flops(flops, total, source, flops / seconds, _tensor_share(report, places))
 
 
-def peak_of(name: str) -> float | None:
-    """Peak of a GPU in FLOP/s by its name; None where the table has none, or of a part of a GPU."""
-    if "MIG" in name:
-        return None
+def peak_of(name: str) -> tuple[float | None, str]:
+    """Peak of a GPU in FLOP/s by its name, and what publishes it.
+
+    None where the table has none, or of a part of a GPU.
+    """
     words = f" {name.replace('-', ' ')} "
-    told = (peak for key, peak in PEAKS if f" {key.replace('-', ' ')} " in words)
-    return next((peak * TERA for peak in told), None)
+    told = (entry for entry in PEAKS if f" {entry[0].replace('-', ' ')} " in words)
+    _, peak, source = next(told, ("", None, ""))
+    return (None, "") if peak is None or "MIG" in name else (peak * TERA, source)
 
 
 def _tensor_share(report: Report, places: tuple[int, ...]) -> float | None:

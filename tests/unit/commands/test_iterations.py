@@ -225,6 +225,7 @@ def test_flops_utilisation_is_of_the_peak_of_the_gpu(
     path = str(synth.write())
     found = as_json(capsys, path, "--flops", "156e12")["flops"]
     assert found["peak_flops"] == 312e12
+    assert found["peak_source"].startswith("NVIDIA A100 data sheet: dense 16-bit")
     assert found["utilisation_share"] == pytest.approx(0.5)
     assert found["tensor_share"] == pytest.approx(300 / 400)
     text = run(capsys, path, "--flops", "156e12")
@@ -239,9 +240,10 @@ def test_flops_utilisation_is_of_the_peak_of_the_gpu(
 @pytest.mark.parametrize(
     ("name", "peak"),
     [
-        ("NVIDIA H100 80GB HBM3", 989.0),
-        ("NVIDIA H100 PCIe", 756.0),
-        ("Tesla V100-PCIE-16GB", 112.0),
+        ("NVIDIA H100 80GB HBM3", 989.4),
+        ("NVIDIA H100 PCIe", None),
+        ("Tesla V100-PCIE-16GB", None),
+        ("Tesla V100-SXM2-16GB", 125.0),
         ("Tesla T4", 65.0),
         # Names that only begin alike, and a GPU that no row is about.
         ("NVIDIA T400 4GB", None),
@@ -250,4 +252,6 @@ def test_flops_utilisation_is_of_the_peak_of_the_gpu(
     ],
 )
 def test_a_peak_is_known_by_the_whole_name(name: str, peak: float | None) -> None:
-    assert peak_of(name) == (peak and peak * 1e12)
+    found, source = peak_of(name)
+    assert found == (peak and peak * 1e12)
+    assert bool(source) is (found is not None)
