@@ -113,6 +113,11 @@ class Place:
     def dump(self) -> Path:
         return self.folder / "dump"
 
+    @property
+    def running(self) -> bool:
+        """Whether the stand-in has started its program."""
+        return self.dump.with_suffix(".started").exists()
+
     def seen(self) -> list[list[str]]:
         """What each call of the stand-in saw: argv, an empty field, ``cwd``, the folder, …"""
         records = self.dump.read_bytes().split(b"\0\n")[:-1]

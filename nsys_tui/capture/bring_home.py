@@ -78,10 +78,9 @@ async def export_one(job: Job, report: ReportFile, number: int) -> str:
         await job.link.ask("start", job.values(name) | start, 120)
         follower = Follower(job, name)
         outcome = await follower.run()
-        if not follower.hangs:
+        if not follower.gave_up:
             break
-        await stop.end_left_over(job, name)
-        await job.link.ask("clean", job.values(name))
+        await stop.clear(job, name)
     answers = await job.link.ask("files", job.values(name) | {"PATHS": output})
     if outcome.status != 0 or last(answers, "file") is None:
         said = f": {follower.last_words}" if follower.last_words else ""

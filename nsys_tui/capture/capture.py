@@ -28,7 +28,7 @@ from nsys_tui.capture.failures import (
 )
 from nsys_tui.capture.fetch import RemoteFile, files_in
 from nsys_tui.capture.find_reports import collect
-from nsys_tui.capture.follow import Follower
+from nsys_tui.capture.follow import Follower, Outcome
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.plan import Plan, plan_from_json
 from nsys_tui.capture.record import Failure, Record, State, Store, new_id
@@ -241,9 +241,8 @@ class Capture:
             self.job.reach(State.RUNNING)
         if self.record.stop and self._stopper is None:
             self._ask_to_stop(keep=self.record.stop == "keep")
-        follower = Follower(self.job)
         try:
-            outcome = await follower.run()
+            follower, outcome = await self._to_the_end()
             self._tidying = asyncio.create_task(stop.end_left_over(self.job))
         finally:
             self._ended.set()
@@ -255,6 +254,23 @@ class Capture:
             self.job.reach(State.CANCELLED)
             return
         await collect(self.job, outcome, follower.parser)
+
+    async def _to_the_end(self) -> tuple[Follower, Outcome]:
+        """Follows the job; one whose nsys hung before its program ran is started once more."""
+        follower = Follower(self.job, once_more=self._may_start_again())
+        outcome = await follower.run()
+        if follower.gave_up and not self.record.stop:
+            await stop.clear(self.job)
+            self.job.store.log_path(self.record.id).unlink(missing_ok=True)
+            self.job.update(log_gap=0)
+            await submit.submit(self.job, anyway=True)
+            follower = Follower(self.job)
+            outcome = await follower.run()
+        return follower, outcome
+
+    def _may_start_again(self) -> bool:
+        """Whether all that a start needs is at hand, and nobody queues for it again."""
+        return not (self._resumed or self.job.plan.target.launcher.scheduler)
 
     def _failed(self, error: NsysTuiError) -> None:
         """Writes the end into the record, unless the job goes on without us."""

@@ -40,11 +40,16 @@ class Outcome:
 
 
 class Follower:
-    """Follows one job; what was followed before is read from the local log first."""
+    """Follows one job; what was followed before is read from the local log first.
 
-    def __init__(self, job: Job, name: str = "") -> None:
+    A hanging nsys is ended where that loses nothing: in a job of ours (an export, which has a
+    name), and with ``once_more`` as long as neither a word nor a program was seen.
+    """
+
+    def __init__(self, job: Job, name: str = "", *, once_more: bool = False) -> None:
         self._job = job
         self._name = name
+        self._ours = bool(name) or once_more
         self.parser = OutputParser()
         self.last_words = ""
         """What a job of ours (an export) said last; it has no log on the screen."""
@@ -56,6 +61,8 @@ class Follower:
         self._idle = self._mute = time.monotonic()
         self.hangs = False
         """Whether nsys seems to hang at present."""
+        self.gave_up = False
+        """Whether a hanging nsys was ended, so that it may be started again."""
 
     async def run(self) -> Outcome:
         """Follows to the end of the job, reconnecting as often as it takes."""
@@ -117,6 +124,7 @@ class Follower:
             self._ticks, self._idle = ticks, now
         if others:
             self._mute = now
+            self._ours = bool(self._name)
             return
         mute = now - max(self._mute, self._job.growth)
         quiet = min(mute, now - self._idle)
@@ -127,8 +135,9 @@ class Follower:
         if quiet < IDLE_S:
             lacks = f"{mute:.0f} s without a word, and its program does not run"
         said = f"nsys hangs{' exporting' if self._name else ''}: {lacks}"
-        if self._name:
-            self._job.remark("note", said, "it is ended")
+        if self._ours:
+            self.gave_up = True
+            self._job.remark("note", said, "it is ended, and started once more")
             await self._job.link.ask("signal", self._job.values(self._name) | {"SIG": "KILL"})
         else:
             self._job.remark("warning", said, "stop it, which keeps what there is; capture again")
@@ -152,7 +161,8 @@ class Follower:
                 self._job.update(log_gap=self._job.record.log_gap + len(data) - room)
         self._offset += len(data)
         self._job.growth = time.monotonic()
-        self.hangs = self.hangs and bool(self._name)  # one of ours was ended, whatever it says
+        self.hangs = False
+        self._ours = bool(self._name)
         self._show(self.parser.feed(data))
 
     def _show(self, updates: list[LogUpdate]) -> None:

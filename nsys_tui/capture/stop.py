@@ -127,6 +127,12 @@ async def end_left_over(job: Job, name: str = "") -> None:
             job.remark("note", f"still running after the end: {process}")
 
 
+async def clear(job: Job, name: str = "") -> None:
+    """Removes what a hanging nsys that was ended left, so that it can be started again."""
+    await end_left_over(job, name)
+    await job.link.ask("clean", job.values(name))
+
+
 async def _left(job: Job, name: str, signal_name: str = "") -> list[str]:
     answers = await job.link.ask("left", job.values(name) | {"SIG": signal_name})
     return [printable(answer.value) for answer in answers if answer.key == "left"]

@@ -64,7 +64,7 @@ async def capture_there(lab: Lab, folder: Path) -> Recorder:
     assert Path(report.local).read_bytes() == Path(report.path).read_bytes()
     assert Path(report.sqlite).read_bytes()[:6] == b"SQLite"
     assert place.seen()[0][: len(record.argv) - 1] == list(record.argv[1:])
-    assert heard.log[:3] == ["Collecting data...", "out", "err"]
+    assert heard.log[:2] == ["out", "err"]
     return heard
 
 

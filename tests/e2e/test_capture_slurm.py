@@ -95,9 +95,10 @@ async def test_a_missing_rank_is_named(tmp_path: Path, heard: Recorder) -> None:
 async def test_stop_by_scancel_keeps_the_report(
     tmp_path: Path, heard: Recorder, launcher: str
 ) -> None:
-    capture = at(tmp_path, launcher).capture("sleep", "4712", recorder=heard)
+    place = at(tmp_path, launcher)
+    capture = place.capture("sleep", "4712", recorder=heard)
     running = asyncio.create_task(capture.run())
-    await wait_for(lambda: "Collecting data..." in heard.log)
+    await wait_for(lambda: place.running)
     await capture.stop(keep=True)
     record = await asyncio.wait_for(running, 60)
     assert (record.state, record.kept) == (State.CANCELLED, "kept")
@@ -133,7 +134,7 @@ async def test_submit_queue_and_stop_run_inside_the_preamble(
     place = at(tmp_path, launcher).setting(preamble=module)
     capture = place.capture("sleep", "4713", recorder=heard)
     running = asyncio.create_task(capture.run())
-    await wait_for(lambda: "Collecting data..." in heard.log and capture.record.slurm_job)
+    await wait_for(lambda: place.running and capture.record.slurm_job)
     await capture.stop(keep=True)
     record = await asyncio.wait_for(running, 60)
     assert (record.state, record.kept) == (State.CANCELLED, "kept")
@@ -149,7 +150,7 @@ async def test_a_stop_that_slurm_does_not_take_is_told_and_never_called_cancelle
     place.config = replace(place.config, capture=replace(place.config.capture, grace=10**9))
     capture = place.capture("sleep", "4714", recorder=heard)
     running = asyncio.create_task(capture.run())
-    await wait_for(lambda: "Collecting data..." in heard.log and capture.record.slurm_job)
+    await wait_for(lambda: place.running and capture.record.slurm_job)
     scancel = tmp_path / "inside" / "scancel"
     right = scancel.readlink()
     scancel.unlink()
@@ -212,7 +213,7 @@ async def test_a_plain_scancel_by_somebody_else_is_told(
     place = at(tmp_path, launcher).fake(FAULTS="hang")
     capture = place.capture(sys.executable, "-c", deaf, recorder=heard)
     running = asyncio.create_task(capture.run())
-    await wait_for(lambda: "Collecting data..." in heard.log and capture.record.slurm_job)
+    await wait_for(lambda: place.running and capture.record.slurm_job)
     subprocess.run(["scancel", capture.record.slurm_job], check=True)
     with pytest.raises(CaptureError) as caught:
         await asyncio.wait_for(running, 60)

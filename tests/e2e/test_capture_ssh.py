@@ -413,9 +413,10 @@ async def test_settings_of_the_user_that_get_in_the_way(lab: Lab, tmp_path: Path
 
 
 async def test_stop_goes_to_the_remote_group(lab: Lab, tmp_path: Path, heard: Recorder) -> None:
-    capture = at(lab, tmp_path).capture("sleep", "4711", recorder=heard)
+    place = at(lab, tmp_path)
+    capture = place.capture("sleep", "4711", recorder=heard)
     running = asyncio.create_task(capture.run())
-    await wait_for(lambda: "Collecting data..." in heard.log)
+    await wait_for(lambda: place.running)
     await capture.stop(keep=True)
     record = await asyncio.wait_for(running, 30)
     assert (record.state, record.kept) == (State.CANCELLED, "kept")
@@ -461,7 +462,7 @@ def on_event(event):
     if stopping:
         if "stopping" in getattr(event, "detail", ""):
             asyncio.get_running_loop().call_later(0.3, os.kill, os.getpid(), signal.SIGKILL)
-        elif "Collecting" in str(getattr(event, "updates", "")):
+        elif "going on" in str(getattr(event, "updates", "")):
             asyncio.ensure_future(capture.stop(keep=True))
         return
     if getattr(event, "state", None) is state or (
@@ -477,7 +478,7 @@ asyncio.run(capture.run())
 async def test_kill_9_of_the_app_while_it_stops_the_job_still_keeps_the_report(
     lab: Lab, tmp_path: Path
 ) -> None:
-    assert killed(lab, tmp_path, "stopping", "sleep 30") == -signal.SIGKILL
+    assert killed(lab, tmp_path, "stopping", "echo going on; sleep 30") == -signal.SIGKILL
     place = at(lab, tmp_path, export="auto").fake(SECONDS="0.6", SIZE="30000000")
     attached = place.attach((tmp_path / "id").read_text())
     record = await asyncio.wait_for(attached.run(), 60)

@@ -80,7 +80,7 @@ async def test_from_plan_to_report(place: Place, heard: Recorder) -> None:
     assert Path(report.sqlite) == Path(report.local).with_suffix(".sqlite")
     assert record.program_exit == 3
     assert record.nsys_version == "2024.5.1"
-    assert {"Collecting data...", "one", "two", "Generated:"} <= set(heard.log)
+    assert {"one", "two", "Generated:"} <= set(heard.log)
     log = place.store.log_path(record.id).read_bytes()
     assert log == (Path(record.job_dir) / "log").read_bytes()
     assert place.store.load(record.id) == record
@@ -191,7 +191,7 @@ async def test_an_nsys_that_hangs_is_told_ended_and_leaves_nothing(
     place = place.fake(FAULTS="hang")
     capture = place.capture("true", recorder=heard)
     running = asyncio.create_task(capture.run())
-    await wait_for(lambda: "nsys hangs: " in heard.remarks)
+    await wait_for(lambda: "stop it, which keeps" in str(capture.record.notes))
     assert said in heard.remarks
     await capture.kill()
     with pytest.raises(NoReportError):
@@ -212,6 +212,23 @@ async def test_an_export_that_hangs_is_tried_once_more(
     assert record.state is State.DONE
     assert Path(record.reports[0].sqlite).is_file()
     assert "nsys hangs exporting" in heard.remarks
+    assert [path.name for path in place.jobs.iterdir()] == [record.id]
+
+
+async def test_an_nsys_that_hangs_at_its_start_is_started_once_more(
+    place: Place, heard: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nsys_tui.capture.follow.IDLE_S", 1.5)
+    quiet = shell_text("supervisor.sh").replace("$nt_beat -ge 15", "$nt_beat -ge 1")
+    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", lambda _: quiet)
+    ran = tmp_path / "ran"
+    place = place.fake(FAULTS="hangstart")
+    record = await place.capture("sh", "-c", f"echo once >> {ran}", recorder=heard).run()
+    assert record.state is State.DONE
+    assert ran.read_text() == "once\n"
+    assert "started once more" in str(record.notes)
+    log = place.store.log_path(record.id).read_bytes()
+    assert log == (Path(record.job_dir) / "log").read_bytes()
     assert [path.name for path in place.jobs.iterdir()] == [record.id]
 
 
@@ -368,7 +385,7 @@ async def test_two_captures_on_one_target(
 async def test_stop_keeps_the_report(place: Place, heard: Recorder) -> None:
     capture = place.capture("sleep", "600", recorder=heard)
     running = asyncio.create_task(capture.run())
-    await wait_for(lambda: "Collecting data..." in heard.log)
+    await wait_for(lambda: place.running)
     await capture.stop(keep=True)
     record = await asyncio.wait_for(running, 20)
     assert (record.state, record.kept) == (State.CANCELLED, "kept")
@@ -385,7 +402,7 @@ async def test_stop_that_is_not_heard_goes_on_to_term_and_asks_before_kill(
     )
     capture = place.capture(sys.executable, "-c", deaf, recorder=heard)
     running = asyncio.create_task(capture.run())
-    await wait_for(lambda: "Collecting data..." in heard.log)
+    await wait_for(lambda: place.running)
     await asyncio.sleep(0.3)
     await capture.stop(keep=True)
     await wait_for(lambda: heard.all(StopStuck))
@@ -398,7 +415,7 @@ async def test_stop_that_is_not_heard_goes_on_to_term_and_asks_before_kill(
 async def test_discard_lists_before_it_removes(place: Place, heard: Recorder) -> None:
     capture = place.capture("sleep", "600", recorder=heard)
     running = asyncio.create_task(capture.run())
-    await wait_for(lambda: "Collecting data..." in heard.log)
+    await wait_for(lambda: place.running)
     await capture.stop(keep=False)
     record = await asyncio.wait_for(running, 30)
     assert (record.state, record.kept) == (State.CANCELLED, "discarded")
@@ -447,7 +464,7 @@ async def test_an_nsys_that_hangs_in_import_is_ended_and_its_qdstrm_named(
 async def test_kill_of_the_job_is_lost_and_says_so(place: Place, heard: Recorder) -> None:
     capture = place.capture("sleep", "600", recorder=heard)
     running = asyncio.create_task(capture.run())
-    await wait_for(lambda: capture.record.pid and "Collecting data..." in heard.log)
+    await wait_for(lambda: capture.record.pid and place.running)
     keeper = next(
         int(stat.parent.name)
         for stat in Path("/proc").glob("[0-9]*/cmdline")
@@ -475,7 +492,7 @@ async def test_secrets_reach_the_program_and_nothing_else(
     place = place.fake(DUMP_ENV="MY_TOKEN")
     capture = place.capture("sleep", "0.6", env_from=["MY_TOKEN"], recorder=heard)
     running = asyncio.create_task(capture.run())
-    await wait_for(lambda: "Collecting data..." in heard.log)
+    await wait_for(lambda: place.running)
     assert not (Path(capture.record.job_dir) / "env").exists()
     lines = [_reads(path) for path in Path("/proc").glob("[0-9]*/cmdline")]
     assert not [line for line in lines if secret.encode() in line]

@@ -39,6 +39,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+SLEEPING = ("sh", "-c", "echo going on; exec sleep 600")
+
+
 @contextmanager
 def following(*words: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """The command in a session of its own once the program runs, and what it has said so far."""
@@ -51,7 +54,7 @@ def following(*words: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
         heard: list[str] = []
         for line in app.stderr:
             heard.append(line)
-            if "Collecting data" in line:
+            if line.strip() == "| going on":
                 break
         yield app, heard
 
@@ -360,7 +363,7 @@ def test_repeat_takes_the_plan_of_a_record(place: Path, capsys: pytest.CaptureFi
 
 
 def test_ctrl_c_stops_and_keeps(place: Path) -> None:
-    with following("capture", "--", "sleep", "600") as (app, _):
+    with following("capture", "--", *SLEEPING) as (app, _):
         app.send_signal(signal.SIGINT)
         out, err = app.communicate(timeout=30)
     assert app.returncode == 0, err
@@ -372,7 +375,7 @@ def test_ctrl_c_stops_and_keeps(place: Path) -> None:
 def test_stop_asks_the_process_that_follows(
     place: Path, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
-    with following("capture", "--", "sleep", "600") as (app, _):
+    with following("capture", "--", *SLEEPING) as (app, _):
         words = ["--discard", "--yes"] if how == "discard" else []
         assert main(["captures", "stop", "latest", *words]) == 0
         out, err = app.communicate(timeout=30)
@@ -393,7 +396,7 @@ def test_stop_asks_the_process_that_follows(
 def test_stop_goes_on_by_itself_when_the_process_that_follows_dies(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with following("capture", "--", "sleep", "600") as (app, _):
+    with following("capture", "--", *SLEEPING) as (app, _):
         app.send_signal(signal.SIGSTOP)
         dying = threading.Timer(1, app.kill)
         dying.start()
@@ -403,7 +406,7 @@ def test_stop_goes_on_by_itself_when_the_process_that_follows_dies(
 
 
 def test_hang_up_leaves_the_job_running(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with following("capture", "--", "sh", "-c", "sleep 1; echo late") as (app, _):
+    with following("capture", "--", "sh", "-c", "echo going on; sleep 1; echo late") as (app, _):
         app.send_signal(signal.SIGHUP)
         app.communicate(timeout=30)
     assert app.returncode == 130
@@ -415,7 +418,10 @@ def test_hang_up_leaves_the_job_running(place: Path, capsys: pytest.CaptureFixtu
 def test_ctrl_c_on_attach_leaves_the_job_running(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["capture", "--detach", "--", "sh", "-c", "sleep 2; echo late; exit 5"]) == 0
+    assert (
+        main(["capture", "--detach", "--", "sh", "-c", "echo going on; sleep 2; echo late; exit 5"])
+        == 0
+    )
     capture = capsys.readouterr().out.strip()
     with following("captures", "attach", capture) as (app, heard):
         app.send_signal(signal.SIGINT)
