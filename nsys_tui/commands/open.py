@@ -19,6 +19,7 @@ from nsys_tui.paths import given_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from nsys_tui.analysis.links import Place
     from nsys_tui.config import Config
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
@@ -109,19 +110,41 @@ def settings(arguments: argparse.Namespace) -> tuple[Config, Terminal]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the app until the user leaves it."""
+    from nsys_tui.analysis.links import split_link
     from nsys_tui.commands.remote import local_path
     from nsys_tui.config import load_config
+    from nsys_tui.ui.links import first_screen
 
     if len(arguments.reports) < 2:
         folder = Path(*arguments.reports)
         if os.path.isdir(folder):
             return _at_home(arguments, folder)
     config = load_config()
-    paths = [local_path(name, config) for name in arguments.reports]
+    given = [split_link(name, os.path.exists) for name in arguments.reports]
+    paths = [local_path(name, config) for name, _ in given]
+    _check_links(paths)
     arguments.reports = [str(path) for path in paths]
     if arguments.print is not None:
         return _print_screen(arguments, paths)
-    return run_app(arguments, paths, lambda: _text_overviews(arguments))
+    places = [place for _, place in given]
+    start = first_screen(places[0]) if places and places[0] else "overview"
+    return run_app(arguments, paths, lambda: _text_overviews(arguments), start, places=places)
+
+
+def _check_links(paths: Sequence[Path]) -> None:
+    """Tells a link that cannot be read from a file that is not there.
+
+    Raises:
+        UsageError: what stands after a ``#`` looks like a place and is none.
+    """
+    from nsys_tui.analysis.links import looks_like_link
+
+    for path in paths:
+        if looks_like_link(str(path)) and not path.exists():
+            raise UsageError(
+                f"not a place in a report: {path.name.rpartition('#')[2]!r}",
+                hint="write it as report.sqlite#2.1s-2.3s/GPU0/2: window, GPU, screen",
+            )
 
 
 def _print_screen(arguments: argparse.Namespace, paths: Sequence[Path]) -> int:
@@ -200,6 +223,7 @@ def run_app(
     without: Callable[[], int],
     start: str = "overview",
     kind: Callable[[], type[NsysTuiApp]] | None = None,
+    places: Sequence[Place | None] = (),
 ) -> int:
     """Runs the app on some reports until the user leaves it.
 
@@ -209,6 +233,7 @@ def run_app(
         without: what is done where there is no terminal for an app.
         start: name of the first screen.
         kind: gives another class of app than the usual one.
+        places: where links lead, as far as reports were given as links.
     """
     config, terminal = settings(arguments)
     if not terminal.app:
@@ -217,12 +242,16 @@ def run_app(
         from nsys_tui.commands.options import log_to
 
         log_to(arguments.log)
+    from nsys_tui.ui.links import look_at
     from nsys_tui.ui.runtime import garbage_collection
     from nsys_tui.ui.runtime.threads import take_turns
 
     garbage_collection.hold()
     take_turns()
     app = _app(arguments, paths, config, terminal, start, kind)
+    for session, place in zip(app.sessions, places, strict=False):
+        if place is not None:
+            look_at(session, place)
     status = asyncio.run(_until_left(app, mouse=config.display.mouse))
     ended_by = app.fatal or app.crash
     if ended_by is not None:

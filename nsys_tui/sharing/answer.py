@@ -19,6 +19,7 @@ from nsys_tui.analysis.stalls.answer import StallAnswer
 from nsys_tui.analysis.stats.query import Query
 from nsys_tui.analysis.stats.reports import run_report
 from nsys_tui.errors import NoDataError
+from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.table import Column, Table, Unit, table_of
 from nsys_tui.redaction import redacted, redacted_command
 
@@ -79,16 +80,17 @@ class Shared:
         return list(dict.fromkeys([*self.report.metadata.notes, *map(str, self.report.notes)]))
 
 
-def shared(report: Report, scope: Scope) -> Shared:
+def shared(report: Report, scope: Scope, progress: Progress = silent) -> Shared:
     """Asks all analyses about a report or a part of it.
 
     Args:
         report: the open report.
         scope: window, devices, processes and streams.
+        progress: told after each rule.
     """
     result = overview(report, scope)
     case = Case(report, scope, splits=result.devices)
-    findings = find_in(case)
+    findings = find_in(case, progress)
     told, bound = verdict(case, findings), parts(case)
     tables, lacking = _tables(report, scope, case)
     return Shared(

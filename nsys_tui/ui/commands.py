@@ -158,7 +158,9 @@ def display_panel(app: Host) -> None:
 @command("report.open")
 def report_open(app: Host) -> None:
     """Asks for another report: one that is open, recent, in this folder, or any path."""
+    from nsys_tui.analysis.links import split_link
     from nsys_tui.ui.dialogs.picker import Picker
+    from nsys_tui.ui.links import first_screen, look_at
     from nsys_tui.ui.matching import Entry
     from nsys_tui.ui.recent import nearby, recent
 
@@ -169,15 +171,36 @@ def report_open(app: Host) -> None:
     entries = [Entry(str(path), kind, str(path)) for path, kind in known.items()]
 
     def opened(path: str | None) -> None:
-        local = given_path(path or "")
+        path, place = split_link(path or "", lambda name: given_path(name).exists())
+        local = given_path(path)
         if path and ":" in path and not path.startswith("file:") and not local.exists():
             from nsys_tui.ui.remote import fetch_and_open
 
             app.run_worker(fetch_and_open(app, path), group="fetch", exit_on_error=False)
         elif path:
             app.open_path(local)
+            if place is not None:
+                look_at(app.session, place)
+                app.show(first_screen(place))
 
     app.push_screen(Picker("Open a report: choose, or type a path", entries, free=True), opened)
+
+
+@command("copy.link")
+def copy_link(app: Host) -> None:
+    """Copies the link to the row under the cursor, or to the window."""
+    from nsys_tui.ui.links import link_to
+
+    if app.front is not None:
+        app.copy(link_to(app.session, app.front.evidence), "1 link")
+
+
+@command("report.page")
+def report_page(app: Host) -> None:
+    """Asks for a file name and writes the page about the window."""
+    from nsys_tui.ui.pages import save_page
+
+    save_page(app)
 
 
 @command("mark.list")

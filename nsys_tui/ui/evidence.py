@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.timeline.events import key_of, kind_of, naming
+from nsys_tui.model.events import Operations
 from nsys_tui.state import Cursor, Selection, Window
+from nsys_tui.ui.front import Evidence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,8 +63,20 @@ def show_on_timeline(
     app.show("timeline", **changes)
 
 
+def evidence_of(events: EventSet, row: int) -> Evidence:
+    """What a link to an event leads to."""
+    place = int(events.device[row]) if isinstance(events, Operations) else None
+    start = int(events.start[row])
+    return Evidence((start, max(int(events.end[row]), start + 1)), place)
+
+
+def longest(events: EventSet, rows: NDArray[np.intp]) -> int:
+    """The longest of some events; there is one."""
+    return int(rows[np.argmax(events.durations(rows))])
+
+
 def show_longest(app: Host, events: EventSet, rows: NDArray[np.intp]) -> bool:
     """Goes to the longest of some events; False where there are none."""
     if len(rows):
-        show_on_timeline(app, events, int(rows[np.argmax(events.durations(rows))]))
+        show_on_timeline(app, events, longest(events, rows))
     return bool(len(rows))

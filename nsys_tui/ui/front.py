@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from nsys_tui.ui.keymap import SCREENS, bindings
 from nsys_tui.ui.loader import telling
@@ -22,6 +22,17 @@ if TYPE_CHECKING:
     from nsys_tui.ui.session import Session
 
 T = TypeVar("T")
+
+
+class Evidence(NamedTuple):
+    """What a link from a screen leads to."""
+
+    window: tuple[int, int] | None = None
+    """[start, end) in ns; None for the whole trace."""
+    place: int | None = None
+    """Of a device in ``Report.devices``."""
+    screen: str = "2"
+    """Number key of the screen that shows it."""
 
 
 class FrontScreen(BatchedScreen[None], inherit_bindings=False):
@@ -78,6 +89,20 @@ class FrontScreen(BatchedScreen[None], inherit_bindings=False):
     def to_record(self) -> str:
         """Options of ``nsys profile`` that would tell what this screen cannot, as typed."""
         return ""
+
+    @property
+    def evidence(self) -> Evidence:
+        """What a link leads to: the row under the cursor, else the window on this screen."""
+        number = next((spec.number for spec in SCREENS if spec.name == self.SCREEN), 0)
+        window = self.session.state.window
+        return Evidence(window, self.device, str(number) if number else "")
+
+    @property
+    def device(self) -> int | None:
+        """Place of the device whose lanes the cursor is in."""
+        lane = self.session.state.cursor.lane.partition("/")[0]
+        number = lane.removeprefix("gpu:")
+        return int(number) if lane != number and number.isdigit() else None
 
     def theme_changed(self) -> None:
         """The app has other colours."""

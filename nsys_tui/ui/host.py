@@ -23,6 +23,7 @@ from nsys_tui.names import visible
 from nsys_tui.state import ViewState, here, jumped
 from nsys_tui.ui import keymap, presets
 from nsys_tui.ui.front import FrontScreen
+from nsys_tui.ui.links import settle
 from nsys_tui.ui.loader import load, unexpected
 from nsys_tui.ui.marks import save_marks
 from nsys_tui.ui.messages import Failed
@@ -296,6 +297,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
     def on_part_loaded(self, message: PartLoaded) -> None:
         """The screen in front may draw more."""
         message.session.loaded.append(message.part)
+        settle(message.session)
         if message.session is self.session:
             self.sync()
 

@@ -128,6 +128,13 @@ GLOBAL: Final[tuple[Action, ...]] = (
     Action("app.jump", ("ctrl+o",), "jump", "letters over panes and tabs", 45),
     Action("copy.cell", ("y",), "copy", "copy the cell or value under the cursor", 50),
     Action("copy.row", ("Y",), "copy row", "copy the row as tab-separated text"),
+    Action(
+        "copy.link",
+        ("ctrl+y",),
+        "copy link",
+        "copy a link to the row or the window, to open it there",
+    ),
+    Action("report.page", ("ctrl+r",), "page", "write an HTML page about the window, to be sent"),
     Action("export.view", ("e",), "export", "write what is shown to a file", 55),
     Action("find.next", ("n",), "next", "next match"),
     Action("find.previous", ("N",), "previous", "previous match"),

@@ -25,6 +25,7 @@ from nsys_tui.ui.memo import Memo
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from nsys_tui.analysis.links import Place
     from nsys_tui.config import DisplayConfig
     from nsys_tui.model.events import Operations
     from nsys_tui.model.report import Report
@@ -57,6 +58,8 @@ class Session:
     """Other sessions whose lanes stand in this one's timeline."""
     cancel: threading.Event = field(default_factory=threading.Event)
     results: Memo = field(default_factory=Memo)
+    place: Place | None = None
+    """Where a link leads, as long as its GPU is not known yet."""
 
     @property
     def name(self) -> str:

@@ -19,6 +19,7 @@ from textual.worker import WorkerCancelled
 from nsys_tui.config import Config, DisplayConfig
 from nsys_tui.reader import open_report
 from nsys_tui.ui.app import NsysTuiApp
+from nsys_tui.ui.links import first_screen, look_at
 from nsys_tui.ui.runtime.ascii_filter import asciify
 from nsys_tui.ui.terminal import Colours, Terminal
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from textual.pilot import Pilot
+
+    from nsys_tui.analysis.links import Place
 
 PLAIN = Terminal(Colours.TRUE, ascii=True, app=True, dark=True, reasons={})
 FANCY = replace(PLAIN, ascii=False)
@@ -58,6 +61,7 @@ async def running(
     terminal: Terminal = PLAIN,
     config: Config | None = None,
     theme: str = "dark",
+    place: Place | None = None,
 ) -> AsyncIterator[Pilot[int]]:
     """The app on some reports, loaded and drawn."""
     settings = config or Config(display=DisplayConfig(theme=theme))
@@ -65,7 +69,10 @@ async def running(
     def opener(path: Path, progress: Any) -> Any:
         return open_report(path, use_cache=False, progress=progress)
 
-    app = NsysTuiApp(paths, opener, config=settings, terminal=terminal)
+    start = first_screen(place) if place is not None else "overview"
+    app = NsysTuiApp(paths, opener, config=settings, terminal=terminal, start=start)
+    if place is not None:
+        look_at(app.session, place)
     with (
         patch("textual.app.wait_for_idle", wait_for_idle),
         patch("textual.pilot.wait_for_idle", wait_for_idle),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.analysis.links import finding_link
 from nsys_tui.analysis.rules.bound import (
     NOT_LOOKED_AT,
     PART,
@@ -104,6 +105,7 @@ _FINDING: Final = (
     column("confidence", "Known"),
     data("doubt", lambda finding, _: finding.doubt),
     data("settle", lambda finding, report: finding.settle.replace("REPORT", report.name)),
+    data("link", lambda finding, report: finding_link(report, finding)),
     data("same_as", lambda finding, _: finding.same_as),
     data("stake_ns", lambda finding, _: finding.stake_ns or None),
 )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import units
+from nsys_tui.analysis.links import evidence_link
 from nsys_tui.analysis.stalls.rows import stall_groups, stall_rows
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.table import (
@@ -102,6 +103,7 @@ _GAP: Final = (
     column("severity"),
     Column("Cause", key="", read=lambda row, _: row.label),
     column("cause"),
+    data("link", lambda row, report: evidence_link(report, (row.start, row.end), row.place)),
     data("what", _or_none("what")),
     data("shares_ns", lambda row, _: row.shares, form=Form.MAP),
     data("previous", _or_none("previous")),

@@ -13,7 +13,7 @@ from nsys_tui.analysis.timeline.events import find
 from nsys_tui.analysis.timeline.facts import Facts, facts_of
 from nsys_tui.render.cells import MUTED
 from nsys_tui.times import moment_text, window_text
-from nsys_tui.ui.evidence import show_on_timeline
+from nsys_tui.ui.evidence import evidence_of, show_on_timeline
 from nsys_tui.ui.pane_text import labelled
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.events.columns import event_columns
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.state import Selection, ViewState
+    from nsys_tui.ui.front import Evidence
     from nsys_tui.ui.widgets.table.grid import Grid
 
 ACTIONS = (*TABLE, WHOLE)
@@ -160,6 +161,15 @@ class EventsScreen(TableScreen[EventsTable]):
         if action == "timeline_whole":
             return self.state.window is not None or _area(self.state) is not None
         return super().check_action(action, parameters)
+
+    @property
+    def evidence(self) -> Evidence:
+        """The event under the cursor."""
+        row = self.table.row
+        if self.result is None or row is None:
+            return super().evidence
+        member, place = self.result.locate(row)
+        return evidence_of(member.events, place)
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """Shows the event on the timeline."""

@@ -14,7 +14,7 @@ from nsys_tui.analysis.timeline.events import find
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import Operations
 from nsys_tui.state import cycled
-from nsys_tui.ui.evidence import show_longest, show_on_timeline
+from nsys_tui.ui.evidence import evidence_of, longest, show_longest, show_on_timeline
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.kernels.columns import group_columns, sampled_columns
 from nsys_tui.ui.screens.kernels.detail import KernelDetail
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.state import Selection, ViewState
+    from nsys_tui.ui.front import Evidence
     from nsys_tui.ui.screens.tables import Look
     from nsys_tui.ui.widgets.table.columns import TableColumn
     from nsys_tui.ui.widgets.table.grid import Grid
@@ -199,6 +200,19 @@ class KernelsScreen(KernelDetail):
         if following is GroupBy.RANGE and not self.session.finished:
             following = cycled(following)
         self.change(following)
+
+    @property
+    def evidence(self) -> Evidence:
+        """The instance under the cursor, or the longest of the row."""
+        report, table, detail = self.report, self.result, self.detail
+        if report is None or table is None:
+            return super().evidence
+        inner, row = self.instances, self.table.row
+        if inner.has_focus and detail is not None and inner.row is not None:
+            return evidence_of(report.operations, int(detail.rows[inner.row]))
+        if row is None or not len(rows := table.instances(row)):
+            return super().evidence
+        return evidence_of(report.operations, longest(report.operations, rows))
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """Shows the longest instance of a row, or the chosen one, on the timeline."""

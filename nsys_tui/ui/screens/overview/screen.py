@@ -14,6 +14,7 @@ from nsys_tui.render.cells import BOLD, MUTED
 from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.timeline.model import work_window
 from nsys_tui.times import moment_text
+from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.keymap import SCREENS, Action
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.recent import remember
@@ -370,6 +371,14 @@ class OverviewScreen(ResultScreen[Overview]):
         if finding.place is not None:
             changes["cursor"] = Cursor(start, gpu_key(finding.place))
         self._go(names[0] if names else "timeline", **changes)
+
+    @property
+    def evidence(self) -> Evidence:
+        """The finding in the strip."""
+        found = self._detail
+        if isinstance(found, Finding):
+            return Evidence(found.window, found.place, found.screen)
+        return super().evidence
 
     @property
     def to_record(self) -> str:

@@ -13,6 +13,7 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import window_around
+from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.idle_gaps import idle_gaps
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
@@ -299,6 +300,14 @@ class StallsScreen(TableScreen[Found]):
         if action == "table_instances":
             return bool(self.wish.by)
         return super().check_action(action, parameters)
+
+    @property
+    def evidence(self) -> Evidence:
+        """The gap under the cursor."""
+        stall = self.stall
+        return (
+            super().evidence if stall is None else Evidence((stall.start, stall.end), stall.place)
+        )
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """The timeline, around the gap."""

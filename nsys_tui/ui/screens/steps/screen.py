@@ -15,6 +15,7 @@ from nsys_tui.errors import NoDataError
 from nsys_tui.state import Cursor, Window
 from nsys_tui.times import moment_text
 from nsys_tui.ui.evidence import selection_of
+from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.steps.panes import (
@@ -210,6 +211,15 @@ class StepsScreen(TableScreen[Steps]):
         """The step nearest to the median."""
         if self.answer is not None:
             self._go(self.answer.typical)
+
+    @property
+    def evidence(self) -> Evidence:
+        """The step under the cursor."""
+        row = self.table.row
+        if self.answer is None or row is None:
+            return super().evidence
+        found = self.answer.table.found
+        return Evidence((int(found.start[row]), int(found.end[row])))
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """The step on the timeline, whole, with its range selected."""
