@@ -119,7 +119,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     _prepare_streams()
     try:
         if "_ARGCOMPLETE" in os.environ:
-            _complete(os.environ.get("COMP_LINE", "").split()[1:])
+            line = os.environ.get("COMP_LINE", "")
+            _complete(line, int(os.environ.get("COMP_POINT") or len(line)))
         with _screened(), _ending_like_an_interrupt():
             status = _run(words)
         sys.stdout.flush()
@@ -218,11 +219,15 @@ def _tell(text: str) -> None:
         say(text)
 
 
-def _complete(words: list[str]) -> None:
+def _complete(line: str, point: int) -> None:
     """Ends with what may come next on a command line, which a shell asks for."""
-    from nsys_tui.commands.completion import complete
+    from nsys_tui.commands.completion import complete, with_open
 
-    complete(build_parser(words[0] if words and words[0] in VERBS else None))
+    line, point = with_open(line, point, VERBS)
+    os.environ["COMP_LINE"], os.environ["COMP_POINT"] = line, str(point)
+    words = line.split()[1:]
+    verb = words[0] if words and words[0] in VERBS else ""
+    complete(build_parser(verb or None), verb)
 
 
 def _check_verb(word: str) -> None:

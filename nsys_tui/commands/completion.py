@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.errors import OK
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Iterable, Iterator
 
 DESCRIPTION = 'Prints completion code: eval "$(nsys-tui completion bash)".'
 SUFFIXES = ("sqlite", "nsys-rep", "qdrep")
@@ -26,12 +27,156 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def complete(parser: argparse.ArgumentParser) -> None:
-    """Answers a shell that asks for completions, and ends; verbs and reports may come first."""
+def with_open(line: str, point: int, verbs: Iterable[str]) -> tuple[str, int]:
+    """A command line whose first word is a report, with the verb that is meant.
+
+    Args:
+        line: as typed.
+        point: where in it the cursor stands.
+        verbs: words that need no other before them.
+    """
+    program, blank, rest = line.partition(" ")
+    first, more, _ = rest.lstrip().partition(" ")
+    if not more or first in verbs or first.startswith("-"):
+        return line, point
+    return f"{program}{blank}open {rest}", point + len("open ")
+
+
+def complete(parser: argparse.ArgumentParser, verb: str) -> None:
+    """Answers a shell that asks for completions, and ends.
+
+    Args:
+        parser: with the verb of the line in full.
+        verb: the verb; empty while it is being typed, when reports may come too.
+    """
     from argcomplete import autocomplete
     from argcomplete.completers import FilesCompleter
 
     reports = FilesCompleter(SUFFIXES)
     first = next(action for action in parser._actions if not action.option_strings)
     first.completer = reports  # type: ignore[attr-defined]
+    for action in _actions(parser):
+        make = VALUES.get((verb, action.dest)) or VALUES.get(("", action.dest))
+        if verb == "capture" and action.dest.startswith("nsys_"):
+            make = _of_nsys(action.dest.removeprefix("nsys_"))
+        if make is not None and not action.choices:
+            action.completer = _listed(make)  # type: ignore[attr-defined]
     autocomplete(parser, always_complete_options=False, default_completer=reports)
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parser._actions:
+        yield action
+        if isinstance(action.choices, dict):
+            for child in action.choices.values():
+                yield from _actions(child)
+
+
+def _listed(make: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
+    """What completes each item of a list with commas; an error completes nothing."""
+
+    def completer(prefix: str, **_: Any) -> list[str]:
+        before, comma, _last = prefix.rpartition(",")
+        try:
+            return [f"{before}{comma}{word}" for word in make()]
+        except Exception:
+            return []
+
+    return completer
+
+
+def _themes() -> Iterable[str]:
+    from nsys_tui.config import default_path
+    from nsys_tui.render.palette import theme_files
+
+    return theme_files(default_path().parent / "themes")
+
+
+def _key_presets() -> Iterable[str]:
+    from nsys_tui.ui.presets import presets
+
+    return presets()
+
+
+def _stats() -> Iterable[str]:
+    from nsys_tui.analysis.stats.reports import REPORTS
+
+    return REPORTS
+
+
+def _rules() -> Iterable[str]:
+    from nsys_tui.analysis.rules.ranking import RULES
+
+    return RULES
+
+
+def _tables() -> Iterable[str]:
+    from nsys_tui.export.events import TABLES
+
+    return [*TABLES, *_stats()]
+
+
+def _screens() -> Iterable[str]:
+    from nsys_tui.ui.keymap import SCREENS
+
+    return [spec.name for spec in SCREENS]
+
+
+def _targets() -> Iterable[str]:
+    from nsys_tui.capture.targets import all_targets
+    from nsys_tui.config import load_config
+
+    return [target.name for target in all_targets(load_config())]
+
+
+def _capture_presets() -> Iterable[str]:
+    from nsys_tui.capture.presets import presets
+    from nsys_tui.config import load_config
+
+    return presets(load_config().capture)
+
+
+def _captures() -> Iterable[str]:
+    from nsys_tui.capture.record import Store
+
+    return Store().ids()
+
+
+def _baselines() -> Iterable[str]:
+    from nsys_tui.export.baselines import names
+
+    return names()
+
+
+def _words() -> Iterable[str]:
+    from nsys_tui.text.definitions import definitions
+
+    return [definition.name for definition in definitions()]
+
+
+def _of_nsys(name: str) -> Callable[[], Iterable[str]]:
+    from nsys_tui.capture.options import OPTIONS
+
+    return lambda: OPTIONS[name].choices
+
+
+VALUES: Final[dict[tuple[str, str], Callable[[], Iterable[str]]]] = {
+    ("", "theme"): _themes,
+    ("", "keys"): _key_presets,
+    ("stats", "reports"): _stats,
+    ("stats", "help_reports"): _stats,
+    ("stats", "formats"): lambda: ("column", "table", "csv", "tsv", "json", "markdown", "html"),
+    ("stats", "timeunit"): lambda: ("nsec", "usec", "msec", "seconds"),
+    ("analyze", "rules"): _rules,
+    ("export", "table"): _tables,
+    ("open", "print"): _screens,
+    ("capture", "words"): _targets,
+    ("capture", "preset"): _capture_presets,
+    ("capture", "repeat"): _captures,
+    ("targets", "name"): _targets,
+    ("captures", "id"): _captures,
+    ("compare", "baseline"): _baselines,
+    ("baseline", "name"): _baselines,
+    ("explain", "words"): _words,
+}
+"""What completes a value, by verb (empty: any) and the parser's name of it."""

@@ -50,7 +50,7 @@ def clean(wheel: Path) -> Path:
     """The bin folder of an environment with the wheel, and the packages that it needs."""
     folder = wheel.parents[1] / "venv"
     run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=wheel.parent)
-    own = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python"]
+    own: list[str | Path] = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python"]
     run(*own, "install", "--no-deps", "--no-index", wheel, cwd=wheel.parent)
     (packages,) = (folder / "lib").glob("python*/site-packages")
     (packages / "needed.pth").write_text(str(Path(np.__file__).parents[1]))
