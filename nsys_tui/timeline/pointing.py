@@ -66,7 +66,7 @@ def drop(model: TimelineModel, row: int | None) -> TimelineModel:
         return replace(dropped, area_start=None).jumped(window=window)
     if model.area_start is not None:
         return areas.begin_or_end(dropped)
-    if row is None or model.current is None:
+    if row is None or (model.current is None and stepping.gap_here(model) is None):
         return dropped
     return stepping.select_here(dropped)
 

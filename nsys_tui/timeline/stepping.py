@@ -9,6 +9,7 @@ import numpy as np
 from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
 from nsys_tui.analysis.timeline.steps import Step, after, before, column, lanes_of
 from nsys_tui.model.events import ApiCalls, EventSet, Operations, Syncs
+from nsys_tui.state import Selection, Window
 from nsys_tui.timeline.painter import Picked
 
 if TYPE_CHECKING:
@@ -83,11 +84,23 @@ def _arrived(
 
 
 def select_here(model: TimelineModel) -> TimelineModel:
-    """Selects the event under the cursor."""
+    """Selects the event under the cursor; in a GPU's row, the gap."""
     picked, track = model.current, model.row
-    if picked is None or track is None:
-        return model.telling(NO_EVENT)
-    return model.selected(picked, model.cursor_time, track.key)
+    if picked is not None and track is not None:
+        return model.selected(picked, model.cursor_time, track.key)
+    gap = gap_here(model)
+    return model.telling(NO_EVENT) if gap is None else model.pointed(selection=gap)
+
+
+def gap_here(model: TimelineModel) -> Selection | None:
+    """The idle time around the cursor in the row of a GPU of the report in front."""
+    track, report = model.row, model.report
+    if track is None or track.summary is None or track.device is None or report is None:
+        return None
+    idle = track.summary.idle_at(model.cursor_time)
+    if idle is None or track.device >= len(report.devices):
+        return None
+    return Selection("gap", (track.device, *idle), Window(*idle), label="idle")
 
 
 def follow_flow(model: TimelineModel) -> TimelineModel:

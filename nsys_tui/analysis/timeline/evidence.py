@@ -54,6 +54,8 @@ def _of_stall(report: Report, row: StallRow, moment: Moment) -> Iterator[Fact]:
     yield ("dur", format_duration(row.length_ns))
     yield ("GPU", _gpu(report, row.place))
     yield ("cause", row.label)
+    if row.witness:
+        yield ("witness", str(row.witness))
     if row.kind == "run":
         yield ("idle", f"{format_duration(row.idle_ns)} in {format_count(row.gaps)} gaps")
     if row.thread >= 0:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.occupancy import LIMITS, blocks_per_sm
 from nsys_tui.analysis.timeline.events import (
     SYNC_TYPES,
     codes_of,
@@ -15,9 +15,14 @@ from nsys_tui.analysis.timeline.events import (
     naming,
 )
 from nsys_tui.analysis.timeline.launch_links import call_of, launched_by
+from nsys_tui.analysis.timeline.work_facts import (
+    collective_facts,
+    resident_facts,
+    transfer_facts,
+)
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.categories import MEMORY_KINDS, OpKind
+from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import (
     ApiCalls,
     EventSet,
@@ -160,8 +165,10 @@ def _operation(report: Report, ops: Operations, row: int, raw: Mapping[str, Any]
     if kind == OpKind.KERNEL:
         if report.can(Capability.LAUNCH_SHAPES):
             yield from _launch_shape(ops, row, raw)
+        if ops.category[row] == Category.COMM:
+            yield from collective_facts(report, row)
     elif kind in (OpKind.MEMCPY, OpKind.MEMSET):
-        yield from _transfer(ops, row)
+        yield from transfer_facts(ops, row)
     else:
         yield ("note", "launched as a whole graph: no figures of its kernels")
     if node := int(ops.graph_node[row]):
@@ -181,38 +188,17 @@ def _launch_shape(ops: Operations, row: int, raw: Mapping[str, Any]) -> Iterator
     yield ("block", triple("block"))
     yield ("regs", str(registers))
     yield ("smem", format_bytes(static + dynamic))
-    threads = np.prod([max(_whole(raw.get(f"block_{axis}")), 1) for axis in "xyz"], dtype=np.int64)
-    yield ("occ", _occupancy(ops, row, int(threads), registers, static + dynamic))
+    blocks, threads = (
+        prod(max(_whole(raw.get(f"{name}_{axis}")), 1) for axis in "xyz")
+        for name in ("grid", "block")
+    )
+    yield from resident_facts(ops, row, threads, blocks, registers, static + dynamic)
     if local := _whole(raw.get("local_memory_per_thread")):
         yield ("local", f"{format_bytes(local)} a thread")
 
 
 def _whole(value: Any) -> int:
     return int(value) if isinstance(value, (int, float)) else 0
-
-
-def _occupancy(ops: Operations, row: int, threads: int, registers: int, shared: int) -> str:
-    """``≈25% (registers)``, or ``-`` where the export does not tell the GPU's limits."""
-    gpu = ops.devices[int(ops.device[row])].info
-    ask = (np.array([value], np.int64) for value in (threads, registers, shared))
-    blocks = None if gpu is None else blocks_per_sm(gpu, *ask)
-    if gpu is None or blocks is None or not gpu.max_warps_per_sm:
-        return "- (the export has no GPU limits)"
-    warps = -(-threads // (gpu.threads_per_warp or 32))
-    share = int(blocks.min()) * warps / gpu.max_warps_per_sm
-    return f"≈{100 * share:.0f}% ({LIMITS[int(blocks[:, 0].argmin())]})"
-
-
-def _transfer(ops: Operations, row: int) -> Iterator[Fact]:
-    size = int(ops.bytes[row])
-    duration = int(ops.end[row] - ops.start[row])
-    yield ("bytes", format_bytes(size))
-    if duration > 0:
-        yield ("speed", f"{format_bytes(size * 1_000_000_000 // duration)}/s")
-    source, target = int(ops.src_kind[row]), int(ops.dst_kind[row])
-    ends = [MEMORY_KINDS[kind] for kind in (source, target) if kind < len(MEMORY_KINDS)]
-    if ends:
-        yield ("memory", " -> ".join(ends))
 
 
 def _origin(report: Report, ops: Operations, row: int) -> Iterator[Fact]:

@@ -75,6 +75,18 @@ class Summary:
         parts = (lane.visible(lo, hi) for lane in self.lanes)
         return sum(part.stop - part.start for part in parts)
 
+    def idle_at(self, time: int) -> tuple[int, int] | None:
+        """Begin and end of the idle time around a moment; None while any lane is busy.
+
+        None too before the first and after the last event.
+        """
+        spots = [(lane, int(np.searchsorted(lane.starts, time, "right"))) for lane in self.lanes]
+        before = [int(lane.reach[spot - 1]) for lane, spot in spots if spot]
+        ahead = [int(lane.starts[spot]) for lane, spot in spots if spot < len(lane)]
+        if not before or not ahead or max(before) > time:
+            return None
+        return max(before), min(ahead)
+
     def lane(self, edges: Int64) -> Lane:
         """A lane to draw over cells: for few events their own, for many one event per busy cell.
 

@@ -344,6 +344,9 @@ def test_facts_of_a_kernel_give_launch_shape_occupancy_latency_and_path(tmp_path
     assert (facts["grid"], facts["block"], facts["regs"]) == ("8,2,1", "256,1,1", "128")
     # 128 registers a thread: 65536 / (128 * 32) = 16 warps of 64 fit, two blocks of 8 warps.
     assert facts["occ"] == "≈25% (registers)"
+    sms = report.devices[0].info.sm_count if report.devices[0].info else None
+    assert sms, "16 blocks, two on each of them at a time"
+    assert facts["waves"] == f"≈{16 / (2 * sms):.2f}"
     assert facts["smem"] == "1.02 kB"
     assert facts["launch"] == "tid 100 +420 ns (call to start)"
     assert facts["queue"] == "405 ns"
@@ -358,6 +361,7 @@ def test_facts_of_a_copy_give_bytes_and_speed_and_say_when_no_call_is_known(
 ) -> None:
     synth = Synth(tmp_path / "r.sqlite").gpu(0).process(100, "train").cuda_device(100, 0, 0)
     synth.memcpy(0, 1000, bytes=2_000_000, kind="HtoD", src="pageable", corr=5)
+    synth.memcpy(1000, 1500, bytes=2_000_000, kind="HtoD", src="pinned", corr=6)
     synth.api("cudaFree", 0, 5)
     report = open_report(synth.write(), use_cache=False)
     for part in ("operations", "api"):
@@ -365,8 +369,23 @@ def test_facts_of_a_copy_give_bytes_and_speed_and_say_when_no_call_is_known(
     facts = dict(facts_of(report, report.operations, 0, "short", str).facts)
     assert facts["bytes"] == "2.00 MB"
     assert facts["speed"] == "2.00 TB/s"
-    assert facts["memory"] == "Pageable -> Device"
+    assert facts["memory"].startswith("Pageable -> Device (not pinned")
+    assert facts["of fastest"].startswith("50.0% (4.00 TB/s, measured"), "by the pinned copy"
     assert facts["launch"] == "- (no API call with its correlation id)"
+
+
+def test_facts_of_a_collective_tell_waiting_from_transfer(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").gpu(0).gpu(1).process(100, "train")
+    synth.cuda_device(100, 0, 0).cuda_device(100, 1, 1)
+    kernel = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)"
+    synth.launch(kernel, (0, 5), (100, 900), stream=9)
+    synth.launch(kernel, (6, 9), (700, 900), stream=9, device=1)
+    report = open_report(synth.write(), use_cache=False)
+    for part in ("operations", "api", "ranges"):
+        report.load(part)
+    first, last = (dict(facts_of(report, report.operations, n, "short", str).facts) for n in (0, 1))
+    assert (first["waited"], first["transfer"]) == ("600 ns for GPU 1", "200 ns")
+    assert (last["waited"], last["transfer"]) == ("not: it came last", "200 ns")
 
 
 def test_facts_of_a_range_give_its_payload_and_of_a_call_its_stack(tmp_path: Path) -> None:

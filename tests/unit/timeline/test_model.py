@@ -89,6 +89,15 @@ def test_zoom_keeps_the_cursor_on_its_column_down_to_a_nanosecond(training: Time
     assert model.view.window is None
 
 
+def test_enter_on_idle_time_of_a_gpu_selects_the_gap(handmade: TimelineModel) -> None:
+    at_gap = moving.go_to(at_lane(handmade, "GPU 0"), "305us")
+    chosen = stepping.select_here(moving.zoom_to_width(at_gap, 2 * US)).view.selection
+    assert chosen is not None
+    assert (chosen.kind, chosen.key) == ("gap", (0, 300 * US, 310 * US))
+    outside = stepping.select_here(moving.go_to(at_gap, "500us"))
+    assert outside.view.selection is None, "after the work nothing is a gap"
+
+
 def test_pan_page_and_cursor_at_the_edge(training: TimelineModel) -> None:
     model = moving.go_to(training, "500ms")
     for _ in range(3):

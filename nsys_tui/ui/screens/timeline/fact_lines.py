@@ -15,8 +15,15 @@ if TYPE_CHECKING:
 
 HEADING: Final = 20
 """Cells of the pane's heading that are not the event's name."""
-JOINED: Final = frozenset(("", SPREAD, "corr", "block", "smem", "occ", "speed", "queue"))
+JOINED: Final = frozenset(
+    ("", SPREAD, "corr", "block", "smem", "occ", "waves", "speed", "queue", "transfer", "busbw")
+)
 """Facts that stand in the line of the one before where they fit."""
+TELLING: Final = (
+    *("dur", "cause", "witness", "bytes", "speed", "of fastest", "memory"),
+    *("waited", "transfer", "algbw", "busbw", "occ", "waves", "launch", "queue"),
+)
+"""Facts that a strip of few lines begins with: what is asked first of each kind of event."""
 
 
 def column_lines(found: Facts, width: int) -> list[Line]:
@@ -69,8 +76,10 @@ def _wrapped(name: str, text: str, width: int, indent: int) -> list[Line]:
 
 
 def flowing_lines(found: Facts, width: int) -> list[Line]:
-    """The facts in their shortest form, as many as fit into each line; ranges in the third."""
+    """The facts in their shortest form, telling ones first; ranges in the third line."""
     shown = [(name, text.partition(" (")[0]) for name, text in found.facts if name != SPREAD]
+    rank = {name: place for place, name in enumerate(TELLING)}
+    shown.sort(key=lambda fact: rank.get(fact[0], len(rank)))
     ranges = [(name, inner_end(text, width - 7)) for name, text in shown if name == "nvtx"]
     lines = _flow([pair for pair in shown if pair[0] != "nvtx"], width)
     lines[2:2] = [line for pair in ranges for line in _flow([pair], width)]

@@ -414,13 +414,13 @@ class TimelineScreen(ModelScreen):
 
     @property
     def _on_evidence(self) -> bool:
-        """Whether the cursor stands where a gap or finding begins that is selected."""
+        """Whether the cursor stands where a selected gap or finding begins, or on no event."""
         selection = self.state.selection
         return (
             selection is not None
             and selection.kind in EVIDENCE
             and selection.span is not None
-            and selection.span.start == self.model.cursor_time
+            and (selection.span.start == self.model.cursor_time or self.model.current is None)
         )
 
     def _open_stack(self) -> None:
