@@ -27,6 +27,7 @@ from nsys_tui.state import (
     moved,
 )
 from nsys_tui.timeline.lanes import Lanes
+from nsys_tui.timeline.opening import FewSteps, opening
 from nsys_tui.timeline.painter import Picked, position_of
 from nsys_tui.times import moment_text
 
@@ -42,10 +43,6 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
     from nsys_tui.render.dominant import Layers
 
-SHORT_WORK: Final = 4
-"""GPU work that takes less than this part of the trace is what is shown at first."""
-ROOM: Final = 20
-"""It leaves a part this small of itself free at either side."""
 SCREEN: Final = "timeline"
 """Its name in the history."""
 BESIDE: Final = "beside"
@@ -61,22 +58,8 @@ class Trace(NamedTuple):
     """First operation's start to last operation's end; None until all are read."""
     finished: bool = False
     """Whether nothing more is read."""
-
-
-def work_window(
-    span: tuple[int, int] | None, extent: tuple[int, int], columns: int
-) -> Window | None:
-    """GPU work with a little room at either side, where it is a small part of the trace.
-
-    Args:
-        span: begin and end of the work, ns; None where there is none, or not all of it is read.
-        extent: of the trace, ns.
-        columns: cells that show it, which also is the least room in ns.
-    """
-    if span is None or (span[1] - span[0]) * SHORT_WORK >= extent[1] - extent[0]:
-        return None
-    room = max((span[1] - span[0]) // ROOM, columns)
-    return Window(max(span[0] - room, extent[0]), min(span[1] + room, extent[1]))
+    few: FewSteps | None = None
+    """Steps to begin with, where there are many."""
 
 
 class CanvasSize(NamedTuple):
@@ -175,13 +158,16 @@ class TimelineModel:
 
     @property
     def window(self) -> Window:
-        """The window shown; where the user chose none, the work of a trace that is mostly empty."""
+        """The window shown; where the user chose none, what the trace opens on."""
         return self.view.window or self.home or Window(*self.extent)
 
     @cached_property
     def home(self) -> Window | None:
-        """GPU work with a little room, where it takes a small part of the trace only."""
-        return None if self.beside else work_window(self.trace.span, self.extent, self.size.columns)
+        """A few of many steps, or GPU work that takes a small part of the trace only."""
+        trace = self.trace
+        if self.beside:
+            return None
+        return opening(trace.span, trace.few, self.extent, self.size.columns)
 
     @property
     def everything(self) -> Window | None:
@@ -206,6 +192,15 @@ class TimelineModel:
         """Whether the selection is what another screen showed here just before."""
         back = self.view.history.back
         return bool(back) and back[-1].screen != SCREEN and self.view.selection == self.sent
+
+    def opened_on(self, few: FewSteps) -> TimelineModel:
+        """Shows a few of many steps: from the beginning, or as a jump where all was seen before."""
+        if self.view.window is not None or self.view.cursor != Cursor():
+            return self
+        if not self.lanes.whole.lineup:
+            return replace(self, trace=self.trace._replace(few=few))
+        window = opening(None, few, self.extent, self.size.columns)
+        return self.jumped(window=window).telling(f"shown: {few} (0: all, Backspace: as before)")
 
     def moment(self, time: int, step: int | None = None) -> str:
         """A moment as text, as finely as a column of the window shows it or as ``step`` ns."""

@@ -131,6 +131,8 @@ def _short_work(model: TimelineModel) -> str:
     span, (lo, hi) = model.trace.span, model.extent
     if span is None or model.home is None:
         return ""
+    if (few := model.trace.few) is not None and model.view.window is None:
+        return f"shown: {few}; 0: the whole trace, ) ( steps on and back"
     work, whole = format_duration(span[1] - span[0], 3), format_duration(hi - lo, 3)
     if model.view.window is None:
         return f"shown: GPU work, {work} of {whole}; 0: the whole trace"

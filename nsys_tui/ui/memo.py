@@ -67,6 +67,11 @@ class Memo:
                 self._give_up()
             return value
 
+    def known(self, key: Hashable) -> Any:
+        """The value of a key where it is there, without waiting; else None."""
+        with self._guard:
+            return self._lasting.get(key, self._values.get(key))
+
     def _give_up(self) -> None:
         """Gives up what was used least recently, once all values together may be too much.
 

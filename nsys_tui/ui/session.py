@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.model.target import short_gpu
 from nsys_tui.names import NameStyle
 from nsys_tui.state import (
@@ -20,6 +21,7 @@ from nsys_tui.state import (
     ViewState,
     Window,
 )
+from nsys_tui.timeline.opening import FewSteps, few_steps
 from nsys_tui.ui.memo import Memo
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ T = TypeVar("T")
 
 NO_REPORT: Final = Path("no report")
 """Stands for a report where none is open."""
+FEW: Final = "few steps"
+"""Key of the steps that stand for many."""
 
 
 @dataclass(eq=False)
@@ -101,6 +105,20 @@ class Session:
     def window(self) -> Window:
         """The window shown, in ns."""
         return self.state.shown(self.extent)
+
+    def few_steps(self) -> FewSteps | None:
+        """A few of many steps, which stand for all at first; for a worker."""
+        report = self.report
+        if report is None or not len(report.operations):
+            return None
+        steps = self.memo("iterations", lambda: find_iterations(report))
+        return self.memo(FEW, lambda: few_steps(steps), lasting=True)
+
+    @property
+    def known_few_steps(self) -> FewSteps | None:
+        """The same where it was found before."""
+        found: FewSteps | None = self.results.known(FEW)
+        return found
 
     def memo(self, key: Hashable, make: Callable[[], T], *, lasting: bool = False) -> T:
         """A value computed once and shared by the screens; call it from a worker (``Memo.get``)."""

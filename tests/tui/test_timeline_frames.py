@@ -183,6 +183,31 @@ async def test_a_report_without_events_says_calmly_what_would_record_them() -> N
     assert "--trace=nvtx" in body
 
 
+async def test_of_many_steps_a_few_are_shown_first_and_the_rest_is_one_key_away(
+    tmp_path: Path,
+) -> None:
+    synth = Synth(tmp_path / "many.sqlite").gpu(0).process(100, "train").cuda_device(100, 0, 0)
+    starts = [(step + 2 * (step > 2)) * 1000 * US for step in range(40)]
+    for step, at in enumerate(starts):
+        synth.nvtx(f"step {step}", at, at + 600 * US)
+        synth.launch("gemm(float*)", (at, at + US), (at + 10 * US, at + 500 * US))
+    path = synth.write()
+    async with running(path) as pilot:
+        assert "Steps 4-8 of 40" in text(pilot), "after the warm-up and the slow one"
+        await pilot.press("2")
+        await settled(pilot)
+        screen = pilot.app.front  # type: ignore[attr-defined]
+        assert "shown: steps 4-8 of 40; 0: the whole trace" in text(pilot)
+        assert screen.model.window.start < starts[3] < starts[8] <= screen.model.window.end
+        assert screen.state.window is None, "nothing was asked for"
+        await pilot.press("0")
+        await settled(pilot)
+        assert tuple(screen.model.window) == screen.model.extent
+        await pilot.press("backspace")
+        await settled(pilot)
+        assert "shown: steps 4-8 of 40" in text(pilot)
+
+
 @needs_reports
 async def test_a_long_session_opens_on_its_work_and_the_rest_is_one_key_away() -> None:
     path = REPORTS / "pytorch-nccl-2gpu-2026.2.sqlite"

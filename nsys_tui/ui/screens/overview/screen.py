@@ -12,7 +12,7 @@ from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.timeline.tracks import gpu_key
 from nsys_tui.render.cells import BOLD, MUTED
 from nsys_tui.state import Cursor, Selection, Window
-from nsys_tui.timeline.model import work_window
+from nsys_tui.timeline.opening import FewSteps, opening
 from nsys_tui.times import moment_text
 from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.keymap import SCREENS, Action
@@ -93,6 +93,7 @@ class OverviewScreen(ResultScreen[Overview]):
         """The session whose findings are computed or shown."""
         self._gpu_rows: Sequence[AnyRow] = []
         self._nvtx_rows: list[TraceRow] = []
+        self._few: FewSteps | None = None
 
     def body(self) -> Iterable[Any]:
         """Panes in reading order."""
@@ -115,7 +116,7 @@ class OverviewScreen(ResultScreen[Overview]):
         """A new report: nothing is known yet but its metadata."""
         self._asked = None
         self.set_class(False, "-findings")
-        self._gpu_rows, self._nvtx_rows = [], []
+        self._gpu_rows, self._nvtx_rows, self._few = [], [], None
         self._draw_trace()
         for pane in self.query(LinePane):
             pane.show_built(lambda _: [[("reading …", MUTED)]])
@@ -187,10 +188,11 @@ class OverviewScreen(ResultScreen[Overview]):
         mark = "≈ from a sample, " if estimated and self._gpu_rows else ""
         extent, report = self.session.extent, self.session.report
         span = report.span if report is not None and self.session.exact else None
-        work = work_window(span, extent, self.size.width)
+        work = opening(span, self._few, extent, self.size.width)
         whole = format_duration(extent[1] - extent[0], 3)
         busy = "" if span is None else format_duration(span[1] - span[0], 3)
         part = "" if work is None else f"GPU work, {busy} of {whole}"
+        part = part if self._few is None else f"{self._few} ({whole})".capitalize()
         pane.heading(f"{part or 'Whole trace'}{rest}", f"{mark}{HINT}")
         legend = height >= TALL and bool(self._gpu_rows)
         pane.show(rows, work or extent, legend=legend)
@@ -225,6 +227,14 @@ class OverviewScreen(ResultScreen[Overview]):
         self._show_tops()
         self._draw_trace()
         self._compute_findings(report, found.devices)
+        if self.session.finished:
+            self.compute("opening", self.session.few_steps, self._show_steps)
+
+    def _show_steps(self, few: FewSteps | None) -> None:
+        """A few of many steps stand for the whole trace."""
+        if few != self._few:
+            self._few = few
+            self._draw_trace()
 
     def _compute_findings(self, report: Report, splits: tuple[DeviceSplit, ...]) -> None:
         """Not before the figures are there: both at once would make the user wait for both."""

@@ -62,7 +62,8 @@ class ModelScreen(ReportScreen):
         """Takes over how far the report in front is read."""
         session = self.session
         span = session.report.span if session.report is not None and session.exact else None
-        trace = Trace(session.extent, span, session.finished)
+        few = session.known_few_steps if self.model.lanes.whole.version == 0 else None
+        trace = Trace(session.extent, span, session.finished, self._model.trace.few or few)
         self._model = replace(self.model, trace=trace)
 
     def put_lanes(self, lanes: Lanes) -> None:

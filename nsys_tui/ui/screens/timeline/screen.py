@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.timeline.search import Found
     from nsys_tui.state import ViewState
     from nsys_tui.timeline.model import TimelineModel
+    from nsys_tui.timeline.opening import FewSteps
     from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
     from nsys_tui.ui.widgets.timeline.minimap import Minimap
 
@@ -155,11 +156,22 @@ class TimelineScreen(ModelScreen):
     def load_finished(self) -> None:
         """What needs more than one part can be told now."""
         self.learn_trace()
+        self._find_opening()
         self.builder.load_finished()
         if self.model.picked is None:
             self.details.show_facts()
         self.details.show_marks()
         self.redraw()
+
+    def _find_opening(self) -> None:
+        """Looks for steps, of which a few are shown where there are many."""
+
+        def show(found: FewSteps | None) -> None:
+            if found is not None:
+                self.take(self.model.opened_on(found))
+
+        if self.model.trace.few is None:
+            self.compute("opening", self.session.few_steps, show)
 
     def sync(self) -> None:
         """Beside what every screen hears of: a report beside may have been read meanwhile."""
@@ -204,7 +216,8 @@ class TimelineScreen(ModelScreen):
         left, right = super().title_parts()
         model = self.model
         if self.state.window is None and model.home is not None:
-            return left, f"{window_text(model.window, self.state.display.time, self.report)} (work)"
+            text = window_text(model.window, self.state.display.time, self.report)
+            return left, f"{text} ({model.trace.few or 'work'})"
         if not model.beside:
             return left, right
         text = window_text(model.window, self.state.display.time, self.report)
