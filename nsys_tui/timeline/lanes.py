@@ -144,6 +144,8 @@ class Lanes:
     def view(self, track: Track, display: Display) -> LaneView | None:
         """How a track is drawn."""
         lane, events = track.lane, track.events
+        if lane is not None and track.texts:
+            return LaneView(lane, label=track.texts.__getitem__ if display.labels else None)
         if lane is None or events is None:
             return None
         return LaneView(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.timeline.lineup import Rows
     from nsys_tui.analysis.timeline.other_report import Beside
-    from nsys_tui.analysis.timeline.search import Found
+    from nsys_tui.analysis.timeline.search import Found, Positions
     from nsys_tui.analysis.timeline.tracks import Track
     from nsys_tui.model.events import EventSet
     from nsys_tui.model.lanes import Lane
@@ -100,6 +100,8 @@ class TimelineModel:
     """The event of the selection, where it is one that a lane holds."""
     found: Found | None = None
     """Matches of the search."""
+    path: Mapping[str, Positions] = field(default_factory=dict)
+    """Work on the critical path that is shown, by lane."""
     area_start: tuple[int, str] | None = None
     """Moment and row at which an unfinished area begins."""
     pressed: tuple[int, str] | None = None
@@ -183,6 +185,8 @@ class TimelineModel:
     def cursor_time(self) -> int:
         """The cursor's moment; before it was moved, the begin of the work in view."""
         cursor, window, span = self.view.cursor, self.window, self.trace.span
+        if (few := self.trace.few) is not None and span is not None:
+            span = few.start, span[1]
         if cursor != Cursor() or span is None:
             return cursor.time
         return span[0] if window.start <= span[0] < window.end else window.start

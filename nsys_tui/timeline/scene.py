@@ -34,7 +34,7 @@ def scene_of(model: TimelineModel) -> Scene:
         pinned=display.pinned,
         picked=model.picked,
         related=lambda: _related(model),
-        matches=found.matches if found is not None else {},
+        matches=found.matches if found is not None else model.path,
         searching=found is not None,
         marks={letter: mark.time for letter, mark in view.marks.items()},
         area=shown_span(model),
@@ -44,8 +44,14 @@ def scene_of(model: TimelineModel) -> Scene:
         message=_message(model),
         counters=display.counters,
         time=model.moment,
-        serial=(lanes, found, display.names, display.labels, display.time, bool(model.rows.pairs)),
+        serial=(lanes, found, model.path, *_look(model)),
     )
+
+
+def _look(model: TimelineModel) -> tuple[object, ...]:
+    """Settings that change how lanes are drawn."""
+    display = model.view.display
+    return display.names, display.labels, display.time, bool(model.rows.pairs)
 
 
 def _related(model: TimelineModel) -> list[Picked]:

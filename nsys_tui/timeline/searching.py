@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from nsys_tui.errors import UsageError
 from nsys_tui.state import Search
 from nsys_tui.timeline.painter import Picked
@@ -26,10 +28,13 @@ def search_ended(model: TimelineModel) -> TimelineModel:
     return replace(model, found=None).looking(search=Search())
 
 
-def first_match(model: TimelineModel) -> TimelineModel:
-    """Goes to the first match from the cursor on."""
+def first_match(model: TimelineModel, *, work: bool = False) -> TimelineModel:
+    """Goes to the first match from the cursor on; if ``work``, of GPU work where any matches."""
     if model.found is None or not model.found.total:
         return model.telling(f"nothing matches {model.view.search.pattern}")
+    number = _first_work(model) if work else None
+    if number is not None:
+        return _arrived(model.telling(""), model.found, number)
     return _match(model.telling(""), forward=True, here=(model.cursor_time, -1))
 
 
@@ -51,6 +56,23 @@ def _match(model: TimelineModel, *, forward: bool, here: tuple[int, int]) -> Tim
         model = model.telling("from the start again" if forward else "from the end again")
     if number is None:
         return model.telling("no match in lanes that are shown")
+    return _arrived(model, found, number)
+
+
+def _first_work(model: TimelineModel) -> int | None:
+    """Number of the first match among GPU work from the cursor on, else from the start."""
+    if model.found is None or model.view.display.hidden:
+        return None
+    found = model.found
+    works = [n for n, track in enumerate(found.lineup.tracks) if track.part == "operations"]
+    numbers = np.flatnonzero(np.isin(found.place, works))
+    if not len(numbers):
+        return None
+    ahead = int(np.searchsorted(found.start[numbers], model.cursor_time))
+    return int(numbers[ahead % len(numbers)])
+
+
+def _arrived(model: TimelineModel, found: Found, number: int) -> TimelineModel:
     track = found.lineup.tracks[found.place[number]]
     if track.lane is None or track.events is None:
         return model

@@ -93,7 +93,8 @@ async def test_the_wide_frame_gives_its_width_to_lanes_and_its_foot_to_facts(
     assert "Marks (')" not in body
     # 160 cells less frame, a margin of 28 for names in words and 12 for figures leave 118 columns.
     assert "1 col = 5.59 us" in lines[2]
-    assert "| start 0.000200 s" in body
+    assert "| dur 100" in body, "what is asked first"
+    assert "start 0.000200 s" in body
     assert "grid 1,1,1  block 128,1,1" in body
     assert "nvtx step 0 > forward" in body
     # 100 to 200 to 300 us begin at columns 18, 36 and 54.

@@ -97,7 +97,7 @@ def _stream_words(stream: Stream, lane: Lane) -> str:
     if stream.name or stream.id < 0 or not len(lane):
         return stream.label.replace("str ", "stream ", 1)
     some = np.arange(0, len(lane), -(-len(lane) // LOOKED_INTO))
-    busy = np.bincount(lane.categories(some), (lane.ends - lane.starts)[some])
+    busy = np.bincount(lane.categories(some), lane.ends[some] - lane.starts[some])
     word = DOES.get(Category(int(busy.argmax())), "")
     return f"stream {stream.id} {word}".rstrip()
 

@@ -76,6 +76,8 @@ class Track:
     events: EventSet | None = None
     """Whose rows the lane's index means."""
     lane: Lane | None = None
+    texts: tuple[str, ...] = ()
+    """Names by the lane's index, where no event set has them; untrusted."""
     summary: Summary | None = None
     counter: Counter | None = None
     covered: Lane | None = None

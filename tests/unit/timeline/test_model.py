@@ -21,6 +21,7 @@ from nsys_tui.state import Filter, Selection, Window, gone_back, here
 from nsys_tui.timeline import arranging, marking, moving, searching, stepping
 from nsys_tui.timeline.model import TimelineModel, Trace
 from nsys_tui.timeline.painter import Painter
+from nsys_tui.timeline.path import PATH, has_path, path_at, with_path, without_path
 from nsys_tui.timeline.scene import heading, info_line, scene_of
 
 if TYPE_CHECKING:
@@ -96,6 +97,29 @@ def test_enter_on_idle_time_of_a_gpu_selects_the_gap(handmade: TimelineModel) ->
     assert (chosen.kind, chosen.key) == ("gap", (0, 300 * US, 310 * US))
     outside = stepping.select_here(moving.go_to(at_gap, "500us"))
     assert outside.view.selection is None, "after the work nothing is a gap"
+
+
+def test_the_critical_path_of_a_step_is_a_lane_and_its_work_is_marked(
+    training: TimelineModel, report: Report
+) -> None:
+    steps = find_iterations(report)
+    time = int(steps.start[1]) + 1
+    found = path_at(report, steps, time)
+    assert found is not None
+    shown = with_path(training, found)
+    drawn = replace(shown, lanes=shown.lanes.showing(*shown.lanes.drawn(Filter(), "short")))
+    first = drawn.rows[0]
+    assert (first.key, first.words) == (PATH, "critical path")
+    assert first.lane is not None
+    assert int((first.lane.ends - first.lane.starts).sum()) == int(steps.duration[1])
+    marked = 0
+    for key, spots in drawn.path.items():
+        lane = next(t.lane for t in drawn.all_rows if t.key == key)
+        assert lane is not None
+        marked += len(spots)
+        assert {int(row) for row in lane.index[spots]} <= {one.row for one in found.segments}
+    assert marked == len({one.row for one in found.segments if one.row >= 0})
+    assert not has_path(without_path(drawn))
 
 
 def test_pan_page_and_cursor_at_the_edge(training: TimelineModel) -> None:

@@ -51,6 +51,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("timeline.show_hidden", ("X",), "hidden", "list hidden lanes and bring them back"),
     Action("timeline.fold", ("space",), "fold", "fold or unfold a group", 53),
     Action("timeline.empty", ("L",), "empty", "show or fold lanes without events here"),
+    Action("timeline.path", ("K",), "path", "critical path of the step at the cursor", 59),
     Action("timeline.colour_by", ("c",), "colour", "by category, stream, name or duration", 54),
     Action("timeline.min_duration", ("t",), "shortest", "hide events shorter than a duration", 55),
     Action("timeline.same_name", ("#",), "same name", "find all events of this name", 56),

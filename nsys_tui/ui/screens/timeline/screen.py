@@ -9,7 +9,16 @@ from textual.containers import Horizontal, Vertical
 
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.timeline.search import search
-from nsys_tui.timeline import areas, arranging, marking, moving, pointing, searching, stepping
+from nsys_tui.timeline import (
+    areas,
+    arranging,
+    marking,
+    moving,
+    path,
+    pointing,
+    searching,
+    stepping,
+)
 from nsys_tui.times import window_text
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.dialogs.prompt import Prompt
@@ -318,6 +327,27 @@ class TimelineScreen(ModelScreen):
             lambda found: self.take(to_next(found)),
         )
 
+    def action_timeline_path(self) -> None:
+        """What the end of the step at the cursor waited for, as a lane; or without it again."""
+        session, report = self.session, self.report
+        if path.has_path(self.model):
+            self._put_path(path.without_path(self.model))
+        elif report is None or not session.finished:
+            self.app.say("the critical path is known once the report is read")
+        else:
+            time = self.model.cursor_time
+            self.compute(
+                "path",
+                lambda: path.path_at(
+                    report, session.memo("iterations", lambda: find_iterations(report)), time
+                ),
+                lambda found: self._put_path(path.with_path(self.model, found)),
+            )
+
+    def _put_path(self, model: TimelineModel) -> None:
+        self.take(model)
+        self.builder.draw()
+
     def action_timeline_fit(self) -> None:
         """Fits the selection, then wider and wider."""
         if self.session.finished and moving.needs_steps(self.model):
@@ -376,7 +406,7 @@ class TimelineScreen(ModelScreen):
         def show(found: Found) -> None:
             self.take(searching.searched(self.model, found, exact=exact))
             if go:
-                self.take(searching.first_match(self.model))
+                self.take(searching.first_match(self.model, work=fit))
             if fit and found.total:
                 self.take(moving.fit(self.model))
 

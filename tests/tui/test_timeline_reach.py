@@ -1,0 +1,76 @@
+"""From the whole trace of real reports to one kernel, its call and back: few keys, always seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from paths import REPORTS, needs_reports
+from tui.timeline_pilot import running, settled
+
+from nsys_tui.model.categories import OpKind
+
+if TYPE_CHECKING:
+    from textual.pilot import Pilot
+
+WITH_KERNELS = (
+    "cloverleaf-a100-2024.5",
+    "cuda-graph-2025.5",
+    "many-kernels-2025.5",
+    "mpi-nvtx-callchains-2022.2",
+    "no-metadata-old",
+    "pytorch-nccl-2gpu-2026.2",
+    "uvm-migration-2025.1",
+    "windows-streams-2022.1",
+)
+MOST = 4
+"""Keys, with a name typed as one."""
+
+
+async def press(pilot: Pilot[int], *keys: str) -> Any:
+    for key in keys:
+        await pilot.press(key)
+    await settled(pilot)
+    return pilot.app.front.model  # type: ignore[attr-defined]
+
+
+def is_seen(model: Any) -> bool:
+    """Whether the selected event is in the window, and its lane on the screen."""
+    picked, rows = model.picked, range(model.top, model.top + model.size.rows)
+    track = model.track_of(picked)
+    number = None if track is None else model.rows.number(track.key)
+    return bool(model.window.start <= picked.start < model.window.end and number in rows)
+
+
+@needs_reports
+@pytest.mark.parametrize("name", WITH_KERNELS)
+async def test_a_named_kernel_and_its_call_are_few_keys_away_and_stay_in_view(name: str) -> None:
+    async with running(REPORTS / f"{name}.sqlite") as pilot:
+        model = await press(pilot, "2", "0")
+        assert tuple(model.window) == model.extent, "the whole trace"
+        ops = model.report.operations
+        kernels = np.flatnonzero(ops.kind == OpKind.KERNEL)
+        row = int(kernels[len(kernels) // 2])
+        kernel = ops.shown[ops.name[row]]
+        pressed = ["z", kernel, "enter"]
+        assert len(pressed) <= MOST
+        await press(pilot, "z")
+        pilot.app.screen.query_one("Input").value = kernel  # type: ignore[attr-defined]
+        model = await press(pilot, "enter")
+        assert model.picked.events is ops
+        assert kernel in model.name_of(model.picked)
+        assert is_seen(model)
+        length = model.picked.end - model.picked.start
+        assert 2 * length >= min(model.window.width, 2 * model.size.columns), "fitted"
+        for key in ("S", "d", "a", "w"):
+            model = await press(pilot, key)
+            assert model.track_of(model.picked).key == model.lane_key
+            assert model.top <= model.row_number < model.top + model.size.rows, "its lane stays"
+        model = await press(pilot, "left_square_bracket")
+        if model.picked.events is ops:
+            return  # no call has its correlation id
+        assert is_seen(model)
+        model = await press(pilot, "right_square_bracket")
+        assert model.picked.events is ops
+        assert is_seen(model)
