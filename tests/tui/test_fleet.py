@@ -96,21 +96,26 @@ async def test_enter_opens_the_rank_at_that_time_and_f7_comes_back(ranks: list[P
         # The session of rank 3 started 350 us after the first.
         assert app.state.window == (lo - 350 * US, hi - 350 * US)
         assert app.current_mode == "timeline"
+        (usual,) = app.session.beside
+        assert usual.path in ranks[:3]
         await pilot.press("f7")
         await settled(pilot)
         assert "Ranks 4 shown / 4" in text(pilot)
         assert "report_3.sqlite" in rows(pilot)[0]
 
 
-async def test_a_rank_of_a_shared_report_opens_alone(tmp_path: Path) -> None:
-    path = both_in_one(tmp_path / "node.sqlite", Run(ranks=2))
+async def test_a_rank_of_a_shared_report_opens_beside_a_typical_one(tmp_path: Path) -> None:
+    path = both_in_one(tmp_path / "node.sqlite", Run(ranks=3))
     async with running(path, size=(120, 30)) as pilot:
         app: Any = pilot.app
         await pilot.press("f7")
         await settled(pilot)
-        await pilot.press("down", "enter")
+        await pilot.press("down", "down", "enter")
         await settled(pilot)
-        assert {pid >> 24 & 0xFFFFFF for pid in app.state.filter.processes} == {2001}
+        shown = {pid >> 24 & 0xFFFFFF for pid in app.state.filter.processes}
+        assert len(shown) == 2
+        assert 2002 in shown
+        assert "is typical" in text(pilot)
 
 
 async def test_a_broken_report_is_named_and_the_others_are_shown(

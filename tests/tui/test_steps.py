@@ -114,6 +114,28 @@ async def test_enter_shows_the_whole_step_and_back_finds_the_row(demo: Path) -> 
         assert app.screen.table.row == 2
 
 
+async def test_enter_lays_an_outlier_beside_a_typical_step(demo: Path) -> None:
+    async with running(demo, size=(160, 45)) as pilot:
+        screen = await ready(pilot, "right_square_bracket")
+        steps, row, usual = expected_of(screen, demo), screen.table.row, screen.answer.typical
+        assert row in screen.answer.outliers
+        await pilot.press("enter")
+        await settled(pilot)
+        app: Any = pilot.app
+        assert app.screen.SCREEN == "compare"
+        windows = app.screen.twins.windows
+        for step, window in zip((usual, row), windows, strict=True):
+            _, start, time = steps[step]
+            assert window.start <= start < start + time <= window.end
+        assert windows[0].width == windows[1].width
+        assert steps[usual][1] - windows[0].start == steps[row][1] - windows[1].start
+        longer = (steps[row][2] - steps[usual][2]) / 1e6
+        assert f"takes {longer:.4g} ms longer than typical step" in text(pilot)
+        await pilot.press("backspace")
+        await settled(pilot)
+        assert app.screen.SCREEN == "steps"
+
+
 async def test_a_report_without_steps_says_why(small: Path) -> None:
     async with running(small, size=(80, 24)) as pilot:
         screen = await ready(pilot)

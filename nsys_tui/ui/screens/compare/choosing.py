@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.errors import UsageError
 from nsys_tui.export import baselines
 from nsys_tui.ui.dialogs.picker import Picker
+from nsys_tui.ui.dialogs.prompt import choose
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.compare.pair import Pair, Part, shown_part
 from nsys_tui.ui.screens.compare.parts import PARTS, others, parts, typed_part
 from nsys_tui.ui.session import Session
+
+NO_RUNS = ("parts", "baseline")
+"""What a side has no further run of."""
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +41,8 @@ class Choosing:
         self.parts: tuple[Part, Part] | None = None
         """Two parts of one report, which are compared while it is in front."""
         self.is_swapped = False
+        self.runs: tuple[list[Session], list[Session]] = ([], [])
+        """Further runs of A and of B."""
 
     @property
     def pair(self) -> Pair | None:
@@ -44,6 +52,9 @@ class Choosing:
         opened first is A.
         """
         pair = self._parts_pair() or self._reports_pair()
+        if pair is not None and any(self.runs) and self.parts is None:
+            more = [tuple(map(shown_part, sessions)) for sessions in self.runs]
+            pair = replace(pair, more=(more[0], more[1]))
         return pair.swapped if pair is not None and self.is_swapped else pair
 
     def _parts_pair(self) -> Pair | None:
@@ -76,13 +87,14 @@ class Choosing:
     def choose_before(self, path: Path) -> None:
         """The report at a path as A, and the one in front as B."""
         app = self._screen.app
-        self.parts = None
+        self.parts, self.runs = None, ([], [])
         earlier = self.other = app.session_at(path)
         self.is_swapped = app.sessions.index(app.session) < app.sessions.index(earlier)
 
     def choose(self, value: Session | Path | str) -> None:
         """Compares with an open report, a baseline by its name, or the report at a path."""
         app = self._screen.app
+        self.runs = ([], [])
         try:
             if isinstance(value, Session):
                 self.other = value
@@ -104,6 +116,8 @@ class Choosing:
         """Neither a report that is closed nor parts of it are compared any more."""
         if self.other is session:
             self.other = None
+        for runs in self.runs:
+            runs[:] = [run for run in runs if run is not session]
         if self.parts is not None and self.parts[0].session is session:
             self.parts = None
 
@@ -122,6 +136,41 @@ class Choosing:
         screen = self._screen
         front, sessions = screen.session, tuple(screen.app.sessions)
         screen.compute("others", lambda: others(front, sessions), ask)
+
+    def ask_run(self) -> None:
+        """Asks for another run, then whether it is one of A or of B."""
+        screen = self._screen
+        front, sessions = screen.session, tuple(screen.app.sessions)
+
+        def chosen(value: Session | Path | None) -> None:
+            if not value:
+                return
+            if self.other is None:
+                # Of two reports the other one need not be chosen; a third leaves it open.
+                self.other = next((s for s in sessions if s is not front), None)
+            try:
+                run = value if isinstance(value, Session) else screen.app.session_at(Path(value))
+            except UsageError as error:
+                screen.app.post_message(Failed(error))
+                return
+            sides = self.runs[::-1] if self.is_swapped else self.runs
+            answers = {
+                key: (f"of {key.upper()}", partial(self._add_run, runs, run))
+                for key, runs in zip("ab", sides, strict=True)
+            }
+            choose(screen.app, f"{run.name} is another run", answers)
+
+        def ask(entries: list[Entry]) -> None:
+            pair = self.pair
+            taken = pair.sessions if pair is not None else []
+            left = [e for e in entries if e.value not in taken and e.detail not in NO_RUNS]
+            screen.app.push_screen(Picker("Another run", left, free=True), chosen)
+
+        screen.compute("others", lambda: others(front, sessions), ask)
+
+    def _add_run(self, runs: list[Session], run: Session) -> None:
+        runs.append(run)
+        self._changed()
 
     def ask_parts(self) -> None:
         """Asks for two parts of the report in front."""

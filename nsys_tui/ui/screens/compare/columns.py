@@ -85,10 +85,20 @@ def bar(row: Row, most: float) -> str:
 
 
 def verdict_word(row: Row) -> str:
-    """``better``, ``worse``, ``same``; ``few`` where more instances are needed; else ``-``."""
+    """``better``, ``worse``, ``same``; ``few`` where more instances are needed; else ``-``.
+
+    Of instances ``= each``: each takes as long, whatever became of their sum.
+    """
+    if row.verdict is Verdict.SAME and not row.by_step:
+        return "= each"
     if row.verdict is not Verdict.UNKNOWN:
         return str(row.verdict)
     return "-" if row.kind in ("new", "gone") else "few"
+
+
+def verdict_words(row: Row) -> str:
+    """``worse: slower``; of instances ``same each``."""
+    return "same each" if verdict_word(row) == "= each" else row.words
 
 
 def row_columns(rows: Sequence[Row], width: int) -> tuple[TableColumn, ...]:
@@ -104,12 +114,14 @@ def row_columns(rows: Sequence[Row], width: int) -> tuple[TableColumn, ...]:
     firsts = np.array([row.a_total for row in rows], np.float64)
     seconds = np.array([row.b_total for row in rows], np.float64)
 
+    by_step = all(row.by_step for row in rows)
+
     def ink(place: int) -> int:
         return verdict_ink(rows[place])
 
     columns: list[TableColumn] = [
         durations("delta", 8, deltas, signed, ink=ink),
-        numbers("%", 6, changes, change_text, unit=Unit.TEXT),
+        numbers("%" if by_step else "% each", 6, changes, change_text, unit=Unit.TEXT),
         durations("A", 7, firsts, compact),
         durations("B", 7, seconds, compact),
         strings("calls", 6, [often(row) for row in rows], right=True),
@@ -129,7 +141,7 @@ def row_columns(rows: Sequence[Row], width: int) -> tuple[TableColumn, ...]:
             columns.insert(5, strings("moved", 17, sizes, right=True))
         place = next(n for n, column in enumerate(columns) if column.header == "verdict")
         columns[place : place + 1] = [
-            strings("verdict", 18, [row.words for row in rows], ink=ink),
+            strings("verdict", 18, [verdict_words(row) for row in rows], ink=ink),
             strings("by", 9, ["steps" if row.by_step else "instances" for row in rows], ink=_muted),
         ]
     return tuple(columns)

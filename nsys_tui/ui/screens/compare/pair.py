@@ -16,7 +16,9 @@ import numpy as np
 from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare
 from nsys_tui.analysis.compare.example_events import event_of
 from nsys_tui.analysis.compare.measure import Plan, identity_of, measure, plan
+from nsys_tui.analysis.compare.pooling import pooled_side
 from nsys_tui.analysis.compare.side import Found
+from nsys_tui.analysis.compare.stats import RUN_NOISE, Rules
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import UsageError
 from nsys_tui.export.baselines import Baseline
@@ -83,6 +85,8 @@ class Pair:
 
     a: End
     b: End
+    more: tuple[tuple[Part, ...], tuple[Part, ...]] = ((), ())
+    """Further runs of either side."""
 
     @property
     def ready(self) -> bool:
@@ -92,7 +96,8 @@ class Pair:
     @property
     def sessions(self) -> list[Session]:
         """The open reports that are looked at."""
-        return [end.session for end in (self.a, self.b) if isinstance(end, Part)]
+        ends = (self.a, self.b, *self.more[0], *self.more[1])
+        return [end.session for end in ends if isinstance(end, Part)]
 
     @property
     def titles(self) -> list[str]:
@@ -101,9 +106,23 @@ class Pair:
         return [title or "everything" for title in titles] if any(titles) else []
 
     @property
+    def single(self) -> bool:
+        """Whether one iteration is held against another."""
+        return all(isinstance(end, Part) and end.single for end in (self.a, self.b))
+
+    @property
     def swapped(self) -> Pair:
         """The other way round."""
-        return Pair(self.b, self.a)
+        return Pair(self.b, self.a, self.more[::-1])
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the sides are called."""
+        first, second = (
+            f"{end_name(end)}{f' and {len(more)} more' if more else ''}"
+            for end, more in zip((self.a, self.b), self.more, strict=True)
+        )
+        return first, second
 
 
 def end_name(end: End) -> str:
@@ -119,6 +138,8 @@ class Result:
     found: Comparison
     plans: tuple[Plan | None, Plan | None]
     """How the ends were measured; None for a baseline."""
+    noise: float = RUN_NOISE
+    """What was assumed of the spread of runs."""
 
     @cached_property
     def step(self) -> int | None:
@@ -156,23 +177,28 @@ class Result:
         return tuple(None if event is None else Picked(*event) for event in found)
 
 
-def gather(pair: Pair, names: str, threshold: float) -> Result:
+def gather(pair: Pair, names: str, rules: Rules) -> Result:
     """Measures both ends and compares them; what was measured before is kept with the report.
 
     Args:
-        pair: both ends, loaded.
+        pair: both ends, loaded, with further runs of theirs.
         names: how kernels are named, and so which are one; a baseline has its own way.
-        threshold: smaller relative changes count as none.
+        rules: what is no change, and how far runs differ where they do not show it.
     """
     baseline = next((end for end in (pair.a, pair.b) if isinstance(end, Baseline)), None)
     names = baseline.side.style if baseline is not None else names
-    plans = [_plan(end, names) if isinstance(end, Part) else None for end in (pair.a, pair.b)]
-    first, second = plans
-    if first is not None and second is not None:
-        first, second = aligned(first, second)
+    ends = [pair.a, *pair.more[0], pair.b, *pair.more[1]]
+    plans = [_plan(end, names) if isinstance(end, Part) else None for end in ends]
+    measured = [made for made in plans if made is not None]
+    if baseline is None or any(pair.more):
+        alike = iter(aligned(*measured))
+        plans = [None if made is None else next(alike) for made in plans]
     with ThreadPoolExecutor(2) as pool:
-        a, b = pool.map(partial(_side, names), (pair.a, pair.b), (first, second))
-    return Result(pair, compare(a, b, threshold=threshold), (first, second))
+        sides = list(pool.map(partial(_side, names), ends, plans))
+    second = 1 + len(pair.more[0])
+    a, b = pooled_side(sides[:second]), pooled_side(sides[second:])
+    found = compare(a, b, threshold=rules.threshold, noise=rules.noise)
+    return Result(pair, found, (plans[0], plans[second]), rules.noise)
 
 
 def _plan(part: Part, names: str) -> Plan:
@@ -203,7 +229,8 @@ def with_findings(result: Result) -> Result:
             (result.pair.a, result.pair.b), (result.found.a, result.found.b), strict=True
         )
     ]
-    found = compare(*sides, threshold=result.found.threshold, seed=result.found.seed)
+    before = result.found
+    found = compare(*sides, threshold=before.threshold, seed=before.seed, noise=result.noise)
     return replace(result, found=found)
 
 

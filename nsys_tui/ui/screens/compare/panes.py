@@ -10,6 +10,7 @@ from nsys_tui.render.cells import BOLD, MUTED
 from nsys_tui.text.compare import amount, change_sentences, delta_text, ratio_text
 from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.compare.columns import VERDICT_INKS
+from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,22 +24,25 @@ FIRST: Final = ("wall", "busy_share", "exposed_comm", "idle")
 """Figures that come first, because a short pane shows few."""
 
 
-def summary_lines(found: Comparison, width: int, titles: Sequence[str] = ()) -> list[Line]:
+def summary_lines(
+    found: Comparison, width: int, titles: Sequence[str] = (), *, single: bool = False
+) -> list[Line]:
     """Everything that is said about the whole.
 
     Args:
         found: the comparison.
         width: cells of a line.
         titles: what is looked at of A and B; none where it is everything.
+        single: it is one iteration on either side, which has no spread.
     """
     lines: list[Line] = []
     unfair = [difference.what for difference in found.differences if difference.unfair]
     if unfair:
         text = f"not fair, these differ: {', '.join(unfair)}"
         lines.append([(" ! ", BOLD), (visible(cut(text, max(width - 3, 1))), BOLD)])
-    if titles:
+    if titles and not single:
         lines.append(_only(titles, width))
-    lines += _verdict(found, width)
+    lines += _single(found, titles, width) if single else _verdict(found, width)
     inks = [VERDICT_INKS.get(row.verdict, 0) for row in found.largest]
     for ink, text in zip(inks, change_sentences(found), strict=True):
         lines.append([(" > ", ink), (visible(cut(text, max(width - 3, 1))), 0)])
@@ -55,6 +59,18 @@ def summary_lines(found: Comparison, width: int, titles: Sequence[str] = ()) -> 
         lines.append([(visible(text), 0 if difference.unfair else MUTED)])
     lines += [[(f" * {visible(note)}", MUTED)] for note in found.notes]
     return lines
+
+
+def _single(found: Comparison, titles: Sequence[str], width: int) -> list[Line]:
+    """How much longer one iteration takes than another: there is nothing to judge."""
+    wall = found.row("wall")
+    if wall is None:
+        return []
+    more = "longer" if wall.delta > 0 else "shorter"
+    amounts = f"{amount(wall, wall.b_total)} against {amount(wall, wall.a_total)}"
+    took = format_duration(round(abs(wall.delta)))
+    text = f"{titles[1]} takes {took} {more} than {titles[0]}: {amounts} ({ratio_text(wall)})"
+    return [[(f" {visible(line)}", BOLD)] for line in wrapped(text, width - 2)]
 
 
 def _only(titles: Sequence[str], width: int) -> Line:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.analysis.compare.measure import iteration_scope
 from nsys_tui.analysis.iterations.detection import find_iterations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
+    from nsys_tui.state import Selection
     from nsys_tui.ui.session import Session
 
 PARTS: Final = "parts"
@@ -111,6 +112,17 @@ def window_part(session: Session, scope: Scope, window: Window, what: str = "") 
         replace(scope, window=(window.start, window.end)),
         f"{what}: {text}" if what else text,
     )
+
+
+def asked_parts(session: Session, report: Report, selection: Selection) -> tuple[Part, Part]:
+    """Two parts that another screen asked for, each by start, end and title."""
+    every = replace(report_scope(report, session.state), window=None)
+    key: tuple[Any, ...] = selection.key
+    first, second = (
+        Part(session, replace(every, window=(start, end)), title, single=True)
+        for start, end, title in (key[:3], key[3:])
+    )
+    return first, second
 
 
 def typed_part(session: Session, report: Report, text: str) -> Part:

@@ -5,25 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.containers import Vertical
 
+from nsys_tui.analysis.compare.stats import RUN_NOISE, Rules
 from nsys_tui.errors import UsageError
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.evidence import selection_of
-from nsys_tui.ui.keymap import Action
+from nsys_tui.ui.screens.compare.actions import ACTIONS, CHOOSE, OF_TIMELINES
 from nsys_tui.ui.screens.compare.changes import ChangesTable
 from nsys_tui.ui.screens.compare.choosing import Choosing
 from nsys_tui.ui.screens.compare.columns import GROUPS
 from nsys_tui.ui.screens.compare.files import comparison_writers, flame_writers
 from nsys_tui.ui.screens.compare.flame import DifferenceIcicle, difference_of
-from nsys_tui.ui.screens.compare.pair import Result, end_name, gather, with_findings
+from nsys_tui.ui.screens.compare.pair import Result, gather, with_findings
 from nsys_tui.ui.screens.compare.panes import summary_lines
+from nsys_tui.ui.screens.compare.parts import asked_parts
 from nsys_tui.ui.screens.compare.timelines import TwinTimelines, half_of
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane
-from nsys_tui.ui.widgets.table.actions import TABLE, WHOLE
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
 from nsys_tui.units import parse_percent
 
@@ -41,33 +42,6 @@ if TYPE_CHECKING:
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.table.grid import Grid
 
-CHOOSE: Final = "B: compare with another report or a baseline  i: two parts of this one"
-
-ACTIONS: tuple[Action, ...] = (
-    Action("compare.swap", ("b",), "swap A/B", "exchange A and B", 1),
-    Action("compare.group", ("g",), "group", "kernels, copies, NVTX, API, stalls, findings", 2),
-    Action("compare.threshold", ("t",), "threshold", "changes below it count as none", 3),
-    Action("compare.next_change", ("n",), "change", "next row that is better or worse", 4),
-    Action("compare.previous_change", ("N",), "change", "previous row that is better or worse"),
-    Action("compare.choose", ("B",), "other", "choose the report or baseline to compare with", 5),
-    Action("compare.parts", ("i",), "parts", "two iterations, windows or marks of this report", 8),
-    Action("compare.flame", ("v",), "flame", "timelines, or flame graph of the difference", 6),
-    Action("compare.lock", ("L",), "lock", "move both timelines together, or each alone", 7),
-    Action("compare.pan_left", ("a",), "left", "both timelines a quarter window to the left"),
-    Action("compare.pan_right", ("d",), "right", "both timelines a quarter window to the right"),
-    Action("compare.zoom_in", ("w", "+"), "zoom in", "both timelines twice as close"),
-    Action("compare.zoom_out", ("-",), "zoom out", "both half as close; s with the focus there"),
-    Action("compare.step_next", (")",), "step", "both timelines to the next step"),
-    Action("compare.step_previous", ("(",), "step", "both timelines to the previous step"),
-    *TABLE,
-    WHOLE,
-)
-OF_TIMELINES: Final = (
-    *("compare_lock", "compare_pan_left", "compare_pan_right", "compare_zoom_in"),
-    *("compare_zoom_out", "compare_step_next", "compare_step_previous"),
-)
-"""Actions that need the timelines in view."""
-
 
 @dataclass(frozen=True)
 class CompareView:
@@ -78,6 +52,7 @@ class CompareView:
     swapped: bool
     other: str
     parts: tuple[Part, Part] | None = None
+    noise: float = RUN_NOISE
 
 
 def on_twins(act: Callable[[TwinTimelines], object]) -> Callable[[CompareScreen], object]:
@@ -112,7 +87,8 @@ class CompareScreen(ResultScreen[Result]):
         self.summary = LinePane("Compare", id="summary")
         self.twins = TwinTimelines(id="twins")
         self.difference = DifferenceIcicle(id="difference")
-        self._asked: tuple[Pair, str, float] | None = None
+        self.noise = RUN_NOISE
+        self._asked: tuple[Pair, str, Rules] | None = None
         self._taken: Selection | None = None
 
     def body(self) -> Iterable[Any]:
@@ -131,13 +107,19 @@ class CompareScreen(ResultScreen[Result]):
     def _take_selection(self) -> None:
         """Another screen may ask for a comparison: the report at a path, before the one in front.
 
-        ``app.show("compare", selection=Selection("compare", (str(path),)))`` does.
+        ``app.show("compare", selection=Selection("compare", (str(path),)))`` does. ``"parts"`` with
+        start, end and title of two parts of the report in front shows these side by side.
         """
         selection = self.state.selection
-        if selection is None or selection.kind != "compare" or selection is self._taken:
+        if selection is None or selection is self._taken:
             return
-        self._taken = selection
-        self.choosing.choose_before(Path(str(selection.key[0])))
+        if selection.kind == "compare":
+            self._taken = selection
+            self.choosing.choose_before(Path(str(selection.key[0])))
+        elif selection.kind == "parts" and self.report is not None and self.session.finished:
+            self._taken = selection
+            self.choosing.choose_parts(asked_parts(self.session, self.report, selection))
+            self.add_class("-lower")
 
     def _chosen(self) -> None:
         self.show_report()
@@ -176,7 +158,8 @@ class CompareScreen(ResultScreen[Result]):
             waiting = ", ".join(s.name for s in pair.sessions if not s.finished)
             self.table.tell(f"reading {waiting} ..." if waiting else "a report cannot be read")
             return
-        asked = (pair, str(self.state.display.names), self.table.threshold)
+        rules = Rules(self.table.threshold, self.noise)
+        asked = (pair, str(self.state.display.names), rules)
         if asked == self._asked:
             return
         if self._asked is not None and self._asked[0] != pair:
@@ -210,7 +193,11 @@ class CompareScreen(ResultScreen[Result]):
             def halves() -> tuple[Half | None, Half | None]:
                 return half_of(ends[0], result.plans[0]), half_of(ends[1], result.plans[1])
 
-            self.compute("lanes", halves, partial(self.twins.show_result, result))
+            def drawn(found: tuple[Half | None, Half | None]) -> None:
+                self.twins.show_result(result, found)
+                self._follow(self.table.row)
+
+            self.compute("lanes", halves, drawn)
 
     def _show_figures(self, result: Result) -> None:
         self.result = self.twins.result = result
@@ -218,10 +205,12 @@ class CompareScreen(ResultScreen[Result]):
         self.table.found = found
         basis = {"steps": "step", "identity": "step" if found.by_step else "name"}
         aligned = basis.get(found.judgement.basis, "name")
-        names = f"A: {end_name(pair.a)}   B: {end_name(pair.b)}"
+        names = "A: {}   B: {}".format(*pair.names)
         whole = "0: whole  " if pair.titles else ""
         self.summary.heading(f"Compare  {names}", f"{whole}aligned on: {aligned}")
-        self.summary.show_built(lambda width: summary_lines(found, width, pair.titles))
+        self.summary.show_built(
+            lambda width: summary_lines(found, width, pair.titles, single=pair.single)
+        )
         self.table.fill()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -236,18 +225,34 @@ class CompareScreen(ResultScreen[Result]):
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """Both timelines, on the row's name in a usual step."""
-        result, row = self.result, self.table.change
-        if result is None:
+        if self.result is None:
             return
         self.remove_class("-flame")
         self.add_class("-lower")
-        step = self.twins.step if self.twins.step is not None else result.step
         # Which lanes are in view depends on the height that the timelines have by then.
+        self.call_after_refresh(self._show_row, message.row)
+        if not self.has_class("-tall"):
+            self.twins.canvases[0].focus()
+
+    def on_grid_moved(self, message: Grid.Moved) -> None:
+        """Timelines in view follow the row under the cursor."""
+        self._follow(message.row)
+
+    def _follow(self, place: int | None) -> None:
+        if self.has_class("-tall") and not self.has_class("-flame") and self.table.has_focus:
+            self._show_row(place)
+
+    def _show_row(self, place: int | None) -> None:
+        result, row = self.result, self.table.change
+        if result is None or place is None:
+            return
+        step = self.twins.step if self.twins.step is not None else result.step
         if self.table.group == "findings":
             changes = result.found.findings or ()
-            self.call_after_refresh(self.twins.go_to_finding, changes[message.row])
+            if place < len(changes):
+                self.twins.go_to_finding(changes[place])
         elif row is None:
-            self.call_after_refresh(self.twins.go_to_step, step)
+            self.twins.go_to_step(step)
         else:
             group = GROUPS[self.table.group][1][0]
             self.compute(
@@ -255,8 +260,6 @@ class CompareScreen(ResultScreen[Result]):
                 lambda: result.examples(group, row.name, step),
                 partial(self.twins.go_to_step, step),
             )
-        if not self.has_class("-tall"):
-            self.twins.canvases[0].focus()
 
     def action_compare_swap(self) -> None:
         """Exchanges A and B."""
@@ -269,16 +272,26 @@ class CompareScreen(ResultScreen[Result]):
 
     def action_compare_threshold(self) -> None:
         """Asks for the threshold."""
+        hint = "smaller changes count as none: 1%"
+        self._ask_share("Threshold", hint, self.table, "threshold")
 
+    def action_compare_noise(self) -> None:
+        """Asks how far runs differ."""
+        hint = "standard deviation from run to run where fewer than 3 runs a side show it: 2%"
+        self._ask_share("Run noise", hint, self, "noise")
+
+    def _ask_share(self, title: str, hint: str, holder: object, name: str) -> None:
         def done(text: str | None) -> None:
             if text:
-                self.table.threshold = parse_percent(text)
+                setattr(holder, name, parse_percent(text))
                 self.make()
 
-        value = f"{100 * self.table.threshold:g}%"
-        self.app.push_screen(
-            Prompt("Threshold", "smaller changes count as none: 1%", value, parse_percent), done
-        )
+        value = f"{100 * getattr(holder, name):g}%"
+        self.app.push_screen(Prompt(title, hint, value, parse_percent), done)
+
+    def action_compare_runs(self) -> None:
+        """Asks for another run, and for its side."""
+        self.choosing.ask_run()
 
     def action_compare_next_change(self) -> None:
         """The next row that is better or worse."""
@@ -385,6 +398,7 @@ class CompareScreen(ResultScreen[Result]):
     def _allowed(self, action: str) -> bool:
         tests: dict[str, Callable[[], bool]] = {
             "compare_swap": lambda: self.choosing.pair is not None,
+            "compare_runs": lambda: self.choosing.pair is not None and self.choosing.parts is None,
             "compare_parts": lambda: self.session.finished,
             "compare_next_change": lambda: not self.table.pattern,
             "compare_previous_change": lambda: not self.table.pattern,
@@ -402,7 +416,12 @@ class CompareScreen(ResultScreen[Result]):
         """Grouping, threshold, and what is compared."""
         table, chosen = self.table, self.choosing
         return CompareView(
-            table.group, table.threshold, chosen.is_swapped, chosen.other_name, chosen.parts
+            table.group,
+            table.threshold,
+            chosen.is_swapped,
+            chosen.other_name,
+            chosen.parts,
+            self.noise,
         )
 
     def restore(self, view: Any) -> None:
@@ -410,6 +429,7 @@ class CompareScreen(ResultScreen[Result]):
         if not isinstance(view, CompareView):
             return
         self.table.group, self.table.threshold = view.group, view.threshold
+        self.noise = view.noise
         if view.other and view.other != self.choosing.other_name:
             self.choosing.choose(view.other)
         self.choosing.parts, self.choosing.is_swapped = view.parts, view.swapped

@@ -154,12 +154,13 @@ class TwinTimelines(Vertical):
 
     def go_to_step(self, step: int | None, picked: BothPicked = (None, None)) -> None:
         """Puts the same step of both side by side, equally wide; without steps, what is picked."""
-        if self.result is None:
+        result = self.result
+        if result is None:
             return
-        self.step, what = step, self.result.step_name(step)
+        self.step, what = step, result.step_name(step)
         spans = []
-        for span, pick, half in zip(self.result.windows(step), picked, self.halves, strict=True):
-            if step is None and pick is not None:
+        for span, pick, half in zip(result.windows(step), picked, self.halves, strict=True):
+            if step is None and pick is not None and not result.pair.single:
                 what, reach = "around one instance", 4 * (pick.end - pick.start)
                 spans.append((pick.start - reach, pick.end + reach))
             else:
@@ -265,6 +266,8 @@ class TwinTimelines(Vertical):
         for side, canvas in enumerate(self.canvases):
             end, half = self.ends[side], self.halves[side]
             title = "AB"[side] + (f": {end_name(end)}" if end is not None else "")
+            if isinstance(end, Part) and end.single:
+                title = f"{'AB'[side]}: {end.title}"
             window = self.windows[side]
             if half is None:
                 reason = "a baseline holds no events" if end is not None else "reading ..."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.aggregate import Float64
     from nsys_tui.fleet.fleet import Fleet, Member
     from nsys_tui.ui.widgets.table.columns import TableColumn
+
+
+BUSY: Final = SPLIT.index("busy")
 
 
 @dataclass(frozen=True)
@@ -96,3 +99,14 @@ def _shares(fleet: Fleet, rows: list[RankRow], figure: str) -> Float64:
 def _median_step(member: Member) -> float:
     steps = member.process.steps
     return float(np.median(steps.steady)) if len(steps.labels) else np.nan
+
+
+def typical(fleet: Fleet) -> int | None:
+    """The member whose median step, else whose busy time, is nearest to the median of all."""
+    members = [place for place, member in enumerate(fleet.members) if member.process.devices]
+    steps = [_median_step(fleet.members[place]) for place in members]
+    busy = [float(fleet.members[place].process.splits[:, BUSY].sum()) for place in members]
+    values = np.array(steps if np.isfinite(steps).all() else busy)
+    if not len(values):
+        return None
+    return members[int(np.argmin(np.abs(values - np.median(values))))]

@@ -17,6 +17,7 @@ from nsys_tui.state import Window
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.screens.base import ReportScreen
+from nsys_tui.ui.screens.fleet.columns import typical
 from nsys_tui.ui.screens.fleet.heat import HeatPane
 from nsys_tui.ui.screens.fleet.reading import EXAMPLES, Cut, Partial, Shown, parse_cut, shown
 from nsys_tui.ui.screens.result import failure_text
@@ -263,21 +264,28 @@ class FleetScreen(ReportScreen):
             self._open(self._rows[row].member, message.window)
 
     def _open(self, place: int, window: tuple[int, int] | None) -> None:
-        """Brings a rank's report to the front, on the timeline, restricted to its process."""
-        if self.fleet is None:
+        """Brings a rank to the front, on the timeline, with a typical rank below it."""
+        fleet = self.fleet
+        if fleet is None:
             return
-        member = self.fleet.members[place]
+        member, usual = fleet.members[place], typical(fleet)
+        other = fleet.members[usual] if usual is not None and usual != place else None
+        shown = {member.process.process}
         self.app.open_path(Path(member.path))
+        if other is not None and other.path == member.path:
+            shown.add(other.process.process)
+        elif other is not None:
+            self.app.put_beside(self.app.session_at(Path(other.path)))
         changes: dict[str, Any] = {}
         if window is not None:
             start, end = map(member.clock.session_time, window)
             changes["window"] = Window(start, end)
-        if len(member.report.processes) > 1:
-            only = frozenset((member.process.process,))
-            changes["filter"] = replace(self.state.filter, processes=only)
+        if len(member.report.processes) > len(shown):
+            changes["filter"] = replace(self.state.filter, processes=frozenset(shown))
         screen = "timeline" if self.app.handler("view.timeline") else "overview"
         self.app.show(screen, **changes)
-        self.app.say(f"rank {member.rank}: F7 goes back to the fleet")
+        beside = f", rank {other.rank} is typical" if other is not None else ""
+        self.app.say(f"rank {member.rank}{beside}: F7 goes back to the fleet")
 
     def action_fleet_part(self) -> None:
         """Asks which part of the ranks counts."""

@@ -12,7 +12,7 @@ from textual.containers import Horizontal
 from nsys_tui.analysis.iterations.answer import IterationAnswer, answer_of
 from nsys_tui.analysis.iterations.path_answer import StepPath, step_path
 from nsys_tui.errors import NoDataError
-from nsys_tui.state import Cursor, Window
+from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.times import moment_text
 from nsys_tui.ui.evidence import selection_of
 from nsys_tui.ui.front import Evidence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.model.table import Table
-    from nsys_tui.state import Selection, ViewState
+    from nsys_tui.state import ViewState
     from nsys_tui.ui.widgets.table.columns import TableColumn
     from nsys_tui.ui.widgets.table.grid import Grid
 
@@ -222,8 +222,11 @@ class StepsScreen(TableScreen[Steps]):
         return Evidence((int(found.start[row]), int(found.end[row])))
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
-        """The step on the timeline, whole, with its range selected."""
+        """An outlier beside a typical step; another step on the timeline, with its range."""
         if self.answer is None or self.report is None:
+            return
+        if message.row in self.answer.outliers:
+            self._lay_beside(self.answer, self.answer.typical, message.row)
             return
         found, ranges = self.answer.table.found, self.report.ranges
         start, end = int(found.start[message.row]), int(found.end[message.row])
@@ -233,6 +236,15 @@ class StepsScreen(TableScreen[Steps]):
             row = int(found.rows[message.row])
             changes["selection"] = selection_of(ranges, row, self.state.display.names)
         self.app.show("timeline", cursor=Cursor(start), **changes)
+
+    def _lay_beside(self, answer: IterationAnswer, *steps: int) -> None:
+        """Steps above each other in the same scale, with what differs between them."""
+        found, key = answer.table.found, []
+        for step in steps:
+            name = "typical step" if step == answer.typical else "outlier"
+            title = f"{name} {found.labels[step]}"
+            key += [int(found.start[step]), int(found.end[step]), title]
+        self.app.show("compare", selection=Selection("parts", tuple(key)))
 
 
 def find_steps(report: Report, scope: Scope, progress: Progress) -> Steps:
