@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def given_path(text: str) -> Path:
@@ -14,3 +19,22 @@ def given_path(text: str) -> Path:
     if text.startswith("file://"):
         text = unquote(urlsplit(text).path)
     return Path(text).expanduser()
+
+
+def existing_path(text: str) -> Path:
+    """The file of exactly this name where there is one, else the one that a dropped text means."""
+    typed = Path(text)
+    given = given_path(text)
+    return given if not typed.exists() and given.exists() else typed
+
+
+def told_apart(paths: Sequence[Path]) -> list[str]:
+    """File names; those of namesakes with as many folders as it takes to tell them apart."""
+    parts = [path.absolute().parts for path in paths]
+    depths = [1] * len(parts)
+    names = [path.name for path in paths]
+    for _ in range(max(map(len, parts), default=0)):
+        count = Counter(dict(zip(parts, names, strict=True)).values())
+        depths = [depth + (count[name] > 1) for depth, name in zip(depths, names, strict=True)]
+        names = ["/".join(own[-depth:]) for own, depth in zip(parts, depths, strict=True)]
+    return names

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands.options import scope_from
+from nsys_tui.commands.remote import local_path
 from nsys_tui.errors import UsageError
+from nsys_tui.paths import told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,7 +44,7 @@ def opener(arguments: argparse.Namespace) -> Opener:
 
     def report(path: str) -> Report:
         opened = open_configured(
-            Path(path), config, arguments.nsys, use_cache=not arguments.no_cache
+            local_path(path, config), config, arguments.nsys, use_cache=not arguments.no_cache
         )
         tell_notes(opened, opened.name)
         return opened
@@ -56,7 +57,14 @@ def two_parts(arguments: argparse.Namespace) -> tuple[Part, Part]:
     opening = opener(arguments)
     first = opening(arguments.reports[0])
     second = first if len(arguments.reports) == 1 else opening(arguments.reports[1])
-    return part_of(arguments, first, "a"), part_of(arguments, second, "b")
+    a, b = part_of(arguments, first, "a"), part_of(arguments, second, "b")
+    if first.name == second.name and first.path.absolute() != second.path.absolute():
+        names = told_apart([first.path, second.path])
+        a, b = (
+            replace(part, label=name + part.label.removeprefix(report.name))
+            for part, name, report in zip((a, b), names, (first, second), strict=True)
+        )
+    return a, b
 
 
 def part_of(arguments: argparse.Namespace, report: Report, letter: str) -> Part:

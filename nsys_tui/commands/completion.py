@@ -99,7 +99,8 @@ def _key_presets() -> Iterable[str]:
 
 
 def _stats() -> Iterable[str]:
-    from nsys_tui.analysis.stats.reports import REPORTS
+    import nsys_tui.analysis.stats.reports  # noqa: F401  registers them
+    from nsys_tui.analysis.stats.registry import REPORTS
 
     return REPORTS
 

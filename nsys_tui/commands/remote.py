@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nsys_tui.commands.destinations import say
 from nsys_tui.errors import UsageError
-from nsys_tui.paths import given_path
+from nsys_tui.paths import existing_path, given_path
 from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
     from nsys_tui.capture.remote import Listing, RemoteName
     from nsys_tui.config import Config
+
+
+_CAPTURE: Final = re.compile(r"\d{8}-\d{6}-\w+")
+"""How the ids of captures look."""
 
 
 def local_path(name: str, config: Config) -> Path:
@@ -25,10 +30,13 @@ def local_path(name: str, config: Config) -> Path:
         UsageError: a folder was named and there is no terminal to choose on.
         CaptureError: the machine or the file cannot be reached.
     """
+    path = existing_path(name)
+    if path.exists() or name.startswith("file://"):
+        return path if path.exists() else given_path(name)
+    if _CAPTURE.fullmatch(name):
+        return _of_capture(name)
     if ":" not in name:
-        return Path(name)
-    if name.startswith("file://"):
-        return given_path(name)
+        return path
     import asyncio
 
     from nsys_tui.capture.remote import fetch_report, list_reports, parse_remote
@@ -41,6 +49,24 @@ def local_path(name: str, config: Config) -> Path:
     while remote.is_folder:
         remote = _chosen(remote, asyncio.run(list_reports(remote, config, ask)))
     return asyncio.run(fetch_report(remote, config, ask, Narrator()))
+
+
+def _of_capture(name: str) -> Path:
+    """The report of a capture.
+
+    Raises:
+        UsageError: it has none here, or several.
+    """
+    from nsys_tui.capture.record import Store
+
+    record = Store().load(name)
+    home = [Path(file.sqlite or file.local) for file in record.reports if file.local]
+    there = [path for path in home if path.exists()]
+    if len(there) == 1:
+        return there[0]
+    hint = f"nsys-tui captures {'open' if there else 'attach'} {record.id}"
+    what = f"{len(there)} reports" if there else "no report here"
+    raise UsageError(f"{name} is a capture with {what}", hint=hint)
 
 
 def _chosen(remote: RemoteName, listing: Listing) -> RemoteName:

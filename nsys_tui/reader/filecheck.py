@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import struct
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +37,8 @@ _FOREIGN_STARTS: Final[tuple[tuple[bytes, str], ...]] = (
     (b"QDSTRM", "a raw nsys stream"),
 )
 _REPORT_MAGIC: Final = b"NVIDIA Tegra Profiler Report"
+_NAMED: Final = 5
+"""Reports of a folder that a hint names."""
 _REPORT_SUFFIXES: Final = frozenset({".nsys-rep", ".qdrep"})
 _EXPORT_HINT: Final = (
     "open the .nsys-rep itself, or export it: nsys export --type sqlite REPORT.nsys-rep"
@@ -94,6 +96,16 @@ def reading(path: Path) -> Iterator[None]:
         raise unreadable(path, error.strerror or str(error), hint) from error
 
 
+def _reports_in(folder: Path) -> str:
+    """The first reports of a folder, to be named in a hint; empty where there is none."""
+    suffixes = (".sqlite", *_REPORT_SUFFIXES)
+    with suppress(OSError):
+        found = sorted(name for name in os.listdir(folder) if name.endswith(suffixes))
+        if found:
+            return f": {', '.join(found[:_NAMED])}{', …' if len(found) > _NAMED else ''}"
+    return ""
+
+
 def open_descriptor(path: Path) -> int:
     """Opens a regular file for reading, without following it into a device or a pipe.
 
@@ -106,7 +118,7 @@ def open_descriptor(path: Path) -> int:
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
-            raise unreadable(path, "it is a folder", "name a report file in it")
+            raise unreadable(path, "it is a folder", f"name a report file in it{_reports_in(path)}")
         if not stat.S_ISREG(mode):
             raise unreadable(path, "it is no regular file", "copy the report into a file first")
         return os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))

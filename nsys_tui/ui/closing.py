@@ -23,6 +23,7 @@ async def close_report(app: Host) -> None:
         return
     place = app.sessions.index(gone)
     app.sessions.remove(gone)
+    app.name_sessions()
     for session in left:
         session.beside = [guest for guest in session.beside if guest is not gone]
     for screen in app.report_screens:

@@ -20,6 +20,7 @@ from textual.binding import Binding
 
 from nsys_tui.config import Config
 from nsys_tui.names import visible
+from nsys_tui.paths import told_apart
 from nsys_tui.state import ViewState, here, jumped
 from nsys_tui.ui import keymap, presets
 from nsys_tui.ui.front import FrontScreen
@@ -83,6 +84,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         self.first_state = initial_state(self.config.display)
         self.sessions = [Session(path, state=self.first_state) for path in paths]
         self.session = self.sessions[0] if paths else nothing_open(self.first_state)
+        self.name_sessions()
         self.keymap = presets.effective(self.config.keys)
         self.chords = presets.chords(self.keymap)
         self._chord_prefix = ""
@@ -265,9 +267,16 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
                 return session
         session = Session(path, state=self.first_state)
         self.sessions.append(session)
+        self.name_sessions()
         if self.session not in self.sessions:
             self.bring_to_front(session)
         return session
+
+    def name_sessions(self) -> None:
+        """Names the open reports so that two ``report1`` are told apart."""
+        names = told_apart([session.path for session in self.sessions])
+        for session, name in zip(self.sessions, names, strict=True):
+            session.label = name
 
     def open_path(self, path: Path) -> None:
         """Opens a report, or brings it to the front where it is open already."""

@@ -62,13 +62,15 @@ class Session:
     """Other sessions whose lanes stand in this one's timeline."""
     cancel: threading.Event = field(default_factory=threading.Event)
     results: Memo = field(default_factory=Memo)
+    label: str = ""
+    """Its name among namesakes, with a folder; empty where the file's name is enough."""
     place: Place | None = None
     """Where a link leads, as long as its GPU is not known yet."""
 
     @property
     def name(self) -> str:
-        """File name for titles."""
-        return self.path.name
+        """File name for titles, which tells it from other open reports."""
+        return self.label or self.path.name
 
     @property
     def exact(self) -> bool:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture.record import Store
 from nsys_tui.names import cell_len, fit, visible
+from nsys_tui.paths import told_apart
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.recent import nearby, opened_before
 from nsys_tui.ui.screens.capture.past import past_line, reports_of, result_word
 from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 NAME_CELLS: Final = 34
@@ -60,7 +60,7 @@ def home_entries(folder: Path) -> list[Entry]:
 def _reports(kind: str, verdicts: dict[Path, str]) -> Iterator[Entry]:
     """Reports with size, age and what was concluded of them."""
     now = time.time()
-    names = _names(verdicts)
+    names = dict(zip(verdicts, map(visible, told_apart([*verdicts])), strict=True))
     widest = min(NAME_CELLS, max(map(cell_len, names.values()), default=0))
     for path, verdict in verdicts.items():
         try:
@@ -72,15 +72,6 @@ def _reports(kind: str, verdicts: dict[Path, str]) -> Iterator[Entry]:
         size, age = format_bytes(status.st_size), since(now - status.st_mtime)
         told = "\n".join((visible(str(path)), verdict or "not looked at yet: no verdict"))
         yield Entry(f"{shown}  {size:>8}  {age:>6}  {verdict}", kind, Choice((path,), told=told))
-
-
-def _names(paths: Collection[Path]) -> dict[Path, str]:
-    """File names; those of namesakes with their folder."""
-    count = Counter(path.name for path in paths)
-    return {
-        path: visible(path.name if count[path.name] == 1 else f"{path.parent.name}/{path.name}")
-        for path in paths
-    }
 
 
 def _captures() -> Iterator[Entry]:
