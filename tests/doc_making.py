@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from paths import ROOT
+from sql_page import sql_page
 
 from nsys_tui import __version__
 from nsys_tui.cli import VERBS, build_parser
@@ -26,6 +27,7 @@ def made_pages() -> dict[Path, str]:
     return {
         DOCS / "reference.md": reference(),
         DOCS / "nsys-tui.1": man_page(),
+        DOCS / "sql.md": sql_page(),
         DOCS / "keys.md": as_markdown(blocks).replace(
             "# Keys\n",
             "# Keys\n\nMade from the keymap; `nsys-tui keys` prints them with your own, and"

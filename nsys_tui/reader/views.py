@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import MEMORY_KINDS
@@ -17,7 +17,7 @@ from nsys_tui.reader.schema import COPY_KINDS
 from nsys_tui.reader.sqlite import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -241,12 +241,28 @@ PROCESS: Final = "globalPid"
 """Column for which, where a file lacks it, the only process stands."""
 
 
-def device_sql(renumbered: bool) -> str:
-    """The number of a GPU: that of CUDA, or where GPUs are numbered otherwise, the physical one."""
-    if not renumbered:
+_FEW: Final = 64
+"""Numbers of GPUs that stand in the view itself, which is twice as fast as a look at a table."""
+
+
+def device_sql(numbers: Sequence[tuple[Any, Any, Any]]) -> str:
+    """The number of a GPU: that of CUDA, or where GPUs are numbered otherwise, the physical one.
+
+    Args:
+        numbers: (pid, CUDA ordinal, number), pid -1 for all others; these stand last.
+    """
+    if all(ordinal == number for _, ordinal, number in numbers):
         return "{deviceId}"
+    pid = "({globalPid} >> 24) & 16777215"
+    if len(numbers) <= _FEW and all(isinstance(one, int) for row in numbers for one in row):
+        cases = " ".join(
+            f"WHEN {{deviceId}} = {ordinal}{of_one} THEN {number}"
+            for own, ordinal, number in numbers
+            for of_one in (f" AND {pid} = {own}" if own >= 0 else "",)
+        )
+        return f"CASE {cases} ELSE {{deviceId}} END"
     number = "(SELECT number FROM _devices WHERE ordinal = {deviceId} AND process = "
-    return f"coalesce({number}({{globalPid}} >> 24) & 16777215), {number}-1), {{deviceId}})"
+    return f"coalesce({number}{pid}), {number}-1), {{deviceId}})"
 
 
 def view_sql(view: View, names: Mapping[str, str], settings: Mapping[str, str]) -> str:

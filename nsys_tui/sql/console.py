@@ -115,7 +115,9 @@ class Console:
     def _settings(self) -> dict[str, str]:
         """What stands for words in views: it depends on the file as a whole."""
         self._fill("_devices")
-        renumbered = self._db.query("SELECT 1 FROM _devices WHERE ordinal IS NOT number LIMIT 1")
+        numbers = self._db.query(
+            "SELECT process, ordinal, number FROM _devices ORDER BY process = -1"
+        )
         keyed = self._db.query(
             "SELECT 1 FROM pragma_table_info(?) WHERE name = 'id' AND pk = 1"
             " AND upper(type) = 'INTEGER'",
@@ -125,7 +127,7 @@ class Console:
         if not keyed and STRINGS in self._raw:
             self._fill("_strings")
         return {
-            "device": device_sql(bool(renumbered)),
+            "device": device_sql(numbers),
             "strings": f"main.{STRINGS}" if keyed else "temp._strings",
             "utc": "NULL" if utc is None else str(utc),
             PROCESS: "NULL" if process is None else str(process),

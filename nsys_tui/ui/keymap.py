@@ -87,6 +87,7 @@ SCREENS: Final[tuple[ScreenSpec, ...]] = (
     ScreenSpec(5, "stalls", "Stalls", "Stal", "stalls.screen:StallsScreen"),
     ScreenSpec(6, "stacks", "Stacks", "Stac", "stacks.screen:StacksScreen"),
     ScreenSpec(7, "compare", "Compare", "Comp", "compare.screen:CompareScreen"),
+    ScreenSpec(8, "sql", "SQL", "SQL", "sql.screen:SqlScreen"),
     ScreenSpec(9, "capture", "Capture", "Capt", "capture.screen:CaptureScreen"),
     ScreenSpec(0, "events", "Events", "Evts", "events.screen:EventsScreen"),
     ScreenSpec(0, "steps", "Steps", "Step", "steps.screen:StepsScreen"),

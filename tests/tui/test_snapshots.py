@@ -41,10 +41,12 @@ SCREENS: Final = {
     "steps": "4 t",
     "fleet": "f7 home",
     "logs": "f8",
+    "sql": "8 f2 k e r n e l s space t h a t enter f4",
 }
 """Keys to each screen. Those of `WITH_ANOTHER` open two reports."""
 WITH_ANOTHER: Final = ("compare", "fleet")
 ON_DEMO: Final = {
+    "sql-error": "8 i s e l e c space n a f5",
     "logs-files": "f8 o l o g s enter",
     "help": "question_mark",
     "palette": "ctrl+p",

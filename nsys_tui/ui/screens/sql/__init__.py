@@ -1,0 +1,1 @@
+"""The SQL screen: questions of one's own."""

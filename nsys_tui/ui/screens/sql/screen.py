@@ -1,0 +1,239 @@
+"""SQL: a query above, its answer below as a table like all others."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from nsys_tui.render.cells import MUTED
+from nsys_tui.sql.console import Console
+from nsys_tui.sql.faults import QueryError
+from nsys_tui.sql.snippets import SNIPPETS
+from nsys_tui.state import Cursor
+from nsys_tui.ui.dialogs.picker import Picker
+from nsys_tui.ui.keymap import Action
+from nsys_tui.ui.matching import Entry
+from nsys_tui.ui.pane_text import wrapped
+from nsys_tui.ui.screens.sql.answers import (
+    Asked,
+    ask,
+    chart_columns,
+    chart_lines,
+    window_of,
+    with_units,
+)
+from nsys_tui.ui.screens.sql.editor import Editor
+from nsys_tui.ui.screens.sql.history import asked_before, remember
+from nsys_tui.ui.screens.tables import TableScreen
+from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.table.actions import TABLE
+from nsys_tui.ui.widgets.table.result_columns import columns_of
+from nsys_tui.ui.widgets.table.table import VirtualTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
+    from nsys_tui.state import ViewState
+    from nsys_tui.ui.session import Session
+    from nsys_tui.ui.widgets.table.grid import Grid
+
+ACTIONS = (
+    Action("sql.edit", ("i",), "edit", "write the question; Tab completes, Esc leaves", 3),
+    Action("sql.run", ("f5", "ctrl+j"), "run", "ask; Esc cancels what takes long", 4),
+    Action("sql.snippets", ("f2",), "snippets", "questions to start from", 5),
+    Action("sql.history", ("f3",), "history", "questions asked before", 6),
+    Action("sql.chart", ("f4",), "chart", "the column under the cursor over start_ns or the first"),
+    *TABLE,
+)
+INTRODUCTION: Final = (
+    "i: write a question in SQL   F2: some to start from   F3: asked before   F5: ask",
+    "views: kernels copies memsets api ranges launches stalls steps collectives",
+)
+
+
+class SqlScreen(TableScreen[Asked]):
+    """Questions of one's own."""
+
+    SCREEN = "sql"
+    OF_WHOLE_TRACE = True
+    ACTIONS = ACTIONS
+    AUTO_FOCUS = "#answer"
+    READING, MAKING, BUSY = "reading ...", "asking ...", "asking"
+    DEFAULT_CSS: ClassVar[str] = """
+    SqlScreen #query { height: 7; }
+    SqlScreen.-medium #query { height: 8; }
+    SqlScreen.-tall #query { height: 9; }
+    SqlScreen #said { height: 2; }
+    SqlScreen.-tall #said { height: 3; }
+    SqlScreen #answer { height: 1fr; }
+    SqlScreen #chart { height: 7; display: none; }
+    SqlScreen.-medium #chart { height: 10; }
+    SqlScreen.-chart #chart { display: block; }
+    SqlScreen.-chart.-short #query { height: 4; }
+    """
+    wish: str = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._consoles: dict[Report, Console] = {}
+
+    def body(self) -> Iterable[Any]:
+        """The editor, what is to be said about the query, the answer, a chart of it."""
+        yield Editor(id="query")
+        yield LinePane(framed=False, id="said")
+        yield VirtualTable("Answer", id="answer")
+        yield LinePane("Chart", id="chart")
+
+    @property
+    def editor(self) -> Editor:
+        """Where the query is written."""
+        return self.query_one(Editor)
+
+    def on_mount(self) -> None:
+        """Names the editor."""
+        super().on_mount()
+        self.editor.heading("Question", "F5: ask")
+
+    def clear(self) -> None:
+        """Another report: says how to begin, and asks it the same."""
+        super().clear()
+        self._say(*INTRODUCTION)
+
+    def _say(self, *texts: str) -> None:
+        said = self.query_one("#said", LinePane)
+        said.show_built(
+            lambda width: [[(t, MUTED)] for text in texts for t in wrapped(text, width)]
+        )
+
+    def needs_new(self, old: ViewState, new: ViewState) -> bool:
+        """A question is about the whole report, whatever the window."""
+        del old, new
+        return False
+
+    def make(self) -> None:
+        """Asks what is wished for, if anything."""
+        if self.wish:
+            super().make()
+            return
+        self.table.empty = "no question yet: F2 has some to start from"
+        self.table.refresh()
+        if (report := self.report) is not None and self.can_begin:
+            self.compute("tables", partial(self._console_of, report), self._know)
+
+    def _console_of(self, report: Report) -> Console:
+        """The console of a report, opened once; in a worker."""
+        if report not in self._consoles:
+            patterns = self.app.config.analysis.communication
+            self._consoles[report] = Console(report, patterns)
+        return self._consoles[report]
+
+    def _know(self, console: Console) -> None:
+        self.editor.tables = console.tables
+
+    def work(self, report: Report) -> Callable[[Progress], Asked]:
+        """Asks in a worker."""
+        query = self.wish
+        return lambda progress: ask(self._console_of(report), query, progress)
+
+    def show_result(self, report: Report, result: Asked) -> None:
+        """The answer in the table, or what is wrong and where."""
+        self._know(self._consoles[report])
+        if result.answer is None:
+            self._show_error(result)
+            return
+        table = with_units(result.answer.table)
+        self.table.note = "the first ones: there are more" if result.answer.more else ""
+        self.table.empty = "no row is an answer"
+        self.table.show_rows(columns_of(table), len(table))
+        self._say(*(result.answer.notes or (f"{len(table):,} rows",)))
+        self._draw_chart()
+        self.table.focus()
+
+    def _show_error(self, result: Asked) -> None:
+        error = result.error
+        self.table.say("no answer: see above")
+        self._say(*str(error).splitlines())
+        if isinstance(error, QueryError) and error.offset >= 0 and self.editor.text == result.query:
+            self.editor.go_to(error.offset)
+        self.editor.focus()
+
+    def report_closed(self, session: Session) -> None:
+        """Its file is let go."""
+        super().report_closed(session)
+        if session.report is not None and (console := self._consoles.pop(session.report, None)):
+            self.compute("close", console.close, lambda _: None)
+
+    def on_editor_offered(self, message: Editor.Offered) -> None:
+        """The words that Tab goes through."""
+        self._say("Tab: " + "  ".join(message.words[:40]))
+
+    def action_sql_edit(self) -> None:
+        """Goes to the editor."""
+        self.editor.focus()
+
+    def action_sql_run(self) -> None:
+        """Asks what is written."""
+        query = self.editor.text.strip()
+        if not query:
+            self._say(*INTRODUCTION)
+            return
+        self.editor.put(query) if query != self.editor.text else None
+        self.compute("remember", partial(remember, query), lambda _: None)
+        self.change(query)
+
+    def action_sql_snippets(self) -> None:
+        """Questions to start from; the chosen one is asked at once."""
+        entries = [Entry(s.title, "", s.sql) for s in SNIPPETS]
+        self.app.push_screen(Picker("Questions to start from", entries), self._chosen)
+
+    def action_sql_history(self) -> None:
+        """Questions asked before."""
+        entries = [Entry(" ".join(query.split()), "", query) for query in asked_before()]
+        self.app.push_screen(Picker("Asked before", entries), self._chosen)
+
+    def _chosen(self, query: Any) -> None:
+        if isinstance(query, str):
+            self.editor.put(query)
+            self.action_sql_run()
+
+    def action_sql_chart(self) -> None:
+        """Shows or hides the chart."""
+        self.toggle_class("-chart")
+        self.call_after_refresh(self._draw_chart)
+
+    def _draw_chart(self) -> None:
+        answer = self.result.answer if self.result is not None else None
+        if not self.has_class("-chart") or answer is None:
+            return
+        pane, table = self.query_one("#chart", LinePane), answer.table
+        places = chart_columns(table, self.table.column)
+        if places is None:
+            pane.say("no column of numbers")
+            return
+        across, up = places
+        pane.heading(f"{table.columns[up].header} over {table.columns[across].header}")
+        glyphs = self.app.glyphs
+        pane.show_built(
+            lambda width: chart_lines(table, across, up, width, pane.size.height, glyphs)
+        )
+
+    def on_grid_opened(self, message: Grid.Opened) -> None:
+        """A row that has times, on the timeline."""
+        answer = self.result.answer if self.result is not None else None
+        window = window_of(answer.table, message.row) if answer is not None else None
+        if window is None:
+            self.app.say("no column start_ns: nothing to show on the timeline")
+            return
+        self.app.show("timeline", window=window, cursor=Cursor(window.start))
+
+    def action_nav_escape(self) -> None:
+        """Leaves the editor."""
+        self.table.focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Escape is the screen's only in the editor."""
+        if action == "nav_escape":
+            return self.editor.has_focus
+        return super().check_action(action, parameters)

@@ -1,0 +1,105 @@
+"""The SQL screen: ask, complete, cancel, see errors in place, go on to the timeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from synth import Synth
+from tui.frames import running, settled, text
+
+from nsys_tui.ui.screens.sql.editor import Editor
+from nsys_tui.ui.screens.sql.history import asked_before
+from nsys_tui.ui.screens.sql.screen import SqlScreen
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+ENDLESS = "with recursive a(x) as (select 1 union all select x + 1 from a) select max(x) from a"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    made = Synth(tmp_path / "r.sqlite").launch("gemm()", (10, 20), (20, 40))
+    return made.launch("relu()", (110, 120), (130, 190)).write()
+
+
+async def asked(pilot: Pilot[int], query: str) -> None:
+    """Goes to the screen, writes a query and asks it."""
+    await pilot.press("8")
+    await settled(pilot)
+    pilot.app.screen.query_one(Editor).put(query)
+    await pilot.press("f5")
+
+
+async def test_a_question_is_answered_remembered_and_leads_to_the_timeline(path: Path) -> None:
+    query = "select name, start_ns, duration_ns from kernels order by 3 desc"
+    async with running(path) as pilot:
+        await asked(pilot, query)
+        await settled(pilot)
+        shown = text(pilot)
+        assert shown.index("relu") < shown.index("gemm")
+        assert "60 ns" in shown
+        assert asked_before() == [query]
+        await pilot.press("enter")
+        await settled(pilot)
+        app: Any = pilot.app
+        assert app.session.state.window.start <= 130 < 190 <= app.session.state.window.end
+        await pilot.press("8", "f3", "enter")
+        await settled(pilot)
+        assert "relu" in text(pilot)
+
+
+async def test_typing_completes_and_keys_of_screens_are_letters_there(path: Path) -> None:
+    async with running(path) as pilot:
+        await pilot.press("8")
+        await settled(pilot)
+        await pilot.press("i", *"select 3 from ker", "tab")
+        await settled(pilot)
+        assert pilot.app.screen.query_one(Editor).text == "select 3 from kernels"
+        await pilot.press("ctrl+j")
+        await settled(pilot)
+        assert isinstance(pilot.app.screen, SqlScreen)
+        assert "2 rows" in text(pilot)
+
+
+async def test_an_error_stands_below_the_query_and_the_cursor_at_its_place(path: Path) -> None:
+    async with running(path) as pilot:
+        await asked(pilot, "select name,\n  nosuch from kernels")
+        await settled(pilot)
+        assert "no such column: nosuch in line 2, column 3" in text(pilot)
+        editor = pilot.app.screen.query_one(Editor)
+        assert editor.cursor_location == (1, 2)
+        assert editor.has_focus
+        editor.put("drop table StringIds")
+        await pilot.press("f5")
+        await settled(pilot)
+        assert "not allowed: writing" in text(pilot)
+
+
+async def test_escape_cancels_and_the_app_answers_meanwhile(path: Path) -> None:
+    async with running(path) as pilot:
+        await asked(pilot, ENDLESS)
+        screen: Any = pilot.app.screen
+        assert screen.is_making
+        await pilot.press("f2", "escape")
+        assert screen.is_making
+        pilot.app.session.cancel.set()  # type: ignore[attr-defined]
+        await settled(pilot)
+        assert not screen.is_making
+        assert "cancelled" in text(pilot)
+
+
+async def test_a_chart_and_a_snippet(path: Path) -> None:
+    async with running(path, size=(100, 40)) as pilot:
+        await asked(pilot, "select start_ns, duration_ns from kernels")
+        await settled(pilot)
+        await pilot.press("right", "f4")
+        await settled(pilot)
+        assert "duration_ns over start_ns" in text(pilot)
+        await pilot.press("f2", *"longest", "enter")
+        await settled(pilot)
+        assert "ORDER BY duration_ns DESC" in text(pilot)
+        assert "2 rows" in text(pilot)
