@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.commands.destinations import room, say, text_file, write
+from nsys_tui.commands.destinations import append_summary, room, say, text_file, write
 from nsys_tui.commands.options import (
     add_format,
     add_names,
@@ -17,6 +16,7 @@ from nsys_tui.commands.options import (
     add_reading,
     add_rows,
     add_scope,
+    add_step_summary,
 )
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import GATE_HIT, INCONCLUSIVE, NOT_COMPARABLE, OK, UsageError
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("text", "table", "json", "csv", "tsv", "markdown", "html")
 SECTIONS: Final = ("summary", "kernels", "copies", "ranges", "api", "stalls", "findings")
-
-STEP_SUMMARY: Final = Path("$GITHUB_STEP_SUMMARY")
-"""Stands for the file that the environment names."""
 
 EPILOG = """\
 A is before, B is after: less time in B is better. With five steady steps on both sides, steps are
@@ -141,14 +138,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--junit", type=Path, metavar="FILE", help="also write the gates as JUnit XML"
     )
-    group.add_argument(
-        "--step-summary",
-        type=Path,
-        metavar="FILE",
-        nargs="?",
-        const=STEP_SUMMARY,
-        help="also append markdown to FILE (default: the one that GITHUB_STEP_SUMMARY names)",
-    )
+    add_step_summary(group)
     add_overwriting(group)
 
 
@@ -293,23 +283,7 @@ def _print(arguments: argparse.Namespace, found: Comparison, results: Sequence[O
         with text_file(arguments.junit, overwrite=arguments.force_overwrite) as file:
             file.write(gate_text.as_junit(found, results, arguments.inconclusive == "fail"))
     if arguments.step_summary:
-        _summarise(arguments.step_summary, markdown)
-
-
-def _summarise(path: Path, markdown: str) -> None:
-    """Appends to the summary of a CI job's step."""
-    if path == STEP_SUMMARY:
-        named = os.environ.get("GITHUB_STEP_SUMMARY")
-        if not named:
-            raise UsageError(
-                "GITHUB_STEP_SUMMARY is not set", hint="name a file: --step-summary FILE"
-            )
-        path = Path(named)
-    try:
-        with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(markdown + "\n")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+        append_summary(arguments.step_summary, markdown)
 
 
 def _stacks(arguments: argparse.Namespace, parts: list[Part]) -> None:

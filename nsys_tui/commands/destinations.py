@@ -8,16 +8,18 @@ import shlex
 import subprocess
 import sys
 import textwrap
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
 
 from nsys_tui.errors import UsageError
 from nsys_tui.names import visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
-CONSOLE = "-"
+CONSOLE: Final = "-"
+STEP_SUMMARY: Final = Path("$GITHUB_STEP_SUMMARY")
+"""Stands for the file that the environment names."""
 
 
 @contextlib.contextmanager
@@ -90,6 +92,26 @@ def _piped(command: str) -> Iterator[IO[str]]:
             stream.close()
         if process.wait():
             say(f"nsys-tui: {words[0]} ended with {process.returncode}")
+
+
+def append_summary(path: Path, markdown: str) -> None:
+    """Appends to the summary of a CI job's step.
+
+    Raises:
+        UsageError: no file is named, or it cannot be written.
+    """
+    if path == STEP_SUMMARY:
+        named = os.environ.get("GITHUB_STEP_SUMMARY")
+        if not named:
+            raise UsageError(
+                "GITHUB_STEP_SUMMARY is not set", hint="name a file: --step-summary FILE"
+            )
+        path = Path(named)
+    try:
+        with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(markdown + "\n")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
 
 
 def write(stream: IO[str], pieces: Iterable[str]) -> None:

@@ -54,7 +54,12 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "targets": ("list", "check gpu-box"),
     "captures": ("list", "open 12"),
-    "report": ("report.sqlite -o page.html", "report.sqlite -o slow.html --window 0.9s/1s"),
+    "report": (
+        "report.sqlite -o page.html",
+        "report.sqlite -o slow.html --window 0.9s/1s",
+        "before.sqlite after.sqlite --compare -o change.html",
+        "rank0.sqlite rank1.sqlite --fleet -o fleet.md",
+    ),
     "export": (
         "report.sqlite --table kernels -o kernels.csv",
         "report.sqlite --perfetto trace.json --window 0.4s/0.5s",

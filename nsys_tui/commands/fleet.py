@@ -207,7 +207,7 @@ def _report(arguments: argparse.Namespace, paths: list[Path]) -> int:
         log_to(arguments.log)
     from nsys_tui.commands.fleet_output import print_fleet
 
-    fleet = _fleet(arguments, paths)
+    fleet = read_fleet(arguments, paths)
     for note in fleet.notes:
         say(f"nsys-tui: {note}")
     shown = rows_shown(arguments.top, SHOWN if arguments.format == "table" else None)
@@ -242,7 +242,8 @@ def _check(arguments: argparse.Namespace) -> None:
         )
 
 
-def _fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
+def read_fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
+    """Reads the reports that the arguments of the verb ask for."""
     from nsys_tui.config import load_config
     from nsys_tui.fleet.engine import default_workers
     from nsys_tui.fleet.fleet import Clock

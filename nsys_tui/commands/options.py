@@ -163,6 +163,20 @@ def add_rows(
     parser.add_argument(flag, type=count, default=default, metavar="N", help=text)
 
 
+def add_step_summary(parser: argparse._ActionsContainer) -> None:
+    """Adds ``--step-summary``."""
+    from nsys_tui.commands.destinations import STEP_SUMMARY
+
+    parser.add_argument(
+        "--step-summary",
+        type=Path,
+        metavar="FILE",
+        nargs="?",
+        const=STEP_SUMMARY,
+        help="also append markdown to FILE (default: the one that GITHUB_STEP_SUMMARY names)",
+    )
+
+
 def add_overwriting(parser: argparse._ActionsContainer) -> None:
     """Adds ``--force-overwrite``."""
     parser.add_argument("--force-overwrite", action="store_true", help="replace existing files")

@@ -28,12 +28,12 @@ _PARTS: Final = {
     "unseen": "What was not looked at",
 }
 """Sections by the end of their anchors."""
-_BOUND: Final = (
+BOUND: Final = (
     column("name", "Class"),
     Column("Time", Unit.NS, read=lambda part, _: part.ns),
     Column("Share", Unit.PERCENT, 1, read=lambda part, _: 100 * part.share),
 )
-_UNSEEN: Final = (column("what", "What"), column("reason", "Why, and what records it"))
+UNSEEN: Final = (column("what", "What"), column("reason", "Why, and what records it"))
 
 
 class Detail(NamedTuple):
@@ -130,7 +130,7 @@ def _finding(of: Shared, finding: Finding, anchor: str, drawn: bool) -> Iterator
 
 def _time(of: Shared, detail: Detail) -> Iterator[str]:
     if of.bound:
-        table = table_of("bound", "Time of all GPUs by class", _BOUND, of.bound)
+        table = table_of("bound", "Time of all GPUs by class", BOUND, of.bound)
         yield table_html(table, table.title, detail.rows, detail.name)
     for one in (of.overview[name] for name in ("devices", "memory") if name in of.overview):
         yield table_html(one, one.title, detail.rows, detail.name)
@@ -178,7 +178,7 @@ def _capture(of: Shared, detail: Detail) -> Iterator[str]:
 
 def _unseen(of: Shared, detail: Detail) -> Iterator[str]:
     if of.not_looked_at:
-        table = table_of("unseen", "Questions without an answer", _UNSEEN, of.not_looked_at)
+        table = table_of("unseen", "Questions without an answer", UNSEEN, of.not_looked_at)
         yield table_html(table, table.title, 200, detail.name)
     missing = of.overview["missing"]
     yield table_html(missing, missing.title, 200, detail.name)

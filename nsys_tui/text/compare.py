@@ -38,7 +38,7 @@ def as_text(
         room: cells of a line; None for any.
     """
     chosen = Format("column", limit=None, room=room)
-    head = [*_sides(found), *_unfair_lines(found), "", _headline(found)]
+    head = [*_sides(found), *_unfair_lines(found), "", headline(found)]
     told = change_sentences(found) if "summary" in sections else []
     head += [f"  {visible(text)}" for text in told]
     head.append("")
@@ -55,7 +55,7 @@ def as_text(
 
 def as_markdown(found: Comparison, sections: Sequence[str] = SECTIONS, top: int = TOP) -> str:
     """The comparison for a pull request: verdict and summary open, the rest folded away."""
-    parts = [f"### {_headline(found)}", ""]
+    parts = [f"### {headline(found)}", ""]
     table = table_of("changes", "Changes", _CHANGES, change_sentences(found))
     parts += [render(table, "markdown")] if len(table) else []
     parts.append(render(_sides_table(found), "markdown"))
@@ -112,7 +112,8 @@ def _unfair_lines(found: Comparison) -> list[str]:
     return lines
 
 
-def _headline(found: Comparison) -> str:
+def headline(found: Comparison) -> str:
+    """The verdict and its reason."""
     threshold = f"threshold {100 * found.threshold:g}%"
     return visible(f"{found.verdict}: {found.judgement.reason} ({threshold})")
 
