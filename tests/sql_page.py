@@ -5,7 +5,7 @@ from __future__ import annotations
 from nsys_tui.reader.views import VIEWS
 from nsys_tui.sql.console import MOST_BYTES, TIMEOUT_S
 from nsys_tui.sql.filled import DOCUMENTS, record_columns
-from nsys_tui.sql.guard import LONGEST_VALUE, MEMORY, PRAGMAS
+from nsys_tui.sql.guard import DISK, LONGEST_VALUE, MEMORY, PRAGMAS
 from nsys_tui.sql.snippets import SNIPPETS
 
 HEAD = """# Questions of your own, in SQL
@@ -40,6 +40,7 @@ refused before they run (pragmas: {pragmas} only). printf is refused too: use ro
 | rows | 1,000; json, csv and tsv: all; `--limit` sets it; screen 8: 100,000 |
 | size of an answer | {answer} MiB |
 | memory of SQLite | {memory} MiB |
+| temporary files, for sorting | {disk} MiB; they have no names |
 | one value or row | {value} MiB |
 
 Exit codes: 0 an answer, even an empty one; 64 not understood or not allowed; 66 the report has
@@ -64,6 +65,7 @@ def sql_page() -> str:
             timeout=TIMEOUT_S,
             answer=MOST_BYTES >> 20,
             memory=MEMORY >> 20,
+            disk=DISK >> 20,
             value=LONGEST_VALUE >> 20,
         )
     ]

@@ -78,7 +78,11 @@ _ID: Final = _column("id", "rowid in nsys's table", "t.rowid")
 _TIMES: Final = (
     _column("start_ns", "start, ns since the session began", at="start"),
     _column("end_ns", "end; half-open", at="end"),
-    _column("duration_ns", "end − start, at least 0", "max({end} - {start}, 0)"),
+    _column(
+        "duration_ns",
+        "end − start, at least 0",
+        "CASE WHEN {end} < {start} THEN 0 ELSE {end} - {start} END",
+    ),
     _column("utc_ns", "start, ns since 1970 in UTC; NULL where not recorded", "{start} + {{utc}}"),
 )
 _PROCESS: Final = (

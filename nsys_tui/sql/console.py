@@ -21,7 +21,7 @@ from nsys_tui.reader.view_names import name_rows
 from nsys_tui.reader.views import PROCESS, TEMPORARY, VIEWS, View, device_sql, view_sql
 from nsys_tui.sql.faults import explained
 from nsys_tui.sql.filled import DOCUMENTS, FIGURES, record_columns
-from nsys_tui.sql.guard import MEMORY, Guard, TimeLimitError
+from nsys_tui.sql.guard import MEMORY, Guard, TimeLimitError, temporary_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,6 +97,8 @@ class Console:
     def _prepare(self) -> None:
         connection = self._db.connection
         connection.execute("PRAGMA query_only = OFF").close()
+        if temporary_folder() is not None:
+            connection.execute("PRAGMA temp_store = FILE").close()
         rows = connection.execute(
             "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_xinfo(m.name) AS c"
             " WHERE m.type = 'table' AND m.rootpage > 0 AND m.name NOT GLOB 'sqlite_*'"

@@ -6,17 +6,26 @@ that a statement that SQLite learns tomorrow is refused too. What tables mean st
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
+import tempfile
 import time
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.errors import CancelledError
+from nsys_tui.errors import CancelledError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
 MEMORY: Final = 2 << 30
 """Bytes that SQLite may take at most; of the whole process, since SQLite knows no other bound."""
+DISK: Final = 4 << 30
+"""Bytes of temporary files of a query: what is sorted goes there, a third of the time in memory.
+
+They have no names, so what is watched is the room that is left where they lie.
+"""
 LONGEST_VALUE: Final = 8 << 20
 """Bytes of one text, blob or row."""
 LONGEST_QUERY: Final = 100_000
@@ -76,6 +85,22 @@ _DENIED: Final = {
 }
 
 
+@cache
+def temporary_folder() -> str | None:
+    """Where SQLite puts temporary files; None where it finds no place."""
+    named = (os.environ.get(name) for name in ("SQLITE_TMPDIR", "TMPDIR"))
+    places = (*named, "/var/tmp", "/usr/tmp", "/tmp", tempfile.gettempdir())
+    return next((p for p in places if p and os.path.isdir(p) and os.access(p, os.W_OK)), None)
+
+
+def _room() -> int:
+    """Bytes that are free there."""
+    try:
+        return shutil.disk_usage(temporary_folder() or ".").free
+    except OSError:
+        return 0
+
+
 class TimeLimitError(CancelledError):
     """A query took longer than ``--timeout`` allows."""
 
@@ -97,7 +122,7 @@ class Guard:
         self._readable = frozenset((*readable, *TABLE_FUNCTIONS, *_SCHEMA))
         others = connection.execute(_OTHERS).fetchall()
         self._others = frozenset(name.lower() for (name,) in others) - self._readable
-        self._deadline = float("inf")
+        self._deadline, self._least_room = float("inf"), 0
         self._check: Callable[[], None] = lambda: None
         self.stopped: BaseException | None = None
         self.read: set[tuple[str, str]] = set()
@@ -129,6 +154,7 @@ class Guard:
             check: is called now and then; what it raises stops the query.
         """
         self._deadline = time.monotonic() + seconds
+        self._least_room = _room() - DISK
         self._check, self.stopped = check, None
         self.read, self.denied = set(), ""
 
@@ -141,8 +167,12 @@ class Guard:
             return 1
         if time.monotonic() > self._deadline:
             self.stopped = TimeLimitError("the query took longer than allowed")
-            return 1
-        return 0
+        elif _room() < self._least_room:
+            self.stopped = UsageError(
+                f"the query needs more than {DISK >> 20} MiB of temporary files",
+                hint="ask for fewer rows or columns, or aggregate",
+            )
+        return int(self.stopped is not None)
 
     def _authorise(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
         """Called while a statement is compiled, which itself may be made to take forever."""

@@ -266,6 +266,7 @@ def test_a_huge_answer_is_refused(console: Console) -> None:
 MEMORY = """
 import nsys_tui.sql.console as c, nsys_tui.sql.guard as g, sys
 g.MEMORY = 96 << 20
+g.DISK = 64 << 20
 from nsys_tui.reader import open_report
 console = c.Console(open_report(sys.argv[1], use_cache=False))
 for query in sys.argv[2:]:
@@ -295,7 +296,8 @@ def test_sorting_and_recursion_cannot_eat_memory(path: Path) -> None:
         [sys.executable, "-c", MEMORY, str(path), *queries], capture_output=True, text=True
     )
     *told, peak = done.stdout.splitlines()
-    assert told == ["UsageError the query needs more than 2048 MiB of memory"] * 3, done.stderr
+    assert len(told) == 3, done.stderr
+    assert {line.partition(" than ")[0] for line in told} == {"UsageError the query needs more"}
     assert int(peak) < 400
 
 
