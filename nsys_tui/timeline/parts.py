@@ -26,6 +26,7 @@ from nsys_tui.analysis.timeline.host import (
     sync_tracks,
 )
 from nsys_tui.analysis.timeline.metrics import metric_tracks
+from nsys_tui.analysis.timeline.step_tracks import step_tracks
 from nsys_tui.timeline.colouring import layers_of
 from nsys_tui.timeline.summary_view import Explained
 
@@ -56,12 +57,13 @@ TRACKS_OF: Final[dict[str, Callable[[Report], list[Track]]]] = {
     "osrt": osrt_tracks,
     "syncs": sync_tracks,
     "states": state_tracks,
+    "steps": step_tracks,
     "projected": lambda report: projected_tracks(report, nvtx_paths(report, launching=True)),
 }
 """What makes the tracks of each part."""
 ORDER: Final = ("sample", STREAMS, "ranges", "devices", *TRACKS_OF, "explained")
 """They are built one at a time in this order: streams, then what all of a device do together."""
-NEEDS: Final = {"projected": ("operations", "ranges", "api")}
+NEEDS: Final = {"projected": ("operations", "ranges", "api"), "steps": ("operations",)}
 """Parts that others are built from; without events in each of them there is nothing to build."""
 
 

@@ -94,7 +94,7 @@ def stream_tracks(
 
 def _stream_words(stream: Stream, lane: Lane) -> str:
     """``stream 7 compute``: the name that the program gave it, or what it does most of the time."""
-    if stream.name or stream.id < 0 or not len(lane):
+    if stream.name or not stream.label.startswith("str ") or not len(lane):
         return stream.label.replace("str ", "stream ", 1)
     some = np.arange(0, len(lane), -(-len(lane) // LOOKED_INTO))
     busy = np.bincount(lane.categories(some), lane.ends[some] - lane.starts[some])
@@ -149,7 +149,7 @@ def sub_tracks(track: Track, lanes: tuple[Lane, ...]) -> list[Track]:
                 track,
                 key=f"{track.key}~{number}",
                 label="",
-                words="",
+                words="overlapping",
                 title=f"{track.title} ({number + 1} of {len(lanes)}: overlapping work)",
                 lane=lane,
                 order=(*track.order, number),

@@ -135,7 +135,8 @@ def _thread_words(report: Report, tid: int) -> str:
         return ""
     name, number, process = report.thread_name(tid), tid_of(tid), process_of(tid)
     if number == pid_of(process):
-        return f"{program(report.process_name(process))} main {number}"
+        own = program(report.process_name(process))
+        return f"{own} main" if own.endswith(f" {number}") else f"{own} main {number}"
     return name if name.endswith(str(number)) else f"{name} {number}"
 
 

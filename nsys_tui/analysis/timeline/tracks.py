@@ -167,7 +167,8 @@ def _folded_process(track: Track, others: Mapping[str, int]) -> Track:
     if not count:
         return track
     threads = "1 thread that calls" if count == 1 else f"{count:,} threads that call"
-    return replace(track, note=f"{threads} no GPU: {track.note}", folded=True)
+    note = f"{threads} no GPU, of {track.note if not track.words else track.words}"
+    return replace(track, label="others", words="other threads", note=note, folded=True)
 
 
 def _hoisted(heading: Track, track: Track) -> Track:

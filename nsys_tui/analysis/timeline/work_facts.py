@@ -69,7 +69,7 @@ def transfer_facts(ops: Operations, row: int) -> Iterator[Fact]:
         told = f"{format_bytes(round(best * 1e9))}/s, measured: large copies here of the same way"
         yield ("of fastest", f"{share} ({told})")
     ends = [MEMORY_KINDS[kind] for kind in (source, target) if kind < len(MEMORY_KINDS)]
-    if ends:
+    if ends and set(ends) != {"Unknown"}:
         staged = " (not pinned: staged through a buffer of the driver)"
         yield ("memory", " -> ".join(ends) + staged * (_PAGEABLE in (source, target)))
 

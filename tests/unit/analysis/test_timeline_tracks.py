@@ -27,6 +27,7 @@ from nsys_tui.analysis.timeline.host import (
 )
 from nsys_tui.analysis.timeline.lineup import Lineup
 from nsys_tui.analysis.timeline.metrics import metric_tracks
+from nsys_tui.analysis.timeline.step_tracks import step_tracks
 from nsys_tui.analysis.timeline.tracks import Section, arrange, launching_first, passes
 from nsys_tui.model.categories import Category
 from nsys_tui.reader import open_report
@@ -237,10 +238,10 @@ def test_threads_that_call_the_gpu_stand_for_themselves_and_the_others_fold(
         found += make(training)
     tracks = arrange(launching_first(found))
     host = [t for t in tracks if t.order[0] in (Section.LAUNCHING, Section.HOST)]
-    assert labels(host) == ["tid 100", "  sync", "CPU 100", "  worker", "    nvtx"]
-    assert [t.words for t in host[:3]] == ["train main 100 CUDA API", "GPU waits", "train 100"]
-    assert host[2].note == "1 thread that calls no GPU: pid 100 train"
-    assert labels(Lineup(tracks).shown())[-1] == "CPU 100", "folded"
+    assert labels(host) == ["tid 100", "  sync", "others", "  worker", "    nvtx"]
+    assert [t.words for t in host[:3]] == ["train main 100 CUDA API", "GPU waits", "other threads"]
+    assert host[2].note == "1 thread that calls no GPU, of train 100"
+    assert labels(Lineup(tracks).shown())[-1] == "others", "folded"
     without = [t for t in found if t.part != "api"]
     assert labels(arrange(launching_first(without))) == labels(arrange(without)), (
         "where none calls, none folds"
@@ -250,3 +251,23 @@ def test_threads_that_call_the_gpu_stand_for_themselves_and_the_others_fold(
 def test_without_context_switches_no_thread_has_a_row_of_its_states(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "none.sqlite").process(1000).osrt("poll", 40, 90)
     assert state_tracks(opened(synth)) == []
+
+
+def test_steps_stand_above_where_the_outermost_ranges_do_not_show_them(tmp_path: Path) -> None:
+    def report(*, inside: bool) -> Report:
+        synth = Synth(tmp_path / f"{inside}.sqlite").gpu(0).process(100, "train")
+        synth.cuda_device(100, 0, 0)
+        if inside:
+            synth.nvtx("training", 0, 5000)
+        for step in range(4):
+            at = 100 + 1000 * step
+            synth.nvtx(f"step {step}", at, at + 900)
+            synth.launch("gemm", (at + 1, at + 2), (at + 10, at + 800))
+        return opened(synth)
+
+    (track,) = step_tracks(report(inside=True))
+    assert track.lane is not None
+    assert track.texts == ("step 0", "step 1", "step 2", "step 3")
+    assert track.lane.starts.tolist() == [100, 1100, 2100, 3100]
+    assert track.lane.ends.tolist() == [1000, 2000, 3000, 4000]
+    assert step_tracks(report(inside=False)) == []

@@ -99,7 +99,7 @@ class LaneBuilder:
         """Ranges can be projected on the GPUs, and idle time explained."""
         report = self._screen.report
         if report is not None:
-            self.waiting.add("states")
+            self.waiting |= {"states", "steps"}
         if report is not None and all(map(report.loaded, WHOLE)):
             self.waiting |= {"projected", "explained"}
         self._build_next()
