@@ -235,7 +235,7 @@ def alternating(
         waits: each waits for an event of the one before.
         named: the other stream.
     """
-    synth = bare(path).stream_info(7, flag=1).stream_info(named)
+    synth = bare(path).stream_info(7, flag=3).stream_info(named)
     for number in range(60):
         start = 10 * MS + number * MS
         call = number * 20 * US if ahead else start - MS // 2
@@ -351,6 +351,35 @@ def few_registers(path: Path) -> Synth:
     return registers(path, 32)
 
 
+def rows_one_by_one(path: Path) -> Synth:
+    synth = bare(path)
+    for number in range(1934):
+        start, corr = number * 22 * US, synth.next_correlation()
+        synth.api("cudaMemcpy_v3020", start, start + 20 * US, corr=corr)
+        synth.memcpy(start + 12 * US, start + 14 * US, bytes=4096, corr=corr, src="pageable")
+    return synth.kernel("k", 43 * MS, 48 * MS, grid=FULL)
+
+
+def printing(path: Path) -> Synth:
+    """The host writes its results out for more than half of the run."""
+    synth = bare(path)
+    for number in range(20):
+        start = number * 10 * MS
+        synth.launch("k", (start, start + 5 * US), (start + 10 * US, start + 4 * MS), grid=FULL)
+        for line in range(50):
+            begun = start + 4 * MS + line * 118 * US
+            synth.osrt("write", begun, begun + 110 * US)
+    return synth
+
+
+def set_up(path: Path) -> Synth:
+    """Named steps without a gap, after a second of set-up between two kernels."""
+    synth = steps(path, lead=MS).launch(
+        "first", call=(-(10**9), -(10**9) + 9), gpu=(-(10**9) + 10, -999 * MS)
+    )
+    return synth.osrt("connect", -990 * MS, -10 * MS)
+
+
 def told(case: Case) -> set[str]:
     """Rules with a finding that is about 1 % of the run or more, or about no time at all."""
     return {
@@ -369,6 +398,14 @@ def launch_bound(path: Path) -> Synth:
     return synth
 
 
+def clocked(synth: Synth, first: int, second: int) -> Synth:
+    """The same with samples of the clocks of two GPUs, in MHz."""
+    for number in range(40):
+        for gpu, mhz in ((0, first), (1, second)):
+            synth.gpu_metric(number * 5 * MS + MS, "GPC Clock Frequency [MHz]", mhz, gpu=gpu)
+    return synth
+
+
 class Planted(NamedTuple):
     """Runs for one rule."""
 
@@ -376,12 +413,26 @@ class Planted(NamedTuple):
     near: tuple[Callable[[Path], Synth], ...]
 
 
+WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
+    cleared: "memsets",
+    copies_hidden: "",
+    late_rank: "waiting for GPU 1 in collectives",
+    pageable_slow: "slow Host-to-Device copies",
+    printing: "idle, I/O: write",
+    rows_one_by_one: "small copies",
+    scalar_reads: "small copies",
+    sleeping_host: "idle, sleep: nanosleep",
+    slow_gpu: "GPU 1 slower than the others",
+    tiny_grid: "small grids of tiny",
+    tiny_launches: "launches of tiny kernels",
+}
+"""What a verdict names first as worth fixing, empty for nothing."""
 PLANTED: Final = {
     "dominant_kernel": Planted((one_kernel,), (steps,)),
     "exposed_copies": Planted((copy_bound,), (copies_hidden,)),
     "exposed_communication": Planted((slow_gpu, late_rank), (steps,)),
     "frequent_allocation": Planted((allocator,), (allocated_ahead,)),
-    "gpu_idle": Planted((sleeping_host, late_loader, oversubscribed), (sleeping_helper,)),
+    "gpu_idle": Planted((sleeping_host, late_loader, oversubscribed), (sleeping_helper, set_up)),
     "gpu_imbalance": Planted((slow_gpu,), (even_gpus, late_rank)),
     "launch_bound": Planted((launch_bound,), (tiny_queued,)),
     "low_occupancy": Planted((registers,), (few_registers,)),
@@ -397,5 +448,5 @@ PLANTED: Final = {
     "small_grids": Planted((tiny_grid,), (tiny_beside_others,)),
     "tiny_kernels": Planted((tiny_launches,), (tiny_queued,)),
     "sync_by_range": Planted((waits,), (waits_for_work,)),
-    "warm_up": Planted((lazy_loading,), (loaded_ahead,)),
+    "warm_up": Planted((lazy_loading, set_up), (loaded_ahead,)),
 }

@@ -39,6 +39,8 @@ QUEUED = {
     "peer": ("ncclDevKernel_AllReduce(int)", Cause.PEER),
     "event": ("gemm(int)", Cause.EVENT),
     "order": ("gemm(int)", Cause.STREAM),
+    "greedy": ("gemm(int)", Cause.PROCESS),
+    "polite": ("gemm(int)", Cause.STREAM),
 }
 NEARLY = ("elsewhere", "before", "range", "nested")
 """What looks like a cause and is none: a call of another thread, one before the gap, a range, an OS
@@ -63,6 +65,7 @@ class Plan:
         self.synth = Synth(path).gpu(0).gpu(1).process(MAIN)
         for device in (0, 1):
             self.synth.cuda_device(MAIN, device, device)
+        self.synth.cuda_device(99, 0, 0)
         self.synth.kernel("first(int)", 0, 10 * US)
         self.now = 10 * US
         self.synth.sched(0, True)
@@ -128,6 +131,10 @@ class Plan:
             corr = self.synth.next_correlation()
             self.synth.api("cudaStreamWaitEvent_v3020", early + 20, early + 30, corr=corr)
             self.synth.sync(early + 20, early + 30, "stream wait", corr=corr)
+        if kind in ("greedy", "polite"):
+            # A process that is not looked at has the GPU for most of the gap, or for a part of it.
+            until = begin + (end - begin) * (8 if kind == "greedy" else 4) // 10
+            self.synth.process(99).kernel("theirs(int)", begin + US, until).process(MAIN)
         self.synth.launch(name, (early + 40, early + 50), (end, end + 10 * US), tid=MAIN)
         return Planted(cause, end - begin)
 
@@ -153,7 +160,8 @@ def test_each_planted_cause_is_told_with_its_time(tmp_path: Path, seed: int) -> 
         length = rng.randrange(40, 900) * US
         plan.gap(kind, length, rng.randrange(length * 6 // 10, length - 8 * US))
     report = open_report(plan.synth.write(), use_cache=False)
-    result = stalls(report, Scope(devices=frozenset((0,))), merge_runs=False)
+    scope = Scope(devices=frozenset((0,)), processes=frozenset((MAIN,)))
+    result = stalls(report, scope, merge_runs=False)
     gaps = result.gaps
     found: dict[int, tuple[Any, ...]] = {}
     for row in (gaps.edge == Edge.INNER).nonzero()[0].tolist():

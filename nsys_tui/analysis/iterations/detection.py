@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
+from nsys_tui.analysis.iterations.regularity import are_alike, is_launched_alike
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.capabilities import Capability
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
 STEP_NAME: Final = re.compile(r"(?i)\b(train|step|iter(ation)?|batch)\b")
 FEWEST: Final = 3
 COVERED: Final = 0.5
-ALIKE: Final = 0.25
-"""Share of the median by which the length of a step by pattern may differ from it."""
-MOSTLY: Final = 0.75
-"""Share of repeats that have to be alike: else they are a loop in a program, not its steps."""
 EQUALITY: Final = 0.9
 OUTLIER_Z: Final = 3.5
 _MAD_TO_SIGMA: Final = 1.4826
@@ -303,20 +300,16 @@ def _by_pattern(report: Report, scope: Scope) -> Iterations | None:
     heads = np.arange(0, len(rows) - period + 1, period)
     starts = ops.start[rows[heads]]
     ends = ops.end[rows[heads + period - 1]]
-    if not _are_alike(starts):
+    if not (are_alike(np.diff(starts)) and is_launched_alike(report, rows, period)):
+        return None
+    span = report.span
+    if span is None or int(ends[-1] - starts[0]) < COVERED * (span[1] - span[0]):
         return None
     name = f"{period} kernels"
     labels = tuple(f"repeat {number}" for number in range(len(heads)))
     owner = int(ops.processes[ops.process[rows[0]]])
     rows, never_closed = np.empty(0, np.intp), np.zeros(len(heads), bool)
     return Iterations(Rule.PATTERN, name, starts, ends, labels, rows, never_closed, owner)
-
-
-def _are_alike(starts: Int64) -> bool:
-    """Whether most repeats of a pattern take as long: else they are a loop, not the steps."""
-    lengths = np.diff(starts)
-    middle = float(np.median(lengths))
-    return float((np.abs(lengths - middle) <= ALIKE * middle).mean()) >= MOSTLY
 
 
 def smallest_period(names: NDArray[np.integer]) -> int | None:

@@ -106,6 +106,7 @@ _FINDING: Final = (
     data("doubt", lambda finding, _: finding.doubt),
     data("settle", lambda finding, report: finding.settle.replace("REPORT", report.name)),
     data("link", lambda finding, report: finding_link(report, finding)),
+    data("metrics", lambda finding, _: finding.metrics),
     data("same_as", lambda finding, _: finding.same_as),
     data("stake_ns", lambda finding, _: finding.stake_ns or None),
 )

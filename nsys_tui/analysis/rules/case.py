@@ -93,6 +93,11 @@ class Case:
         steps = self.iterations
         return steps.rule not in (StepRule.NONE, StepRule.PATTERN) and len(steps) > 2
 
+    @property
+    def has_named_steps(self) -> bool:
+        """Whether steps are called so: what merely repeats may be set-up as well."""
+        return self.has_loop and self.iterations.rule is StepRule.NAME
+
     @cached_property
     def loop(self) -> tuple[int, int]:
         """The steady part: from the second step to the last, else all GPU work."""
@@ -153,11 +158,13 @@ class Case:
         owners = api.thread_process[api.thread[calls]]
         return self.held_up(api.start[calls], api.end[calls], owners)
 
+    @cached_property
     def operations(self) -> NDArray[np.intp]:
         """Rows of the operations in scope, whole where they straddle the window."""
         ops = self.report.operations
         return row_numbers(ops, self.scope.operations(ops))
 
+    @cached_property
     def calls(self) -> NDArray[np.intp]:
         """Rows of the API calls in scope, backtrace duplicates left out."""
         api = self.report.api

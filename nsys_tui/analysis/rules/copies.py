@@ -13,7 +13,7 @@ from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, plural, rule
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.groups import factorise_rows, sums
+from nsys_tui.model.groups import factorise_rows, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def exposed_ns(case: Case, place: int) -> int:
 
 def large_copies(case: Case) -> Rows:
     """Copies between host and device whose rate tells something, in start order."""
-    ops, rows = case.report.operations, case.operations()
+    ops, rows = case.report.operations, case.operations
     rows = rows[(ops.kind[rows] == OpKind.MEMCPY) & np.isin(ops.copy_kind[rows], HOST_COPIES)]
     large: Rows = rows[(ops.bytes[rows] >= _LARGE) & (ops.durations(rows) > 0)]
     return large
@@ -64,7 +64,8 @@ def slow_copies(case: Case, arguments: Arguments) -> Result:
     group, kinds = factorise_rows((ops.device[rows], ops.copy_kind[rows]))
     rate = ops.bytes[rows] / np.maximum(ops.durations(rows), 1)
     count = np.bincount(group, minlength=len(kinds))
-    best = np.array([np.quantile(rate[group == one], _FAST) for one in range(len(kinds))])
+    by_kind = rows_of_codes(group, len(kinds))
+    best = np.array([np.quantile(rate[own], _FAST) for own in by_kind], np.float64)
     slow = (100 * rate < arguments.number("below") * best[group]) & (count[group] >= _FEWEST)
     more = (ops.durations(rows) - ops.bytes[rows] / best[group]) * slow
     lost = np.bincount(group, more, len(kinds))
@@ -157,7 +158,7 @@ def repeated_uploads(case: Case, arguments: Arguments) -> Result:
     found: list[Finding] = []
     for kind in order[:_LOOKED_AT].tolist():
         mine = rows[group == kind]
-        if not found and not _of_steps(case, mine):
+        if not found and _apart(case, mine) and not _of_steps(case, mine):
             found = _repeated(case, mine, int(kinds[kind, 1]))
     return Result(
         (
@@ -169,6 +170,14 @@ def repeated_uploads(case: Case, arguments: Arguments) -> Result:
         tuple(found),
         hidden=hidden,
     )
+
+
+def _apart(case: Case, rows: Rows) -> bool:
+    """Whether kernels run between most of some uploads: those in a row are of several arrays."""
+    ops, every = case.report.operations, case.operations
+    kernels = every[ops.kind[every] == OpKind.KERNEL]
+    run = np.diff(np.searchsorted(ops.start[kernels], ops.start[rows]))
+    return 2 * int((run > 0).sum()) >= len(run)
 
 
 def _of_steps(case: Case, rows: Rows) -> bool:
@@ -208,7 +217,7 @@ def _repeated(case: Case, rows: Rows, size: int) -> list[Finding]:
 )
 def memsets(case: Case, arguments: Arguments) -> Result:
     """Memsets of each GPU against the time of all its work."""
-    ops, rows = case.report.operations, case.operations()
+    ops, rows = case.report.operations, case.operations
     rows = rows[ops.counted[rows]]
     devices = len(case.report.devices)
     whole = np.bincount(ops.device[rows], ops.durations(rows), devices)

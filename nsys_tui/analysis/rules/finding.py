@@ -54,6 +54,8 @@ class Finding:
     """The command or capture that would settle the doubt, with ``REPORT`` for the file."""
     lost: Intervals | None = field(default=None, compare=False, repr=False)
     """When the GPU is idle because of it, where that is known: findings of one time are one."""
+    metrics: str = ""
+    """What sampled hardware counters say of its time, empty for nothing."""
     same_as: str = ""
     """Subject of the finding above that could give most of this time back, too."""
 

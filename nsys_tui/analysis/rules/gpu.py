@@ -245,7 +245,7 @@ def _medians_of_others(values: Int64) -> NDArray[np.float64]:
 def low_occupancy(case: Case, arguments: Arguments) -> Result:
     """Kernels by launch configuration whose blocks fill few of an SM's warp slots."""
     report, ops = case.report, case.report.operations
-    rows = case.operations()
+    rows = case.operations
     rows = rows[(ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)]
     first, group = _configurations(report, rows)
     seen = occupancy(report, first)

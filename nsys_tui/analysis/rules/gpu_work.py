@@ -45,7 +45,7 @@ _DECIDES: Final = 50.0
 def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     """Kernels, copies and memsets by name, and a kernel that most of the GPU time goes to."""
     ops = case.report.operations
-    rows = case.operations()
+    rows = case.operations
     rows = rows[ops.counted[rows]]
     codes, names = regroup(ops.name[rows], ops.shown)
     time = sums(codes, ops.durations(rows), len(names))
@@ -143,7 +143,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
     at the same time fill the GPU together.
     """
     report, ops = case.report, case.report.operations
-    every = row_numbers(ops, case.operations())
+    every = row_numbers(ops, case.operations)
     share = filled(case, every)
     small = (share < 1) & (ops.durations(every) >= 1000 * arguments.number("shortest"))
     rows = every[small]
@@ -229,7 +229,7 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
     """Time of copies and memsets during which no kernel runs, with volume and rate by direction."""
     worst = max(case.splits, key=lambda split: split.exposed_memory_ns, default=None)
     ops = case.report.operations
-    rows = case.operations()
+    rows = case.operations
     rows = rows[ops.category[rows] == Category.MEMORY]
     codes, kinds = factorise_rows(
         (ops.device[rows], ops.name[rows], ops.src_kind[rows], ops.dst_kind[rows])
@@ -289,7 +289,7 @@ def _exposed(case: Case, split: DeviceSplit, rows: Rows) -> list[Finding]:
 
 def _quicker(case: Case, place: int) -> int:
     """Time less if every large copy were as quick as the quickest tenth of its direction."""
-    ops, rows = case.report.operations, case.operations()
+    ops, rows = case.report.operations, case.operations
     rows = rows[(ops.device[rows] == place) & (ops.kind[rows] == OpKind.MEMCPY)]
     rows = rows[ops.bytes[rows] >= _LARGE_COPY]
     less = 0.0
@@ -327,7 +327,7 @@ def _copy_advice(case: Case, rows: Rows) -> str:
 def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     """Kernels by name with the time and bytes of migrations that run at the same time."""
     ops = case.report.operations
-    rows = case.operations()
+    rows = case.operations
     moved = rows[np.isin(ops.copy_kind[rows], UVM_COPY_KINDS) & (ops.kind[rows] == OpKind.MEMCPY)]
     kernels = rows[(ops.kind[rows] == OpKind.KERNEL) & (len(moved) > 0)]
     time, size = np.zeros(len(kernels), np.int64), np.zeros(len(kernels), np.int64)

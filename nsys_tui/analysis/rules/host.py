@@ -50,7 +50,7 @@ _DIRECTIONS = {1: "Host-to-Device", 2: "Device-to-Host"}
 def small_copies(case: Case, arguments: Arguments) -> Result:
     """Copies of one direction and size that occur again and again, small ones first of all."""
     report, ops = case.report, case.report.operations
-    rows = case.operations()
+    rows = case.operations
     rows = rows[(ops.kind[rows] == OpKind.MEMCPY) & np.isin(ops.copy_kind[rows], HOST_COPIES)]
     group, series = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
     count = np.bincount(group, minlength=len(series))
@@ -105,7 +105,7 @@ def _small_copies(case: Case, rows: NDArray[np.intp], of_top: NDArray[np.intp]) 
 def _waits_after(case: Case, calls: NDArray[np.integer]) -> NDArray[np.intp]:
     """Calls that wait for the GPU and are the next of their thread after one of some calls."""
     api = case.report.api
-    rows = case.calls()
+    rows = case.calls
     rows = rows[np.lexsort((api.start[rows], api.thread[rows]))]
     same = api.thread[rows[1:]] == api.thread[rows[:-1]]
     follow = same & np.isin(rows[:-1], calls)
@@ -124,7 +124,7 @@ def _waits_after(case: Case, calls: NDArray[np.integer]) -> NDArray[np.intp]:
 def frequent_allocation(case: Case, arguments: Arguments) -> Result:
     """Allocation and free calls from the second step on, or while the GPU works."""
     api = case.report.api
-    rows = _inside(case, case.calls())
+    rows = _inside(case, case.calls)
     rows = rows[case.work.api_classes[rows] == Cause.ALLOCATION]
     if len(rows) < arguments.count("count"):
         rows = rows[:0]
@@ -182,7 +182,7 @@ def _calls_by_name(
 def sync_by_range(case: Case, arguments: Arguments) -> Result:
     """Synchronisation calls by the range they are made in, with the GPU idle time they cause."""
     api = case.report.api
-    rows = case.calls()
+    rows = case.calls
     rows = rows[case.work.api_classes[rows] == Cause.SYNC]
     texts, group = _ranges_of(case, rows)
     count = np.bincount(group, minlength=len(texts))
@@ -236,7 +236,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
     """
     lo, hi = case.loop
     api, events = case.report.api, case.report.host_events
-    calls = _inside(case, case.calls()) if case.has_loop else np.empty(0, np.intp)
+    calls = _inside(case, case.calls) if case.has_loop else np.empty(0, np.intp)
     calls = calls[case.work.api_classes[calls] == Cause.MODULE]
     calls = calls[api.durations(calls) >= _LOOKUP_NS]
     others = np.flatnonzero(

@@ -321,7 +321,7 @@ _PLACE_CELLS: Final = 16
     nothing="No GPU idles while code is loaded or used for the first time.",
 )
 def warm_up(case: Case, arguments: Arguments) -> Result:
-    """Idle gaps in which code was loaded, or a call was made that happens once or twice.
+    """Idle gaps before the second of named steps, and in which code was loaded or used first.
 
     From the second step on, where steps are named, ``module_loading`` tells of what is loaded.
     """
@@ -344,14 +344,20 @@ def warm_up(case: Case, arguments: Arguments) -> Result:
 def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
     place = int(np.argmax(np.bincount(gaps.place, gaps.idle)))
     gaps = gaps.take(gaps.place == place)
-    cost, worst = int(_used_first(gaps).sum()), int(np.argmax(gaps.idle))
+    early = gaps.start < _steady_from(case)
+    each = np.where(early, charged(gaps), _used_first(gaps))
+    cost, worst = int(each.sum()), int(np.argmax(gaps.idle))
+    name = case.stalls.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).label
+    before = 2 * int(each[early].sum()) > cost
+    where = "before the second step" if before else "at first use of code"
     return case.finding(
         "warm_up",
-        f"{case.device_labels([place])} idle {units.format_duration(cost)} at first use of code,"
-        f" longest in {fit(case.stalls.work.name(int(gaps.what[worst])), _NAME_CELLS)}: only once",
+        f"{case.device_labels([place])} idle {units.format_duration(cost)} {where},"
+        f" longest in {fit(name, _NAME_CELLS)}: only once",
         "leave the warm-up out of what you measure, or load code before (eagerly)",
-        subject="first use of code (once)",
+        subject="set-up (once)" if before else "first use of code (once)",
         saved_ns=cost,
+        at_most=Severity.MEDIUM if case.has_named_steps else None,
         window=(int(gaps.start[worst]), int(gaps.end[worst])),
         place=place,
         screen="5",
@@ -367,16 +373,22 @@ def _used_first(gaps: Gaps) -> Int64:
     return np.asarray(np.minimum(loaded + called, gaps.idle), np.int64)
 
 
+def _steady_from(case: Case) -> int:
+    """When the second of named steps begins; before that all is set-up. Far back without steps."""
+    return case.loop[0] if case.has_named_steps else -FARTHEST
+
+
 _ONCE: Final = 2
 """Calls of one name up to which they are set-up."""
 
 
 def _first_uses(case: Case, gaps: Gaps) -> Bool:
-    """Which gaps happen once: code is loaded, a kernel is launched first, a call is made once."""
+    """Which gaps happen once: before the second step, at first use of code, in a lone call."""
     report = case.report
     api, ops = report.api, report.operations
     before = gaps.start < (case.loop[0] if case.has_loop else FARTHEST)
     found: Bool = (gaps.cause == Cause.MODULE) & before
+    found |= gaps.start < _steady_from(case)
     _, first = np.unique(ops.name, return_index=True)
     used_first = np.isin(gaps.next, first) & before
     found |= used_first & (gaps.shares[:, Cause.MODULE] > 0)

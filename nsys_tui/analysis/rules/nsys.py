@@ -116,7 +116,7 @@ def cuda_memset_sync(case: Case, arguments: Arguments) -> Result:
 def _launched_by(case: Case, kind: OpKind, name: re.Pattern[str]) -> NDArray[np.intp]:
     """Operations of a kind whose call has such a name."""
     ops, api = case.report.operations, case.report.api
-    rows = case.operations()
+    rows = case.operations
     rows = rows[ops.kind[rows] == kind]
     calls = case.report.calls[rows]
     rows, calls = rows[calls >= 0], calls[calls >= 0]
@@ -165,7 +165,7 @@ SERIES: Final = 100
 
 def series_of_small_copies(case: Case) -> NDArray[np.intp]:
     """Copies between host and device that are small and occur again and again."""
-    ops, rows = case.report.operations, case.operations()
+    ops, rows = case.report.operations, case.operations
     rows = rows[(ops.kind[rows] == OpKind.MEMCPY) & np.isin(ops.copy_kind[rows], HOST_COPIES)]
     rows = rows[ops.bytes[rows] <= SMALL_COPY]
     group, series = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
@@ -253,7 +253,7 @@ def cuda_api_sync(case: Case, arguments: Arguments) -> Result:
     api = case.report.api
     pattern = _SYNC_NSYS if arguments.flag("compat") else _SYNC
     waits = np.array([pattern.match(name) is not None for name in api.names], bool)
-    rows = case.calls()
+    rows = case.calls
     rows = rows[waits[api.name[rows]]] if len(rows) else rows
     threads = api.threads[api.thread[rows]]
     if arguments.count("process"):

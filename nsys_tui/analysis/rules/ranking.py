@@ -19,6 +19,7 @@ from nsys_tui.analysis.rules import (
 )
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.rules.witness import witnessed
 from nsys_tui.model import intervals
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def find_in(case: Case, progress: Progress | None = None) -> list[Finding]:
         found += rule.run(case).findings
         if progress is not None:
             progress(rule.name, done + 1, len(RULES))
-    return ranked(found)
+    return ranked(witnessed(case, found))
 
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
@@ -76,17 +77,47 @@ def linked(findings: Sequence[Finding]) -> list[Finding]:
     """
     kept: list[Finding] = []
     later: list[Finding] = []
-    slow = next((one for one in findings if one.rule == "gpu_imbalance"), None)
     for one in findings:
-        if one.rule == "exposed_communication" and slow and _waits_for(one, slow):
-            kept += [slow] if slow not in kept else []
-            kept.append(replace(one, same_as=slow.subject))
+        if one in kept:
+            continue
+        if leader := _leader(one, findings):
+            kept += [leader] if leader not in kept else []
+            if one.rule == "exposed_communication":
+                kept.append(replace(one, same_as=leader.subject))
+            else:
+                later.append(replace(one, same_as=leader.subject, severity=Severity.LOW))
         elif other := _covering(one, kept) or _copies(one, kept):
             later.append(replace(one, same_as=other, severity=Severity.LOW))
-        elif one is not slow or slow not in kept:
+        else:
             kept.append(one)
     low = next((n for n, one in enumerate(kept) if one.severity is Severity.LOW), len(kept))
     return [*kept[:low], *later, *kept[low:]]
+
+
+_LEADERS: Final = {
+    "exposed_communication": ("gpu_imbalance",),
+    "exposed_copies": ("slow_copies", "memsets"),
+    "launch_bound": ("small_copies", "tiny_kernels"),
+    "sync_by_range": ("small_copies",),
+}
+"""Rules that tell why the time of another one is lost, and so stand before it."""
+
+
+def _leader(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
+    """The finding that explains at least half of another one, None for none."""
+    rules = _LEADERS.get(finding.rule, ())
+    return next((one for one in findings if one.rule in rules and _explains(one, finding)), None)
+
+
+def _explains(leader: Finding, finding: Finding) -> bool:
+    if leader.rule == "gpu_imbalance":
+        return _waits_for(finding, leader)
+    if leader.place != finding.place or leader.severity is Severity.LOW:
+        return False
+    if leader.lost is None or finding.lost is None:
+        return 2 * leader.weight_ns >= finding.weight_ns
+    shared = intervals.overlap_length(leader.lost, finding.lost)
+    return 2 * shared >= intervals.total(*finding.lost)
 
 
 _PARTS: Final = frozenset(("memsets", "repeated_uploads", "slow_copies"))
@@ -94,14 +125,11 @@ _PARTS: Final = frozenset(("memsets", "repeated_uploads", "slow_copies"))
 
 
 def _copies(finding: Finding, kept: Sequence[Finding]) -> str:
-    """Subject of the finding above of which this one is a part, or the other way round."""
-    parts: tuple[str, ...] = ()
-    if finding.rule == "exposed_copies":
-        parts = ("slow_copies", "memsets")
-    elif finding.rule in _PARTS:
-        parts = ("exposed_copies",)
-    above = (one for one in kept if one.rule in parts and one.place == finding.place)
-    return next((one.subject for one in above if not one.same_as), "")
+    """Subject of the finding above of whose copies this one tells a part, empty for none."""
+    if finding.rule not in _PARTS:
+        return ""
+    above = (one for one in kept if one.rule == "exposed_copies" and one.place == finding.place)
+    return next((one.subject for one in above), "")
 
 
 def _waits_for(exposed: Finding, slow: Finding) -> bool:

@@ -12,6 +12,7 @@ from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.queue_waits import wait_causes
+from nsys_tui.analysis.window import row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import regroup, sums
@@ -46,7 +47,7 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     What could be saved is the time in which a GPU is idle while such a launch is made.
     """
     report, ops = case.report, case.report.operations
-    rows = case.operations()
+    rows = case.operations
     short = ops.durations(rows) < 1000 * arguments.number("longest")
     rows = rows[short & (ops.kind[rows] == OpKind.KERNEL)]
     calls = report.calls[rows]
@@ -140,9 +141,8 @@ def _pairs(case: Case) -> tuple[Rows, Rows]:
     first, second = np.empty((2, 0), np.intp)
     if not len(report.api):
         return first, second
-    every = case.operations()
-    for place in np.unique(ops.device[every]).tolist():
-        rows = every[ops.device[every] == place]
+    for _, of_device in case.scope.by_device(report):
+        rows = row_numbers(ops, of_device)
         reach = np.maximum.accumulate(ops.end[rows])
         near = np.flatnonzero(ops.stream[rows[1:]] != ops.stream[rows[:-1]])
         near = near[ops.start[rows[near + 1]] >= reach[near]]

@@ -51,7 +51,7 @@ def _parts(case: Case, compat: bool) -> Iterator[_Part]:
     nsys leaves graph launches out and takes each graphics library by itself.
     """
     ops = case.report.operations
-    rows = case.operations()
+    rows = case.operations
     family = np.zeros(len(rows), np.int64)
     if compat:
         rows = rows[(ops.kind[rows] != OpKind.GRAPH) & (ops.start[rows] > 0)]

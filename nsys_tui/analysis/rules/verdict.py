@@ -89,7 +89,9 @@ def _worth_fixing(case: Case, findings: Sequence[Finding]) -> str:
     # What has the time of another finding, and steps that are slow because of one, add nothing.
     worth = [one for one in worth if not one.same_as]
     causes = [one for one in worth if one.rule != "slow_steps"]
-    worth = sorted(causes or worth, key=lambda one: -one.saved_ns)
+    # What happens once is no part of the steady run.
+    once = case.has_named_steps
+    worth = sorted(causes or worth, key=lambda one: (once and one.rule == "warm_up", -one.saved_ns))
     if worth:
         named = ", ".join(_told(one, case.base_ns) for one in worth[:MOST])
         more = len(worth) - MOST

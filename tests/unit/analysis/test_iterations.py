@@ -133,3 +133,25 @@ def test_a_long_noisy_pattern_is_found() -> None:
     noise = random.random(len(names)) < 0.03
     names[noise] = random.integers(0, 30, int(noise.sum()))
     assert smallest_period(names) == 1733
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [("steps", True), ("threads", False), ("calls", False), ("a part", False)],
+)
+def test_a_pattern_of_kernels_needs_a_host_that_repeats_itself(
+    tmp_path: Path, kind: str, wanted: bool
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10)
+    for repeat in range(20):
+        start = repeat * 100_000
+        for number in range(5):
+            at = start + number * 20_000
+            tid = 10 + repeat % 3 if kind == "threads" else 10
+            synth.launch(f"k{number}", (at, at + 2_000), (at + 5_000, at + 19_000), tid=tid)
+            for _ in range(repeat**2 if kind == "calls" else 1):
+                synth.api("cudaEventRecord_v3020", at + 3_000, at + 3_010, tid=10)
+    if kind == "a part":
+        synth.launch("last", (9_000_000, 9_001_000), (9_002_000, 9_003_000))
+    found = find_iterations(open_report(synth.write(), use_cache=False))
+    assert (found.rule is Rule.PATTERN) is wanted

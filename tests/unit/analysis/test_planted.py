@@ -5,11 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from planted import PLANTED, late_rank, sleeping_host, steps, told
+from planted import (
+    MS,
+    PLANTED,
+    WORTH_FIXING,
+    clocked,
+    late_rank,
+    one_kernel,
+    sleeping_host,
+    slow_gpu,
+    steps,
+    told,
+)
 
 from nsys_tui.analysis.rules.bound import COMPUTE, HOST, bound_line, not_looked_at, parts
 from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -45,6 +58,58 @@ def test_waiting_for_a_late_rank_is_no_fault_of_the_transfer(tmp_path: Path) -> 
         "GPU 0: 60.00 ms of communication exposed, 40.00 ms of it waiting, mostly for GPU 1"
     )
     assert one.subject == "waiting for GPU 1 in collectives"
+
+
+def test_a_lower_clock_explains_a_slow_gpu_and_an_equal_one_does_not(tmp_path: Path) -> None:
+    for clock, folder in ((1200, tmp_path / "slow"), (1398, tmp_path / "even")):
+        folder.mkdir()
+
+        def run(path: Path, clock: int = clock) -> Synth:
+            return clocked(slow_gpu(path), 1400, clock)
+
+        found = find_in(case_of(run, folder))
+        (one,) = [one for one in found if one.rule == "gpu_imbalance"]
+        assert (one.confidence is Confidence.MEASURED) is (clock == 1200)
+        assert one.title.endswith("clock 86% of the others'") is (clock == 1200)
+        assert ("do not explain" in one.doubt) is (clock == 1398)
+
+
+def test_counters_contradict_idle_time_in_which_something_else_ran(tmp_path: Path) -> None:
+    for active, known in ((90, Confidence.GUESS), (2, Confidence.MEASURED)):
+        folder = tmp_path / str(active)
+        folder.mkdir()
+
+        def run(path: Path, active: int = active) -> Synth:
+            synth = sleeping_host(path)
+            for number in range(2000):
+                idle = number % 100 < 10
+                value = active if idle else 95
+                synth.gpu_metric(number * 100_000 + 50, "SMs Active [Throughput %]", value)
+            return synth
+
+        one = next(one for one in find_in(case_of(run, folder)) if one.rule == "gpu_idle")
+        assert one.confidence is known
+        assert one.metrics == f"SMs active {active}%"
+        assert ("contradict" in one.doubt) is (active == 90)
+
+
+def test_a_kernel_that_fills_the_memory_bus_is_told_so(tmp_path: Path) -> None:
+    def run(path: Path, part: int = 40) -> Synth:
+        synth = one_kernel(path)
+        for number in range(80):
+            for what in ("Read", "Write"):
+                synth.gpu_metric(number * MS, f"DRAM {what} Bandwidth [Throughput %]", part)
+        return synth
+
+    one = next(o for o in find_in(case_of(run, tmp_path)) if o.rule == "dominant_kernel")
+    assert one.advice.startswith("it looks bound by memory (DRAM 80%)")
+
+
+@pytest.mark.parametrize("run", WORTH_FIXING, ids=lambda run: run.__name__)
+def test_the_verdict_names_the_reason_first(run: Callable[[Path], Synth], tmp_path: Path) -> None:
+    case = case_of(run, tmp_path)
+    line, first = verdict(case, find_in(case)), WORTH_FIXING[run]
+    assert f"Worth fixing: {first} (" in line if first else "Worth fixing" not in line, line
 
 
 def test_the_classes_of_time_add_up_with_the_runner_up_named(tmp_path: Path) -> None:

@@ -1,0 +1,137 @@
+"""What sampled hardware counters say of findings: they support, contradict or explain one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.analysis.rules.finding import Confidence
+from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.model import intervals
+from nsys_tui.model.capabilities import Capability
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_tui.analysis.rules.case import Case
+    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.model.intervals import Intervals
+    from nsys_tui.model.report import Report
+
+SMS, DRAM = "SMs active", "DRAM"
+_COUNTERS: Final = {
+    SMS: re.compile(r"(?i)^SMs? active"),
+    "tensor cores": re.compile(r"(?i)^tensor.*active"),
+    DRAM: re.compile(r"(?i)^DRAM"),
+    "PCIe": re.compile(r"(?i)^PCIe"),
+    "NVLink": re.compile(r"(?i)^NVLink"),
+}
+"""Counters in per cent by what a finding calls them; of reads and writes the sum counts."""
+_CLOCK: Final = re.compile(r"(?i)^(GPC|SM|GR) clock")
+_BUSY: Final = 20.0
+"""Per cent of SMs active from which a GPU was not idle."""
+_BOUND: Final = 60.0
+"""Per cent of the DRAM's bandwidth from which a kernel looks bound by it."""
+_SLOWER: Final = 0.03
+"""Part by which a clock has to be lower to explain a slow GPU."""
+
+
+def witnessed(case: Case, findings: Sequence[Finding]) -> list[Finding]:
+    """The findings with what the counters of their GPU say; all as they are where none are."""
+    if not case.report.can(Capability.GPU_METRICS):
+        return [*findings]
+    return [_witnessed(case, one) for one in findings]
+
+
+def _witnessed(case: Case, finding: Finding) -> Finding:
+    spans = finding.lost
+    if spans is None and finding.window is not None:
+        spans = (np.array(finding.window[:1], np.int64), np.array(finding.window[1:], np.int64))
+    if finding.place is None or spans is None or not len(spans[0]):
+        return finding
+    if finding.rule == "gpu_imbalance":
+        return _clocked(case, finding, finding.place)
+    found = means(case.report, finding.place, spans)
+    if not found:
+        return finding
+    told = ", ".join(f"{name} {value:.0f}%" for name, value in found.items())
+    finding = replace(finding, metrics=told)
+    if finding.lost is not None and found.get(SMS, 0.0) >= _BUSY:
+        return replace(
+            finding,
+            confidence=Confidence.GUESS,
+            severity=Severity.LOW,
+            doubt=f"GPU metrics contradict it ({told}): work that was not traced ran meanwhile",
+        )
+    if finding.rule == "dominant_kernel" and found.get(DRAM, 0.0) >= _BOUND:
+        return replace(
+            finding,
+            advice=f"it looks bound by memory ({told}): move fewer bytes, fuse, reuse caches",
+        )
+    return finding
+
+
+def means(report: Report, place: int, spans: Intervals) -> dict[str, float]:
+    """Mean of each kind of counter of a GPU over some time, per cent.
+
+    Args:
+        report: the report.
+        place: the GPU.
+        spans: disjoint intervals in order.
+    """
+    found = {}
+    for name, pattern in _COUNTERS.items():
+        values = [
+            float(sampled.mean())
+            for code in _codes(report, pattern)
+            if len(sampled := _samples(report, place, code, spans))
+        ]
+        if values:
+            found[name] = sum(values)
+    return found
+
+
+def _codes(report: Report, pattern: re.Pattern[str]) -> list[int]:
+    names = report.gpu_metrics.metrics
+    return [code for code, name in enumerate(names) if pattern.search(name)]
+
+
+def _samples(report: Report, place: int, code: int, spans: Intervals) -> intervals.Int64:
+    """Values of one counter of a GPU that were sampled in some time."""
+    metrics, number = report.gpu_metrics, report.devices[place].number
+    mine = np.flatnonzero((metrics.metric == code) & (metrics.gpu == number))
+    at = np.searchsorted(spans[0], metrics.start[mine], side="right") - 1
+    inside = (at >= 0) & (metrics.start[mine] < spans[1][np.maximum(at, 0)])
+    found: intervals.Int64 = metrics.value[mine[inside]]
+    return found
+
+
+def _clocked(case: Case, finding: Finding, place: int) -> Finding:
+    """Whether a slow GPU's clock was lower than that of the others while all worked."""
+    clocks = {split.place: clock for split in case.splits if (clock := _clock(case, split.place))}
+    others = [clock for other, clock in clocks.items() if other != place]
+    if place not in clocks or not others:
+        return finding
+    own, usual = clocks[place], float(np.median(others))
+    told = f"clock {own / usual:.0%} of the others'"
+    finding = replace(finding, metrics=told)
+    if own > usual * (1 - _SLOWER):
+        doubt = f"GPU metrics do not explain it ({told}): it may have more work"
+        return replace(finding, doubt=doubt)
+    return replace(
+        finding,
+        title=f"{finding.title}, {told}",
+        advice="see why its clock is lower: power limit, temperature, other programs",
+        confidence=Confidence.MEASURED,
+    )
+
+
+def _clock(case: Case, place: int) -> float:
+    """Mean clock of a GPU while it worked, in the counter's own unit; 0 where not sampled."""
+    whole = (np.array(case.base[:1], np.int64), np.array(case.base[1:], np.int64))
+    busy = intervals.subtract(whole, case.idle_part(place, whole))
+    values = [_samples(case.report, place, code, busy) for code in _codes(case.report, _CLOCK)]
+    return next((float(one.mean()) for one in values if len(one)), 0.0)
