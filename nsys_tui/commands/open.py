@@ -69,6 +69,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_opening(parser: argparse.ArgumentParser) -> None:
     """Adds everything that ``run_app`` looks at."""
     add_looks(parser)
+    parser.add_argument(
+        "--resume", action="store_true", help="window, filter, pins and screen as they were left"
+    )
     parser.add_argument("--keys", metavar="PRESET", help="keyboard preset: default, vim, azerty, …")
     add_reading(parser)
 
@@ -281,6 +284,7 @@ def _app(
         config=config,
         terminal=terminal,
         start=start,
+        resume=arguments.resume,
         use_cache=not arguments.no_cache,
     )
 

@@ -93,5 +93,7 @@ def _command(arguments: argparse.Namespace, paths: list[Path]) -> list[str]:
     given = {name: vars(arguments)[name] for name in ("theme", "keys", "nsys", "log")}
     words += [f"--{name}={value}" for name, value in given.items() if value is not None]
     words += ["--ascii"] if arguments.ascii else []
-    words += [f"--{n.replace('_', '-')}" for n in ("no_color", "no_cache") if vars(arguments)[n]]
+    words += [
+        f"--{n.replace('_', '-')}" for n in ("no_color", "no_cache", "resume") if vars(arguments)[n]
+    ]
     return [*words, "--", *map(str, paths)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_tui.ui.memo import Memo
+from nsys_tui.ui.open_reports import keep_seen
 from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
 from nsys_tui.ui.runtime.responsive_app import QUIET
 from nsys_tui.ui.runtime.threads import once
@@ -21,6 +22,8 @@ async def close_report(app: Host) -> None:
     if not left:
         app.say("this is the only report: o opens another, q quits")
         return
+    if app.front is not None:
+        keep_seen([gone], gone, app.front.SCREEN)
     place = app.sessions.index(gone)
     app.sessions.remove(gone)
     app.name_sessions()

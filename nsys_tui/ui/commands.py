@@ -105,7 +105,7 @@ def report_reload(app: Host) -> None:
     old = app.session
     if old not in app.sessions:
         return
-    fresh = Session(old.path, state=old.state, beside=old.beside)
+    fresh = Session(old.path, state=old.state, beside=old.beside, label=old.label)
     app.sessions[app.sessions.index(old)] = fresh
     for session in app.sessions:
         session.beside = [fresh if guest is old else guest for guest in session.beside]
@@ -137,6 +137,34 @@ def app_palette(app: Host) -> None:
     from nsys_tui.ui.dialogs.palette import open_palette
 
     open_palette(app)
+
+
+@command("app.command")
+def app_command(app: Host) -> None:
+    """Asks for an action by its name."""
+    from nsys_tui.ui.dialogs.command_line import open_command_line
+
+    open_command_line(app)
+
+
+@command("report.next")
+def report_next(app: Host) -> None:
+    """Shows the next of the open reports."""
+    _step(app, 1)
+
+
+@command("report.previous")
+def report_previous(app: Host) -> None:
+    """Shows the open report before."""
+    _step(app, -1)
+
+
+def _step(app: Host, by: int) -> None:
+    if len(app.sessions) < 2:
+        app.say("no other report is open: o opens one")
+        return
+    place = app.sessions.index(app.session)
+    app.bring_to_front(app.sessions[(place + by) % len(app.sessions)])
 
 
 @command("app.jump")

@@ -22,7 +22,7 @@ from nsys_tui.config import Config
 from nsys_tui.names import visible
 from nsys_tui.paths import told_apart
 from nsys_tui.state import ViewState, here, jumped
-from nsys_tui.ui import keymap, presets
+from nsys_tui.ui import keymap, open_reports, presets
 from nsys_tui.ui.front import FrontScreen
 from nsys_tui.ui.links import settle
 from nsys_tui.ui.loader import load, unexpected
@@ -54,6 +54,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         config: the settings of this run.
         terminal: what the terminal can show; probed when not given.
         start: name of the first screen.
+        resume: whether reports are shown as they were left.
         use_cache: whether what is computed may be kept in the cache folder.
     """
 
@@ -65,7 +66,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[Any]] = [
         *keymap.bindings(keymap.GLOBAL),
-        Binding("ctrl+c", "screen.copy_text", show=False, system=True),
+        Binding("ctrl+c", "interrupt", show=False, system=True),
     ]
 
     def __init__(
@@ -76,6 +77,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         config: Config | None = None,
         terminal: Terminal | None = None,
         start: str = "overview",
+        resume: bool = False,
         use_cache: bool = True,
     ) -> None:
         super().__init__(config or Config(), terminal or probe())
@@ -93,7 +95,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         self.fatal: NsysTuiError | None = None
         self.progress: ProgressMoved | None = None
         self.work = Work()
-        self._start = start
+        self._start, self._resume = start, resume
 
     def on_mount(self) -> None:
         """Shows the first screen and begins to load."""
@@ -104,6 +106,8 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
 
     def leave(self, status: int = 0) -> None:
         """Ends the app; whatever is still loading stops at its next step."""
+        if self.front is not None:
+            open_reports.keep_seen(self.sessions, self.session, self.front.SCREEN)
         for session in self.sessions:
             session.cancel.set()
         super().leave(status)
@@ -284,6 +288,8 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
 
     def bring_to_front(self, session: Session) -> None:
         """Shows another of the open reports; it is loaded when it comes to the front first."""
+        if self.front is not None:
+            self.session.screen = self.front.SCREEN
         self.session = session
         self.begin_load(session)
         self.sync()
@@ -299,9 +305,18 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         session = message.session
         marks = {**message.marks, **session.state.marks}
         session.state = replace(session.state, marks=marks)
+        linked = session.place is not None
+        if self._resume and not linked and (left := open_reports.take_up(session)):
+            self._return_to(left, session)
         remember(session.path)
         if message.session is self.session:
             self.sync()
+
+    def _return_to(self, screen: str, session: Session) -> None:
+        """Goes to where the user left a report, unless another screen was asked for."""
+        if session is self.session and self._start == "overview":
+            self.call_later(self.visit, screen)
+            self.call_later(self.say, "as you left it; 0 on the timeline shows the whole trace")
 
     def on_part_loaded(self, message: PartLoaded) -> None:
         """The screen in front may draw more."""

@@ -60,6 +60,8 @@ class Session:
     """True when no part is being loaded any more."""
     beside: list[Session] = field(default_factory=list)
     """Other sessions whose lanes stand in this one's timeline."""
+    screen: str = ""
+    """Where the user was when it left the front; empty before."""
     cancel: threading.Event = field(default_factory=threading.Event)
     results: Memo = field(default_factory=Memo)
     label: str = ""

@@ -41,6 +41,7 @@ class HelpScreen(Dialog[str]):
         everywhere: the global ones that work now.
         name: what the screen below is called.
         terms: what its columns and figures are called.
+        typed: what stands in the box at first.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -62,11 +63,12 @@ class HelpScreen(Dialog[str]):
         everywhere: Sequence[Action],
         name: str,
         terms: Sequence[Definition] = (),
+        typed: str = "",
     ) -> None:
         super().__init__()
         self._here, self._everywhere, self._name, self._terms = here, everywhere, name, terms
         self._chosen = 0
-        self._typed = ""
+        self._typed, self._first = "", typed
         self._shown: list[Action] = []
 
     def compose(self) -> ComposeResult:
@@ -74,7 +76,9 @@ class HelpScreen(Dialog[str]):
         box = DialogBox(
             LinePane(framed=False),
             LineInput(
-                placeholder="type to find keys and words; enter runs the action", compact=True
+                self._first,
+                placeholder="type to find keys and words; enter runs the action",
+                compact=True,
             ),
         )
         box.heading("Help", "esc close")
@@ -182,8 +186,8 @@ class HelpScreen(Dialog[str]):
         return [[("", 0)], legend, *([(f"        {fact}", MUTED)] for fact in facts)]
 
 
-def open_help(app: Host) -> None:
-    """Shows help for the screen in front and runs what is chosen."""
+def open_help(app: Host, typed: str = "") -> None:
+    """Shows help for the screen in front, or on a word, and runs what is chosen."""
     front = app.front
     if front is None:
         return
@@ -193,7 +197,7 @@ def open_help(app: Host) -> None:
     grids = (*front.query(VirtualTable), *front.query(VirtualTree))
     headers = [column.header for grid in grids for column in grid.columns]
     terms = on_screen(front.SCREEN, headers)
-    help_screen = HelpScreen(here, everywhere, front.long_name, terms)
+    help_screen = HelpScreen(here, everywhere, front.long_name, terms, typed)
     app.push_screen(help_screen, lambda found: _run(app, found))
 
 

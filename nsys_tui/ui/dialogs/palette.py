@@ -1,13 +1,16 @@
-"""The command palette: actions that work here, kernels, ranges, marks, themes and open reports."""
+"""The command palette: actions, kernels, ranges, marks, themes, open reports, verbs and words."""
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nsys_tui.names import normalise_nvtx, visible
 from nsys_tui.render.palette import theme_files
 from nsys_tui.state import Selection, at_mark
+from nsys_tui.text.definitions import definitions
+from nsys_tui.ui.dialogs.help import open_help
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.keymap import GLOBAL, effective_keys, shown_key
 from nsys_tui.ui.matching import Entry
@@ -17,6 +20,15 @@ if TYPE_CHECKING:
 
     from nsys_tui.ui.host import Host
 
+VERBS: Final = {
+    "overview": "what was captured, busy split per GPU, top kernels and ranges",
+    "analyze": "expert rules and findings",
+    "stalls": "why the GPU stood idle",
+    "iterations": "time of each training step by phase, and outliers",
+    "stacks": "GPU time as folded stacks",
+    "stats": "statistical reports under nsys's own names",
+}
+"""Verbs that answer from the report and the window in front."""
 MOST_NAMES = 20_000
 """Names of one kind offered: filtering more would stall the keyboard."""
 
@@ -28,6 +40,8 @@ def open_palette(app: Host) -> None:
         *_reports(app),
         *_marks(app),
         *_themes(app),
+        *_verbs(app),
+        *_terms(app),
         *_names(app),
     ]
     app.push_screen(Picker("Palette", entries), lambda chosen: _run(app, chosen))
@@ -45,7 +59,7 @@ def _actions(app: Host) -> Iterator[Entry]:
             keys = effective_keys(action, app.keymap)
             run = partial(app.action_do, action.id)
             text = f"{action.label}: {action.help}"
-            yield Entry(text, shown_key(keys[0]) if keys else "", run)
+            yield Entry(text, shown_key(keys[0]) if keys else "", run, loose=True)
 
 
 def _reports(app: Host) -> Iterator[Entry]:
@@ -63,7 +77,24 @@ def _marks(app: Host) -> Iterator[Entry]:
 
 def _themes(app: Host) -> Iterator[Entry]:
     for name in sorted(theme_files(app.theme_folder)):
-        yield Entry(f"theme {name}", "theme", partial(app.use_theme, name))
+        yield Entry(f"theme {name}", "theme", partial(app.use_theme, name), loose=True)
+
+
+def _verbs(app: Host) -> Iterator[Entry]:
+    """The figures of a screen as a command for a pipe: choosing one copies it."""
+    report = app.session.report
+    for verb, text in () if report is None else VERBS.items():
+        words = ["nsys-tui", verb, str(app.session.path)]
+        if app.state.window is not None:
+            words.append("--window={}ns/{}ns".format(*app.state.window))
+        line = shlex.join(words)
+        yield Entry(f"copy nsys-tui {verb}: {text}", "verb", partial(app.copy, line, line), True)
+
+
+def _terms(app: Host) -> Iterator[Entry]:
+    """Words on screens: choosing one shows what it means."""
+    for term in definitions():
+        yield Entry(term.name, "word", partial(open_help, app, term.name), loose=True)
 
 
 def _names(app: Host) -> Iterator[Entry]:

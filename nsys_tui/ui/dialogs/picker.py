@@ -85,7 +85,7 @@ class Picker(ListDialog):
         self, title: str, entries: Sequence[Entry], *, typed: str = "", free: bool = False
     ) -> None:
         super().__init__()
-        self._title, self._entries, self._free = title, entries, free
+        self._title, self.entries, self._free = title, entries, free
         self._typed = typed
 
     def compose(self) -> ComposeResult:
@@ -104,7 +104,7 @@ class Picker(ListDialog):
 
     def _filter(self, typed: str) -> None:
         self._typed = typed
-        found = matching(self._entries, typed)
+        found = self.find(typed)
         width = max((cell_len(entry.detail) for entry in found[:SHOWN]), default=0)
         pane = self.pane
         lines = [[(f" {entry.detail:<{width}}  ", KEY), (entry.text, 0)] for entry in found[:SHOWN]]
@@ -113,8 +113,16 @@ class Picker(ListDialog):
             pane.show(lines, found[:SHOWN])
         else:
             pane.show([[(" nothing fits", MUTED)]])
-        rest = f"{len(found)} of {len(self._entries)}, " if typed else f"{len(found)}, "
+        rest = f"{len(found)} of {len(self.entries)}, " if typed else f"{len(found)}, "
         self.query_one(DialogBox).heading(self._title, f"{rest}enter: choose, esc: close")
+
+    def find(self, typed: str) -> Sequence[Entry]:
+        """Entries that fit what was typed, best first."""
+        return matching(self.entries, typed)
+
+    def taken(self, entry: Entry, typed: str) -> object:  # noqa: ARG002
+        """What choosing an entry returns."""
+        return entry.value
 
     def action_step(self, step: int) -> None:
         """Moves the cursor of the list."""
@@ -131,6 +139,6 @@ class Picker(ListDialog):
             self._filter(typed)
         entry = self.pane.choice
         if isinstance(entry, Entry):
-            self.dismiss(entry.value)
+            self.dismiss(self.taken(entry, typed))
         elif self._free:
             self.dismiss(typed)

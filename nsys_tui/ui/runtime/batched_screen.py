@@ -96,7 +96,10 @@ class BatchedScreen(KeepsGoing, Screen[ScreenResultType]):
 class Dialog(BatchedScreen[ScreenResultType], ModalScreen[ScreenResultType]):
     """A modal screen that waits likewise, and ends once; Esc ends it without an answer."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", show=False),
+        Binding("ctrl+c", "app.interrupt", show=False),  # a modal screen hides the app's own
+    ]
     DEFAULT_CSS: ClassVar[str] = """
     Dialog { align: center middle; background: transparent; }
     """

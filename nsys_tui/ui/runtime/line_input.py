@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from textual.actions import SkipAction
 from textual.reactive import reactive
 from textual.widgets import Input
 
@@ -22,7 +23,15 @@ class LineInput(KeepsGoing, Input):
 
     cursor_blink = reactive(False, init=False)
 
+    def action_copy(self) -> None:
+        """Copies the selected text; without any the key means what it means elsewhere."""
+        if not self.selected_text:
+            raise SkipAction
+        super().action_copy()
+
     async def _on_key(self, event: events.Key) -> None:
+        if event.key == "ctrl+c" and not self.selected_text:
+            return
         for binding in self._bindings.key_to_bindings.get(event.key, ()):
             event.stop()
             event.prevent_default()

@@ -38,6 +38,8 @@ SWITCH_DELAY: Final = 0.005
 """Seconds that a new screen has to be laid out before it is drawn."""
 FILLED: Final = 0.1
 """Seconds that a new screen has to be filled before it is drawn."""
+PATIENCE: Final = 3.0
+"""Seconds within which Ctrl+C has to come again to leave."""
 QUIET: Final = 0.3
 """Seconds after loading before anything is done ahead."""
 
@@ -72,6 +74,8 @@ class ResponsiveApp(App[int], inherit_bindings=False):
         self._new_until = 0.0
         """Moment from which a screen visited for the first time is no longer waited for."""
         self._key_queue = KeyQueue(self)
+        self._interrupted = -PATIENCE
+        """When Ctrl+C was pressed last."""
         self._pause: Timer | None = None
         """Runs while the user presses no key."""
         for spec in self.LAZY_SCREENS:
@@ -125,6 +129,21 @@ class ResponsiveApp(App[int], inherit_bindings=False):
             status: the exit code.
         """
         self.exit(status, return_code=status)
+
+    def action_interrupt(self) -> None:
+        """Copies selected text; where there is none, leaves at the second time."""
+        if self.screen.get_selected_text() is not None:
+            self.screen.action_copy_text()
+            return
+        now = time.monotonic()
+        if now - self._interrupted < PATIENCE:
+            self.leave()
+        self._interrupted = now
+        self.say("^C again leaves nsys-tui")
+
+    def say(self, text: str) -> None:
+        """Tells something in passing."""
+        self.notify(text, markup=False)
 
     def delay_update(self, delay: float = SWITCH_DELAY) -> None:
         """Hides the moment between two screens; Textual's 50 ms were most of a switch.

@@ -21,6 +21,7 @@ from nsys_tui.state import Window
 from nsys_tui.times import window_text
 from nsys_tui.ui.front import FrontScreen
 from nsys_tui.ui.keymap import GLOBAL, effective_keys, shown_key
+from nsys_tui.ui.open_reports import tabs
 from nsys_tui.ui.widgets.chrome import KeyLine, StatusLine, TabLine, TitleLine
 
 if TYPE_CHECKING:
@@ -218,7 +219,8 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
     def title_parts(self) -> tuple[str, str]:
         """Left and right part of the title line."""
         session = self.session
-        left = " | ".join(part for part in ("nsys-tui", session.name, session.gpus) if part)
+        named = tabs(self.app.sessions, session, self.size.width // 2)
+        left = " | ".join(part for part in ("nsys-tui", named, session.gpus) if part)
         left = visible(left)
         if session.report is None or not session.loaded:
             return left, ""

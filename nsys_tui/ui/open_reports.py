@@ -1,0 +1,53 @@
+"""The reports that are open side by side: what each is called, and how it was left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_tui.names import cell_len
+from nsys_tui.ui import resume
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_tui.ui.session import Session
+
+
+def tabs(sessions: Sequence[Session], front: Session, room: int) -> str:
+    """The open reports in a line, the one in front in brackets; only it where they need more room.
+
+    Args:
+        sessions: all that are open.
+        front: the one that is shown.
+        room: cells there are.
+    """
+    if len(sessions) < 2 or front not in sessions:
+        return front.name
+    names = (f"[{s.name}]" if s is front else s.name for s in sessions)
+    text = " ".join(names)
+    if cell_len(text) <= room:
+        return text
+    return f"{front.name} ({sessions.index(front) + 1} of {len(sessions)})"
+
+
+def keep_seen(sessions: Sequence[Session], front: Session, screen: str) -> None:
+    """Writes down how reports are looked at, for ``--resume``.
+
+    Args:
+        sessions: the reports.
+        front: the one in front.
+        screen: where the user is.
+    """
+    for session in sessions:
+        if session.report_id:
+            left = "" if session is front else session.screen
+            resume.keep(session.report_id, left or screen, session.state)
+
+
+def take_up(session: Session) -> str:
+    """Has a report, just opened, be looked at as it was last; returns the screen, if known."""
+    found = resume.seen(session.report_id)
+    if found is None:
+        return ""
+    session.state, session.screen = found.on(session.state), found.screen
+    return found.screen
