@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 SMALL_SHARE = 0.005
 MANY_NAMES = 100
 """From so many different names on it is worth merging similar ones."""
+LOOKED_AT = 5000
+"""Names of ranges that tell whether they are."""
 
 
 SOURCES = {
@@ -107,6 +109,12 @@ def first_source(report: Report) -> StackSource:
     return next((source for source, kind in NEEDED.items() if report.can(kind)), StackSource.GPU)
 
 
+def merges_at_first(report: Report) -> bool:
+    """Whether most names of ranges differ in numbers only, as PyTorch's (op_id, seq) do."""
+    names = report.ranges.names[:LOOKED_AT]
+    return len(names) >= MANY_NAMES and 4 * len(set(map(normalise_nvtx, names))) <= len(names)
+
+
 def event_set(report: Report, source: StackSource) -> EventSet:
     """The events that a source folds."""
     if source is StackSource.GPU:
@@ -145,8 +153,10 @@ def arranged(report: Report, stacks: Stacks, options: Options) -> Shown:
 
 
 def _hint(tree: WeightedTree, options: Options) -> str:
-    """Says that similar frames can be merged where that leaves at most half of them."""
-    if options.merges or options.source is not StackSource.GPU:
+    """Says that similar frames are merged, or can be where that leaves at most half of them."""
+    if options.merges:
+        return "names that differ in numbers only are one: m tells them apart"
+    if options.source is not StackSource.GPU:
         return ""
     names = tree.trie.labels
     alike = len({normalise_nvtx(name) for name in names})

@@ -30,6 +30,7 @@ from nsys_tui.ui.screens.stacks.panes import (
     fold,
     frame_facts,
     heading,
+    merges_at_first,
     neighbours,
     picture_writers,
     several,
@@ -129,7 +130,8 @@ class StacksScreen(Finding):
     def load_finished(self) -> None:
         """Opens on a source that has data, unless one was asked for."""
         if self.report is not None and self.options == Options():
-            self.options = Options(source=first_source(self.report))
+            source, similar = first_source(self.report), merges_at_first(self.report)
+            self.options = Options(source=source, similar=similar)
         super().load_finished()
 
     def needs_new(self, old: ViewState, new: ViewState) -> bool:
