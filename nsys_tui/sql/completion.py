@@ -44,7 +44,8 @@ def completions(
     if dot:
         table = named.get(owner.lower(), owner)
         return rest, _starting(rest, tables.get(table, ()))
-    columns = [column for table in dict.fromkeys(named.values()) for column in tables[table]]
+    asked = dict.fromkeys(named.values()) or tables  # without FROM so far: columns of any
+    columns = [column for table in asked for column in tables[table]]
     return word, _starting(word, [*dict.fromkeys(columns), *named, *_KEYWORDS, *tables])
 
 

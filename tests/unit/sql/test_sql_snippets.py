@@ -80,6 +80,7 @@ def test_the_kernels_of_a_range_are_those_launched_inside_it(console: Console) -
         ("select caus", " from stalls s join kernels k", "caus", "cause"),
         ("select * from kernels k join ap", "", "ap", "api"),
         ("sel", "", "sel", "SELECT"),
+        ("select start_ns, dur", "", "dur", "duration_ns"),
     ],
 )
 def test_completion_knows_tables_and_their_columns(

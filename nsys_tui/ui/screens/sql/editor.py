@@ -22,7 +22,7 @@ COLOURED = all(map(find_spec, ("tree_sitter", "tree_sitter_sql")))
 
 
 class Editor(TextArea, Framed):
-    """Tab completes a word that is being typed; elsewhere it goes to the next pane."""
+    """Tab completes a word that is being typed; where none is, it goes to the next pane."""
 
     DEFAULT_CSS: ClassVar[str] = """
     Editor, Editor:focus { padding: 0; background: $background; }
@@ -77,7 +77,8 @@ class Editor(TextArea, Framed):
                 return False
             place = 0
         if not words:
-            return False
+            self.post_message(self.Offered(["nothing begins so"]))
+            return True
         end = self.cursor_location
         self.replace(words[place], (end[0], end[1] - len(word)), end)
         self._offer = (self.before, words, place)
