@@ -252,6 +252,10 @@ def _run(words: list[str]) -> int:
             _check_verb(words[0])
         words = ["open", *words]
     verb = words[0] if words and words[0] in VERBS else None
+    if verb in ("stats", "analyze", "export"):
+        from nsys_tui.commands.options import with_plain_flags
+
+        words = with_plain_flags(words)
     parser = build_parser(verb)
     try:
         arguments, unknown = parser.parse_known_args(words)

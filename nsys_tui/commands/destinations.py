@@ -134,9 +134,15 @@ def room(stream: IO[str]) -> int | None:
         return None
 
 
-def say(text: str) -> None:
-    """Prints a note for people on stderr: harmless names, lines broken at spaces to fit."""
-    cells = room(sys.stderr)
+def say(text: str, stream: IO[str] | None = None) -> None:
+    """Prints a note for people: harmless names, lines broken at spaces to fit.
+
+    Args:
+        text: the note.
+        stream: where it goes; stderr by itself.
+    """
+    stream = stream or sys.stderr
+    cells = room(stream)
     for line in visible_lines(text).splitlines():
         if cells is not None and len(line) > cells:
             line = textwrap.fill(
@@ -146,7 +152,7 @@ def say(text: str) -> None:
                 break_long_words=False,  # a path that is broken cannot be copied
                 break_on_hyphens=False,
             )
-        print(line, file=sys.stderr)
+        write(stream, [f"{line}\n"])
 
 
 def speaks_unicode(stream: IO[str]) -> bool:

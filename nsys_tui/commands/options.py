@@ -6,7 +6,7 @@ import argparse
 import sys
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nsys_tui import __version__
 from nsys_tui.errors import UsageError
@@ -180,6 +180,29 @@ def add_step_summary(parser: argparse._ActionsContainer) -> None:
 def add_overwriting(parser: argparse._ActionsContainer) -> None:
     """Adds ``--force-overwrite``."""
     parser.add_argument("--force-overwrite", action="store_true", help="replace existing files")
+
+
+def with_plain_flags(words: Sequence[str]) -> list[str]:
+    """A command line whose flags may say true or false, as nsys's do, with plain flags.
+
+    Both ``--force-overwrite=true`` and ``--force-overwrite true`` are the flag; with ``false`` it
+    is left out.
+    """
+    plain: list[str] = []
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if plain and plain[-1] in _SAYING_TRUE and word in ("true", "false"):
+            flag, value = plain.pop(), word
+        elif flag not in _SAYING_TRUE or not equals:
+            plain.append(word)
+            continue
+        if value not in ("true", "false"):
+            raise UsageError(f"not a flag's value: {word}", hint=f"{flag}=true or {flag}=false")
+        plain += [flag] if value == "true" else []
+    return plain
+
+
+_SAYING_TRUE: Final = ("--force-overwrite", "--force-export")
 
 
 def count(text: str) -> int:

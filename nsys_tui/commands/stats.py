@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from dataclasses import dataclass, replace
@@ -22,7 +23,6 @@ from nsys_tui.errors import NO_DATA, OK, NoDataError, UsageError
 from nsys_tui.text.formats import KINDS, Format, parse_format
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Sequence
     from typing import IO
 
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Statistical reports as nsys stats prints them, with its names, columns and"
-    " rounding. Tables go to stdout, notices to stderr."
+    " rounding. Notices stand beside tables for people, and on stderr where a program"
+    " reads stdout."
 )
 EPILOG = (
     "Lists of reports, formats and outputs are combined element by element; a shorter"
@@ -58,7 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", dest="outputs", action="append", default=[], metavar="WHERE",
         help="- for stdout, . for the report's name, '@program arguments', or a base name of files",
     )  # fmt: skip
-    parser.add_argument("--timeunit", default="nsec", help="nsec, usec, msec or seconds")
+    parser.add_argument(
+        "--timeunit", type=_time_unit, metavar="UNIT", help="nsec, usec, msec or seconds"
+    )
     parser.add_argument(
         "--filter-time", metavar="START/END", help="rows that touch the window, counted whole"
     )
@@ -80,11 +83,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     split.add_argument("--by-rank", action="store_true", help="each MPI rank or process on its own")
     add_scope(parser)
     add_overwriting(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="no notices on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no notices")
+    parser.add_argument(
+        "--sqlite", type=Path, metavar="FILE", help="the export to read; made of REPORT if missing"
+    )
+    parser.add_argument(
+        "--force-export", action="store_true", help="export REPORT anew, whatever is there"
+    )
+    parser.add_argument("--report-dir", metavar="FOLDER", help=argparse.SUPPRESS)
     parser.add_argument(
         "--help-reports", nargs="?", const="", metavar="NAME|ALL", help="describe the reports"
     )
-    parser.add_argument("--help-formats", action="store_true", help="describe the formats")
+    parser.add_argument(
+        "--help-formats", nargs="?", const="", metavar="NAME|ALL", help="describe the formats"
+    )
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,11 @@ class Job:
     wanted: Wanted
     format: Format
     output: str
+
+    @property
+    def for_people(self) -> bool:
+        """Whether it is read on the console; notices then stand beside it, as nsys has them."""
+        return self.output == CONSOLE and self.format.is_human
 
     def path(self, report: Report) -> Path:
         """The file that the job writes: ``<base>_<report>[_<argument>].<extension>``."""
@@ -107,8 +124,8 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.commands.stats_help import formats_help, reports_help
     from nsys_tui.text.folding import fitted
 
-    if arguments.help_formats:
-        sys.stdout.write(formats_help())
+    if arguments.help_formats is not None:
+        sys.stdout.write(formats_help(arguments.help_formats))
         return OK
     if arguments.help_reports is not None:
         sys.stdout.write(fitted(reports_help(arguments.help_reports), room(sys.stdout)))
@@ -121,7 +138,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("which report file?", hint="nsys-tui stats REPORT; see --help")
     if wants_schema:
         arguments.formats = ["json"]
+    if arguments.report_dir is not None:
+        raise UsageError(
+            "--report-dir: scripts of nsys's are not run",
+            hint="nsys-tui sql REPORT 'select …' answers questions of your own",
+        )
     jobs = _jobs(arguments)
+    _take_export(arguments)
     report = open_from(arguments)
     printer = _Printer(arguments, report, _query(arguments, report))
     if wants_schema:
@@ -151,8 +174,29 @@ def _jobs(arguments: argparse.Namespace) -> list[Job]:
         fmt = formats[min(place, len(formats) - 1)]
         if fmt == ".":
             fmt = "column" if output == CONSOLE else "csv"
-        jobs.append(Job(wanted, parse_format(fmt), output))
+        chosen = parse_format(fmt)
+        if arguments.timeunit:
+            units = chosen.units.with_unit("time", arguments.timeunit)
+            chosen = replace(chosen, units=units)
+        jobs.append(Job(wanted, chosen, output))
     return jobs
+
+
+def _time_unit(text: str) -> str:
+    from nsys_tui.text.print_units import time_unit
+
+    return time_unit(text)
+
+
+def _take_export(arguments: argparse.Namespace) -> None:
+    """Makes the export that ``--sqlite`` and ``--force-export`` ask for, and reads that."""
+    if arguments.sqlite is None and not arguments.force_export:
+        return
+    from nsys_tui.reader.settings import export_configured
+
+    anew = arguments.force_export
+    made = export_configured(Path(arguments.report), arguments.sqlite, arguments.nsys, anew=anew)
+    arguments.report = str(made)
 
 
 def _listed(values: Sequence[str]) -> list[str]:
@@ -207,8 +251,11 @@ class _Printer:
         self.printed = 0
 
     def print(self, job: Job, *, titled: bool) -> None:
-        """Writes one job; one without data leaves an empty array in json and nothing elsewhere."""
-        table = self._table(job.wanted)
+        """Writes one job; one without data leaves an empty array in json and nothing elsewhere.
+
+        Text for people on the console has titles and notices where nsys has them.
+        """
+        table = self._table(job)
         if job.output == CONSOLE:
             write(sys.stdout, self._on_console(job, table, titled))
         elif table is not None:
@@ -227,11 +274,9 @@ class _Printer:
 
         schemas: dict[str, Any] = {}
         for name, job in {job.wanted.name: job for job in jobs}.items():
-            table = self._table(job.wanted)
+            table = self._table(job)
             none = {"type": "array", "maxItems": 0}
-            schemas[name] = (
-                rows_schema(table, self.arguments.timeunit) if table is not None else none
-            )
+            schemas[name] = rows_schema(table, job.format.units) if table is not None else none
         if len(jobs) == 1:
             return next(iter(schemas.values()))
         return {
@@ -244,7 +289,7 @@ class _Printer:
     def _object(self, jobs: Sequence[Job]) -> Iterator[str]:
         opening = "{\n"
         for name, job in {job.wanted.name: job for job in jobs}.items():
-            table = self._table(job.wanted)
+            table = self._table(job)
             yield f"{opening}{json.dumps(name)}: "
             text = "[]" if table is None else "".join(self._text(job, table, sys.stdout))
             yield text.rstrip("\n")
@@ -255,12 +300,14 @@ class _Printer:
         if table is None:
             yield "[]\n" if job.format.kind == "json" else ""
             return
-        if titled and self.printed > 1:
+        if job.for_people:
+            yield f"\n ** {table.title} ({table.name}):\n\n"
+            yield from self._text(job, table, sys.stdout)
             yield "\n"
-        if titled and job.format.is_human:
-            yield f" ** {table.title} ({table.name}):\n\n"
-        elif titled and job.format.kind == "markdown":
-            yield f"## {table.title} ({table.name})\n\n"
+            return
+        if titled:
+            yield "\n" if self.printed > 1 else ""
+            yield f"## {table.title} ({table.name})\n\n" if job.format.kind == "markdown" else ""
         yield from self._text(job, table, sys.stdout)
 
     def _text(self, job: Job, table: Table, stream: IO[str]) -> Iterator[str]:
@@ -269,38 +316,36 @@ class _Printer:
         chosen = job.format
         if chosen.limit is not None and not chosen.widths:
             chosen = replace(chosen, room=room(stream))
-        return chunks(
-            table,
-            chosen,
-            timeunit=self.arguments.timeunit,
-            ascii_only=not speaks_unicode(stream),
-        )
+        return chunks(table, chosen, ascii_only=not speaks_unicode(stream))
 
-    def _table(self, wanted: Wanted) -> Table | None:
-        self._say(f"Processing [{self.report.name}] with [{wanted.name}]...")
+    def _table(self, job: Job) -> Table | None:
+        wanted = job.wanted
+        self._say(job, f"Processing [{self.report.name}] with [{wanted.name}]...")
         try:
-            table = self._computed(wanted)
+            table = self._computed(job)
         except NoDataError as reason:
             hint = f" ({reason.hint})" if reason.hint else ""
-            self._say(f"SKIPPED: {reason.title}{hint}")
+            self._say(job, f"SKIPPED: {reason.title}{hint}")
+            write(sys.stdout, "\n" * job.for_people)
             return None
         for note in table.notes:
-            self._say(f"NOTE: {note}")
+            self._say(job, f"NOTE: {note}")
         self.printed += 1
         return table
 
-    def _computed(self, wanted: Wanted) -> Table:
+    def _computed(self, job: Job) -> Table:
         from nsys_tui.analysis.stats.reports import compute
         from nsys_tui.analysis.stats.split import by_device, by_rank, compute_parts
 
+        wanted = job.wanted
         if self.arguments.by_rank:
             return compute_parts(wanted, by_rank(self.query), "Rank")
         if self.arguments.by_device and wanted.report.needs.by_device:
             return compute_parts(wanted, by_device(self.query), "Device")
         if self.arguments.by_device:
-            self._say(f"NOTE: rows of {wanted.report.name} belong to no GPU: not told apart")
+            self._say(job, f"NOTE: rows of {wanted.report.name} belong to no GPU: not told apart")
         return compute(wanted, self.query)
 
-    def _say(self, line: str) -> None:
+    def _say(self, job: Job, line: str) -> None:
         if not self.arguments.quiet:
-            say(line)
+            say(line, sys.stdout if job.for_people else sys.stderr)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from nsys_tui.text.formats import KINDS, options_of
+from nsys_tui.text.formats import KINDS, options_of, parse_format
+from nsys_tui.text.print_units import units_help
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.stats.registry import StatReport
@@ -41,12 +42,12 @@ def report_help(report: StatReport) -> str:
     return "\n".join(lines) + "\n"
 
 
-def formats_help() -> str:
-    """The formats with their options."""
-    lines = [f"{name:10}{kind.text}{_options(name)}" for name, kind in KINDS.items()]
-    return "\n".join([*lines, ""])
+def formats_help(which: str = "") -> str:
+    """The formats with their options and the units of each kind of figure.
 
-
-def _options(name: str) -> str:
-    options = options_of(name)
-    return f" [{', '.join(options)}]" if options else ""
+    Raises:
+        UsageError: there is no such format.
+    """
+    names = [parse_format(which).kind] if which not in ("", "ALL") else [*KINDS]
+    lines = [f"{name:10}{KINDS[name].text} [{', '.join(options_of(name))}]" for name in names]
+    return "\n".join([*lines, "", "kinds of figures and their units", *units_help(), ""])

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.errors import NsysMissingError, UnreadableReportError
+from nsys_tui.errors import NsysMissingError, UnreadableReportError, UsageError
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.reader.cache import Cache, CacheFolder, cache_at, evict, report_id
 from nsys_tui.reader.filecheck import (
@@ -148,7 +148,7 @@ def ensure_sqlite(
         doubt = doubt_about(beside, path, cache.copies)
     if doubt is None:
         return Exported(beside)
-    folder = CacheFolder(cache.root, "exports", report_id(path), cache.limit)
+    folder = _cached(path, cache)
     cached = folder.path / f"{path.stem}.sqlite"
     if cached.is_file():
         return Exported(cached, folder=folder)
@@ -158,6 +158,35 @@ def ensure_sqlite(
     if _opens(beside, cache.copies):
         return Exported(beside, doubt)
     raise _nsys_missing(path, nsys)
+
+
+def export_at(
+    path: Path, target: Path | None, nsys: str | None, cache: Cache, *, anew: bool
+) -> Path:
+    """Where the export of a report is, made there if it is missing or to be made anew.
+
+    Raises:
+        UsageError: a file beside a SQLite file was asked for.
+        UnreadableReportError: the file is no report, or nsys cannot export it.
+        NsysMissingError: there is no nsys that runs.
+    """
+    start = start_of(path)
+    if start.startswith(SQLITE_MAGIC):
+        if target is not None:
+            raise UsageError(
+                f"{path} is an export already", hint="name its .nsys-rep, or leave --sqlite out"
+            )
+        return path
+    if not is_nsys_report(path, start):
+        raise not_sqlite(path, start)
+    place = target or _cached(path, cache).path / f"{path.stem}.sqlite"
+    if (anew or not place.is_file()) and not export_newest(path, place, nsys):
+        raise _nsys_missing(path, nsys)
+    return place
+
+
+def _cached(path: Path, cache: Cache) -> CacheFolder:
+    return CacheFolder(cache.root, "exports", report_id(path), cache.limit)
 
 
 def export_newest(

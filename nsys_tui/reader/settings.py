@@ -44,6 +44,30 @@ def open_configured(
     )
 
 
+def export_configured(
+    report: Path, target: Path | None, nsys: str | None = None, *, anew: bool = False
+) -> Path:
+    """The export that ``--sqlite FILE`` and ``--force-export`` name, made where it is missing.
+
+    Args:
+        report: a ``.nsys-rep`` or ``.qdrep`` file, or an export, which stays what it is.
+        target: the file to make or to read; without it one in the cache folder.
+        nsys: the flag of the command line; the configuration says otherwise.
+        anew: make it although it is there.
+
+    Raises:
+        UsageError: an export of an export was asked for.
+        UnreadableReportError: nsys cannot export the report.
+        NsysMissingError: there is no nsys to export it.
+    """
+    from nsys_tui.config import load_config
+    from nsys_tui.reader.nsys import export_at
+
+    config = load_config()
+    cache = cache_at(config.cache.dir, config.cache.limit)
+    return export_at(report, target, nsys or config.nsys.path, cache, anew=anew)
+
+
 def check_patterns(config: Config) -> None:
     """Checks the patterns of communication kernels.
 

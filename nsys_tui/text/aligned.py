@@ -71,15 +71,16 @@ def _folded(
 
 def _width(column: PrintedColumn, count: int, chosen: Format, ascii_only: bool) -> int:
     """Cells for a column: of a long table only the first rows' text and the extreme numbers."""
-    if column.is_text or count <= MEASURED:
-        first = column.texts(0, MEASURED, separators=chosen.separators)
+    measured = chosen.measured or MEASURED
+    if column.is_text or count <= measured:
+        first = column.texts(0, measured, separators=chosen.separators)
         texts = [visible(text, ascii_only) for text in first if text]
     else:
         texts = column.extremes(separators=chosen.separators)
     widest = max(map(cell_len, texts), default=0)
     if column.is_text and chosen.limit is not None:
         widest = min(widest, chosen.limit)
-    return max(widest, cell_len(column.header) if chosen.show_header else 1)
+    return max(widest, cell_len(column.header))
 
 
 def _cells(

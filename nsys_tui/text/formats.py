@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from nsys_tui.errors import UsageError
+from nsys_tui.text.print_units import CATEGORIES, Units
 
 
 class Kind(NamedTuple):
@@ -16,7 +17,8 @@ class Kind(NamedTuple):
     options: tuple[str, ...] = ()
 
 
-_HUMAN: Final = ("nohdr", "nolimit", "nofmt")
+_UNITS: Final = ("<kind>=<unit>", "noconv", "nohdrunit")
+_HUMAN: Final = ("nohdr", "nolimit", "nofmt", "autolines=<lines>", "colmax=<cells>", "<width>...")
 KINDS: Final = {
     "column": Kind("aligned columns under a ruled header", "txt", _HUMAN),
     "table": Kind("the same in a box", "txt", _HUMAN),
@@ -24,8 +26,8 @@ KINDS: Final = {
     "tsv": Kind("tab-separated values", "tsv", ("nohdr", "esc")),
     "json": Kind("an array of row objects", "json"),
     "markdown": Kind("a GitHub-flavoured Markdown table", "md"),
-    "html": Kind("a whole HTML page", "html", ("title", "css")),
-    "hdoc": Kind("the same as html", "html", ("title", "css")),
+    "html": Kind("a whole HTML page", "html", ("title=<text>", "css=<URL>")),
+    "hdoc": Kind("the same as html", "html", ("title=<text>", "css=<URL>")),
     "htable": Kind("an HTML table alone", "html"),
 }
 
@@ -39,6 +41,9 @@ class Format:
     show_header: bool = True
     limit: int | None = 100
     """Cells after which text of human formats is cut; None for never."""
+    measured: int | None = None
+    """Rows whose text decides how wide a column is; None for as many as are measured quickly."""
+    units: Units = field(default_factory=Units)
     separators: bool = True
     """Thousands separators in human formats."""
     widths: tuple[int | None, ...] = ()
@@ -73,20 +78,25 @@ def parse_format(text: str) -> Format:
     chosen = Format(kind)
     for option in options:
         chosen = _with_option(chosen, option, text)
-    return chosen
+    return replace(chosen, units=chosen.units.native()) if "noconv" in options else chosen
 
 
 def _with_option(chosen: Format, option: str, text: str) -> Format:
-    name, _, value = option.partition("=")
-    known = KINDS[chosen.kind].options
+    name, equals, value = option.partition("=")
     if chosen.is_human and (option == "." or option.isdigit()):
         width = None if option == "." else int(option)
         return replace(chosen, widths=(*chosen.widths, width))
-    if name not in known:
-        listed = ", ".join(known) or "none"
+    if equals and name in CATEGORIES:
+        return replace(chosen, units=chosen.units.with_unit(name, value))
+    if name not in {known.partition("=")[0] for known in options_of(chosen.kind)}:
+        listed = ", ".join(options_of(chosen.kind))
         raise UsageError(
             f"unknown option {option!r} in format {text!r}", hint=f"{chosen.kind}: {listed}"
         )
+    if name == "autolines":
+        return replace(chosen, measured=_number(option, value))
+    if name == "colmax":
+        return replace(chosen, limit=_number(option, value))
     changes: dict[str, dict[str, Any]] = {
         "title": {"title": value},
         "css": {"css": value},
@@ -94,11 +104,19 @@ def _with_option(chosen: Format, option: str, text: str) -> Format:
         "nolimit": {"limit": None},
         "nofmt": {"separators": False},
         "esc": {"escape_tabs": True},
+        "noconv": {},  # whatever units are named beside it
+        "nohdrunit": {"units": replace(chosen.units, told=False)},
     }
     return replace(chosen, **changes[name])
 
 
+def _number(option: str, value: str) -> int | None:
+    """A number of which 0 stands for any."""
+    if not value.isdecimal():
+        raise UsageError(f"not a whole number: {option!r}", hint="write it as colmax=40; 0 for any")
+    return int(value) or None
+
+
 def options_of(kind: str) -> tuple[str, ...]:
-    """Names of a format's options, for help."""
-    own = KINDS[kind].options
-    return (*own, "<width>...") if own == _HUMAN else own
+    """A format's options, for help."""
+    return (*KINDS[kind].options, *_UNITS)

@@ -16,6 +16,7 @@ from nsys_tui.names import escaped, visible
 from nsys_tui.text.aligned import aligned
 from nsys_tui.text.documents import list_schema
 from nsys_tui.text.formats import Format, parse_format
+from nsys_tui.text.print_units import Units
 from nsys_tui.text.values import CHUNK, printed_columns, text_rows
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ def render(
     table: Table,
     fmt: str | Format,
     *,
-    timeunit: str = "nsec",
     ascii_only: bool = False,
 ) -> str:
     """Prints a table in one of ``formats.KINDS``.
@@ -37,28 +37,26 @@ def render(
     Args:
         table: the table; times in ns, ``Unit.MB`` in bytes.
         fmt: format with options, such as ``column:nohdr``.
-        timeunit: ``nsec``, ``usec``, ``msec`` or ``seconds``.
         ascii_only: draws the box of ``table`` with ``+-|``.
 
     Returns:
         The text, ending in a newline unless it is empty.
 
     Raises:
-        UsageError: unknown format, option or time unit.
+        UsageError: unknown format, option or unit.
     """
-    return "".join(chunks(table, fmt, timeunit=timeunit, ascii_only=ascii_only))
+    return "".join(chunks(table, fmt, ascii_only=ascii_only))
 
 
 def chunks(
     table: Table,
     fmt: str | Format,
     *,
-    timeunit: str = "nsec",
     ascii_only: bool = False,
 ) -> Iterator[str]:
     """The text of ``render`` piece by piece, for tables of many rows."""
     chosen = parse_format(fmt) if isinstance(fmt, str) else fmt
-    columns = printed_columns(table, timeunit)
+    columns = printed_columns(table, chosen.units)
     if chosen.is_human:
         yield from aligned(columns, len(table), chosen, ascii_only=ascii_only)
     elif chosen.kind == "markdown":
@@ -71,7 +69,7 @@ def chunks(
     elif chosen.kind == "htable":
         yield from _html_table(columns, len(table))
     else:
-        yield from html_page([table], chosen.title, chosen.css, timeunit)
+        yield from html_page([table], chosen.title, chosen.css, chosen.units)
 
 
 def _markdown(columns: Sequence[PrintedColumn], count: int) -> Iterator[str]:
@@ -126,14 +124,14 @@ def _json(columns: Sequence[PrintedColumn], count: int) -> Iterator[str]:
     yield "[]\n" if count == 0 else "\n]\n"
 
 
-def rows_schema(table: Table, timeunit: str = "nsec") -> dict[str, Any]:
+def rows_schema(table: Table, units: Units) -> dict[str, Any]:
     """The JSON Schema of a table's rows as ``chunks`` writes them, by printed headers.
 
     Args:
         table: its columns count, not its rows.
-        timeunit: of times; it stands in their headers.
+        units: they stand in headers.
     """
-    columns = printed_columns(table, timeunit)
+    columns = printed_columns(table, units)
     kinds = {c.header: ["string"] if c.is_text else ["number", "boolean"] for c in columns}
     row = {
         "type": "object",
@@ -145,7 +143,7 @@ def rows_schema(table: Table, timeunit: str = "nsec") -> dict[str, Any]:
 
 
 def html_page(
-    tables: Sequence[Table], title: str = "", css: str = "", timeunit: str = "nsec"
+    tables: Sequence[Table], title: str = "", css: str = "", units: Units | None = None
 ) -> Iterator[str]:
     """A whole HTML page of tables with their notes."""
     name = html.escape(visible(title or tables[0].title or tables[0].name))
@@ -157,7 +155,7 @@ def html_page(
     )
     for place, table in enumerate(tables):
         yield f"<h1>{html.escape(visible(table.title)) if place else name}</h1>\n"
-        yield from _html_table(printed_columns(table, timeunit), len(table))
+        yield from _html_table(printed_columns(table, units or Units()), len(table))
         for note in table.notes:
             yield f"<p>{html.escape(visible(note))}</p>\n"
     yield "</body>\n</html>\n"

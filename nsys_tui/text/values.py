@@ -8,49 +8,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.errors import UsageError
-from nsys_tui.model.table import UNNAMED, Column, Unit, plain
+from nsys_tui.model.table import plain
+from nsys_tui.text.print_units import Units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from nsys_tui.model.table import Table, Values
+    from nsys_tui.model.table import Column, Table, Values
 
 Number = int | float
 
 
-@dataclass(frozen=True)
-class TimeUnit:
-    """How times are printed: header suffix, nanoseconds of one unit, decimals that keep each ns."""
-
-    suffix: str
-    scale: int
-    decimals: int
-
-
-TIME_UNITS: Final = {
-    "nsec": TimeUnit("ns", 1, 0),
-    "usec": TimeUnit("us", 1_000, 3),
-    "msec": TimeUnit("ms", 1_000_000, 6),
-    "seconds": TimeUnit("s", 1_000_000_000, 9),
-}
-_SHORT: Final = {"ns": "nsec", "us": "usec", "ms": "msec", "s": "seconds", "sec": "seconds"}
 CHUNK: Final = 4096
 """Rows turned into text at a time: a trace of millions of rows never stands in memory as text."""
-_PER_MB: Final = 1_000_000
-
-
-def time_unit(name: str) -> TimeUnit:
-    """Finds a time unit by its nsys name, a prefix of it, or ``ns``/``us``/``ms``/``s``.
-
-    Raises:
-        UsageError: the name is none of them.
-    """
-    wanted = _SHORT.get(name, name)
-    for full, unit in TIME_UNITS.items():
-        if wanted and full.startswith(wanted):
-            return unit
-    raise UsageError(f"unknown time unit: {name!r}", hint=f"one of {', '.join(TIME_UNITS)}")
+_USUAL: Final = Units()
 
 
 @dataclass(frozen=True)
@@ -95,16 +66,9 @@ class PrintedColumn:
         )
 
 
-def printed_columns(table: Table, timeunit: str = "nsec") -> list[PrintedColumn]:
-    """The columns for people with headers and scales for one time unit."""
-    unit = time_unit(timeunit)
-    return [_printed(column, values, unit) for column, values in table.printed()]
-
-
-def header(column: Column, unit: TimeUnit = TIME_UNITS["nsec"]) -> str:
-    """A column's header with its unit in parentheses; counts and text have none."""
-    suffix = unit.suffix if column.unit is Unit.NS else column.unit.value
-    return column.header if column.unit in UNNAMED else f"{column.header} ({suffix})"
+def printed_columns(table: Table, units: Units = _USUAL) -> list[PrintedColumn]:
+    """The columns for people with headers and scales."""
+    return [_printed(column, values, units) for column, values in table.printed()]
 
 
 def text_rows(
@@ -116,18 +80,25 @@ def text_rows(
         yield from zip(*([text or "" for text in column] for column in texts), strict=True)
 
 
-def _printed(column: Column, values: Values, unit: TimeUnit) -> PrintedColumn:
-    scale, decimals = 1, column.decimals
-    if column.unit is Unit.NS and unit.scale > 1:
-        scale, decimals = unit.scale, unit.decimals
-    elif column.unit in (Unit.MB, Unit.MB_PER_S):
-        scale, decimals = _PER_MB, 3
-    whole = scale == 1 and decimals == 0
+def _printed(column: Column, values: Values, units: Units) -> PrintedColumn:
+    per, decimals = units.scale(column)
+    stored = units.native().scale(column).decimals
 
     def number(value: Any) -> Number:
-        return _whole(value) if whole else round_half_away(value / scale, decimals)
+        figure = round_half_away(value, stored) if stored else _whole(value)
+        # nsys multiplies what it has rounded by the reciprocal, and prints as C does: ties, such as
+        # 50 ns in ms with four decimals, fall as they do in binary.
+        return round(figure * (1 / per), decimals) if per > 1 else figure
 
-    return PrintedColumn(header(column, unit), column.is_text, decimals, number, values)
+    if units.addr == "uint" and column.header.endswith("Address"):
+        values = [_address(cell) for cell in plain(values)]
+    return PrintedColumn(units.header(column), column.is_text, decimals, number, values)
+
+
+def _address(cell: Any) -> Any:
+    """An address as a decimal number; what is none, such as a name, as it is."""
+    hexadecimal = isinstance(cell, str) and cell.startswith("0x")
+    return str(int(cell, 16)) if hexadecimal else cell
 
 
 def _plain(cell: Any) -> Any:

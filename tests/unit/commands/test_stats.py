@@ -10,11 +10,14 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from capture_support import stand_in
 from synth import Synth
 
 from nsys_tui import cli
 from nsys_tui.analysis.stats.registry import REPORTS
+from nsys_tui.model.table import Column, Table
 from nsys_tui.names import escaped
+from nsys_tui.text.tables import render
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,8 +81,9 @@ def test_the_default_list_prints_what_is_there(capture: str, capsys: Out) -> Non
         "cuda_api_sum):",
         "cuda_gpu_kern_sum):",
     ]
-    assert "SKIPPED: r.sqlite does not contain OS Runtime trace data" in err
+    assert "SKIPPED: r.sqlite does not contain OS Runtime trace data" in out
     assert "\x1b" not in out
+    assert err == ""
 
 
 def test_nothing_to_print_is_exit_66_and_valid_json(tmp_path: Path, capsys: Out) -> None:
@@ -173,6 +177,46 @@ def test_help_lists_reports_and_formats(capsys: Out) -> None:
     assert "nofmt" in run(capsys, "--help-formats")[1]
     assert run(capsys, "--help-reports=nonsense")[0] == 64
     assert run(capsys)[0] == 64
+
+
+def test_an_export_is_made_where_it_is_asked_for(tmp_path: Path, capsys: Out) -> None:
+    nsys = stand_in(tmp_path / "bin")
+    made = str(Synth(tmp_path / "made.sqlite").process(1).kernel("k", 0, 10).write())
+    report = tmp_path / "r.nsys-rep"
+    report.write_bytes(b"NsysReport")
+    target = tmp_path / "there.sqlite"
+    environment = pytest.MonkeyPatch()
+    environment.setenv("FAKE_NSYS_SQLITE", made)
+    environment.setenv("FAKE_NSYS_SECONDS", "0")
+    words = (str(report), "-r", "cuda_gpu_kern_sum", "-f", "csv", "--nsys", str(nsys))
+    assert run(capsys, *words, "--sqlite", str(target))[1].count("\n") == 2
+    target.write_bytes(b"stale")
+    assert run(capsys, *words, "--sqlite", str(target))[0] == 65
+    for again in ("--force-export", "--force-export=true"):
+        assert run(capsys, *words, "--sqlite", str(target), again)[0] == 0
+    assert run(capsys, made, "-r", "cuda_gpu_kern_sum", "--sqlite", str(target))[0] == 64
+    environment.undo()
+
+
+def test_words_of_nsys_that_are_refused_by_name(capture: str, capsys: Out) -> None:
+    status, _, err = run(capsys, capture, "--report-dir", "mine")
+    assert (status, "scripts of nsys's are not run" in err) == (64, True)
+    for words, said in {
+        ("--timeunit", "m"): "several time units",
+        ("--timeunit", "3"): "unknown time unit",
+        ("-f", "csv:dur=parsec"): "one of ns, us, ms, sec",
+        ("-f", "csv:mass=kg"): "kind",
+        ("-f", "column:colmax=wide"): "whole number",
+        ("--force-overwrite=perhaps",): "--force-overwrite=true",
+    }.items():
+        status, _, err = run(capsys, capture, *words)
+        assert (status, said in err) == (64, True), (words, err)
+
+
+def test_addresses_are_numbers_on_demand() -> None:
+    table = Table("t", "T", (Column("CPU Instruction Address"),), (["0x10", "main"],))
+    assert render(table, "csv:addr=uint:nohdr") == "16\nmain\n"
+    assert render(table, "csv:nohdr") == "0x10\nmain\n"
 
 
 def test_time_unit_scales_headers_and_values(capture: str, capsys: Out) -> None:
