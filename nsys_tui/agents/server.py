@@ -69,8 +69,8 @@ class _Tools:
         """The tools in the order in which they are listed."""
         return [
             *(self.open, self.overview, self.findings, self.stats, self.stalls, self.steps),
-            *(self.kernels_in_window, self.compare, self.explain, self.screenshot, self.doctor),
-            self.more,
+            *(self.kernels_in_window, self.sql, self.compare, self.explain, self.screenshot),
+            *(self.doctor, self.more),
         ]
 
     async def open(self, report: str = "", rows: Rows = ROWS) -> str:
@@ -153,6 +153,24 @@ class _Tools:
         """Every kernel that touches a window, in the order of their starts."""
         part = options(table="kernels", window=window, device=device, stream=stream)
         return await self._document("kernels_in_window", "export", report, rows, *part)
+
+    async def sql(
+        self,
+        report: Report,
+        query: Annotated[str, Field(description="one SELECT; empty: tables and columns")] = "",
+        rows: Rows = ROWS,
+    ) -> str:
+        """What one SELECT finds in a report's own tables, or in views that are always the same.
+
+        The views are kernels, copies, memsets, api, ranges, launches, stalls, steps, collectives.
+        """
+        if not query:
+            return await self._document("sql", "sql", report, rows, "--tables")
+        with _refusing():
+            path = self._roots.resolve(report)
+            # A blank before it: a query that begins with a comment is no option.
+            data = await self._verbs.json("sql", *options(limit=10_000), str(path), f" {query}")
+            return self._answers.first(data, rows, {"tool": "sql", "report": str(path)})
 
     async def compare(
         self,

@@ -69,6 +69,7 @@ async def test_every_tool_answers_within_its_bounds(folder: Path) -> None:
             "findings": {"report": "run.sqlite"},
             "stats": {"report": "run.sqlite", "name": "cuda_gpu_kern_sum"},
             "stalls": {"report": "run.sqlite", "window": "0/1ms"},
+            "sql": {"report": "run.sqlite", "query": "-- all\nselect count(*) n from kernels"},
             "compare": {"before": "run.sqlite", "after": "run.sqlite"},
             "explain": {"word": "busy"},
             "screenshot": {"report": "run.sqlite", "screen": "kernels"},
@@ -79,9 +80,15 @@ async def test_every_tool_answers_within_its_bounds(folder: Path) -> None:
         answers = {
             tool: await asked(client, tool, **arguments) for tool, arguments in questions.items()
         }
+        assert "not allowed" in await refused(
+            client, "sql", report="run.sqlite", query="attach 'other.sqlite' as other"
+        )
+        tables = await asked(client, "sql", report="run.sqlite", rows=3)
+        assert tables["data"][0]["name"] == "kernels"
         assert "iteration" in await refused(client, "steps", report="run.sqlite")
     assert answers["stats"]["data"][0]["Total Time (ns)"] == KERNELS * 10_000
     assert answers["overview"]["data"]["headline"]["busy_ns"] == KERNELS * 10_000
+    assert answers["sql"]["data"] == [{"n": KERNELS}]
     assert answers["compare"]["data"]["verdict"] == "same"
     assert "run.sqlite | Test GPU" in answers["screenshot"]["data"][0]
     assert "[3 Kern" in answers["screenshot"]["data"][1]
