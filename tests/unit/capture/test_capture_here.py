@@ -223,7 +223,8 @@ async def test_an_nsys_that_hangs_at_its_start_is_started_once_more(
     monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", lambda _: quiet)
     ran = tmp_path / "ran"
     place = place.fake(FAULTS="hangstart")
-    record = await place.capture("sh", "-c", f"echo once >> {ran}", recorder=heard).run()
+    capture = place.capture("sh", "-c", f"echo once >> {ran}", recorder=heard)
+    record = await asyncio.wait_for(capture.run(), 60)
     assert record.state is State.DONE
     assert ran.read_text() == "once\n"
     assert "started once more" in str(record.notes)
