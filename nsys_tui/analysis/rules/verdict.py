@@ -47,11 +47,12 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     busy = sum(split.busy_ns for split in case.splits)
     whole = len(case.splits) * case.base_ns
     name = "GPU" if len(case.splits) == 1 else f"{len(case.splits)} GPUs"
-    parts = (
-        f"{name} {format_share(busy, whole, 0)} busy{_of_session(case)}",
-        *(f"Most of the run is {told}" for told in _decisive(case, findings)),
-        _worth_fixing(case, findings),
-    )
+    parts = [f"{name} {format_share(busy, whole, 0)} busy{_of_session(case)}"]
+    most = _decisive(case, findings)
+    if most is not None:
+        share = format_share(most.stake_ns, case.base_ns)
+        parts.append(f"Most of the run ({share}) is {most.subject}")
+    parts.append(_worth_fixing(case, findings, most))
     return ". ".join(parts)
 
 
@@ -77,14 +78,13 @@ def judged(
     return verdict(case, find_in(case)), parts(case)
 
 
-def _decisive(case: Case, findings: Sequence[Finding]) -> list[str]:
-    """What has most of the run without a known saving, such as the one kernel it consists of."""
-    known = [one for one in findings if one.confidence is not Confidence.GUESS]
-    found = [one for one in known if 2 * one.stake_ns > case.base_ns]
-    return [f"{one.subject} ({format_share(one.stake_ns, case.base_ns)})" for one in found[:1]]
+def _decisive(case: Case, findings: Sequence[Finding]) -> Finding | None:
+    """What has most of the run, whatever it could give back, such as its one kernel."""
+    known = (one for one in findings if one.confidence is not Confidence.GUESS)
+    return next((one for one in known if 2 * one.stake_ns > case.base_ns), None)
 
 
-def _worth_fixing(case: Case, findings: Sequence[Finding]) -> str:
+def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None) -> str:
     worth = [one for one in findings if one.saved_ns >= WORTH_FIXING * case.base_ns]
     # What has the time of another finding, and steps that are slow because of one, add nothing.
     worth = [one for one in worth if not one.same_as]
@@ -93,7 +93,11 @@ def _worth_fixing(case: Case, findings: Sequence[Finding]) -> str:
     once = case.has_named_steps
     worth = sorted(causes or worth, key=lambda one: (once and one.rule == "warm_up", -one.saved_ns))
     if worth:
-        named = ", ".join(_told(one, case.base_ns) for one in worth[:MOST])
+        named = ", ".join(
+            f"{'that' if one is most else one.subject} (up to"
+            f" {format_share(one.saved_ns, case.base_ns)})"
+            for one in worth[:MOST]
+        )
         more = len(worth) - MOST
         rest = f"{more} more above 1%" if more > 0 else "nothing else above 1%"
         unsaid = _not_recorded(case, findings)
@@ -113,7 +117,3 @@ def _not_recorded(case: Case, findings: Sequence[Finding]) -> str:
     if not idle or idle[0] < WORTH_FIXING * case.base_ns:
         return ""
     return f"why {format_share(idle[0], case.base_ns)} is idle is not recorded"
-
-
-def _told(finding: Finding, base_ns: int) -> str:
-    return f"{finding.subject} (up to {format_share(finding.saved_ns, base_ns)})"
