@@ -1,6 +1,7 @@
 """A window of a report as a Chrome/Perfetto JSON trace, for ui.perfetto.dev and chrome://tracing.
 
-GPU streams and host threads become tracks, launches become arrows. The format draws only nested
+GPU streams and host threads become tracks, launches become arrows; GPU memory and sampled metrics
+become counters. The format draws only nested
 slices on a track, so an event that crosses another goes to a track of its own beside it.
 """
 
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nsys_tui.analysis.memory import recorded_memory
 from nsys_tui.analysis.window import Scope, row_numbers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.kinds import Kind
@@ -103,6 +105,7 @@ def _events(report: Report, scope: Scope) -> Iterator[dict[str, Any]]:
         _names(report, scope),
         _gpu(report, scope, tracks),
         _host(report, scope, tracks),
+        _counters(report, scope),
     ):
         for event in source:
             yield from tracks.pending
@@ -157,6 +160,37 @@ def _gpu(report: Report, scope: Scope, tracks: _Tracks) -> Iterator[dict[str, An
         yield _slice(names[ops.name[row]], category, start, end, pid, track, args)
         if calls[row] >= 0:
             yield _arrow("f", row, start, pid, track) | {"bp": "e"}
+
+
+def _counters(report: Report, scope: Scope) -> Iterator[dict[str, Any]]:
+    """GPU memory in use, and every sampled metric, of the GPUs in scope."""
+    chosen = set(scope.device_rows(report))
+    for held in recorded_memory(report):
+        place = report.devices.index(held.device)
+        if place in chosen:
+            yield from _counter("memory in use", place, held.times, held.used, scope)
+    metrics = report.gpu_metrics
+    for place in sorted(chosen):
+        mine = metrics.gpu == report.devices[place].number
+        for code in np.unique(metrics.metric[mine]).tolist():
+            rows = np.flatnonzero(mine & (metrics.metric == code))
+            values = metrics.value[rows]
+            yield from _counter(metrics.metrics[code], place, metrics.start[rows], values, scope)
+
+
+def _counter(
+    name: str, place: int, times: NDArray[np.int64], values: NDArray[np.int64], scope: Scope
+) -> Iterator[dict[str, Any]]:
+    lo, hi = scope.window or (-(1 << 63), (1 << 63) - 1)
+    # The value before the window holds at its start.
+    first = max(int(np.searchsorted(times, lo, side="right")) - 1, 0)
+    last = int(np.searchsorted(times, hi))
+    pairs = zip(times[first:last].tolist(), values[first:last].tolist(), strict=True)
+    for time, value in pairs:
+        yield {
+            "ph": "C", "name": name, "ts": max(time, lo) / 1000, "pid": _GPU_PIDS + place,
+            "args": {"value": value},
+        }  # fmt: skip
 
 
 def _arrow(phase: str, row: int, time: int, pid: int, track: int) -> dict[str, Any]:

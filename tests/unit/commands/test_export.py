@@ -6,6 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from paths import needs_reports, report_paths
 from synth import Synth
@@ -131,3 +132,25 @@ def test_every_real_report_exports(path: Path) -> None:
         except NoDataError:
             continue
         assert len(table) == len(getattr(report, name))
+
+
+def test_counters_of_a_trace_are_memory_and_metrics(tmp_path: Path) -> None:
+    from nsys_tui.analysis.memory import recorded_memory
+    from nsys_tui.analysis.window import Scope
+    from nsys_tui.demo.report import make_report
+    from nsys_tui.export.perfetto import trace
+
+    make_report(tmp_path / "demo.sqlite", steps=4)
+    report = open_report(tmp_path / "demo.sqlite", use_cache=False)
+    counted = [event for event in slices("".join(trace(report))) if event["ph"] == "C"]
+    held = recorded_memory(report)
+    memory = [event["args"]["value"] for event in counted if event["name"] == "memory in use"]
+    assert memory == [used for one in held for used in one.used.tolist()]
+    assert len(counted) - len(memory) == len(report.gpu_metrics)
+    middle = sum(report.extent) // 2
+    part = slices("".join(trace(report, Scope(window=(middle, middle + 1)))))
+    started = [event for event in part if event["ph"] == "C" and event["name"] == "memory in use"]
+    assert [event["args"]["value"] for event in started] == [
+        one.at(np.array([middle])).item() for one in held
+    ]
+    assert {event["ts"] for event in started} == {middle / 1000}
