@@ -76,6 +76,7 @@ class HangReport:
     unchecked_groups: int
     """Groups of which only one rank is in the log, so nothing can be compared."""
     unchecked_peers: int = 0
-    """Groups whose sends and receives are not compared: ranks unknown, or lines torn."""
+    """Groups whose sends and receives are not compared: ranks unknown, lines torn, or first
+    calls not in the logs."""
     partly_checked_peers: int = 0
     """Groups whose sends and receives were not played through: too many calls, or no counter."""

@@ -54,11 +54,14 @@ def _left_out(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
     if answer.hangs.more_mismatches:
         notes.append(f"{answer.hangs.more_mismatches} more mismatches")
     if alone := answer.hangs.unchecked_groups:
-        notes.append(f"communicators with one rank in these logs, so not comparable: {alone}")
+        notes.append(
+            f"communicators with one rank in these logs or without their first calls, so not"
+            f" comparable: {alone}"
+        )
     if peers := answer.hangs.unchecked_peers:
         notes.append(
-            f"communicators whose sends and receives were not compared (ranks unknown, or lines"
-            f" torn): {peers}"
+            "communicators whose sends and receives were not compared (ranks unknown, lines torn,"
+            f" or a log that begins in the middle): {peers}"
         )
     if partly := answer.hangs.partly_checked_peers:
         notes.append(

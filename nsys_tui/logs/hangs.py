@@ -14,7 +14,7 @@ import numpy as np
 from nsys_tui.logs.describe import describe
 from nsys_tui.logs.grammar import POINT_TO_POINT, REDUCTIONS, reduction_name
 from nsys_tui.logs.hang_report import Drift, HangReport, Member, Mismatch, Progress
-from nsys_tui.logs.peer_findings import find_peer_faults
+from nsys_tui.logs.peer_findings import begun_late, find_peer_faults
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,8 @@ def find_hangs(result: LogResult) -> HangReport:
     calls = result.every_call
     point_to_point = [i for i, op in enumerate(calls.ops) if op in POINT_TO_POINT]
     rows = np.flatnonzero(~np.isin(calls.op, point_to_point) & (calls.process >= 0))
-    checked = _Checked(result, rows)
+    late = begun_late(calls) if point_to_point else set()
+    checked = _Checked(result, rows, late)
     mismatches: list[Mismatch] = []
     more = 0
     drifts = []
@@ -50,7 +51,7 @@ def find_hangs(result: LogResult) -> HangReport:
         if drift := checked.drift(index, group, members, silent):
             drifts.append(drift)
     progress = tuple(checked.progress(member) for member in sorted(checked.rows_of))
-    peers = find_peer_faults(result)
+    peers = find_peer_faults(result, late)
     return HangReport(
         progress,
         (*mismatches, *peers.mismatches),
@@ -65,7 +66,8 @@ def find_hangs(result: LogResult) -> HangReport:
 class _Checked:
     """The calls that can be compared, by communicator."""
 
-    def __init__(self, result: LogResult, rows: NDArray[np.intp]) -> None:
+    def __init__(self, result: LogResult, rows: NDArray[np.intp], late: set[int]) -> None:
+        self._late = late
         self._calls = result.every_call
         self._communicators = result.communicators
         communicator = self._calls.communicator[rows]
@@ -77,9 +79,16 @@ class _Checked:
         self._peer_launches = _peer_launches(self._calls)
 
     def comparable(self, group: Group, members: list[int]) -> bool:
-        """Whether members belong together: certain, or a guess that shares a counter value."""
+        """Whether members belong together: certain, or a guess that shares a counter value.
+
+        Calls that are counted by their order must all be in the logs, from the first one on.
+        """
+        if self.by_order(members) and not self._late.isdisjoint(members):
+            return False
         if group.certain:
             return True
+        if self._peer_launches.keys() & set(members):
+            return False
         counts = [np.unique(self._calls.op_count[self.rows_of[m]]) for m in members]
         return len(np.unique(np.concatenate(counts))) < sum(len(one) for one in counts)
 
@@ -142,6 +151,9 @@ class _Checked:
             self._keys(one.communicator, by_order)[-1] == value for one in found
         ):
             return None  # The log ends inside a group: that rank is behind, not wrong.
+        begun = (int(self._keys(one.communicator, by_order)[0]) for one in found)
+        if value > 0 and value in begun and _same_ends(self._calls, rows_of):
+            return None  # The log begins inside a group.
         ops = dict.fromkeys(
             self._calls.ops[op] for rows in rows_of for op in self._calls.op[rows].tolist()
         )
@@ -223,6 +235,13 @@ def _signatures(calls: Calls) -> NDArray[np.uint64]:
         signature = signature * np.uint64(0x9E3779B97F4A7C15) + column.astype(np.uint64)
         signature ^= signature >> np.uint64(29)
     return signature
+
+
+def _same_ends(calls: Calls, rows_of: list[NDArray[np.intp]]) -> bool:
+    """Whether each sequence is the end of the longest one."""
+    sequences = [describe_all(calls, rows) for rows in rows_of]
+    longest = max(sequences, key=len)
+    return all(longest[len(longest) - len(one) :] == one for one in sequences)
 
 
 def _difference(calls: Calls, rows_of: list[NDArray[np.intp]]) -> str:

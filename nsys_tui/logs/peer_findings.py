@@ -11,6 +11,9 @@ from nsys_tui.logs.hang_report import Drift, Member, Mismatch, Progress
 from nsys_tui.logs.peers import Peers
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from nsys_tui.logs.calls import Calls
     from nsys_tui.logs.participants import Group
     from nsys_tui.logs.peers import Odd
     from nsys_tui.logs.result import LogResult
@@ -28,8 +31,19 @@ class PeerFaults(NamedTuple):
     """Groups of which only counts, types and lone ends were compared."""
 
 
-def find_peer_faults(result: LogResult) -> PeerFaults:
-    """Compares the sends and receives of each communicator."""
+def begun_late(calls: Calls) -> set[int]:
+    """Communicators whose first call in the logs is not their first one: NCCL counts from 0."""
+    communicators, first = np.unique(calls.communicator, return_index=True)
+    return set(communicators[calls.op_count[first] > 0].tolist())
+
+
+def find_peer_faults(result: LogResult, late: AbstractSet[int]) -> PeerFaults:
+    """Compares the sends and receives of each communicator.
+
+    Args:
+        result: the logs.
+        late: communicators whose first calls are not in them.
+    """
     calls = result.every_call
     codes = [i for i, op in enumerate(calls.ops) if op in ("Send", "Recv")]
     using = set(np.unique(calls.communicator[np.isin(calls.op, codes)]).tolist())
@@ -40,7 +54,7 @@ def find_peer_faults(result: LogResult) -> PeerFaults:
         members = [m for m in group.members if result.communicators[m].calls]
         if group.nranks < 2 or not using.intersection(members):
             continue
-        if not _comparable(result, group, members):
+        if not _comparable(result, group, members) or not late.isdisjoint(members):
             unchecked += 1
             continue
         found = _Found(result, index, members)

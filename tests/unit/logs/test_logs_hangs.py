@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from loglines import body, info, init, read
@@ -88,6 +88,36 @@ def test_a_call_that_differs(tmp_path: Path, other: str, what: str) -> None:
     assert found.drifts == ()
 
 
+PLANTED: dict[str, dict[str, Any]] = {
+    "operation": {"op": "Broadcast"},
+    "size": {"count": 4},
+    "type": {"datatype": 6},
+    "reduction": {"reduction": 2},
+    "root": {"root": 2},
+}
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+@pytest.mark.parametrize("at", [1, 4, 7])
+@pytest.mark.parametrize("fault", [*PLANTED, "stops"])
+def test_a_planted_fault_is_found_where_it_is(
+    tmp_path: Path, fault: str, at: int, rank: int
+) -> None:
+    calls = [healthy(9) for _ in range(4)]
+    if fault == "stops":
+        del calls[rank][at:]
+    else:
+        said: dict[str, Any] = {"op": "AllReduce", "op_count": at, **PLANTED[fault]}
+        calls[rank][at] = body(**said)
+    found = report(tmp_path, *calls)
+    assert [(one.op_count, one.what) for one in found.mismatches] == (
+        [] if fault == "stops" else [(at, fault)]
+    )
+    assert [[one.communicator for one in drift.behind] for drift in found.drifts] == (
+        [[rank]] if fault == "stops" else []
+    )
+
+
 def test_reductions_must_agree_only_where_something_is_reduced(tmp_path: Path) -> None:
     one, other = healthy(), healthy()
     one[0], other[0] = body("AllGather", 0), body("AllGather", 0, reduction=3)
@@ -112,6 +142,14 @@ def test_a_log_that_ends_inside_a_group_is_no_mismatch(tmp_path: Path) -> None:
     pair = [body("AllGather", 1), body("Broadcast", 1)]
     found = report(tmp_path, [body("AllReduce", 0), *pair], [body("AllReduce", 0), pair[0]])
     assert found.mismatches == ()
+
+
+def test_a_log_that_begins_inside_a_group_is_no_mismatch(tmp_path: Path) -> None:
+    pair = [body("AllGather", 1), body("Broadcast", 1)]
+    whole = [body("AllReduce", 0), *pair, body("AllReduce", 2)]
+    assert report(tmp_path, whole, whole[2:]).mismatches == ()
+    other = [body("Reduce", 1), whole[3]]
+    assert [one.what for one in report(tmp_path, whole, other).mismatches] == ["operation"]
 
 
 def test_a_counter_that_stays_zero_gives_way_to_order(tmp_path: Path) -> None:

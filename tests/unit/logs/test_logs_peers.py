@@ -222,6 +222,22 @@ def test_a_log_that_ends_before_the_other_end_is_behind_and_not_wrong(tmp_path: 
     assert told(found) <= {"behind"}
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("late", [(0,), (1,), (0, 1)])
+@pytest.mark.parametrize("lost", [2, 3, 5, 8])
+@pytest.mark.parametrize("known", [True, False], ids=["init", "no init"])
+def test_logs_that_begin_in_the_middle_are_not_compared_and_that_is_said(
+    tmp_path: Path, shape: str, late: tuple[int, ...], lost: int, known: bool
+) -> None:
+    run = SHAPES[shape](6)
+    logs = [log_of(rank, calls, len(run)) for rank, calls in run.items()]
+    for rank in late:
+        logs[rank] = logs[rank][:known] + logs[rank][1 + lost :]
+    found = find_hangs(read(tmp_path, *logs))
+    assert (found.mismatches, found.drifts) == ((), ())
+    assert found.unchecked_groups + found.unchecked_peers
+
+
 def test_what_is_said_names_rank_peer_call_and_the_last_good_one(tmp_path: Path) -> None:
     run = pair()
     run[1][3] = run[1][3]._replace(elements=64)
