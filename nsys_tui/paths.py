@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +26,12 @@ def existing_path(text: str) -> Path:
     """The file of exactly this name where there is one, else the one that a dropped text means."""
     typed = Path(text)
     given = given_path(text)
-    return given if not typed.exists() and given.exists() else typed
+    return given if not is_there(typed) and is_there(given) else typed
+
+
+def is_there(path: Path) -> bool:
+    """Whether a file can be seen; one in a folder that is closed to us cannot, and is no error."""
+    return os.path.exists(path)
 
 
 def told_apart(paths: Sequence[Path]) -> list[str]:

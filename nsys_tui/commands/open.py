@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from nsys_tui.commands.options import add_reading
 from nsys_tui.errors import OK, UsageError
 from nsys_tui.names import visible
-from nsys_tui.paths import given_path
+from nsys_tui.paths import given_path, is_there
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -143,7 +143,7 @@ def _check_links(paths: Sequence[Path]) -> None:
     from nsys_tui.analysis.links import looks_like_link
 
     for path in paths:
-        if looks_like_link(str(path)) and not path.exists():
+        if looks_like_link(str(path)) and not is_there(path):
             raise UsageError(
                 f"not a place in a report: {path.name.rpartition('#')[2]!r}",
                 hint="write it as report.sqlite#2.1s-2.3s/GPU0/2: window, GPU, screen",

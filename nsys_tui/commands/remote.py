@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.commands.destinations import say
 from nsys_tui.errors import UsageError
-from nsys_tui.paths import existing_path, given_path
+from nsys_tui.paths import existing_path, given_path, is_there
 from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def local_path(name: str, config: Config) -> Path:
         CaptureError: the machine or the file cannot be reached.
     """
     path = existing_path(name)
-    if path.exists() or name.startswith("file://"):
-        return path if path.exists() else given_path(name)
+    if is_there(path) or name.startswith("file://"):
+        return path if is_there(path) else given_path(name)
     if _CAPTURE.fullmatch(name):
         return _of_capture(name)
     if ":" not in name:

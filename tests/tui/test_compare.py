@@ -163,7 +163,7 @@ async def test_enter_on_a_timeline_opens_it(runs: dict[str, Path]) -> None:
     async with running(runs["before"], runs["after"]) as pilot:
         await press(pilot, "7", "enter", "tab", "enter")
         assert "[2 Timeline]" in rows(pilot)[1].replace("[2 Time]", "[2 Timeline]")
-        assert rows(pilot)[0].startswith(" nsys-tui | after.sqlite")
+        assert rows(pilot)[0].startswith(" nsys-tui | before.sqlite [after.sqlite]")
         assert pilot.app.state.window is not None  # type: ignore[attr-defined]
 
 
@@ -262,7 +262,7 @@ async def test_another_report_is_read_without_coming_to_the_front(runs: dict[str
         screen(pilot).choosing.choose(runs["after"])
         await settled(pilot)
         assert "A: before.sqlite   B: after.sqlite" in rows(pilot)[2]
-        assert rows(pilot)[0].startswith(" nsys-tui | before.sqlite")
+        assert rows(pilot)[0].startswith(" nsys-tui | [before.sqlite] after.sqlite")
 
 
 async def test_another_screen_can_ask_for_a_comparison_with_an_earlier_report(

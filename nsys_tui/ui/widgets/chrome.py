@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual.content import Content
 
 from nsys_tui.names import cell_len
-from nsys_tui.ui.keymap import SCREENS, tab_key
+from nsys_tui.ui.keymap import FUNCTION_KEYS, SCREENS, tab_key
 from nsys_tui.ui.runtime.faults import KeepsDrawing
 
 if TYPE_CHECKING:
@@ -25,14 +25,15 @@ MESSAGE_SECONDS = 4.0
 LONG: Final = 0
 """Stands for the whole name of a screen; other numbers are letters of its short one."""
 TAB_FORMS: Final = (
-    (LONG, LONG, " ", "  "),
-    (LONG, LONG, "", "  "),
-    (LONG, LONG, "", " "),
-    (LONG, 4, "", " "),
-    (4, 4, "", " "),
-    (4, 3, "", " "),
+    (LONG, LONG, LONG, " ", "  "),
+    (LONG, LONG, LONG, "", "  "),
+    (LONG, LONG, LONG, "", " "),
+    (LONG, 4, 4, "", " "),
+    (LONG, 4, None, "", " "),
+    (4, 3, None, "", " "),
 )
-"""Letters of the current tab and of the others, blanks inside the brackets, blanks between."""
+"""Letters of the current tab, of the others, of those with a function key (None: the key alone);
+blanks inside the brackets, blanks between."""
 
 
 class Line(KeepsDrawing):
@@ -99,13 +100,13 @@ def tab_labels(current: str, width: int) -> tuple[list[tuple[str, str]], str]:
     """
     tabs = [(spec, tab_key(spec).upper()) for spec in SCREENS]
     tabs = [(spec, key) for spec, key in tabs if key or spec.name == current]
-    for own, other, pad, gap in TAB_FORMS:
+    for own, other, far, pad, gap in TAB_FORMS:
         labels = []
         for spec, key in tabs:
             mine = spec.name == current
-            form = own if mine else other
-            text = spec.long if form == LONG else spec.short[:form]
-            label = f"{pad}{key} {text}{pad}" if key else f"{pad}{text}{pad}"
+            form = own if mine else far if spec.name in FUNCTION_KEYS else other
+            text = "" if form is None else spec.long if form == LONG else spec.short[:form]
+            label = f"{pad}{f'{key} {text}'.strip()}{pad}"
             label = f"[{label}]" if mine else f" {label} " if pad else label
             labels.append((spec.name, label))
         if sum(len(label) for _, label in labels) + len(gap) * (len(labels) - 1) <= width:
