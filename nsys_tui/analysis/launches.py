@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import rows_of_codes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from nsys_tui.config import LaunchBoundConfig
@@ -115,9 +118,13 @@ def launch_bound_runs(
         for place, rows in scope.at_any_time().by_device(report)
         for run in runs_of(report, place, row_numbers(report.operations, rows), rule)
     ]
-    if scope.window is None:
-        return runs
-    return [run for run in runs if run.start < scope.window[1] and run.end > scope.window[0]]
+    return touching_runs(runs, scope)
+
+
+def touching_runs(runs: Iterable[LaunchBoundRun], scope: Scope) -> list[LaunchBoundRun]:
+    """Those of some launch-bound runs that touch the window."""
+    lo, hi = scope.window or (-FARTHEST, FARTHEST)
+    return [run for run in runs if run.start < hi and run.end > lo]
 
 
 def runs_of(

@@ -54,18 +54,34 @@ def occupancy(report: Report, rows: NDArray[np.intp]) -> Occupancy:
         if device.info is None or not len(mine):
             continue
         of_kernels = rows[mine]
+        threads = volumes(launch.block, of_kernels)
         blocks = blocks_per_sm(
             device.info,
-            launch.block[of_kernels].astype(np.int64).prod(axis=1),
+            threads,
             launch.registers[of_kernels].astype(np.int64),
             launch.static_shared[of_kernels].astype(np.int64) + launch.dynamic_shared[of_kernels],
         )
         if blocks is None or not device.info.max_warps_per_sm:
             continue
-        warps = _warps(device.info, launch.block[of_kernels].astype(np.int64).prod(axis=1))
+        warps = _warps(device.info, threads)
         share[mine] = blocks.min(axis=0) * warps / device.info.max_warps_per_sm
         limit[mine] = blocks.argmin(axis=0)
     return Occupancy(share, limit)
+
+
+def volumes(sizes: NDArray[np.int32], rows: NDArray[np.intp]) -> Int64:
+    """Product of the three sizes of some grids or blocks.
+
+    A factor at a time: a reduction over rows of three takes five times as long.
+
+    Args:
+        sizes: shape (n, 3).
+        rows: which of them.
+    """
+    found: Int64 = sizes[rows, 0].astype(np.int64)
+    found *= sizes[rows, 1]
+    found *= sizes[rows, 2]
+    return found
 
 
 def _warps(gpu: GpuInfo, threads: Int64) -> Int64:

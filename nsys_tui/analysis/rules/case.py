@@ -16,7 +16,7 @@ from nsys_tui.analysis.rules.finding import Confidence, Finding
 from nsys_tui.analysis.rules.severity import Severity, severity
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
-from nsys_tui.analysis.window import Scope, clipped, masked, row_numbers
+from nsys_tui.analysis.window import Scope, clipped, row_numbers
 from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
@@ -107,14 +107,21 @@ class Case:
         return int(steps.start[1]), int(steps.own_end[-1])
 
     @cached_property
+    def by_device(self) -> list[tuple[int, NDArray[np.intp]]]:
+        """Place of each device in scope, and rows of its operations."""
+        ops = self.report.operations
+        parts = self.scope.by_device(self.report)
+        return [(place, row_numbers(ops, rows)) for place, rows in parts]
+
+    @cached_property
     def _busy(self) -> dict[int, tuple[Intervals, frozenset[int]]]:
         """When each device worked, and the processes (globalPid) that it worked for."""
         ops, found = self.report.operations, {}
-        for place, rows in self.scope.by_device(self.report):
+        for place, rows in self.by_device:
             busy = intervals.union(*clipped(ops, rows, self.scope.window))
             # No CUDA call holds rendering up.
-            by_calls = masked(rows, ops.kind[rows] <= OpKind.GRAPH)
-            owners = ops.processes[np.unique(ops.process[by_calls])]
+            by_calls = ops.process[rows][ops.kind[rows] <= OpKind.GRAPH]
+            owners = ops.processes[np.flatnonzero(np.bincount(by_calls))]
             found[place] = busy, frozenset(owners.tolist())
         return found
 
@@ -128,24 +135,28 @@ class Case:
             intervals.clip(*intervals.union(*spans), *self.base), self._busy[place][0]
         )
 
-    def held_up(self, starts: Int64, ends: Int64, processes: Int64) -> tuple[int, Intervals]:
+    def held_up(
+        self, starts: Int64, ends: Int64, codes: NDArray[np.integer], processes: Int64
+    ) -> tuple[int, Intervals]:
         """The GPU that host events held up longest: which one, and when it was idle meanwhile.
 
         Args:
             starts: of the events.
             ends: of the events.
-            processes: globalPid of each; only GPUs that work for them count.
+            codes: place in ``processes`` of each.
+            processes: globalPids; only GPUs that work for them count.
 
         Returns:
             the place of the GPU, -1 for none, and disjoint intervals.
         """
-        place, idle, known = -1, intervals.empty(), {*np.unique(processes).tolist()}
+        used = processes[np.flatnonzero(np.bincount(codes))]
+        place, idle, known = -1, intervals.empty(), {*used.tolist()}
         spans_of: dict[frozenset[int], Intervals] = {}
         for other, (_, owners) in self._busy.items():
             if not (mine := owners & known):
                 continue
             if mine not in spans_of:
-                own = np.isin(processes, [*mine])
+                own = np.isin(processes, [*mine])[codes]
                 spans_of[mine] = intervals.union(starts[own], ends[own])
             found = self.idle_part(other, spans_of[mine])
             if place < 0 or intervals.total(*found) > intervals.total(*idle):
@@ -155,14 +166,22 @@ class Case:
     def held_up_by_calls(self, calls: NDArray[np.integer]) -> tuple[int, Intervals]:
         """The same of API calls."""
         api = self.report.api
-        owners = api.thread_process[api.thread[calls]]
-        return self.held_up(api.start[calls], api.end[calls], owners)
+        return self.held_up(api.start[calls], api.end[calls], api.thread[calls], api.thread_process)
 
     @cached_property
     def operations(self) -> NDArray[np.intp]:
         """Rows of the operations in scope, whole where they straddle the window."""
         ops = self.report.operations
         return row_numbers(ops, self.scope.operations(ops))
+
+    @cached_property
+    def first_of_names(self) -> NDArray[np.intp]:
+        """Row of the first operation of each name in the whole report."""
+        ops = self.report.operations
+        first = np.full(len(ops.names), -1, np.intp)
+        # Of equal places the last that is assigned stays.
+        first[ops.name[::-1]] = np.arange(len(ops))[::-1]
+        return first[first >= 0]
 
     @cached_property
     def calls(self) -> NDArray[np.intp]:

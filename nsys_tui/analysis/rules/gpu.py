@@ -9,11 +9,10 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.nccl.waiting import late_device
-from nsys_tui.analysis.occupancy import LIMITS, occupancy
+from nsys_tui.analysis.occupancy import LIMITS, occupancy, volumes
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, plural, rule
 from nsys_tui.analysis.rules.severity import Severity
-from nsys_tui.analysis.window import masked
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import factorise_rows, sums
@@ -51,7 +50,7 @@ def launch_bound(case: Case, arguments: Arguments) -> Result:
 
     The defaults are those of [analysis.launch_bound] in the configuration, where it has them.
     """
-    from nsys_tui.analysis.launches import launch_bound_runs
+    from nsys_tui.analysis.launches import launch_bound_runs, touching_runs
 
     own = case.report.launch_bound
     limits = replace(
@@ -61,7 +60,10 @@ def launch_bound(case: Case, arguments: Arguments) -> Result:
         gap=int(arguments.given("gap", own.gap / 1000) * 1000),
         idle=arguments.given("idle", 100 * own.idle) / 100,
     )
-    runs = launch_bound_runs(case.report, case.scope, limits)
+    if limits == own:
+        runs = touching_runs(case.stalls.bound, case.scope)
+    else:
+        runs = launch_bound_runs(case.report, case.scope, limits)
     runs.sort(key=lambda run: -run.idle_ns)
     shown, hidden = cut(runs, arguments)
     ops = case.report.operations
@@ -215,9 +217,9 @@ def _do_the_same(case: Case) -> bool:
     ops = case.report.operations
     shared = np.ones(len(ops.names), bool)
     time = []
-    for _, rows in case.scope.by_device(case.report):
-        rows = masked(rows, ops.category[rows] == Category.COMPUTE)
-        if len(ops.name[rows]):
+    for _, rows in case.by_device:
+        rows = rows[ops.category[rows] == Category.COMPUTE]
+        if len(rows):
             time.append(np.bincount(ops.name[rows], ops.durations(rows), len(ops.names)))
             shared &= time[-1] > 0
     return all(2 * own[shared].sum() > own.sum() for own in time)
@@ -303,7 +305,7 @@ def _configurations(
         (
             ops.device[rows],
             ops.name[rows],
-            np.multiply.reduce(launch.block[rows], axis=1, dtype=np.int64),
+            volumes(launch.block, rows),
             launch.registers[rows],
             launch.static_shared[rows].astype(np.int64) + launch.dynamic_shared[rows],
         )

@@ -8,6 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
+from nsys_tui.analysis.occupancy import volumes
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, plural, rule
 from nsys_tui.analysis.window import clipped, row_numbers
@@ -125,8 +126,7 @@ def filled(case: Case, rows: Rows) -> Floats:
 def _shape(case: Case, rows: Rows) -> tuple[Int64, Int64]:
     """Blocks of each kernel, and threads of a block."""
     launch = case.report.launch_attributes
-    grid, block = launch.grid[rows].astype(np.int64), launch.block[rows].astype(np.int64)
-    return grid.prod(axis=1), block.prod(axis=1)
+    return volumes(launch.grid, rows), volumes(launch.block, rows)
 
 
 @rule(

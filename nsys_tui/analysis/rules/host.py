@@ -18,7 +18,7 @@ from nsys_tui.analysis.stalls.causes import Cause, host_event_classes
 from nsys_tui.analysis.stalls.gaps import Edge
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.groups import factorise_rows, sums
+from nsys_tui.model.groups import factorise, factorise_rows, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, fit, normalise_nvtx
 
@@ -256,7 +256,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
         place, lost = case.held_up(
             np.concatenate((api.start[calls], events.start[others])),
             np.concatenate((api.end[calls], events.end[others])),
-            np.concatenate(owners),
+            *factorise(np.concatenate(owners)),
         )
         found = case.finding(
             "module_loading",

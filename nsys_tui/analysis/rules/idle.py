@@ -385,12 +385,11 @@ _ONCE: Final = 2
 def _first_uses(case: Case, gaps: Gaps) -> Bool:
     """Which gaps happen once: before the second step, at first use of code, in a lone call."""
     report = case.report
-    api, ops = report.api, report.operations
+    api = report.api
     before = gaps.start < (case.loop[0] if case.has_loop else FARTHEST)
     found: Bool = (gaps.cause == Cause.MODULE) & before
     found |= gaps.start < _steady_from(case)
-    _, first = np.unique(ops.name, return_index=True)
-    used_first = np.isin(gaps.next, first) & before
+    used_first = np.isin(gaps.next, case.first_of_names) & before
     found |= used_first & (gaps.shares[:, Cause.MODULE] > 0)
     by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))
     if not len(by_api):

@@ -12,7 +12,6 @@ from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.queue_waits import wait_causes
-from nsys_tui.analysis.window import row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import regroup, sums
@@ -62,7 +61,7 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     found: list[Finding] = []
     if len(many):
         top = int(many[np.argmax(count[many])])
-        chosen = np.isin(codes, many)
+        chosen = (count >= arguments.count("count"))[codes]
         found = _tiny(case, rows[chosen], calls[chosen], names[top], int(count[top]))
     return Result(
         (
@@ -141,8 +140,7 @@ def _pairs(case: Case) -> tuple[Rows, Rows]:
     first, second = np.empty((2, 0), np.intp)
     if not len(report.api):
         return first, second
-    for _, of_device in case.scope.by_device(report):
-        rows = row_numbers(ops, of_device)
+    for _, rows in case.by_device:
         reach = np.maximum.accumulate(ops.end[rows])
         near = np.flatnonzero(ops.stream[rows[1:]] != ops.stream[rows[:-1]])
         near = near[ops.start[rows[near + 1]] >= reach[near]]

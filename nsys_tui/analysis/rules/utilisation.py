@@ -51,18 +51,20 @@ def _parts(case: Case, compat: bool) -> Iterator[_Part]:
     nsys leaves graph launches out and takes each graphics library by itself.
     """
     ops = case.report.operations
-    rows = case.operations
-    family = np.zeros(len(rows), np.int64)
-    if compat:
-        rows = rows[(ops.kind[rows] != OpKind.GRAPH) & (ops.start[rows] > 0)]
-        kind = ops.kind[rows].astype(np.int64)
-        family = np.where(kind > OpKind.GRAPH, kind, 0)
-    codes, pairs = factorise_rows((ops.process[rows], ops.device[rows], family))
+    found: list[tuple[int, int, int, NDArray[np.intp]]] = []
+    for place, rows in case.by_device:
+        columns = [ops.process]
+        if compat:
+            rows = rows[(ops.kind[rows] != OpKind.GRAPH) & (ops.start[rows] > 0)]
+            columns.append(np.where(ops.kind > OpKind.GRAPH, ops.kind, 0))
+        codes, pairs = factorise_rows([column[rows] for column in columns])
+        parts = rows_of_codes(codes, len(pairs))
+        found += [
+            (process, place, family[0] if family else 0, rows if len(pairs) == 1 else rows[own])
+            for (process, *family), own in zip(pairs.tolist(), parts, strict=True)
+        ]
     ordinal = member_ordinals(ops)
-    for (process, place, _), own in zip(
-        pairs.tolist(), rows_of_codes(codes, len(pairs)), strict=True
-    ):
-        mine = rows[own]
+    for process, place, _, mine in sorted(found, key=lambda part: part[:3]):
         global_pid = int(ops.processes[process])
         yield _Part(
             pid_of(global_pid),

@@ -137,6 +137,8 @@ class Stalls:
     """Longest idle first; before the first operation and after the last come at the end."""
     runs: tuple[LaunchBoundRun, ...]
     """Each is one of ``gaps`` and stands for all its own."""
+    bound: tuple[LaunchBoundRun, ...]
+    """All launch-bound runs of the devices in scope, in order of device and time."""
     totals: tuple[IdleTotals, ...]
     """One for each device in scope."""
     work: HostWork
@@ -174,6 +176,7 @@ def stalls(
     totals: list[IdleTotals] = []
     found: list[Gaps] = []
     runs: list[LaunchBoundRun] = []
+    bound: list[LaunchBoundRun] = []
     run_idle: list[int] = []
     looked, total = 0, len(report.operations)
     for place, of_place in scope.at_any_time().by_device(report):
@@ -186,6 +189,7 @@ def stalls(
         summed, gaps, idle = _device_stalls(report, place, rows, scope, threshold_ns, of_device)
         totals.append(summed)
         found.append(gaps)
+        bound += of_device
         runs += [run for run, ns in zip(of_device, idle, strict=True) if ns]
         run_idle += [int(ns) for ns in idle if ns]
     progress("finding causes of gaps", looked, total)
@@ -193,7 +197,14 @@ def stalls(
     if found:
         of_runs = _together([_explained(report, scope, work, _together(found)), of_runs])
     return Stalls(
-        scope, threshold_ns, scope.bounds(report), of_runs, tuple(runs), tuple(totals), work
+        scope,
+        threshold_ns,
+        scope.bounds(report),
+        of_runs,
+        tuple(runs),
+        tuple(bound),
+        tuple(totals),
+        work,
     )
 
 
