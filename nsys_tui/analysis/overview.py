@@ -143,6 +143,7 @@ def overview(
     style: NameStyle = NameStyle.NORMALISED,
     top: int | None = TOP,
     host: bool = False,
+    named: bool = True,
 ) -> Overview:
     """Computes the overview of a report, or of a part of it.
 
@@ -152,6 +153,7 @@ def overview(
         style: how kernels are named, and so which are counted together.
         top: how many kernels, ranges, threads and calls are listed; None for all.
         host: tell of the host's side also where there is GPU work.
+        named: False leaves out the older figures and what is listed by name.
     """
     scope = scope or Scope()
     host = host or not len(report.operations)
@@ -159,8 +161,8 @@ def overview(
     splits = tuple(
         split_with_waiting(report, coverage, scope, waits) for coverage in coverages(report, scope)
     )
-    figures = ten_figures(report, scope)
-    if report.gpu_doubt:
+    figures = ten_figures(report, scope) if named else {}
+    if named and report.gpu_doubt:
         figures = dict.fromkeys(figures) | {"session_ns": figures["session_ns"]}
     return Overview(
         metadata=report.metadata,
@@ -170,9 +172,9 @@ def overview(
         headline=headline(report, scope, splits),
         devices=splits,
         breakdown=figures,
-        kernels=tuple(top_kernels(report, scope, style)[:top]),
-        other_work=tuple(other_work(report, scope)),
-        ranges=tuple(top_ranges(report, scope)[:top]),
+        kernels=tuple(top_kernels(report, scope, style)[:top]) if named else (),
+        other_work=tuple(other_work(report, scope)) if named else (),
+        ranges=tuple(top_ranges(report, scope)[:top]) if named else (),
         open_range_count=int(report.ranges.open.sum()),
         missing=tuple(missing(report)),
         notes=tuple(_notes(report, splits)),

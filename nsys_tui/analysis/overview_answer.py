@@ -80,7 +80,7 @@ class OverviewAnswer:
                 "devices", _device_title(result), _device_columns(result, printed),
                 result.devices, self, _device_notes(result)
             ),
-            _breakdown_table(result),
+            *([_breakdown_table(result)] if result.breakdown else []),
             *([memory] if self.memory else []),
             _top(
                 "kernels", "Top kernels", "Kernel", result.kernels,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from nsys_tui import __version__, units
 from nsys_tui.analysis.iterations.answer import IterationAnswer, answer_of
 from nsys_tui.analysis.memory import recorded_memory
+from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.analysis.overview import overview
 from nsys_tui.analysis.overview_answer import OverviewAnswer
 from nsys_tui.analysis.rules.bound import not_looked_at, parts
@@ -26,6 +27,7 @@ from nsys_tui.redaction import redacted, redacted_command
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from nsys_tui.analysis.nvtx.paths import Paths
     from nsys_tui.analysis.rules.bound import NotLookedAt, Part
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.stacks.folding import Stacks
@@ -55,7 +57,7 @@ class Shared:
     findings: Sequence[Finding]
     bound: Sequence[Part]
     overview: dict[str, Table]
-    """Sections of the overview by name."""
+    """Sections of the overview by name: those without lists by name."""
     steps: IterationAnswer | None
     """None where no steps were found."""
     stacks: Stacks | None
@@ -88,11 +90,12 @@ def shared(report: Report, scope: Scope, progress: Progress = silent) -> Shared:
         scope: window, devices, processes and streams.
         progress: told after each rule.
     """
-    result = overview(report, scope)
+    result = overview(report, scope, named=False)
     case = Case(report, scope, splits=result.devices)
     findings = find_in(case, progress)
     told, bound = verdict(case, findings), parts(case)
     tables, lacking = _tables(report, scope, case)
+    paths = nvtx_paths(report)
     return Shared(
         report=report,
         scope=scope,
@@ -101,26 +104,26 @@ def shared(report: Report, scope: Scope, progress: Progress = silent) -> Shared:
         findings=findings,
         bound=bound,
         overview=OverviewAnswer(report, result, recorded_memory(report)).tables(printed=True),
-        steps=_steps(report, scope),
-        stacks=_stacks(report, scope),
+        steps=_steps(report, scope, paths),
+        stacks=_stacks(report, scope, paths),
         tables=tables,
         lacking=lacking,
         not_looked_at=not_looked_at(report),
     )
 
 
-def _steps(report: Report, scope: Scope) -> IterationAnswer | None:
+def _steps(report: Report, scope: Scope, paths: Paths) -> IterationAnswer | None:
     try:
-        return answer_of(report, None, scope)
+        return answer_of(report, None, scope, paths)
     except NoDataError:
         return None
 
 
-def _stacks(report: Report, scope: Scope) -> Stacks | None:
+def _stacks(report: Report, scope: Scope, paths: Paths) -> Stacks | None:
     if not len(report.operations):
         return None
     try:
-        found = gpu_stacks(report, scope, names="short")
+        found = gpu_stacks(report, scope, names="short", paths=paths)
     except NoDataError:
         return None
     return found if int(found.tree.weight[0]) > 0 else None

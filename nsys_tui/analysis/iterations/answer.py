@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.iterations.flops import Flops
     from nsys_tui.analysis.iterations.path_answer import StepPath
     from nsys_tui.analysis.iterations.table import IterationTable, Spread
+    from nsys_tui.analysis.nvtx.paths import Paths
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
@@ -180,10 +181,13 @@ class IterationAnswer:
 
 
 def answer_of(
-    report: Report, pattern: str | None = None, scope: Scope | None = None
+    report: Report,
+    pattern: str | None = None,
+    scope: Scope | None = None,
+    paths: Paths | None = None,
 ) -> IterationAnswer:
     """The iterations of a report; arguments and errors are those of ``iteration_table``."""
-    table = iteration_table(report, pattern, scope)
+    table = iteration_table(report, pattern, scope, paths)
     labels = [report.devices[place].label for place in table.parts.places]
     return IterationAnswer(report.name, table, report.gpu_doubt, ", ".join(labels))
 

@@ -23,6 +23,7 @@ from nsys_tui.units import format_duration
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.nvtx.paths import Paths
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 
@@ -128,7 +129,10 @@ def spread(times: Int64) -> Spread:
 
 
 def iteration_table(
-    report: Report, pattern: str | None = None, scope: Scope | None = None
+    report: Report,
+    pattern: str | None = None,
+    scope: Scope | None = None,
+    paths: Paths | None = None,
 ) -> IterationTable:
     """Finds iterations and measures them.
 
@@ -136,6 +140,7 @@ def iteration_table(
         report: the report.
         pattern: a regular expression for the ranges that are iterations; found by rule otherwise.
         scope: window, devices, processes and streams.
+        paths: NVTX paths of the report if they are at hand.
 
     Raises:
         NoDataError: no iterations were found.
@@ -144,7 +149,7 @@ def iteration_table(
     found = required_iterations(report, pattern, scope)
     scope = scope or Scope()
     own = Scope(None, scope.devices, frozenset((pid_of(found.process),)), scope.streams)
-    split = phases(report, found, nvtx_paths(report).parent)
+    split = phases(report, found, (paths or nvtx_paths(report)).parent)
     unasked = pattern is None and scope == Scope()
     parts = (kept_parts if unasked else step_parts)(report, found, own)
     return IterationTable(found, split, parts)
