@@ -13,9 +13,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
+from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
 from nsys_tui.fleet.mapping import Opening, Task, map_report
@@ -68,19 +69,23 @@ def _pool(tasks: Sequence[Task], opening: Opening, workers: int) -> Iterator[Don
     with contextlib.redirect_stderr(sys.__stderr__):
         resource_tracker.ensure_running()
     unwanted = False
+    finished: SimpleQueue[Future[Result]] = SimpleQueue()
     pool = ProcessPoolExecutor(min(workers, len(tasks)), context, _leave_with_parent)
     try:
         with _interrupts_ignored():
-            waiting: dict[Future[Result], str] = {
-                pool.submit(map_report, *task, opening): task.path for task in tasks
-            }
+            waiting: dict[Future[Result], str] = {}
+            for task in tasks:
+                future = pool.submit(map_report, *task, opening)
+                waiting[future] = task.path
+                future.add_done_callback(finished.put)  # wait() looks at all of them every time
         while waiting:
-            finished = wait(waiting, timeout=PULSE, return_when=FIRST_COMPLETED).done
-            for future in finished:
-                result = future.result()
-                yield waiting.pop(future), result
-            if not finished:
+            try:
+                future = finished.get(timeout=PULSE)
+            except Empty:
                 yield None
+                continue
+            result = future.result()
+            yield waiting.pop(future), result
     except GeneratorExit:  # what is under way ends by itself
         unwanted = True
         raise
