@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nsys_tui.fleet.blame import CAUSES, blame
+from nsys_tui.fleet.group_purpose import purpose
 from nsys_tui.fleet.table_parts import (
     Ask,
     Columns,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.fleet.collectives import Group
-    from nsys_tui.fleet.fleet import Fleet
+    from nsys_tui.fleet.fleet import Fleet, Member
     from nsys_tui.model.table import Values
 
 
@@ -54,6 +55,7 @@ def collectives_table(fleet: Fleet, ask: Ask) -> Table:
         (count_column("Unmatched"), [g.unmatched for g in groups]),
         (count_column("Apart"), [int(g.apart.sum()) for g in groups]),
         (Column("Members"), [_members(ranks, g) for g in groups]),
+        (Column("Purpose"), [purpose(g, fleet.members) or None for g in groups]),
     ]  # fmt: skip
     return cut(made("collectives", "Collectives", columns, _match_notes(fleet)), ask.top)
 
@@ -105,7 +107,7 @@ def stragglers_table(fleet: Fleet, ask: Ask) -> Table:
     ranks = [member.rank for member in members]
     shares = blamed.causes / np.maximum(blamed.causes.sum(axis=1), 1)[:, None]
     main = [_cause(shares[row]) for row in order]
-    where = [_group(matched.groups[n], ranks) if (n := blamed.mostly[r]) >= 0 else None
+    where = [_group(matched.groups[n], members) if (n := blamed.mostly[r]) >= 0 else None
              for r in order]  # fmt: skip
     columns: Columns = [
         (Column("Rank", Unit.NONE), [members[row].rank for row in order]),
@@ -143,8 +145,10 @@ def _cause(shares: NDArray[np.float64]) -> str | None:
     return f"{CAUSES[place]} {shares[place]:.0%}" if shares[place] > 0 else None
 
 
-def _group(group: Group, ranks: Sequence[int]) -> str:
-    return f"{group.name} of rank {_members(ranks, group)}"
+def _group(group: Group, members: Sequence[Member]) -> str:
+    guess = purpose(group, members)
+    own = _members([member.rank for member in members], group)
+    return f"{group.name} of rank {own}" + (f" ({guess})" if guess else "")
 
 
 def calls_table(fleet: Fleet, ask: Ask) -> Table:

@@ -110,3 +110,39 @@ def test_the_table_says_who_why_and_where(
     assert row["why_late"] == "slow kernels 90%"
     assert row["mostly_in"].endswith("of rank 0-3")
     assert "rank 2 cost the others 2.400 ms of waiting, 100% of" in section["notes"][1]
+
+
+def test_a_straggler_is_blamed_inside_its_group_of_a_guessed_purpose(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two nodes of four: neighbours reduce, then every fourth; rank 2 computes longer."""
+    paths = []
+    for rank in range(8):
+        node, place = divmod(rank, 4)
+        synth = Synth(tmp_path / f"rank_{rank}.sqlite").gpu(0, "Test GPU")
+        synth.session(STEPS * STEP, utc=UTC).environment("Hostname", f"node{node}")
+        synth.process(1000 + rank, "python3")
+        for step in range(STEPS):
+            at = step * STEP + 10 * US
+            begin = at + 20 * US
+            compute = 300 * US + LATE * (rank == 2)
+            synth.launch("gemm", (at, at + 500), (begin, begin + compute))
+            ends = begin + 350 * US + LATE * (node == 0), begin + 400 * US + LATE
+            starts = begin + compute, ends[0] + US
+            for start, end, own in zip(starts, ends, (16 + node, 32 + place), strict=True):
+                text = json.dumps({"NCCL communicator ID": own, "Message size [bytes]": 4})
+                synth.nvtx("ncclAllReduce", start - 3 * US, start - US, json=text)
+                synth.launch(ALL_REDUCE, (start - 2 * US, start - US), (start, end), stream=13)
+        paths.append(str(synth.write()))
+    asked = ["--section", "stragglers", "--section", "collectives", "--format", "json"]
+    assert cli.main(["fleet", *paths, *asked]) == 0
+    sections = json.loads(capsys.readouterr().out)["sections"]
+    purposes = {row["members"]: row["purpose"] for row in sections["collectives"]["rows"]}
+    data = {f"{rank}, {rank + 4}": "≈ data parallel" for rank in range(4)}
+    assert purposes == {"0-3": "≈ tensor parallel", "4-7": "≈ tensor parallel"} | data
+    worst, *others = sections["stragglers"]["rows"]
+    assert worst["rank"] == 2
+    assert worst["why_late"].startswith("slow kernels")
+    assert worst["mostly_in"].endswith("of rank 0-3 (≈ tensor parallel)")
+    late = {row["rank"]: row["why_late"] or "" for row in others}
+    assert all(late[rank].startswith("late before") for rank in (0, 1, 3)), late
