@@ -8,6 +8,7 @@ from nsys_tui.logs.grammar import opcount_text
 from nsys_tui.logs.peers import MOST_CALLS
 from nsys_tui.logs.sections import LogAnswer, Section, item, shown
 from nsys_tui.model.table import Unit
+from nsys_tui.units import ranks_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,19 +22,23 @@ def _findings(answer: LogAnswer) -> Iterator[tuple[str, str, str, str]]:
     result = answer.result
     for one in answer.hangs.mismatches:
         at = "by order" if one.by_order else opcount_text(one.op_count)
-        did = "; ".join(_did(result, m) for m in one.members)
+        did = _grouped(result, [(m, _did(m)) for m in one.members], "; ")
         if one.waiting:
-            did += "; waiting: " + ", ".join(_did(result, m) for m in one.waiting)
+            did += "; waiting: " + _grouped(result, [(m, _did(m)) for m in one.waiting])
         what = _PEERS[one.what] if one.point_to_point else f"mismatch of {one.what}"
         yield what, result.group_label(one.group), at, did
     for drift in answer.hangs.drifts:
-        behind = ", ".join(_reached(result, p, drift.by_order) for p in drift.behind)
-        ahead = ", ".join(_reached(result, p, drift.by_order) for p in drift.ahead)
+        behind, ahead = (
+            _grouped(result, [(p.last, _reached(p, drift.by_order)) for p in side])
+            for side in (drift.behind, drift.ahead)
+        )
         did = f"{behind}; ahead: {ahead}; not called: {', '.join(drift.next_calls)}"
         at = "by order" if drift.by_order else "-"
         yield "behind", result.group_label(drift.group), at, did
 
 
+_NAMED: Final = 4
+"""Ranks that did the same and are still named one by one, with their processes."""
 _PEERS: Final = {
     "size": "send and receive differ in size",
     "type": "send and receive differ in type",
@@ -43,10 +48,25 @@ _PEERS: Final = {
 }
 
 
-def _did(result: LogResult, member: Member) -> str:
+def _grouped(result: LogResult, said: list[tuple[Member, str]], between: str = ", ") -> str:
+    """Members and what is said of each; many ranks of which the same is said are named as one."""
+    by_text: dict[str, list[Member]] = {}
+    for member, text in said:
+        by_text.setdefault(text, []).append(member)
+    parts = []
+    for text, members in by_text.items():
+        ranks = [result.communicators[member.communicator].rank for member in members]
+        if len(members) <= _NAMED or min(ranks) < 0:
+            parts += [f"{_who(result, member)}{text}" for member in members]
+        else:
+            parts.append(f"ranks {ranks_text(ranks)}{text}")
+    return between.join(parts)
+
+
+def _did(member: Member) -> str:
     number = f" call {member.number}" if member.number else ""
     good = f" (last good: {member.last_good})" if member.last_good else ""
-    return f"{_who(result, member)}{number}: {', '.join(member.calls)}{good}"
+    return f"{number}: {', '.join(member.calls)}{good}"
 
 
 def _left_out(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
@@ -74,11 +94,11 @@ def _left_out(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
     return notes
 
 
-def _reached(result: LogResult, one: Progress, by_order: bool) -> str:
+def _reached(one: Progress, by_order: bool) -> str:
     if not one.calls:
-        return f"{_who(result, one.last)} made no collective"
+        return " made no collective"
     at = f"call {one.calls}" if by_order else f"opCount {opcount_text(one.last_op_count)}"
-    return f"{_who(result, one.last)} at {at}"
+    return f" at {at}"
 
 
 def _who(result: LogResult, member: Member) -> str:

@@ -9,11 +9,14 @@ from loglines import body, info, init, read
 from paths import LOGS, needs_logs
 
 from nsys_tui.logs import read_logs
+from nsys_tui.logs.hang_tables import SECTIONS
 from nsys_tui.logs.hangs import find_hangs
+from nsys_tui.logs.sections import LogAnswer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from nsys_tui.logs import LogResult
     from nsys_tui.logs.hang_report import HangReport
 
 OPS = ("AllGather", "AllReduce", "ReduceScatter")
@@ -184,6 +187,24 @@ def test_guessed_groups_are_compared_only_if_a_counter_is_shared(tmp_path: Path)
     assert found.mismatches == ()
     assert found.drifts == ()
     assert found.unchecked_groups == 1
+
+
+def findings_text(result: LogResult) -> str:
+    answer = LogAnswer(result, find_hangs(result))
+    section = next(one for one in SECTIONS if one.name == "hangs")
+    return " ".join(str(row) for row in section.rows(answer))
+
+
+def test_many_ranks_that_did_the_same_are_named_as_one(tmp_path: Path) -> None:
+    logs = [rank_log(rank, healthy(4 if rank == 37 else 6), 64) for rank in range(64)]
+    said = findings_text(read(tmp_path, *logs))
+    assert "rank 37 (node01:37) at opCount 3; ahead: ranks 0-63 except 37 at opCount 5" in said
+    wrong = healthy()
+    wrong[3] = body("Broadcast", 3)
+    logs = [rank_log(rank, wrong if rank == 37 else healthy(), 64) for rank in range(64)]
+    said = findings_text(read(tmp_path, *logs))
+    assert "ranks 0-63 except 37: AllGather" in said
+    assert "rank 37 (node01:37): Broadcast" in said
 
 
 def test_many_mismatches_are_counted_beyond_the_list(
