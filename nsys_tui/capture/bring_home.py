@@ -19,52 +19,61 @@ from nsys_tui.capture.failures import CaptureError, FetchError
 from nsys_tui.capture.fetch import Fetch, RemoteFile, files_in
 from nsys_tui.capture.follow import Follower
 from nsys_tui.capture.record import ReportFile, State
-from nsys_tui.capture.supervisor import last, shell_text
+from nsys_tui.capture.supervisor import shell_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from nsys_tui.capture.job import Job
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+=,@-]+")
 _SQLITE = b"SQLite format 3\0"
 
 
-async def export_there(job: Job) -> None:
-    """Exports each report where it lies, if an nsys is there and the target wants it."""
+async def export_there(job: Job) -> dict[str, RemoteFile]:
+    """Exports each report where it lies, if an nsys is there and the target wants it.
+
+    Returns:
+        What was made, by path.
+    """
+    there: dict[str, RemoteFile] = {}
     if job.plan.target.settings.export not in ("auto", "remote") or not job.record.nsys_path:
-        return
+        return there
     for number, report in enumerate(job.record.reports):
         if report.export:
             continue
         job.reach(State.EXPORTING)
         try:
-            made = await export_one(job, report, number)
+            made: RemoteFile | None = await export_one(job, report, number)
         except FetchError:
             made = await _lying_beside(job, report)
         if made:
-            _replace(job, replace(report, export=made))
+            there[made.path] = made
+            _replace(job, replace(report, export=made.path))
+    return there
 
 
 def _name_beside(report: ReportFile) -> str:
     return posixpath.splitext(report.path)[0] + ".sqlite"
 
 
-async def _lying_beside(job: Job, report: ReportFile) -> str:
+async def _lying_beside(job: Job, report: ReportFile) -> RemoteFile | None:
     """A ``.sqlite`` of the report's name that is no older; whether it is its export shows here."""
     if not job.plan.target.remote:
-        return ""
+        return None
     answers = await job.ask("files", PATHS=_name_beside(report))
-    return next((file.path for file in files_in(answers) if file.mtime >= report.mtime), "")
+    return next((file for file in files_in(answers) if file.mtime >= report.mtime), None)
 
 
 def _export_job(job: Job, number: int) -> str:
     return f"{job.record.id}-export{number or ''}"
 
 
-async def export_one(job: Job, report: ReportFile, number: int) -> str:
+async def export_one(job: Job, report: ReportFile, number: int) -> RemoteFile:
     """Runs ``nsys export`` as a job of its own, which survives a cut as the capture does.
 
     Returns:
-        The path of the export over there.
+        The export over there.
 
     Raises:
         FetchError: nsys could not export it; a remark says so.
@@ -74,15 +83,15 @@ async def export_one(job: Job, report: ReportFile, number: int) -> str:
     output = f"{folder}/{posixpath.splitext(posixpath.basename(report.path))[0]}.sqlite"
     script = scripts.export_script(job.plan, name, job.record.nsys_path, report.path, output)
     start = {"RUN": script, "WRAP": shell_text("wrap.sh"), "OWNER": "export", "ANYWAY": "yes"}
+    start["PATHS"] = output
     for _ in range(2):  # once more after it hung
-        await job.link.ask("start", job.values(name) | start, 120)
-        follower = Follower(job, name)
+        follower = Follower(job, name, start)
         outcome = await follower.run()
         if not follower.gave_up:
             break
         await stop.clear(job, name)
-    answers = await job.link.ask("files", job.values(name) | {"PATHS": output})
-    if outcome.status != 0 or last(answers, "file") is None:
+    made = next(iter(follower.files), None)
+    if outcome.status != 0 or made is None:
         said = f": {follower.last_words}" if follower.last_words else ""
         job.remark(
             "warning", f"nsys could not export the report there{said}",
@@ -90,11 +99,15 @@ async def export_one(job: Job, report: ReportFile, number: int) -> str:
         )  # fmt: skip
         await job.link.ask("clean", job.values(name))
         raise FetchError("no export")
-    return output
+    return made
 
 
-async def fetch_all(job: Job) -> None:
+async def fetch_all(job: Job, exports: Mapping[str, RemoteFile]) -> None:
     """Fetches every report and its export; what is here already is only looked at.
+
+    Args:
+        job: the job.
+        exports: those that this process has just seen over there, by path.
 
     Raises:
         FetchError: a report does not come home whole; what has arrived stays.
@@ -117,7 +130,7 @@ async def fetch_all(job: Job) -> None:
         home = replace(report, local=str(target), sha256=digest, report_id=_identity(target))
         _replace(job, home)
     for number, report in enumerate(job.record.reports):
-        await _fetch_export(job, report, folder)
+        await _fetch_export(job, report, folder, exports.get(report.export))
         await _clean_export(job, number)
     if job.plan.target.settings.export in ("auto", "local"):
         await asyncio.to_thread(_export_here, job)
@@ -158,7 +171,9 @@ def _is_here(report: ReportFile) -> bool:
     return Path(report.local).is_file() and Path(report.local).stat().st_size == report.size
 
 
-async def _fetch_export(job: Job, report: ReportFile, folder: Path) -> None:
+async def _fetch_export(
+    job: Job, report: ReportFile, folder: Path, there: RemoteFile | None
+) -> None:
     if not report.export or report.sqlite:
         return
     if not job.plan.target.remote:
@@ -166,12 +181,13 @@ async def _fetch_export(job: Job, report: ReportFile, folder: Path) -> None:
     else:
         home = folder / (Path(report.local).stem + ".sqlite")
         job.reach(State.FETCHING)
-        answers = await job.ask("files", PATHS=report.export)
-        if not (there := files_in(answers)):
+        if there is None:
+            there = next(iter(files_in(await job.ask("files", PATHS=report.export))), None)
+        if there is None:
             job.remark("warning", "the export vanished over there")
             return
         try:
-            await Fetch(job.link, job.values(), there[0], home, job.emit).run()
+            await Fetch(job.link, job.values(), there, home, job.emit).run()
         except FetchError as error:
             job.remark("warning", f"the export did not come home: {error.title}")
             return

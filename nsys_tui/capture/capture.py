@@ -198,8 +198,8 @@ class Capture:
         self._ended.set()
         if self.record.state.over:
             return
-        await bring_home.export_there(self.job)
-        await bring_home.fetch_all(self.job)
+        exports = await bring_home.export_there(self.job)
+        await bring_home.fetch_all(self.job, exports)
         if self.record.stop:
             self.job.update(kept="kept")
         self.job.reach(State.CANCELLED if self.record.stop else State.DONE)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 STDERR_KEPT: Final = 20_000
 LAST_WORDS_S: Final = 5.0
+_SOON_S: Final = 0.005
 LINE_LIMIT: Final = 1 << 20
 Wrap = Callable[[str], str]
 
@@ -96,9 +97,10 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         if signal_number is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal_number)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(patience_s):
-                await process.wait()
+        for _ in range(round(patience_s / _SOON_S)):  # wait() also waits for its pipes' end
+            if process.returncode is not None:
+                return
+            await asyncio.sleep(_SOON_S)
 
 
 def _close(process: asyncio.subprocess.Process) -> None:

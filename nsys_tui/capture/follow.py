@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture.events import LogChanged
 from nsys_tui.capture.failures import ConnectionLostError, KeepError
+from nsys_tui.capture.fetch import RemoteFile, files_in
 from nsys_tui.capture.output import LogUpdate, OutputParser
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import State
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
     from nsys_tui.capture.channel import Stream
@@ -44,11 +46,27 @@ class Follower:
 
     A hanging nsys is ended where that loses nothing: in a job of ours (an export, which has a
     name), and with ``once_more`` as long as neither a word nor a program was seen.
+
+    Args:
+        job: the job.
+        name: of another job of the same capture.
+        start: what starts that one, in the request that follows it and looks for its files.
+        once_more: whether it may be started again when nsys hangs.
     """
 
-    def __init__(self, job: Job, name: str = "", *, once_more: bool = False) -> None:
+    def __init__(
+        self,
+        job: Job,
+        name: str = "",
+        start: Mapping[str, str] | None = None,
+        *,
+        once_more: bool = False,
+    ) -> None:
         self._job = job
         self._name = name
+        self._start = start
+        self.files: list[RemoteFile] = []
+        """Files of ``start`` that were there at the end."""
         self._ours = bool(name) or once_more
         self.parser = OutputParser()
         self.last_words = ""
@@ -71,7 +89,8 @@ class Follower:
         while True:
             try:
                 values = self._job.values(self._name) | {"OFF": str(self._offset)}
-                async with self._job.link.open("follow", values) as stream:
+                verb = "whole" if self._start else "follow"
+                async with self._job.link.open(verb, values | dict(self._start or {})) as stream:
                     return await self._watch(stream)
             except ConnectionLostError as error:
                 await self._job.link.lost(error)
@@ -97,6 +116,8 @@ class Follower:
                 raise ConnectionLostError("the answer ended early") from None
             self._job.link.answered()
             if answer.key == "state":
+                if self._start:
+                    self.files = await _files(answers)
                 return self._ended(answer.value)
             await self._take(answer, stream)
 
@@ -201,3 +222,11 @@ class Follower:
         self._show(self.parser.close())
         word, _, status = value.partition(" ")
         return Outcome(word, int(status) if status.isdigit() else None, self._queue)
+
+
+async def _files(answers: AsyncIterator[Answer]) -> list[RemoteFile]:
+    try:
+        async with asyncio.timeout(SILENCE_S):
+            return files_in([answer async for answer in answers])
+    except TimeoutError as error:
+        raise ConnectionLostError("no sign of life", f"for {SILENCE_S:.0f} s") from error

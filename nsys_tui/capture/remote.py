@@ -213,9 +213,7 @@ class RemoteSource:
         report = ReportFile(file.path, file.size, file.mtime)
         with contextlib.suppress(CaptureError):
             made = await bring_home.export_one(self._job, report, 0)
-            answers = await self._job.ask("files", PATHS=made)
-            for there in files_in(answers):
-                await Fetch(self._job.link, self._job.values(), there, sqlite, self._tell).run()
+            await Fetch(self._job.link, self._job.values(), made, sqlite, self._tell).run()
         await self._job.link.ask("clean", self._job.values(self._job.record.id + "-export"))
 
     def _index(self) -> dict[str, Any]:

@@ -192,7 +192,7 @@ nt_submit() {
   fi
 }
 nt_follow() {
-  nt_off=$NT_OFF nt_beat=0 nt_mute=0 nt_ask=0 nt_asked=0 nt_told=
+  nt_off=$NT_OFF nt_beat=0 nt_mute=0 nt_ask=0 nt_asked=0 nt_told= nt_n=0
   while :; do
     nt_state "$NT_J"
     nt_base=$(cat "$NT_D/base" 2> /dev/null || echo 0)
@@ -226,7 +226,10 @@ nt_follow() {
       nt_say "state $NT_STATE"
       return ;;
     esac
-    nt_nap
+    case $NT_MODE:$nt_n in # a short job may be over in a moment
+    whole:?) sleep 0.05 2> /dev/null || sleep 1; nt_n=$((nt_n + 1)) ;;
+    *) nt_nap ;;
+    esac
     nt_beat=$((nt_beat + 1))
     if [ $nt_beat -ge 15 ]; then
       nt_beat=0 nt_mute=$((nt_mute + 1))
@@ -234,6 +237,11 @@ nt_follow() {
       [ -n "$NT_SCHEDULER" ] || [ $((nt_mute % 3)) != 0 ] || nt_still
     fi
   done
+}
+nt_whole() { # a short job from its start to the files that it makes, in one request
+  nt_start > /dev/null
+  nt_follow
+  nt_each nt_file
 }
 nt_signal() {
   nt_state "$NT_J"
@@ -432,6 +440,7 @@ if [ "$NT_LOGIN" = yes ]; then if nt_has bash; then NT_SHELL='bash -l'; else NT_
   probe) nt_probe ;;
   start) nt_start ;;
   follow) nt_follow ;;
+  whole) nt_whole ;;
   status) nt_tell_state ;;
   signal) nt_signal ;;
   left) nt_left ;;

@@ -43,7 +43,8 @@ launch)
   # a shell starts background jobs with SIGINT ignored, and what is ignored stays so over exec
   nt_default_int=
   if env --default-signal=INT true 2> /dev/null; then nt_default_int='env --default-signal=INT,QUIT'; fi
-  new_session $nt_default_int sh ./wrap.sh "$NT_D" "$NT_L" "$NT_LIMIT" keep "$@" > /dev/null 2>&1 < /dev/null &
+  # in brackets: a function's own redirection leaves the shell around it the connection's streams
+  (new_session $nt_default_int sh ./wrap.sh "$NT_D" "$NT_L" "$NT_LIMIT" keep "$@") > /dev/null 2>&1 < /dev/null &
   ;;
 keep)
   shift 4

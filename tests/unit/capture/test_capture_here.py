@@ -430,7 +430,7 @@ async def test_discard_lists_before_it_removes(place: Place, heard: Recorder) ->
 async def test_discarding_on_the_way_home_keeps_nothing(
     place: Place, heard: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def slow(job: Job) -> None:
+    async def slow(job: Job, _exports: object) -> None:
         job.reach(State.FETCHING)
         (job.store.path(job.record.id) / "x.nsys-rep.part").write_bytes(b"some")
         await asyncio.sleep(600)
