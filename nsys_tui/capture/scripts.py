@@ -126,9 +126,22 @@ def secrets_script(values: Mapping[str, str]) -> str:
 
 
 def readable_batch_script(plan: Plan) -> tuple[str, list[str]]:
-    """The script to submit as a user would write it, and the arguments beside it; may be empty."""
+    """The script to submit as a user would write it, and the arguments beside it; may be empty.
+
+    For another machine it stands below the line that hands it to the scheduler there.
+    """
     body = run_script(plan, "ID", ".", plan.cwd or "~", plan.argv(job_dir="."))
-    return _batch(plan, body.partition("\n")[2])
+    script, args = _batch(plan, body.partition("\n")[2])
+    target = plan.target
+    if not script or target.way is None:
+        return script, args
+    line = quoting.words([target.launcher.name, *args])
+    steps = filter(None, [target.settings.preamble, line])
+    mark = "END"
+    while mark in script:
+        mark += "_"
+    typed = shlex.join(target.way.typed(target, " && ".join(steps)))
+    return f"{typed} << '{mark}'\n{script}{mark}\n", []
 
 
 def typed_command(plan: Plan) -> str:

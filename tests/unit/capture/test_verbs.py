@@ -229,6 +229,29 @@ def test_print_of_a_batch_target_is_a_job_script(
     assert "a time limit of 60 s, and the capture needs 210 s" in err
 
 
+def test_print_of_a_batch_target_elsewhere_is_a_line_that_submits_it(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = place / "config.toml"
+    settings = 'launcher = "sbatch"\nslurm = { args = ["--comment=a b"] }\npreamble = "true"\n'
+    config.write_text(f'[targets.c]\nhost = "box"\n{settings}')
+    words = ["capture", "--config", str(config), "--print", "c", "--", "echo", "END"]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    (place / "ssh").write_text('#!/bin/sh\n[ "$1" = box ] && exec sh -c "$2"\n')
+    (place / "sbatch").write_text('#!/bin/sh\nprintf "%s\\n" "$*"\nexec cat\n')
+    for name in ("ssh", "sbatch"):
+        (place / name).chmod(0o755)
+    env = {"PATH": f"{place}:/usr/bin:/bin"}
+    done = subprocess.run(
+        ["sh", "-c", printed], capture_output=True, text=True, check=True, env=env
+    )
+    args, script = done.stdout.split("\n", 1)
+    assert args == "--comment=a b"
+    assert script.startswith("#!/bin/sh\n")
+    assert script.endswith(" echo END\n")
+
+
 def test_check_says_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["capture", "--check", "--", "true"]) == 0
     assert "nsys: 2024.5.1 at" in capsys.readouterr().out
