@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,7 +51,6 @@ class Docker:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.socket = f"unix://{folder}/d.sock"
-        folder.mkdir(mode=0o700)
         with (folder / "log").open("wb") as log:
             self.daemon = subprocess.Popen(
                 ["dockerd", "--iptables=false", "--bridge=none", "--storage-driver=vfs",
@@ -105,7 +105,7 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Place
         cwd="/home",
         jobs_dir="/tmp/jobs",
     )
-    docker = Docker(Path("/tmp") / f"nt-docker-{os.getpid()}")
+    docker = Docker(Path(tempfile.mkdtemp(prefix="nt-docker-")))  # a path of a socket is short
     monkeypatch.setenv("DOCKER_HOST", docker.socket)
     try:
         docker.wait()
@@ -121,7 +121,7 @@ async def test_nasty_words_a_stop_and_then_it_is_gone(box: tuple[Place, Docker])
     program = ("sh", "-c", 'id -u; umask; printf "<%s>" "$@"; exit 3', "sh", *NASTY)
     record = await place.capture(*program, recorder=heard).run()
     assert (record.state, record.program_exit) == (State.DONE, 3)
-    assert heard.log[1:3] == ["0", "0022"]
+    assert heard.log[:2] == ["0", "0022"]
     seen = place.seen()[0]
     assert seen[: len(record.argv) - 1] == list(record.argv[1:])
     assert seen[len(record.argv) - 1 - len(NASTY) : len(record.argv) - 1] == list(NASTY)

@@ -57,7 +57,7 @@ async def test_keys_and_mouse_reach_the_app_and_its_end_is_said(tmp_path: Path) 
         await drawn.until("run.sqlite", "Top kernels")
         await seen.page.keyboard.press("2")
         await drawn.until("lane ")
-        await seen.page.mouse.click(345, 27)  # the tab "3 Kernels" in the second line
+        await seen.page.mouse.click(290, 27)  # the tab "3 Kernels" in the second line
         await drawn.until("gemm", "avg")
         await seen.page.reload()
         await drawn.until("Top kernels")
