@@ -285,13 +285,13 @@ def visible(text: str, ascii_only: bool = False) -> str:
     Args:
         text: anything, lone surrogates included.
         ascii_only: escape as ``\x1b`` instead of with control pictures, and bring other characters
-            to ASCII: accents go, the rest becomes ``?``.
+            to ASCII: accents go, an estimate's ``≈`` becomes ``~``, the rest ``?``.
     """
     if text.isascii() and text.isprintable():
         return text
     if not ascii_only:
         return _UNSAFE.sub(_shown, text)
-    plain = unicodedata.normalize("NFKD", _UNSAFE.sub(_escaped, text))
+    plain = unicodedata.normalize("NFKD", _UNSAFE.sub(_escaped, text.replace("≈", "~")))
     kept = "".join(char for char in plain if not unicodedata.combining(char))
     return kept.encode("ascii", "replace").decode("ascii")
 

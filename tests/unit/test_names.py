@@ -139,6 +139,7 @@ def test_control_characters_are_shown() -> None:
     assert names.visible("a\x1b[2J", ascii_only=True) == "a\\x1b[2J"
     assert names.visible("\x9b\u202e\udc80\x7f") == "\\x9b\\u202e\\x80␡"
     assert names.visible("café 前", ascii_only=True) == "cafe ?"
+    assert names.visible("≈ steps (12)", ascii_only=True) == "~ steps (12)"
     assert names.visible("gemm<int>") == "gemm<int>"
 
 
