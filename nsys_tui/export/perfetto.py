@@ -8,7 +8,7 @@ slices on a track, so an event that crosses another goes to a track of its own b
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -82,7 +82,7 @@ def trace(report: Report, scope: Scope | None = None) -> Iterator[str]:
 
 
 def event_count(report: Report, scope: Scope | None = None) -> int:
-    """How many slices and arrows a trace has, for progress."""
+    """How many slices, arrows and values of counters a trace has, for progress."""
     chosen = scope or Scope()
     ops, api = report.operations, report.api
     work = row_numbers(ops, chosen.operations(ops))
@@ -96,6 +96,7 @@ def event_count(report: Report, scope: Scope | None = None) -> int:
         + len(calls)
         + int(np.isin(launched, calls).sum())
         + sum(len(row_numbers(events, chosen.threads(events))) for events in others)
+        + sum(len(series.times) for series in _series(report, chosen))
     )
 
 
@@ -162,35 +163,51 @@ def _gpu(report: Report, scope: Scope, tracks: _Tracks) -> Iterator[dict[str, An
             yield _arrow("f", row, start, pid, track) | {"bp": "e"}
 
 
-def _counters(report: Report, scope: Scope) -> Iterator[dict[str, Any]]:
+class _Series(NamedTuple):
+    """A counter of one GPU in scope; its first value may be from before the window."""
+
+    name: str
+    place: int
+    times: NDArray[np.int64]
+    values: NDArray[np.int64]
+
+
+def _series(report: Report, scope: Scope) -> Iterator[_Series]:
     """GPU memory in use, and every sampled metric, of the GPUs in scope."""
     chosen = set(scope.device_rows(report))
     for held in recorded_memory(report):
         place = report.devices.index(held.device)
         if place in chosen:
-            yield from _counter("memory in use", place, held.times, held.used, scope)
+            yield _cut("memory in use", place, held.times, held.used, scope)
     metrics = report.gpu_metrics
     for place in sorted(chosen):
         mine = metrics.gpu == report.devices[place].number
         for code in np.unique(metrics.metric[mine]).tolist():
             rows = np.flatnonzero(mine & (metrics.metric == code))
             values = metrics.value[rows]
-            yield from _counter(metrics.metrics[code], place, metrics.start[rows], values, scope)
+            yield _cut(metrics.metrics[code], place, metrics.start[rows], values, scope)
 
 
-def _counter(
+def _cut(
     name: str, place: int, times: NDArray[np.int64], values: NDArray[np.int64], scope: Scope
-) -> Iterator[dict[str, Any]]:
-    lo, hi = scope.window or (-(1 << 63), (1 << 63) - 1)
-    # The value before the window holds at its start.
+) -> _Series:
+    if scope.window is None:
+        return _Series(name, place, times, values)
+    lo, hi = scope.window
     first = max(int(np.searchsorted(times, lo, side="right")) - 1, 0)
-    last = int(np.searchsorted(times, hi))
-    pairs = zip(times[first:last].tolist(), values[first:last].tolist(), strict=True)
-    for time, value in pairs:
-        yield {
-            "ph": "C", "name": name, "ts": max(time, lo) / 1000, "pid": _GPU_PIDS + place,
-            "args": {"value": value},
-        }  # fmt: skip
+    part = slice(first, int(np.searchsorted(times, hi)))
+    # The value before the window holds at its start.
+    return _Series(name, place, np.maximum(times[part], lo), values[part])
+
+
+def _counters(report: Report, scope: Scope) -> Iterator[dict[str, Any]]:
+    for series in _series(report, scope):
+        pid = _GPU_PIDS + series.place
+        for time, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
+            yield {
+                "ph": "C", "name": series.name, "ts": time / 1000, "pid": pid,
+                "args": {"value": value},
+            }  # fmt: skip
 
 
 def _arrow(phase: str, row: int, time: int, pid: int, track: int) -> dict[str, Any]:

@@ -701,7 +701,7 @@ async def test_a_disk_there_that_fills_up_still_tells_the_exit(
     place: Place, tiny_disk: Path
 ) -> None:
     capture = place.fake(FAULTS="disk").capture(
-        "sh", "-c", f"head -c 900000 /dev/zero > {tiny_disk}/filler; exit 0"
+        "sh", "-c", f"echo on; head -c 900000 /dev/zero > {tiny_disk}/filler; exit 0"
     )
     with pytest.raises(NoReportError) as caught:
         await asyncio.wait_for(capture.run(), 30)
