@@ -34,31 +34,30 @@ _DURATION = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-zÂ
 _STEPS: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
 
 
-def format_duration(ns: int, digits: int = 4) -> str:
-    """Formats a duration for a table cell: ``1.143 s``, ``690.1 ms``, ``52.80 us``, ``7 ns``.
+_DIGITS: Final = 4
+"""Significant digits of a duration, wherever it is written."""
+
+
+def format_duration(ns: float) -> str:
+    """The one form of a duration: ``1.143 s``, ``690.1 ms``, ``52.80 us``, ``7 ns``.
 
     Args:
         ns: nanoseconds, may be negative.
-        digits: significant digits kept, at least 3.
 
     Returns:
-        The number, a space and the unit; plain nanoseconds are printed whole.
+        The number, a space and the unit, in 8 cells (9 where negative); plain nanoseconds are
+        printed whole.
     """
-    magnitude = abs(int(ns))
+    magnitude = abs(round(ns))
     sign = "-" if ns < 0 else ""
     scale, unit = next((step for step in _STEPS if magnitude >= step[0]), _STEPS[-1])
     if scale == 1:
         return f"{sign}{magnitude} ns"
     whole = len(str(magnitude // scale))
-    text = f"{magnitude / scale:.{max(0, digits - whole)}f}"
+    text = f"{magnitude / scale:.{max(0, _DIGITS - whole)}f}"
     if scale < 1_000_000_000 and float(text) >= 1000:
-        return format_duration((1 if ns > 0 else -1) * scale * 1000, digits)
+        return format_duration((1 if ns > 0 else -1) * scale * 1000)
     return f"{sign}{text} {unit}"
-
-
-def short_duration(ns: float, digits: int = 4) -> str:
-    """A duration in few cells: ``41.31ms``."""
-    return format_duration(round(ns), digits).replace(" ", "")
 
 
 def format_bytes(count: int, digits: int = 3) -> str:

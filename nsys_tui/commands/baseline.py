@@ -69,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _add(arguments: argparse.Namespace) -> int:
+    from nsys_tui.analysis.rules.register import plural
     from nsys_tui.export import baseline_files
 
     report, scope = part_from(arguments)
@@ -78,7 +79,7 @@ def _add(arguments: argparse.Namespace) -> int:
     run = baseline_files.run_of(side, label, data.host, data.session_start_utc_ns)
     found = baseline_files.add(arguments.file, run)
     print(arguments.file)
-    say(f"nsys-tui: {len(found.runs)} runs in {arguments.file}")
+    say(f"nsys-tui: {plural(len(found.runs), 'run')} in {arguments.file}")
     return OK
 
 

@@ -186,7 +186,7 @@ def draw_bars(
     return [*rows, labels], merged
 
 
-MARGIN = 8
+MARGIN = 10
 """Cells left of the bars: the scale and a line."""
 
 

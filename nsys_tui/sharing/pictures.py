@@ -263,5 +263,5 @@ def _heights(top: int, high: int) -> Iterator[str]:
     for part in range(5):
         y = 10 + high - high * part / 4
         yield f'<path class="tick" d="M70 {y:.1f}H{WIDTH}"/>'
-        text = format_duration(top * part // 4, 3)
+        text = format_duration(top * part // 4)
         yield f'<text class="axis" x="64" y="{y + 4:.1f}" text-anchor="end">{text}</text>'

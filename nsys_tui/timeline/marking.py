@@ -59,7 +59,7 @@ def mark_lines(model: TimelineModel) -> list[Line]:
     lines: list[Line] = []
     before: int | None = None
     for mark in marks_in_order(model):
-        apart = "" if before is None else f"+{format_duration(mark.time - before, 3)}"
+        apart = "" if before is None else f"+{format_duration(mark.time - before)}"
         before = mark.time
         text = f"{model.exactly(mark.time):<11} {apart:<8} {mark.label}"
         lines.append([(f" {mark.letter} ", KEY), (text, 0), (f"  {mark.note}", MUTED)])

@@ -56,7 +56,7 @@ def with_path(model: TimelineModel, path: StepPath | None) -> TimelineModel:
     rows = np.unique([one.row for one in path.segments if one.row >= 0])
     marked = _marked(model.lanes.whole.lineup.tracks, model, path, rows)
     most = [f"{format_share(w.time_ns, path.time_ns)} {w.name or w.what}" for w in path.work[:2]]
-    length = format_duration(path.time_ns, 3)
+    length = format_duration(path.time_ns)
     said = f"critical path of {path.label}, {length}: {', '.join(most)} (K: without)"
     return replace(model, lanes=lanes, path=marked).telling(said)
 

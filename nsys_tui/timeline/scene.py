@@ -81,7 +81,7 @@ def heading(model: TimelineModel, room: int) -> tuple[str, str]:
     if _message(model):
         return "Timeline", ""
     window, display = model.window, model.view.display
-    column = format_duration(max(1, window.width // model.size.columns), 3)
+    column = format_duration(max(1, window.width // model.size.columns))
     name = "Timeline ≈ from a sample" if model.rows.estimated else "Timeline"
     rest = f"1 col = {column}  cursor {model.moment(model.cursor_time)}"
     by = display.colour_by
@@ -127,7 +127,7 @@ def _filtered(model: TimelineModel) -> list[str]:
         return []
     terms = [f"/{wanted.pattern}/"] if wanted.pattern else []
     if wanted.min_duration:
-        terms.append(f"dur >= {format_duration(wanted.min_duration, 3)}")
+        terms.append(f"dur >= {format_duration(wanted.min_duration)}")
     hidden = format_count(model.lanes.shown.hidden)
     return [f"filter: {' '.join(terms) or 'lanes'} (hides {hidden} events)"]
 
@@ -139,7 +139,7 @@ def _short_work(model: TimelineModel) -> str:
         return ""
     if (few := model.trace.few) is not None and model.view.window is None:
         return f"shown: {few}; 0: the whole trace, ) ( steps on and back"
-    work, whole = format_duration(span[1] - span[0], 3), format_duration(hi - lo, 3)
+    work, whole = format_duration(span[1] - span[0]), format_duration(hi - lo)
     if model.view.window is None:
         return f"shown: GPU work, {work} of {whole}; 0: the whole trace"
     if model.view.window == model.everything:

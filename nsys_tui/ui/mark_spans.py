@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def span_between(first: Mark, last: Mark) -> str:
     """``a-b 29.1 ms``."""
-    return f"{first.letter}-{last.letter} {format_duration(last.time - first.time, 3)}"
+    return f"{first.letter}-{last.letter} {format_duration(last.time - first.time)}"
 
 
 def split_between(report: Report, first: Mark, last: Mark) -> str:

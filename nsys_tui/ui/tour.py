@@ -46,7 +46,7 @@ STOPS: Final = (
         "stalls",
         ("5",),
         "5  Every gap of an idle GPU, and its cause. The longest: a read of 55 ms.",
-        ("55.25ms", "pread64"),
+        ("55.25 ms", "pread64"),
     ),
     Stop(
         "timeline",
@@ -64,7 +64,7 @@ STOPS: Final = (
         "steps",
         ("4", "t", "0", "]"),
         "4, t, 0, ]  Step by step: step 8 takes 54 ms longer, all of it idle.",
-        (">Train step 8", "+54.4 ms idle"),
+        (">Train step 8", "+54.42 ms idle"),
     ),
     Stop(
         "kernels",

@@ -85,8 +85,8 @@ async def test_wide_pane_gives_shares_of_kernels(small: Path) -> None:
     gemm = next(line for line in lines if "gemm_kernel" in line)
     # 600 us of 1800 us of kernel time, two calls of 300 us.
     assert "33.3%" in gemm
-    assert "600us" in gemm
-    assert "300us" in gemm
+    assert "600.0 us" in gemm
+    assert "300.0 us" in gemm
 
 
 @needs_reports
@@ -215,7 +215,7 @@ async def test_without_gpu_work_it_tells_of_the_host(tmp_path: Path, size: tuple
     body = "\n".join(await frame(synth.write(), size))
     assert "Threads by CPU time" in body
     assert "tid 7" in body
-    assert "600us" in body
+    assert "600.0 us" in body
     assert "no CUDA call" in body
     assert "Top OS runtime calls" in body
     assert "poll" in body

@@ -88,7 +88,7 @@ async def test_facts_selection_and_fit_are_those_of_the_other_report(
         body = text(pilot)
         assert "+- kernel_of_1" in body
         assert front.model.cursor_time == 300 * US, "on the clock of the report in front"
-        assert "+140 us" in body, "of two times of one report"
+        assert "+140.0 us" in body, "of two times of one report"
         assert "main" in body
         rowid = query(ranks[1], "SELECT rowid FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start")[0][0]
         assert app.state.selection.key[1::2] == ("operation", rowid)

@@ -58,7 +58,7 @@ async def test_a_gap_brings_its_cause_and_the_lane_of_its_gpu(
         for fact in ("GPU      1", "thread   main", "range    optimizer", "before   first"):
             assert fact in body
         assert "meanwhile" in body
-        assert "sync call 190 us" in body
+        assert "sync call 190.0 us" in body
 
 
 async def test_a_finding_says_what_to_do(idle: Path) -> None:

@@ -57,7 +57,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 PANE = """\
-+- > Timeline  1 col = 10.0 us  cursor 0.000100 s ------------------ lane 5/7 -+
++- > Timeline  1 col = 10.00 us  cursor 0.000100 s ----------------- lane 5/7 -+
 | time       |0.0000             |0.0002             |0.0004 s           |     |
 | v NVTX     [step 0 ------------------------][step 1 ------------------------]|
 |   d1            [forward ----------]                                         |
@@ -92,7 +92,7 @@ async def test_the_wide_frame_gives_its_width_to_lanes_and_its_foot_to_facts(
     assert "Area (v)" not in body, "a pane that has nothing to tell takes no room"
     assert "Marks (')" not in body
     # 160 cells less frame, a margin of 28 for names in words and 12 for figures leave 118 columns.
-    assert "1 col = 5.59 us" in lines[2]
+    assert "1 col = 5.593 us" in lines[2]
     assert "| dur 100" in body, "what is asked first"
     assert "start 0.000200 s" in body
     assert "grid 1,1,1  block 128,1,1" in body
@@ -215,11 +215,11 @@ async def test_a_long_session_opens_on_its_work_and_the_rest_is_one_key_away() -
     async with running(path) as pilot:
         await pilot.press("2")
         await settled(pilot)
-        assert "shown: GPU work, 300 ms of 119 s; 0: the whole trace" in text(pilot)
+        assert "shown: GPU work, 299.9 ms of 119.4 s; 0: the whole trace" in text(pilot)
         assert "60.0965-60.4264 s" in text(pilot)
         await pilot.press("0")
         await settled(pilot)
-        assert "GPU work takes 300 ms of 119 s: f fits it" in text(pilot)
+        assert "GPU work takes 299.9 ms of 119.4 s: f fits it" in text(pilot)
         await pilot.press("backspace")
         await settled(pilot)
         assert "60.0965-60.4264 s" in text(pilot)

@@ -110,7 +110,7 @@ async def test_flows_go_from_work_to_its_call_and_back(handmade: Path) -> None:
         body = await press(pilot, "[")
         assert app_of(pilot).state.selection.label == "cudaLaunchKernel"
         assert app_of(pilot).state.cursor.time == 60 * US
-        assert "launched gemm +40.0 us" in body
+        assert "launched gemm +40.00 us" in body
         await press(pilot, "]")
         assert app_of(pilot).state.selection.label == "gemm"
         await press(pilot, "backspace", "backspace")
@@ -187,7 +187,7 @@ async def test_short_events_can_be_hidden_and_are_counted(handmade: Path) -> Non
         await press(pilot, "2")
         body = await type_in(pilot, "t", "10us")
         # Twenty small kernels, and their twenty calls, last 1 us.
-        assert "filter: dur >= 10.0 us (hides 40 events)" in body
+        assert "filter: dur >= 10.00 us (hides 40 events)" in body
         assert "]          ####" not in body
         body = await type_in(pilot, "t", "-3us")
         assert "cannot be negative" in body
@@ -209,8 +209,8 @@ async def test_an_area_is_counted_by_category_and_name(handmade: Path) -> None:
         assert span.end in view.edges.tolist()
         whole = span.width / 1000
         area = "\\n".join(line[118:] for line in body.splitlines())
-        assert f"compute      150 us{150 / whole * 100:7.1f}        1" in area
-        assert f"comm{(span.end - 310_000) / 1000:12.1f} us" in area
+        assert f"compute    150.0 us{150 / whole * 100:7.1f}        1" in area
+        assert f"comm{(span.end - 310_000) / 1000:12.2f} us" in area
         assert "C attention" in area
         assert "1" in area
         assert "all lanes" in area or "Area " in area
@@ -264,7 +264,7 @@ async def test_marks_restore_their_context_and_survive_a_restart(handmade: Path)
         marks = "\\n".join(line[118:] for line in body.splitlines())
         assert "| a 0.000100" in marks
         assert "gemm" in marks
-        assert "a-b 400 us" in marks
+        assert "a-b 400.0 us" in marks
         await press(pilot, "apostrophe", "a")
         now = app_of(pilot).state
         assert (now.window, now.selection, now.display.colour_by) == (
@@ -563,7 +563,7 @@ async def test_two_marks_tell_what_the_gpu_did_between_them(
 ) -> None:
     async with running(handmade, size=size) as pilot:
         await press(pilot, "2", "g", *"100us", "enter", "m", "a", "g", *"350us", "enter", "m", "b")
-        wanted = "a-b 250 us: compute 80%, comm 16%, idle 4%"
+        wanted = "a-b 250.0 us: compute 80%, comm 16%, idle 4%"
         if size[0] == 160:
             assert wanted.partition(": ")[2] in text(pilot)
         body = await press(pilot, "'", "down")

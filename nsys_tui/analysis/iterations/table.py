@@ -79,7 +79,7 @@ class IterationTable:
             told = [max(away, key=lambda phase: phase[1])]
         else:
             told = self.parts.why(row, self.usual)
-        return ", ".join(f"+{format_duration(ns, 3)} {what}" for what, ns in told if ns > 0)
+        return ", ".join(f"+{format_duration(ns)} {what}" for what, ns in told if ns > 0)
 
     @cached_property
     def _median(self) -> float:

@@ -67,7 +67,7 @@ def _of_stall(report: Report, row: StallRow, moment: Moment) -> Iterator[Fact]:
     labels = {cause.key: cause.label for cause in Cause}
     shares = sorted(row.shares.items(), key=lambda item: -item[1])
     if len(shares) > 1:
-        parts = (f"{labels[key]} {format_duration(ns, 3)}" for key, ns in shares)
+        parts = (f"{labels[key]} {format_duration(ns)}" for key, ns in shares)
         yield ("meanwhile", ", ".join(parts))
     if row.previous:
         yield ("before", row.previous)
@@ -99,7 +99,7 @@ def finding_facts(report: Report, finding: Finding, moment: Moment) -> Facts:
         ("rule", finding.rule),
     ]
     if finding.saved_ns:
-        facts.append(("could save", format_duration(finding.saved_ns, 3)))
+        facts.append(("could save", format_duration(finding.saved_ns)))
     if finding.same_as:
         facts.append(("same time", finding.same_as))
     facts.append(("advice", finding.advice))

@@ -129,7 +129,7 @@ def _among_namesakes(events: EventSet, row: int) -> tuple[int, int, str]:
     part = same[::step]
     lengths = np.maximum(events.end[part] - events.start[part], 0)
     half, late = np.percentile(lengths, (50, 99)).tolist()
-    texts = (format_duration(round(value), 3) for value in (half, late))
+    texts = (format_duration(round(value)) for value in (half, late))
     return number, len(same), ("≈ " if step > 1 else "") + " / ".join(texts)
 
 
@@ -211,13 +211,13 @@ def _origin(report: Report, ops: Operations, row: int) -> Iterator[Fact]:
         return
     api, start = report.api, int(ops.start[row])
     thread = report.thread_name(int(api.threads[api.thread[call]]))
-    latency = format_duration(start - int(api.start[call]), 3)
+    latency = format_duration(start - int(api.start[call]))
     yield ("launch", f"{thread} +{latency} (call to start)")
     yield ("call", naming(api)(call))
-    yield ("queue", format_duration(max(0, start - int(api.end[call])), 3))
+    yield ("queue", format_duration(max(0, start - int(api.end[call]))))
     idle = _idle_before(ops, row)
     if idle is not None:
-        yield ("stream idle before", format_duration(idle, 3))
+        yield ("stream idle before", format_duration(idle))
     yield from _path_facts(report, api, call)
 
 
@@ -244,7 +244,7 @@ def _api(report: Report, api: ApiCalls, row: int) -> Iterator[Fact]:
     launched = launched_by(report, row)
     if launched:
         events, first = launched[0]
-        latency = format_duration(int(events.start[first]) - int(api.start[row]), 3)
+        latency = format_duration(int(events.start[first]) - int(api.start[row]))
         more = f" and {len(launched) - 1} more" if len(launched) > 1 else ""
         yield ("launched", f"{naming(events)(first)} +{latency}{more}")
     yield from _path_facts(report, api, row)

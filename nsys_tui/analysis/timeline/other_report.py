@@ -53,7 +53,7 @@ def alignment(report: Report, other: Report) -> Alignment:
     offset = there - here
     lo, hi = other.extent
     if hi + offset <= report.extent[0] or lo + offset >= report.extent[1]:
-        apart = format_duration(abs(offset), 3)
+        apart = format_duration(abs(offset))
         return Alignment(0, f"not captured together ({apart} apart): from its own session start")
     sign = "+" if offset >= 0 else "-"
     return Alignment(offset, f"aligned by UTC session start, {sign}{format_duration(abs(offset))}")

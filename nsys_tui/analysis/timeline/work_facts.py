@@ -104,9 +104,9 @@ def collective_facts(report: Report, row: int) -> Iterator[Fact]:
     place = int(np.searchsorted(waits.row, row))
     if place < len(waits) and waits.row[place] == row:
         waited, last = max(int(waits.until[place] - ops.start[row]), 0), int(waits.last[place])
-        came = f"{format_duration(waited, 3)} for {ops.devices[int(ops.device[last])].label}"
+        came = f"{format_duration(waited)} for {ops.devices[int(ops.device[last])].label}"
         yield ("waited", "not: it came last" if last == row else came)
-        yield ("transfer", format_duration(duration - waited, 3))
+        yield ("transfer", format_duration(duration - waited))
     else:
         yield ("waited", "- (its kernels on other GPUs are not known)")
     if report not in _COLLECTIVES:

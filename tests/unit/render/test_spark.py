@@ -66,10 +66,10 @@ def test_a_histogram_has_its_scale_and_axis() -> None:
     values = np.repeat([1, 10, 100, 1000], [4, 8, 2, 0]).astype(np.int64)
     drawn = as_text(draw_histogram(histogram(values, 3), 2, ASCII, lambda edge: f"{edge:.0f}"))
     assert drawn.splitlines() == [
-        "     8 | # ",
-        "     0 |##=",
-        "       +---",
-        "       1   ",
+        "       8 | # ",
+        "       0 |##=",
+        "         +---",
+        "         1   ",
     ]
 
 
@@ -82,20 +82,20 @@ def test_iteration_bars_mark_outliers() -> None:
     values = np.full(12, 20.0)
     values[5] = 40
     rows, merged = draw_bars(
-        values, 24, 2, ASCII, lambda v: f"{v:.0f}", np.flatnonzero(values > 30)
+        values, 26, 2, ASCII, lambda v: f"{v:.0f}", np.flatnonzero(values > 30)
     )
     assert merged == 1
     assert [row.text() for row in rows] == [
-        "    40 |     !          ",
-        "    20 |############    ",
-        "        0         10    ",
+        "      40 |     !          ",
+        "      20 |############    ",
+        "          0         10    ",
     ]
 
 
 def test_more_iterations_than_columns_show_the_highest_of_each() -> None:
     values = np.ones(40)
     values[39] = 2
-    rows, merged = draw_bars(values, 18, 1, ASCII, lambda v: f"{v:.0f}", np.flatnonzero(values > 1))
+    rows, merged = draw_bars(values, 20, 1, ASCII, lambda v: f"{v:.0f}", np.flatnonzero(values > 1))
     assert merged == 4
-    assert rows[0].chars[17] == "!"
-    assert set(rows[0].chars[8:17]) == {"="}
+    assert rows[0].chars[19] == "!"
+    assert set(rows[0].chars[10:19]) == {"="}

@@ -21,6 +21,6 @@ def test_shares_are_of_all_gpus_and_clipped_to_the_marks(tmp_path: Path) -> None
     synth.launch("ncclDevKernel_AllReduce(int)", (0, US), (150 * US, 500 * US), device=1)
     report = open_report(synth.write(), use_cache=False)
     first, last = Mark("a", 100 * US, "timeline"), Mark("b", 300 * US, "timeline")
-    assert span_between(first, last) == "a-b 200 us"
-    assert split_between(report, first, last) == "a-b 200 us: compute 12%, comm 38%, idle 50%"
+    assert span_between(first, last) == "a-b 200.0 us"
+    assert split_between(report, first, last) == "a-b 200.0 us: compute 12%, comm 38%, idle 50%"
     assert split_between(report, first, first) == "a-a 0 ns"

@@ -39,14 +39,9 @@ ROOMY: Final = 100
 """Cells of a row from which the kind of a change and both counts have columns."""
 
 
-def compact(ns: float) -> str:
-    """A duration in at most 7 cells, such as ``690.1ms``; 8 where it is negative."""
-    return format_duration(round(ns)).replace(" ", "") if round(ns) else "0"
-
-
 def signed(ns: float) -> str:
-    """A difference: ``+121.0ms``, ``0``."""
-    return f"{'+' if round(ns) > 0 else ''}{compact(ns)}"
+    """A difference: ``+121.0 ms``, ``0 ns``."""
+    return f"{'+' if round(ns) > 0 else ''}{format_duration(ns)}"
 
 
 def verdict_ink(row: Row) -> int:
@@ -120,13 +115,13 @@ def row_columns(rows: Sequence[Row], width: int) -> tuple[TableColumn, ...]:
         return verdict_ink(rows[place])
 
     columns: list[TableColumn] = [
-        durations("delta", 8, deltas, signed, ink=ink),
+        durations("delta", 9, deltas, signed, ink=ink),
         numbers("%" if by_step else "% each", 6, changes, change_text, unit=Unit.TEXT),
-        durations("A", 7, firsts, compact),
-        durations("B", 7, seconds, compact),
+        durations("A", 8, firsts, format_duration),
+        durations("B", 8, seconds, format_duration),
         strings("calls", 6, [often(row) for row in rows], right=True),
         strings("verdict", 7, [verdict_word(row) for row in rows], ink=ink),
-        strings("name", 20, [row.name for row in rows], grow=True),
+        strings("name", 17, [row.name for row in rows], grow=True),
         Drawn(
             header="change",
             width=BAR,
@@ -138,7 +133,7 @@ def row_columns(rows: Sequence[Row], width: int) -> tuple[TableColumn, ...]:
     if width >= ROOMY:
         if rows and all(row.a_bytes or row.b_bytes for row in rows):
             sizes = [f"{_size(row.a_bytes)} > {_size(row.b_bytes)}" for row in rows]
-            columns.insert(5, strings("moved", 17, sizes, right=True))
+            columns.insert(5, strings("moved", 19, sizes, right=True))
         place = next(n for n, column in enumerate(columns) if column.header == "verdict")
         columns[place : place + 1] = [
             strings("verdict", 18, [verdict_words(row) for row in rows], ink=ink),
@@ -148,7 +143,7 @@ def row_columns(rows: Sequence[Row], width: int) -> tuple[TableColumn, ...]:
 
 
 def _size(count: float) -> str:
-    return format_bytes(round(count)).replace(" ", "") if round(count) else "-"
+    return format_bytes(round(count)) if round(count) else "-"
 
 
 def _muted(_: int) -> int:
@@ -166,7 +161,7 @@ def finding_columns(changes: Sequence[FindingChange]) -> tuple[TableColumn, ...]
     return (
         strings("status", 7, [change.status for change in changes], ink=ink),
         strings("sev", 6, [change.known.severity for change in changes]),
-        durations("saves", 8, saved, signed),
+        durations("saves", 9, saved, signed),
         strings("rule", 20, [change.rule for change in changes], extra=True),
         strings("finding", 30, [change.known.title for change in changes], grow=True),
     )

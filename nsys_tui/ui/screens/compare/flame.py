@@ -63,7 +63,7 @@ class DifferenceIcicle(IciclePane):
         self.difference = found
         per = "per step, " if found.by_step else ""
         count, lost = found.gone
-        gone = f" (not in it: {count} of A, {format_duration(lost, 3)})" if count else ""
+        gone = f" (not in it: {count} of A, {format_duration(lost)})" if count else ""
         self.heading(f"GPU time of B by NVTX path{gone}", f"{per}blue: less, orange: more")
         inks = np.full(len(found.change), int(Ink.MUTED))
         inks[found.change <= -threshold] = Ink.BETTER
@@ -78,4 +78,4 @@ class DifferenceIcicle(IciclePane):
             return super().label(stacks, node)
         name = both.trie.labels[both.trie.label[node]] if node else "all"
         delta = int(both.b.weight[node] - both.a.weight[node])
-        return f"{name} {'+' if delta > 0 else ''}{format_duration(delta, 3)}"
+        return f"{name} {'+' if delta > 0 else ''}{format_duration(delta)}"

@@ -273,7 +273,7 @@ class TwinTimelines(Vertical):
                 reason = "a baseline holds no events" if end is not None else "reading ..."
                 canvas.show(Scene(message=(reason,)), title, "")
                 continue
-            width = format_duration(window.width, 3)
+            width = format_duration(window.width)
             lock = "a/d w/s move both, L unlocks" if self.locked else "unlocked: L locks"
             canvas.show(self._scene(side, half), f"{title}  {self.what}  {width}", lock)
 

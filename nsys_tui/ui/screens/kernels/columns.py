@@ -21,7 +21,6 @@ from nsys_tui.model.groups import factorise, factorise_rows
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.times import duration_text
-from nsys_tui.ui.screens.kernels.panes import short
 from nsys_tui.ui.widgets.table.columns import (
     Numbers,
     Source,
@@ -35,7 +34,7 @@ from nsys_tui.ui.widgets.table.columns import (
     written,
 )
 from nsys_tui.ui.widgets.table.event_columns import span_columns, when_column
-from nsys_tui.units import format_bytes
+from nsys_tui.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,7 +101,7 @@ def rounded_count(value: Any) -> str:
 
 
 _ROUNDED: Final[dict[Unit, Callable[[Any], str]]] = {
-    Unit.NS: short,
+    Unit.NS: format_duration,
     Unit.COUNT: rounded_count,
 }
 """How estimates are written."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.names import cut, visible
 from nsys_tui.render.spark import MARGIN, draw_histogram
 from nsys_tui.ui.pane_text import labelled
-from nsys_tui.units import format_bytes, format_count, short_duration
+from nsys_tui.units import format_bytes, format_count, format_duration
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.kernel_facts import KernelFacts, Parts
@@ -21,9 +20,6 @@ NAME_LIMIT: Final = 2_000
 """Characters of a full name that are wrapped into lines."""
 
 
-short = partial(short_duration, digits=3)
-
-
 def bins_for(width: int) -> int:
     """Bins of a chart of durations in a pane of ``width`` cells."""
     return max(8, min(width - MARGIN - 1, 96))
@@ -31,7 +27,7 @@ def bins_for(width: int) -> int:
 
 def histogram_lines(found: Histogram, height: int, glyphs: Glyphs) -> list[Line]:
     """Durations by equal factors; the axis is labelled at its edges."""
-    rows = draw_histogram(found, max(1, height - 2), glyphs, short)
+    rows = draw_histogram(found, max(1, height - 2), glyphs, format_duration)
     return [row.runs() for row in rows]
 
 
@@ -54,7 +50,7 @@ def fact_lines(facts: KernelFacts, where: str, width: int, note: str = "") -> li
     if facts.bytes:
         rate = f", {format_bytes(facts.bytes * 10**9 // facts.time)}/s" if facts.time else ""
         pairs.append(("bytes", f"{format_bytes(facts.bytes)}{rate}"))
-    pairs.append(("gap p50", f"{_time(facts.gap)}  launch p50 {_time(facts.latency)}"))
+    pairs.append(("gap p50", f"{_time(facts.gap)}  launch {_time(facts.latency)}"))
     if facts.callers.listed:
         pairs.append(("called by", parts_text(facts.callers)))
     if facts.uncalled:
@@ -80,4 +76,4 @@ def _span(pair: tuple[int, int]) -> str:
 
 
 def _time(ns: float | None) -> str:
-    return "-" if ns is None else short(ns)
+    return "-" if ns is None else format_duration(ns)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.names import visible
 from nsys_tui.render.cells import MUTED, STALL
 from nsys_tui.render.spark import draw_bars
-from nsys_tui.units import short_duration
+from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.iterations.detection import Iterations
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 
 NAMED: Final = 3
 """Outliers that are named; the rest is counted."""
-
-
-_short = partial(short_duration, digits=3)
 
 
 def step_heading(steps: StepTimes, found: Iterations) -> tuple[str, str]:
@@ -40,7 +36,9 @@ def step_lines(
     if not len(steps):
         return [[("no closed instance of this range", MUTED)]]
     tall = max(1, height - 2 - (chosen is not None))
-    rows, merged = draw_bars(steps.time, width, tall, glyphs, _short, steps.outliers, chosen)
+    rows, merged = draw_bars(
+        steps.time, width, tall, glyphs, format_duration, steps.outliers, chosen
+    )
     return [*(row.runs() for row in rows), *_notes(steps, chosen, merged, width)]
 
 
@@ -52,11 +50,11 @@ def _notes(steps: StepTimes, chosen: int | None, merged: int, width: int) -> lis
         last: Line = [(_outliers(steps, width - len(rest)), STALL), (rest, MUTED)]
     else:
         # Where most iterations lack the range, their median is no time of it.
-        median = f", median {_short(steps.median)}" if steps.median else ""
+        median = f", median {format_duration(steps.median)}" if steps.median else ""
         last = [(f"no outlier{median}{rest}", MUTED)]
     if chosen is None:
         return [last]
-    text = f"{chosen}: {visible(steps.labels[chosen])} {_short(steps.time[chosen])}"
+    text = f"{chosen}: {visible(steps.labels[chosen])} {format_duration(steps.time[chosen])}"
     return [[(text, 0), (f"  {_distance(steps, chosen)}  {bars}", MUTED)], last]
 
 
@@ -89,4 +87,4 @@ def _outliers(steps: StepTimes, width: int) -> str:
 
 def _distance(steps: StepTimes, place: int) -> str:
     away = int(steps.time[place] - steps.median)
-    return f"{'+' if away >= 0 else ''}{_short(away)} (z={steps.z[place]:.1f})"
+    return f"{'+' if away >= 0 else ''}{format_duration(away)} (z={steps.z[place]:.1f})"

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 ADVISED: Final = 100
 """Cells from which a finding tells what to do about it in its second line."""
 NAME_BAR: Final = 8
+OF: Final = {"kernel": "of GPU work", "call": "of all calls", "range": "of all ranges"}
+"""What the shares of a list of names are of."""
 
 
 class Chosen(NamedTuple):
@@ -38,11 +40,6 @@ class Chosen(NamedTuple):
     kind: str
     """``kernel`` or ``range``."""
     name: str
-
-
-def duration(ns: int) -> str:
-    """A duration in at most 6 cells: ``1.14s``, ``690ms``."""
-    return format_duration(ns, 3).replace(" ", "")
 
 
 def bar(share: float, width: int, category: Category | None, glyphs: Glyphs) -> Line:
@@ -87,11 +84,11 @@ def time_split(found: Overview, width: int, glyphs: Glyphs, *, sampled: bool = F
     if head.graph_ns:
         lines.append(row("graphs", head.graph_ns, Category.GRAPH))
     idle = format_share(head.idle_ns, whole)
-    lines.append([(f"{'idle':<9}{idle:>7}  max gap {format_duration(head.max_gap_ns, 3)}", 0)])
+    lines.append([(f"{'idle':<9}{idle:>7}  max gap {format_duration(head.max_gap_ns)}", 0)])
     share = head.session_share(head.busy_ns)
     if share is not None:
-        figure, session = format_share(share, 1), duration(head.session_ns or 0)
-        text = f"{'session':<9}{figure:>7}  of {session} busy"
+        figure, session = format_share(share, 1), format_duration(head.session_ns or 0)
+        text = f"{'session':<9}{figure:>7}  busy of {session}"
         lines.append([(text, MUTED)])
     return [*lines, *per_gpu(found.devices)]
 
@@ -112,11 +109,11 @@ def _threads(host: HostTime | None, width: int, glyphs: Glyphs) -> list[Line]:
     """Threads by CPU time; those that only samples tell of are estimates."""
     if host is None or not host.threads:
         return []
-    room = max(6, width - 33)
-    lines: list[Line] = [[(f"{'thread':<15}    CPU      %", MUTED)]]
+    room = max(6, width - 34)
+    lines: list[Line] = [[(f"{'thread':<15}     CPU      %", MUTED)]]
     for thread in host.threads:
         mark = "≈" if thread.witness is Witness.SAMPLED else ""
-        figures = f"{mark + duration(thread.cpu_ns):>8} {format_share(thread.share, 1):>6}  "
+        figures = f"{mark + format_duration(thread.cpu_ns):>9} {format_share(thread.share, 1):>6}  "
         name = pad(cut(visible(thread.name), 15), 15)
         lines.append([(name + figures, 0), *bar(thread.share, room, None, glyphs)])
     return lines
@@ -130,7 +127,7 @@ def per_gpu(devices: Sequence[DeviceSplit]) -> list[Line]:
     if len(devices) < 2:
         return []
     waits = any(split.comm_waiting_ns is not None for split in devices)
-    heading = "per GPU    busy  comp  comm   mem" + "  wait" * waits
+    heading = "per GPU  % busy  comp  comm   mem" + "  wait" * waits
     lines: list[Line] = [[("", 0)], [(heading, BOLD)]]
     for split in devices:
         parts = [split.busy_ns, split.compute_ns, split.comm_ns, split.memory_ns]
@@ -151,7 +148,7 @@ def top_list(found: Overview, kind: str, glyphs: Glyphs) -> tuple[list[Line], li
     Without GPU work OS runtime calls stand in the place of kernels.
     """
     if kind == "kernel" and found.calls:
-        lines, _ = top_names(found.calls, kind, "OS runtime call", glyphs)
+        lines, _ = top_names(found.calls, "call", "OS runtime call", glyphs)
         return lines, [None] * len(lines)
     names = found.kernels if kind == "kernel" else found.ranges
     if names:
@@ -175,16 +172,16 @@ def top_names(
         glyphs: the characters of this terminal.
         sampled: shares and means are estimates, totals and counts unknown.
     """
-    lines: list[Line] = [[(f" {'%time':>15}  total      n    avg  {what}", MUTED)]]
+    lines: list[Line] = [[(f" {OF[kind]:>15}    total      n      avg  {what}", MUTED)]]
     choices: list[Chosen | None] = [None]
     top = names[0].share if names else 1.0
     for entry in names:
-        mean = "-" if entry.mean_ns is None else duration(round(entry.mean_ns))
+        mean = "-" if entry.mean_ns is None else format_duration(entry.mean_ns)
         scaled = round(NAME_BAR * entry.share / top) if top else 0
-        share, total, count = format_share(entry.share, 1), duration(entry.total_ns), entry.count
-        figures = f" {share:>6} {total:>6} {format_count(count):>6} {mean:>6}  "
+        share, total = format_share(entry.share, 1), format_duration(entry.total_ns)
+        figures = f" {share:>6} {total:>8} {format_count(entry.count):>6} {mean:>8}  "
         if sampled:
-            figures = f" {'≈' + share:>6} {'-':>6} {'-':>6} {'≈' + mean:>6}  "
+            figures = f" {'≈' + share:>6} {'-':>8} {'-':>6} {'≈' + mean:>8}  "
         lines.append(
             [
                 (f" {glyphs.bar * scaled:<{NAME_BAR}}", style(Ink.COUNTER)),

@@ -189,8 +189,8 @@ class OverviewScreen(ResultScreen[Overview]):
         extent, report = self.session.extent, self.session.report
         span = report.span if report is not None and self.session.exact else None
         work = opening(span, self._few, extent, self.size.width)
-        whole = format_duration(extent[1] - extent[0], 3)
-        busy = "" if span is None else format_duration(span[1] - span[0], 3)
+        whole = format_duration(extent[1] - extent[0])
+        busy = "" if span is None else format_duration(span[1] - span[0])
         part = "" if work is None else f"GPU work, {busy} of {whole}"
         part = part if self._few is None else f"{self._few} ({whole})".capitalize()
         pane.heading(f"{part or 'Whole trace'}{rest}", f"{mark}{HINT}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,7 +12,7 @@ from nsys_tui.model.table import Column, Table, Unit, column
 from nsys_tui.render.spark import draw_bars
 from nsys_tui.sql.guard import TimeLimitError
 from nsys_tui.state import Window
-from nsys_tui.units import short_duration
+from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
@@ -85,7 +84,7 @@ def chart_lines(
     if not len(known):
         return []
     is_time = column(table.columns[up].header).unit is Unit.NS
-    written = partial(short_duration, digits=3) if is_time else _short
+    written = format_duration if is_time else _short
     rows, _ = draw_bars(known, width, max(1, height - 1), glyphs, written)
     return [row.runs() for row in rows]
 

@@ -13,7 +13,7 @@ from nsys_tui.names import cell_len
 from nsys_tui.render.cells import BOLD
 from nsys_tui.times import moment_text
 from nsys_tui.ui.widgets.table.columns import counts, durations, numbers, strings, texts
-from nsys_tui.units import format_duration, short_duration
+from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +81,7 @@ def gap_columns(
         ),
         texts("gpu", max(map(len, ("gpu", *gpus))), table.place, gpus),
         durations("start", max([6, *map(cell_len, starts)]), table.start, moment),
-        durations("idle", 8, table.idle, short_duration),
+        durations("idle", 9, table.idle, format_duration),
     ]
     names: list[TableColumn] = [
         texts("next", operation, table.next.codes, [*map(shortened, table.next.labels)]),
@@ -114,8 +114,8 @@ def group_columns(
     longest = np.array([group.longest_ns for group in groups], np.int64)
     return (
         numbers("share", 6, shares, "{:.1f}%".format, unit=Unit.PERCENT, decimals=1),
-        durations("idle", 9, idle, short_duration),
+        durations("idle", 9, idle, format_duration),
         counts("gaps", 7, np.array([group.count for group in groups], np.int64)),
-        durations("longest", 9, longest, short_duration, absent=0),
+        durations("longest", 9, longest, format_duration, absent=0),
         strings(title, max(20, width - 43), [shortened(group.key) for group in groups]),
     )

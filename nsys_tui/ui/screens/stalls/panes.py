@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.analysis.rules.register import plural
 from nsys_tui.analysis.stalls.rows import HEAD, TAIL
 from nsys_tui.names import cell_len, visible
 from nsys_tui.render.cells import MUTED, STALL
 from nsys_tui.ui.screens.stalls.columns import plain_duration
-from nsys_tui.units import format_count, format_share
-from nsys_tui.units import short_duration as short
+from nsys_tui.units import format_count, format_duration, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,9 +84,9 @@ def sum_lines(sums: Sums, threshold_ns: int, width: int) -> list[Line]:
     if not sums.device_count:
         return []
     rest = (
-        f"below {plain_duration(threshold_ns)}: {format_count(sums.below_count)} gaps,"
-        f" {short(sums.below_ns)};"
-        f"  before work {short(sums.head_ns)}, after {short(sums.tail_ns)}"
+        f"below {plain_duration(threshold_ns)}: {plural(sums.below_count, 'gap')},"
+        f" {format_duration(sums.below_ns)};"
+        f"  before work {format_duration(sums.head_ns)}, after {format_duration(sums.tail_ns)}"
     )
     lines: list[Line] = [[(f" {_causes_text(sums, width - 2)}", 0)], [(f" {rest}", MUTED)]]
     return lines + [[(f" {note}", MUTED)] for note in sums.notes]
@@ -96,7 +96,7 @@ def _causes_text(sums: Sums, width: int) -> str:
     """As many causes as fit, and how many do not."""
     text = ""
     for place, group in enumerate(sums.causes):
-        part = f"{group.key} {short(group.idle_ns)} ({format_count(group.count)})"
+        part = f"{group.key} {format_duration(group.idle_ns)} ({format_count(group.count)})"
         left = len(sums.causes) - place - 1
         more = f", {left} more (g)" if left else ""
         joined = f"{text}, {part}" if text else part
@@ -117,24 +117,28 @@ def cause_lines(sums: Sums, threshold_ns: int, width: int, glyphs: Glyphs) -> li
     """
     if not sums.device_count:
         return []
-    lines: list[Line] = [[(f"{'':<{BAR}}  share     idle   gaps  cause", MUTED)]]
+    lines: list[Line] = [[(f"{'':<{BAR}}of idle      time   gaps  cause", MUTED)]]
     for group in sums.causes:
         share = group.idle_ns / sums.inner_ns if sums.inner_ns else 0.0
         bar = glyphs.bar * max(1, round(BAR * share))
         figures = (
-            f" {format_share(group.idle_ns, sums.inner_ns):>6} {short(group.idle_ns):>8}"
+            f" {format_share(group.idle_ns, sums.inner_ns):>6} {format_duration(group.idle_ns):>9}"
             f" {format_count(group.count):>6}  "
         )
         lines.append([(f"{bar:<{BAR}}", STALL), (figures, 0), (visible(group.key), 0)])
     below = format_share(sums.below_ns, sums.inner_ns)
-    figures = f" {below:>6} {short(sums.below_ns):>8} {format_count(sums.below_count):>6}  "
+    figures = (
+        f" {below:>6} {format_duration(sums.below_ns):>9} {format_count(sums.below_count):>6}  "
+    )
     lines.append([(f"{'':<{BAR}}{figures}below {plain_duration(threshold_ns)}", MUTED)])
     apart = (
-        ("between operations", sums.inner_ns, f"  {sums.inner_share} of the time"),
+        ("between operations", sums.inner_ns, f"  {sums.inner_share} of GPU time"),
         (HEAD, sums.head_ns, ""),
         (TAIL, sums.tail_ns, ""),
         ("exposed communication", sums.exposed_ns, "  busy, not hidden"),
     )
     lines.append([("", 0)])
-    lines += [[(f"{label:<27}{short(ns):>9}{more}"[:width], 0)] for label, ns, more in apart]
+    lines += [
+        [(f"{label:<27}{format_duration(ns):>9}{more}"[:width], 0)] for label, ns, more in apart
+    ]
     return [*lines, *([(note, MUTED)] for note in sums.notes)]

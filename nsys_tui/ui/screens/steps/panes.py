@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,7 +11,7 @@ from nsys_tui.names import cut, visible
 from nsys_tui.render.cells import MUTED, Ink, style
 from nsys_tui.render.spark import MARGIN, draw_bars
 from nsys_tui.ui.pane_text import labelled, wrapped
-from nsys_tui.units import format_duration, format_share, short_duration
+from nsys_tui.units import format_duration, format_share
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.iterations.answer import IterationAnswer
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from nsys_tui.render.cells import Line
     from nsys_tui.render.glyphs import Glyphs
 
-_short = partial(short_duration, digits=3)
 LATE: Final = style(Ink.STALL)
 NOTABLE: Final = 0.1
 """Part of a phase by which it is longer than its median to be marked."""
@@ -43,7 +41,7 @@ def chart_lines(
     found, tall = answer.table.found, max(1, height - 1)
     apart = np.flatnonzero(~found.counted)
     times = np.minimum(found.duration, int(found.steady.max()))
-    rows, merged = draw_bars(times, width, tall, glyphs, _short, found.outliers, chosen)
+    rows, merged = draw_bars(times, width, tall, glyphs, format_duration, found.outliers, chosen)
     for place in apart.tolist():
         rows[0].put(MARGIN + place // merged, APART, MUTED)
     return [row.runs() for row in rows]

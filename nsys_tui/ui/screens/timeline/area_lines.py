@@ -39,7 +39,7 @@ def _categories(found: Area) -> list[Line]:
     lines: list[Line] = [[(f" {'category':<9}{'time':>10}{'%':>7}{'events':>9}", BOLD)]]
     for row in found.categories:
         share = format_share(row.busy, row.of).rstrip("%") if row.of else "-"
-        text = f" {row.name:<9}{format_duration(row.busy, 3):>10}{share:>7}{row.events:>9,}"
+        text = f" {row.name:<9}{format_duration(row.busy):>10}{share:>7}{row.events:>9,}"
         lines.append([(text, 0)])
     return lines
 
@@ -50,7 +50,7 @@ def _names(found: Area, width: int, *, ascii_only: bool) -> list[Line]:
     for row in found.names:
         name = squeezed(visible(row.name, ascii_only), room)
         more = f"+{row.straddling}" if row.straddling else ""
-        figures = f"{format_duration(row.total, 3):>10}{format_count(row.events) + more:>9}"
+        figures = f"{format_duration(row.total):>10}{format_count(row.events) + more:>9}"
         letter = (f" {LETTERS[row.category]} ", style(category_ink(row.category)))
         lines.append([letter, (f"{name:<{room}}{figures}", 0)])
     if found.more_names:
@@ -64,12 +64,12 @@ def low_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Line
     host: list[tuple[str, int]] = []
     for row in found.categories:
         share = f" {format_share(row.busy, row.of)}" if row.of else ""
-        text = f"{row.name} {format_duration(row.busy, 3)}{share} {format_count(row.events)}x"
+        text = f"{row.name} {format_duration(row.busy)}{share} {format_count(row.events)}x"
         (work if row.of else host).append((text, 0))
     names: list[tuple[str, int]] = []
     for entry in found.names:
         name = squeezed(visible(entry.name, ascii_only), LOW_NAME)
-        text = f"{name} {format_duration(entry.total, 3)} {format_count(entry.events)}x"
+        text = f"{name} {format_duration(entry.total)} {format_count(entry.events)}x"
         names.append((text, category_ink(entry.category)))
     return [*_flow(work, width), *_flow(names, width), *_flow(host, width)]
 
