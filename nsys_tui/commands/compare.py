@@ -18,7 +18,7 @@ from nsys_tui.commands.options import (
     add_scope,
     add_step_summary,
 )
-from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
+from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_painted, print_tables
 from nsys_tui.errors import GATE_HIT, INCONCLUSIVE, NOT_COMPARABLE, OK, UsageError
 from nsys_tui.units import parse_percent
 
@@ -278,7 +278,7 @@ def _print(arguments: argparse.Namespace, found: Comparison, results: Sequence[O
         print_tables(text.all_tables(found, sections, top), "html")
     else:
         lines = gate_text.as_text(results)
-        write(sys.stdout, [text.as_text(found, sections, top, room(sys.stdout)), lines])
+        print_painted([text.as_text(found, sections, top, room(sys.stdout)), lines])
     if arguments.junit:
         with text_file(arguments.junit, overwrite=arguments.force_overwrite) as file:
             file.write(gate_text.as_junit(found, results, arguments.inconclusive == "fail"))

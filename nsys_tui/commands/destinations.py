@@ -134,6 +134,12 @@ def room(stream: IO[str]) -> int | None:
         return None
 
 
+def in_colour(stream: IO[str]) -> bool:
+    """Whether tables are painted: on terminals that know colours, unless NO_COLOR is set."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in ("dumb", "unknown", "")
+    return stream.isatty() and not plain
+
+
 def say(text: str, stream: IO[str] | None = None) -> None:
     """Prints a note for people: harmless names, lines broken at spaces to fit.
 

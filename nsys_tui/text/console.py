@@ -10,11 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+class Painted(str):
+    """Text that is harmless already, with colours of the program's own."""
+
+    __slots__ = ()
+
+
 class Console:
     """A terminal to print on: control characters of names are written out, whatever the format.
 
-    Tables are harmless by themselves; this holds for all else that is printed. No verb that prints
-    sends an escape sequence of its own.
+    Tables are harmless by themselves; this holds for all else that is printed but what was
+    ``Painted``.
 
     Args:
         stream: standard output; everything but writing is left to it.
@@ -25,7 +31,7 @@ class Console:
 
     def write(self, text: str) -> int:
         """Prints text; returns how many characters were asked for."""
-        self._stream.write(escaped(text))
+        self._stream.write(text if isinstance(text, Painted) else escaped(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

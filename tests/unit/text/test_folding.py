@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -121,6 +122,6 @@ def test_every_verb_fits_the_terminal_it_prints_to(
     monkeypatch.setattr(sys.stdout, "fileno", lambda: 1, raising=False)
     monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((columns, 24)))
     assert cli.main(verb.format(demo, demo).split()) in (0, 2, 3)
-    lines = capsys.readouterr().out.splitlines()
+    lines = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out).splitlines()
     assert len(lines) > 3
     assert [line for line in lines if cell_len(line) > columns] == []
