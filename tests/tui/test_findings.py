@@ -93,7 +93,7 @@ async def test_enter_on_idle_time_shows_the_planted_gap_and_escape_comes_back(
         assert app.front.SCREEN == "stalls"
         slow = [p for p in truth["problems"] if p["kind"] == "slow_step"]
         longest = max(p["longest_ns"] for p in slow)
-        assert f"{longest / 1e6:.2f}ms I/O: pread64" in rows(pilot)[4]
+        assert f"{longest / 1e6:.2f} ms I/O: pread64" in rows(pilot)[4]
         window = app.session.window
         assert any(window.start <= p["window"][0] < window.end for p in slow)
         await pilot.press("escape")

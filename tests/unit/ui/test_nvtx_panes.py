@@ -33,7 +33,7 @@ def test_bars_of_several_instances_are_told_beside_the_outliers() -> None:
     text = "".join(part for part, _ in last)
     assert len(text) <= 78
     assert text.startswith("outlier: instance 3 ")
-    assert text.endswith(", 2 more  a bar: 2 instances, the slowest")
+    assert text.endswith(", 2 more  bar: 2 instances, the slowest")
     *_, of_chosen, last = step_lines(steps, 50, 78, 6, ASCII)
-    assert "".join(part for part, _ in of_chosen).endswith("  a bar: 2 instances, the slowest")
-    assert "a bar" not in "".join(part for part, _ in last)
+    assert "".join(part for part, _ in of_chosen).endswith("  bar: 2 instances, the slowest")
+    assert "bar: " not in "".join(part for part, _ in last)

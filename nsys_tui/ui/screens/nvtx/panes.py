@@ -43,7 +43,7 @@ def step_lines(
 
 
 def _notes(steps: StepTimes, chosen: int | None, merged: int, width: int) -> list[Line]:
-    bars = f"a bar: {merged} {_what(steps)}s, the slowest" if merged > 1 else ""
+    bars = f"bar: {merged} {_what(steps)}s, the slowest" if merged > 1 else ""
     counts = _counts(steps) + ([bars] if bars and chosen is None else [])
     rest = f"  {', '.join(counts)}" if counts else ""
     if len(steps.outliers):

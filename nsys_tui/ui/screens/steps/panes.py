@@ -50,7 +50,7 @@ def chart_lines(
 def chart_remark(answer: IterationAnswer, room: int) -> str:
     """What a bar stands for, and the median that steps are held against."""
     merged = max(1, -(-len(answer.table) // max(1, room - MARGIN)))
-    bars = f"a bar: {merged} steps, the slowest  " if merged > 1 else ""
+    bars = f"bar: {merged} steps, the slowest  " if merged > 1 else ""
     return f"{bars}{APART}: warm-up, median {format_duration(round(answer.whole.median))}"
 
 
