@@ -195,14 +195,14 @@ def training(path: Path, odd: dict[str, Any]) -> Path:
 @pytest.mark.parametrize(
     ("odd", "why"),
     [
-        ({"compute": 3}, "+3.00 ms compute"),
-        ({"copy": 3}, "+3.00 ms exposed copies"),
-        ({"comm": 3}, "+3.00 ms exposed communication"),
-        ({"late": 3}, "+3.00 ms waiting for ranks"),
-        ({"read": 3}, "+2.99 ms idle: I/O read"),
-        ({"cudaStreamSynchronize_v3020": 3}, "+2.99 ms idle: sync call cudaStreamSynchronize"),
-        ({"cudaMalloc_v3020": 3}, "+2.99 ms idle: allocation or free cudaMalloc"),
-        ({"compute": 3, "late": 2}, "+3.00 ms compute, +2.00 ms waiting for ranks"),
+        ({"compute": 3}, "+3.000 ms compute"),
+        ({"copy": 3}, "+3.000 ms exposed copies"),
+        ({"comm": 3}, "+3.000 ms exposed communication"),
+        ({"late": 3}, "+3.000 ms waiting for ranks"),
+        ({"read": 3}, "+2.990 ms idle: I/O read"),
+        ({"cudaStreamSynchronize_v3020": 3}, "+2.990 ms idle: sync call cudaStreamSynchronize"),
+        ({"cudaMalloc_v3020": 3}, "+2.990 ms idle: allocation or free cudaMalloc"),
+        ({"compute": 3, "late": 2}, "+3.000 ms compute, +2.000 ms waiting for ranks"),
         # Longer by less than 1 %: nothing is said.
         ({"compute": 0.05}, ""),
     ],
