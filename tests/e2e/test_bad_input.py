@@ -250,9 +250,12 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed(words: list[str]) -> bytes:
-    """What a terminal gets from a command whose standard output it is."""
+    """What a terminal gets from a command whose standard output it is, without our own colours."""
     near, far = os.openpty()
-    process = subprocess.Popen([sys.executable, "-m", "nsys_tui", *words], stdout=far, stderr=far)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nsys_tui", *words],
+        stdout=far, stderr=far, env={**os.environ, "NO_COLOR": "1"},
+    )  # fmt: skip
     os.close(far)
     received = b""
     with suppress(OSError):  # the terminal's end when the command left
