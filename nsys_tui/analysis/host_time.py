@@ -41,6 +41,7 @@ class ThreadTime:
     """Of the window, else of the session, 0 to 1."""
     witness: Witness
     """How it is known: by switches, or estimated by samples."""
+    global_tid: int
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def _threads(report: Report, scope: Scope) -> list[ThreadTime]:
         if ran:
             process = report.process_name(tid & PROCESS_MASK)
             name, share = report.thread_name(tid), ran / max(whole, ran)
-            found.append(ThreadTime(name, process, ran, share, state.witness))
+            found.append(ThreadTime(name, process, ran, share, state.witness, tid))
     return sorted(found, key=lambda thread: (-thread.cpu_ns, thread.name))
 
 

@@ -57,7 +57,8 @@ class Case:
         self.scope = scope or Scope()
         if splits is not None:
             self.splits = [*splits]
-        base = self.scope.base(report)
+        # Of a report without GPU work all is looked at.
+        base = self.scope.base(report) if report.span else self.scope.bounds(report)
         self.base = base
         self.base_ns = base[1] - base[0]
 

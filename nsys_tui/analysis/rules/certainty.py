@@ -80,6 +80,9 @@ CERTAINTY: Final = {
     "tiny_kernels": Certainty(
         _INFERRED, "the profiler makes each launch slower than it is without", _TWICE
     ),
+    "host_only": Certainty(
+        _MEASURED, "it may be the work itself, which nothing can leave out", _TWICE
+    ),
     "launch_bound": Certainty(
         _INFERRED, "the profiler makes each launch slower than it is without", _TWICE
     ),

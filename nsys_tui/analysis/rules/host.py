@@ -307,13 +307,17 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
             f" {fit(steps.labels[worst], _LABEL_CELLS)} takes"
             f" {units.format_duration(int(steps.duration[worst]))},"
             f" the median {units.format_duration(round(median))}",
-            "look at the stalls of that step",
+            "look at the stalls of that step"
+            if case.splits
+            else "see which of its parts is longer",
             subject="slow steps",
             saved_ns=lost,
             at_most=Severity.LOW if steps.rule is StepRule.PATTERN else None,
             confidence=Confidence.GUESS if steps.rule is StepRule.PATTERN else None,
             window=(int(steps.start[worst]), int(steps.end[worst])),
-            command=f"nsys-tui stalls REPORT --window {steps.start[worst]}/{steps.end[worst]}",
+            command=f"nsys-tui stalls REPORT --window {steps.start[worst]}/{steps.end[worst]}"
+            if case.splits
+            else "nsys-tui iterations REPORT",
         )
     return Result(
         (

@@ -10,6 +10,7 @@ from nsys_tui.analysis.rules import (
     gpu,
     gpu_work,
     host,
+    host_only,
     idle,
     nsys,
     register,
@@ -30,7 +31,18 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
 
-FAMILIES: Final = (nsys, utilisation, report_quality, gpu_work, idle, gpu, host, small_work, copies)
+FAMILIES: Final = (
+    nsys,
+    utilisation,
+    report_quality,
+    gpu_work,
+    idle,
+    gpu,
+    host,
+    host_only,
+    small_work,
+    copies,
+)
 """Importing a family registers its rules."""
 
 RULES: Final = dict(sorted(register.RULES.items(), key=lambda item: not item[1].of_nsys))

@@ -41,7 +41,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
         findings: all that the rules found there.
     """
     if not case.splits:
-        return f"Cannot say: {case.report.lacks(Capability.KERNELS) or 'no GPU work here'}"
+        return _of_host(case, findings)
     if case.base_ns < TOO_SHORT_NS:
         return f"One-shot: {format_duration(case.base_ns)} of GPU work is too little to judge"
     busy = sum(split.busy_ns for split in case.splits)
@@ -54,6 +54,13 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
         parts.append(f"Most of the run ({share}) is {most.subject}")
     parts.append(_worth_fixing(case, findings, most))
     return ". ".join(parts)
+
+
+def _of_host(case: Case, findings: Sequence[Finding]) -> str:
+    """Why there is no GPU work, and where the host's time went."""
+    why = case.report.lacks(Capability.KERNELS) or "no GPU work here"
+    where = [one.subject for one in findings if one.rule == "host_only"][:MOST]
+    return f"Host: {', '.join(where)}. GPU: {why}" if where else f"Cannot say: {why}"
 
 
 def _of_session(case: Case) -> str:

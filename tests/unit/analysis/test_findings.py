@@ -142,7 +142,7 @@ def test_usage_errors_name_the_way_out(tmp_path: Path, capsys: pytest.CaptureFix
 def test_every_finding_of_a_real_report_can_be_followed(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its window lies where its GPU works, its time within the run, and its command runs."""
+    """Its window lies where its GPU works (else the host), its time within, its command runs."""
     report = open_report(path, use_cache=False)
     ops = report.operations
     found = find(report)
@@ -153,7 +153,7 @@ def test_every_finding_of_a_real_report_can_be_followed(
             start, end = entry.window
             assert start <= end
             on = ops if entry.place is None else ops.take(ops.device == entry.place)
-            lo, hi = on.bounds() or (0, 0)
+            lo, hi = on.bounds() or report.extent
             assert lo <= end, entry.title
             assert start <= hi, entry.title
             assert 0 <= entry.saved_ns <= (hi - lo) * max(1, len(report.devices)), entry.title

@@ -1,0 +1,231 @@
+"""Our rule for reports without GPU work: where the time of the main threads goes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui import units
+from nsys_tui.analysis.host_time import host_time
+from nsys_tui.analysis.rules.parameters import cut
+from nsys_tui.analysis.rules.register import Result, rule
+from nsys_tui.analysis.sampled import sampled
+from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.model.groups import by_code
+from nsys_tui.model.table import Column, Unit
+from nsys_tui.model.target import PROCESS_MASK
+from nsys_tui.names import fit, normalise_nvtx
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nsys_tui.analysis.rules.case import Case
+    from nsys_tui.analysis.rules.finding import Finding
+    from nsys_tui.analysis.rules.parameters import Arguments
+    from nsys_tui.model.events import Int64
+
+_ADVICE: Final = {
+    Cause.LOCK: "see which thread holds the lock meanwhile",
+    Cause.IO: "read or write ahead, in larger pieces, or on another thread",
+    Cause.SLEEP: "wait for the event itself instead of sleeping",
+    Cause.OSRT: "make the call less often, or on another thread",
+    Cause.API: "see what the call waits for: of MPI, for which rank",
+    Cause.HOST: "make this code faster, or spread it over more threads",
+    Cause.OFF_CPU: "see in which call it waits: record with --trace=osrt",
+    Cause.NOTHING: "record what it does: --trace=nvtx,osrt --sample=process-tree"
+    " --cpuctxsw=process-tree",
+}
+_STATES: Final = {Cause.HOST: "on a CPU", Cause.API: "in a call"}
+_WORTH: Final = 0.1
+"""Part of the time from which a range is a finding."""
+_MOST: Final = 3
+_AT_ONCE: Final = 100_000
+"""Pieces of time whose classes are told in one go, 120 bytes each."""
+_LABEL_CELLS: Final = 28
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Disjoint pieces of a thread's time, ascending."""
+
+    thread: int
+    starts: Int64
+    ends: Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The own time of the NVTX ranges of one name on main threads, or all of a thread without."""
+
+    where: str
+    """The ranges, numbers in their names as ``#``; for a thread without ranges the thread."""
+    stretches: tuple[Stretch, ...]
+
+    @cached_property
+    def ns(self) -> int:
+        """Its time, without that of ranges inside of it."""
+        return sum(int((one.ends - one.starts).sum()) for one in self.stretches)
+
+    @property
+    def longest(self) -> tuple[int, int]:
+        """The piece of it that lasts longest."""
+        best = [(one, int(np.argmax(one.ends - one.starts))) for one in self.stretches]
+        windows = [(int(one.starts[place]), int(one.ends[place])) for one, place in best]
+        return max(windows, key=lambda window: window[1] - window[0])
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a thread was for most of some time."""
+
+    cause: Cause
+    ns: int
+    name: str
+    """The call, or the function that samples hit; empty where none is known."""
+
+    def text(self, whole_ns: int) -> str:
+        """``99% sleep: clock_nanosleep``; empty where nothing was recorded."""
+        if self.cause is Cause.NOTHING:
+            return ""
+        what = _STATES.get(self.cause, self.cause.key)
+        named = f": {fit(self.name, _LABEL_CELLS)}" if self.name else ""
+        return f"{units.format_share(self.ns, whole_ns, 0)} {what}{named}"
+
+
+def main_parts(case: Case) -> list[Part]:
+    """The time of each process's main thread by innermost NVTX range, longest first.
+
+    The main thread is the one with most time in ranges. Where no thread has any it is the one
+    thread of all that ran longest, and its time the whole that is looked at.
+    """
+    by_process: dict[int, dict[str, Stretch]] = {}
+    for tid in sorted(case.report.ranges.threads.tolist()):
+        process = tid & PROCESS_MASK
+        if case.scope.has_process(np.array([process]))[0]:
+            threads = [by_process.get(process, {}), _by_range(case, tid)]
+            by_process[process] = max(threads, key=lambda one: _total(one.values()))
+    found: dict[str, list[Stretch]] = {}
+    for by_range in by_process.values():
+        for where, stretch in by_range.items():
+            found.setdefault(where, []).append(stretch)
+    if not found:
+        lo, hi = np.array([case.scope.bounds(case.report)], np.int64).T
+        for one in host_time(case.report, case.scope, top=1).threads:
+            found[one.name] = [Stretch(one.global_tid, lo, hi)]
+    parts = [Part(where, tuple(stretches)) for where, stretches in found.items()]
+    return sorted((part for part in parts if part.ns), key=lambda part: (-part.ns, part.where))
+
+
+def _total(stretches: Iterable[Stretch]) -> int:
+    return sum(int((one.ends - one.starts).sum()) for one in stretches)
+
+
+def _by_range(case: Case, tid: int) -> dict[str, Stretch]:
+    lo, hi = case.scope.bounds(case.report)
+    pieces = case.work.innermost(tid)
+    starts, ends = np.clip(pieces.starts, lo, hi), np.clip(pieces.ends, lo, hi)
+    kept = np.flatnonzero(ends > starts)
+    used, codes = np.unique(pieces.name[kept], return_inverse=True)
+    names = [normalise_nvtx(case.work.name(code)) for code in used.tolist()]
+    known = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    places = np.array([known[name] for name in names], np.intp)[codes]
+    rows, edges = by_code(places, len(known))
+    of_name = zip(known, np.split(kept[rows], edges[1:-1]), strict=True)
+    return {name: Stretch(tid, starts[mine], ends[mine]) for name, mine in of_name}
+
+
+def _state(case: Case, part: Part) -> State:
+    """What the threads did for most of that time, by their events, states or samples."""
+    shares = np.sum([_shares(case, one) for one in part.stretches], axis=0)
+    cause = Cause(int(np.argmax(shares)))
+    names: Counter[str] = Counter()
+    for one in part.stretches:
+        names.update(_names(case, one, cause))
+    return State(cause, int(shares[cause]), max(names, key=lambda name: names[name], default=""))
+
+
+def _shares(case: Case, stretch: Stretch) -> Int64:
+    work, total = case.work.thread(stretch.thread), np.zeros(len(SHARES), np.int64)
+    for piece in _cut(stretch):
+        total += work.shares(*piece).sum(axis=0)
+    return total
+
+
+def _names(case: Case, stretch: Stretch, cause: Cause) -> dict[str, int]:
+    """The calls of a cause, or the function that samples hit, with their time."""
+    if cause is Cause.HOST:
+        seen = sampled(case.report, stretch.thread, stretch.starts, stretch.ends)
+        return {seen.name: _total([stretch])} if seen is not None else {}
+    named = case.work.thread(stretch.thread).by_class.get(cause)
+    if named is None or cause is Cause.OFF_CPU:
+        return {}
+    found: Counter[str] = Counter()
+    for starts, ends in _cut(stretch):
+        longest = named.longest(starts, ends)
+        known = longest >= 0
+        weight = np.bincount(longest[known], (ends - starts)[known])
+        found.update(
+            {case.work.name(code): int(weight[code]) for code in np.flatnonzero(weight).tolist()}
+        )
+    return found
+
+
+def _cut(stretch: Stretch) -> list[tuple[Int64, Int64]]:
+    places = range(0, len(stretch.starts), _AT_ONCE)
+    return [(stretch.starts[at : at + _AT_ONCE], stretch.ends[at : at + _AT_ONCE]) for at in places]
+
+
+@rule(
+    "Where the host's time goes, of a report without GPU work",
+    advice="Nothing ran on a GPU here. These are the NVTX ranges of the main threads with most time"
+    " of their own, and what the thread did in them.",
+    nothing="There is GPU work, or nothing tells what the host did.",
+)
+def host_only(case: Case, arguments: Arguments) -> Result:
+    """Where the main threads' time goes by NVTX range, where there is no GPU work to look at."""
+    doubted = case.splits or case.report.gpu_doubt
+    parts = [] if doubted else main_parts(case)
+    whole = sum(part.ns for part in parts)
+    rows, hidden = cut(np.arange(len(parts)), arguments)
+    shown = [parts[row] for row in rows.tolist()]
+    states = [_state(case, part) for part in shown]
+    findings = [
+        one
+        for part, state in list(zip(shown, states, strict=True))[:_MOST]
+        if part.ns >= _WORTH * whole
+        for one in _finding(case, part, state, whole)
+    ]
+    return Result(
+        (
+            (Column("Range"), [part.where for part in shown]),
+            (Column("Time", Unit.NS), [part.ns for part in shown]),
+            (Column("Share", Unit.PERCENT, 1), [100 * part.ns / whole for part in shown]),
+            (
+                Column("Mostly"),
+                [state.text(part.ns) for part, state in zip(shown, states, strict=True)],
+            ),
+        ),
+        tuple(findings),
+        hidden=hidden,
+    )
+
+
+def _finding(case: Case, part: Part, state: State, whole: int) -> list[Finding]:
+    share = units.format_share(part.ns, whole, 0)
+    of = "the time in NVTX ranges" if len(case.report.ranges) else "what was recorded"
+    did = state.text(part.ns)
+    return case.finding(
+        "host_only",
+        f"{fit(part.where, _LABEL_CELLS)}: {units.format_duration(part.ns)}, {share} of {of}"
+        + (f"; {did}" if did else ""),
+        _ADVICE.get(state.cause, "see what the call waits for"),
+        subject=f"{fit(part.where, _LABEL_CELLS)} {share}" + (f" ({did})" if did else ""),
+        saved_ns=0,
+        stake_ns=part.ns,
+        window=part.longest,
+        command="nsys-tui analyze REPORT -r host_only",
+    )

@@ -1,0 +1,97 @@
+"""Where the host's time goes in a report without GPU work: planted runs and near misses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from synth import Synth
+
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.verdict import verdict
+from nsys_tui.analysis.window import Scope
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.analysis.rules.finding import Finding
+
+MS = 1_000_000
+
+
+def looked_at(synth: Synth, scope: Scope | None = None) -> tuple[list[Finding], str]:
+    case = Case(open_report(synth.write()), scope)
+    found = find_in(case)
+    return [one for one in found if one.rule == "host_only"], verdict(case, found)
+
+
+def loader(path: Path, *, steps: int = 4, reading: int = 30, on_cpu: bool = True) -> Synth:
+    """Steps of 100 ms: 60 in ``load``, ``reading`` of them a read, 40 in ``fit``, 35 on a CPU."""
+    synth = Synth(path / "r.sqlite").process(10).session(duration=steps * 100 * MS)
+    for step in range(steps):
+        at = step * 100 * MS
+        synth.nvtx(f"step {step}", at, at + 100 * MS)
+        synth.nvtx("load", at, at + 60 * MS).nvtx("fit", at + 60 * MS, at + 100 * MS)
+        synth.osrt("read", at + 5 * MS, at + (5 + reading) * MS)
+        if on_cpu:
+            synth.sched(at + 64 * MS, True).sched(at + 99 * MS, False)
+    return synth
+
+
+def test_ranges_are_ranked_by_their_own_time_with_what_the_thread_did(tmp_path: Path) -> None:
+    found, line = looked_at(loader(tmp_path, reading=50))
+    assert [one.title for one in found] == [
+        "load: 240.0 ms, 60% of the time in NVTX ranges; 83% I/O: read",
+        "fit: 160.0 ms, 40% of the time in NVTX ranges; 88% on a CPU",
+    ]
+    assert found[0].window == (0, 60 * MS)
+    assert found[0].advice.startswith("read or write ahead")
+    assert line == (
+        "Host: load 60% (83% I/O: read), fit 40% (88% on a CPU). GPU: no kernels in this report: "
+        "record with nsys profile --trace=cuda"
+    )
+
+
+def test_what_nothing_witnesses_is_not_named(tmp_path: Path) -> None:
+    found, _ = looked_at(loader(tmp_path, reading=1, on_cpu=False))
+    assert [one.title for one in found] == [
+        "load: 240.0 ms, 60% of the time in NVTX ranges",
+        "fit: 160.0 ms, 40% of the time in NVTX ranges",
+    ]
+    assert "record what it does" in found[0].advice
+
+
+def test_a_window_cuts_ranges(tmp_path: Path) -> None:
+    found, _ = looked_at(loader(tmp_path), Scope(window=(0, 80 * MS)))
+    assert [one.title.partition(",")[0] for one in found] == ["load: 60.00 ms", "fit: 20.00 ms"]
+
+
+def test_without_ranges_it_is_the_thread_that_ran_longest(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).thread(10, "solver")
+    synth.session(duration=100 * MS).sched(0, True).sched(20 * MS, False).sched(99 * MS, True)
+    synth.sched(100 * MS, False).osrt("nanosleep", 20 * MS, 99 * MS)
+    found, _ = looked_at(synth)
+    assert [one.title for one in found] == [
+        "solver: 100.0 ms, 100% of what was recorded; 79% sleep: nanosleep"
+    ]
+
+
+def test_of_each_process_the_thread_with_most_time_in_ranges_counts(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").session(duration=100 * MS)
+    for rank in (1, 2):
+        synth.process(10 * rank).mpi_rank(rank - 1).nvtx("solve", 0, 100 * MS)
+        synth.nvtx("helper", 0, 50 * MS, tid=99)
+    found, _ = looked_at(synth)
+    assert [one.title.partition(";")[0] for one in found] == [
+        "solve: 200.0 ms, 100% of the time in NVTX ranges"
+    ]
+
+
+@pytest.mark.parametrize("gpu_ns", [1, 50 * MS])
+def test_with_gpu_work_the_rule_is_silent(tmp_path: Path, gpu_ns: int) -> None:
+    synth = loader(tmp_path).launch("k", call=(10, 20), gpu=(30, 30 + gpu_ns))
+    found, line = looked_at(synth)
+    assert found == []
+    assert not line.startswith("Host")
