@@ -216,8 +216,7 @@ class Profile:
         from nsys_tui.analysis.compare.measure import measure, plan
 
         sides = (
-            measure(plan(one.report, one._scope(part), findings=False), one.report.name)
-            for one in (self, other)
+            measure(plan(one.report, one._scope(part)), one.report.name) for one in (self, other)
         )
         found = compare(*sides, threshold=threshold, noise=run_noise)
         frame = self._frame(rows_table(found))

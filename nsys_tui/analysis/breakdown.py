@@ -63,6 +63,8 @@ class Covered:
 
     def within(self, starts: Int64, ends: Int64) -> Int64:
         """Covered ns of each window [start, end): int64 [n]."""
+        if not len(self.starts):
+            return np.zeros(len(starts), np.int64)
         edges = intervals.busy_before(
             (self.starts, self.ends), self._before, np.stack((starts, ends))
         )
@@ -198,8 +200,9 @@ def _coverage(
         intervals.union(*covered_by(category == kind))
         for kind in (Category.COMPUTE, Category.COMM, Category.MEMORY, Category.GRAPH)
     )
-    copies = np.flatnonzero(category == Category.MEMORY)
-    uvm = copies[np.isin(ops.copy_kind[rows][copies], UVM_COPY_KINDS)]
+    uvm = np.flatnonzero(category == Category.MEMORY)
+    if len(uvm):
+        uvm = uvm[np.isin(ops.copy_kind[rows][uvm], UVM_COPY_KINDS)]
     compute_comm = intervals.meet(comm, compute)
     sets = {
         "busy": intervals.union(starts, ends),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -93,11 +94,14 @@ def _measured(arguments: argparse.Namespace, report: Report, scope: Scope) -> Si
 
 
 def _save(arguments: argparse.Namespace) -> int:
+    from nsys_tui.analysis.compare.side import Found
+    from nsys_tui.analysis.rules.ranking import find
     from nsys_tui.export import baselines
     from nsys_tui.reader.cache import report_id
 
     report, scope = part_from(arguments)
     side = _measured(arguments, report, scope)
+    side = replace(side, findings=tuple(map(Found.of, find(report, scope))))
     path = baselines.save(arguments.name, side, report.path, report_id(report.path))
     print(path)
     steps = f"{len(side.steps)} steady steps {side.steps.rule}" if side.by_step else "no steps"

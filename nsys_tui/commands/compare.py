@@ -158,26 +158,25 @@ def run(arguments: argparse.Namespace) -> int:
     asked = THRESHOLD if arguments.threshold is None else parse_percent(arguments.threshold)
     noise = RUN_NOISE if arguments.run_noise is None else parse_percent(arguments.run_noise)
     sides, parts = _sides(arguments)
-    if arguments.folded or arguments.svg:
-        _stacks(arguments, parts)
-    if arguments.folded:
+    if sides is None:
         return OK
     found = compare(
-        *(sides or _measured(parts)),
+        *sides,
         threshold=min(whole, default=asked),
         seed=SEED if arguments.seed is None else arguments.seed,
         noise=noise,
         force=arguments.force,
     )
     results = outcomes(found, gates)
-    _print(arguments, found, results)
-    return _status(arguments, found, results)
+    status = _status(arguments, found, results)
+    _print(arguments, found, results, parts if arguments.findings else [])
+    return status
 
 
 def _sides(
     arguments: argparse.Namespace,
-) -> tuple[tuple[Side, Side] | None, list[Part]]:
-    """Both sides where they are measured already, or the parts that are to be."""
+) -> tuple[tuple[Side, Side] | None, Sequence[Part | None]]:
+    """Both sides, none where stacks are all; and A and B where rules can look at them."""
     from nsys_tui.analysis.compare.measure import measure
     from nsys_tui.commands import compare_sides
     from nsys_tui.export import baselines
@@ -192,18 +191,14 @@ def _sides(
         report = compare_sides.opener(arguments)(arguments.reports[0])
         part = compare_sides.part_of(arguments, report, "b")
         side = measure(part.plan, part.label, part.identity)
-        return (compare_sides.baseline_side(named), side), []
+        return (compare_sides.baseline_side(named), side), (None, part)
     arguments.names = arguments.names or "normalised"
     if arguments.against:
         return compare_sides.measured(arguments), []
-    return None, [*compare_sides.two_parts(arguments)]
-
-
-def _measured(parts: list[Part]) -> tuple[Side, Side]:
-    from nsys_tui.commands.compare_sides import measured_pair
-
-    first, second = parts
-    return measured_pair(first, second)
+    parts = compare_sides.two_parts(arguments)
+    if arguments.folded or arguments.svg:
+        _stacks(arguments, *parts)
+    return None if arguments.folded else compare_sides.measured_pair(*parts), parts
 
 
 def _status(arguments: argparse.Namespace, found: Comparison, results: Sequence[Outcome]) -> int:
@@ -258,13 +253,27 @@ def _check(arguments: argparse.Namespace) -> None:
             raise UsageError(f"--window-{letter} and --iteration-{letter} exclude each other")
 
 
-def _print(arguments: argparse.Namespace, found: Comparison, results: Sequence[Outcome]) -> None:
+def _print(
+    arguments: argparse.Namespace,
+    found: Comparison,
+    results: Sequence[Outcome],
+    parts: Sequence[Part | None],
+) -> None:
+    """Prints what is asked for: the verdict first, as the rules of findings take longest."""
     from nsys_tui.analysis.compare.answer import DOCUMENT, rows_table
+    from nsys_tui.commands.compare_sides import with_findings
     from nsys_tui.text import compare as text
     from nsys_tui.text import gates as gate_text
 
     sections = tuple(arguments.section or SECTIONS)
     top = max(arguments.top, 0)
+    if arguments.format in ("text", "table"):
+        wide = room(sys.stdout)
+        print_painted([text.as_text(found, sections, top, wide), gate_text.as_text(results)])
+        sys.stdout.flush()
+    told = arguments.format not in ("csv", "tsv") or arguments.step_summary
+    if parts and told and "findings" in sections:
+        found = with_findings(found, parts)
     markdown = text.as_markdown(found, sections, top) + gate_text.as_markdown(results)
     if arguments.format == "json":
         left_out = set(SECTIONS) - set(sections)
@@ -276,9 +285,8 @@ def _print(arguments: argparse.Namespace, found: Comparison, results: Sequence[O
         write(sys.stdout, [markdown])
     elif arguments.format == "html":
         print_tables(text.all_tables(found, sections, top), "html")
-    else:
-        lines = gate_text.as_text(results)
-        print_painted([text.as_text(found, sections, top, room(sys.stdout)), lines])
+    elif "findings" in sections:
+        print_painted([text.findings_as_text(found, wide)])
     if arguments.junit:
         with text_file(arguments.junit, overwrite=arguments.force_overwrite) as file:
             file.write(gate_text.as_junit(found, results, arguments.inconclusive == "fail"))
@@ -286,11 +294,10 @@ def _print(arguments: argparse.Namespace, found: Comparison, results: Sequence[O
         append_summary(arguments.step_summary, markdown)
 
 
-def _stacks(arguments: argparse.Namespace, parts: list[Part]) -> None:
+def _stacks(arguments: argparse.Namespace, first: Part, second: Part) -> None:
     from nsys_tui.analysis.compare.stacks import differential_stacks
     from nsys_tui.export.differential import differential_graph, differential_lines
 
-    first, second = parts
     stacks = differential_stacks(first.plan, second.plan)
     what = "ns per steady step" if stacks.by_step else "ns"
     if arguments.svg:

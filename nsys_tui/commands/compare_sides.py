@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,10 @@ from nsys_tui.paths import told_apart
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from nsys_tui.analysis.compare.comparison import Comparison
     from nsys_tui.analysis.compare.measure import Plan
     from nsys_tui.analysis.compare.side import Side
+    from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.window import Scope
     from nsys_tui.export.baselines import Baseline
     from nsys_tui.model.report import Report
@@ -85,7 +88,6 @@ def part_of(arguments: argparse.Namespace, report: Report, letter: str) -> Part:
         scope,
         pattern=arguments.iteration,
         style=arguments.names,
-        findings=arguments.findings and "findings" in (arguments.section or ("findings",)),
         by_step=chosen is None,
         seed=SEED if arguments.seed is None else arguments.seed,
     )
@@ -214,6 +216,19 @@ def measured_pair(first: Part, second: Part) -> tuple[Side, Side]:
         labels=(first.label, second.label),
         identities=(first.identity, second.identity),
     )
+
+
+def with_findings(found: Comparison, parts: Sequence[Part | None]) -> Comparison:
+    """The comparison with what the expert rules find in A and B; None is a baseline."""
+    from nsys_tui.analysis.compare.comparison import with_findings
+    from nsys_tui.analysis.rules.ranking import find
+
+    def findings(part: Part | None) -> list[Finding] | None:
+        return None if part is None else find(part.plan.report, part.plan.scope)
+
+    with ThreadPoolExecutor(2) as pool:
+        a, b = pool.map(findings, parts)
+    return with_findings(found, a, b)
 
 
 def baseline_side(kept: Baseline) -> Side:

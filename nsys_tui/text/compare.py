@@ -29,7 +29,9 @@ def as_text(
     top: int = TOP,
     room: int | None = None,
 ) -> str:
-    """The whole comparison in aligned columns: what is unfair first, then verdict and tables.
+    """The comparison in aligned columns: what is unfair first, then verdict and tables.
+
+    All but the findings, for which ``findings_as_text`` is.
 
     Args:
         found: the comparison.
@@ -37,20 +39,26 @@ def as_text(
         top: rows of each table, 0 for all.
         room: cells of a line; None for any.
     """
-    chosen = Format("column", limit=None, room=room)
     head = [*_sides(found), *_unfair_lines(found), "", headline(found)]
     told = change_sentences(found) if "summary" in sections else []
     head += [f"  {visible(text)}" for text in told]
     head.append("")
     parts = [indented(line, room, "") for line in head]
-    for table in tables(found, sections, top):
-        parts.append(visible(table.title))
-        if len(table):
-            parts.append(render(table, chosen).rstrip("\n"))
-        parts += [indented(visible(note), room) for note in table.notes]
-        parts.append("")
+    for table in tables(found, set(sections) - {"findings"}, top):
+        parts += [*_lines(table, room), ""]
     parts += [indented(f"note: {visible(note)}", room, "") for note in found.notes]
     return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def findings_as_text(found: Comparison, room: int | None = None) -> str:
+    """The findings in aligned columns, which come last: to find them takes longest."""
+    return "\n".join(["", *_lines(_findings_table(found), room), ""])
+
+
+def _lines(table: Table, room: int | None) -> list[str]:
+    body = [render(table, Format("column", limit=None, room=room)).rstrip("\n")]
+    notes = [indented(visible(note), room) for note in table.notes]
+    return [visible(table.title), *(body if len(table) else []), *notes]
 
 
 def as_markdown(found: Comparison, sections: Sequence[str] = SECTIONS, top: int = TOP) -> str:

@@ -22,6 +22,7 @@ from nsys_tui.analysis.compare.comparison import compare, measure_both
 from nsys_tui.analysis.compare.measure import measure, plan
 from nsys_tui.analysis.compare.stacks import differential_stacks
 from nsys_tui.analysis.compare.stats import Sample, judge
+from nsys_tui.analysis.rules.ranking import find
 from nsys_tui.demo.report import make_report
 from nsys_tui.model.report import PARTS
 from nsys_tui.reader import open_report
@@ -29,7 +30,6 @@ from nsys_tui.reader import open_report
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_tui.analysis.compare.measure import Plan
     from nsys_tui.model.report import Report
 
 KERNELS = 5_000_000
@@ -69,22 +69,18 @@ def run(first: Path, second: Path) -> None:
         sets = (report.operations, report.api, report.ranges, report.osrt)
         print(f"{report.name}: " + ", ".join(f"{type(s).__name__} {len(s):,}" for s in sets))
     print(f"{'':44} {'median':>10} {'fastest':>8} {'CPU':>8}")
-    plans = [plan(report, findings=False) for report in reports]
+    plans = [plan(report) for report in reports]
     bench("find the steps of both", lambda: [plan(report) for report in reports])
     bench("measure one side", lambda: measure(plans[0]))
     bench("measure both, two threads", lambda: measure_both(*plans))
     sides = measure_both(*plans)
     bench("compare the measured sides", lambda: compare(*sides))
-    bench("all of it", lambda: compare(*measure_both(*map(_plain, reports))))
-    bench("all of it, with findings", lambda: compare(*measure_both(*map(plan, reports))), 2)
+    bench("all of it: the verdict", lambda: compare(*measure_both(*map(plan, reports))))
+    bench("findings of one side", lambda: find(reports[0]), 2)
     bench("differential stacks", lambda: differential_stacks(*plans), 1)
     values = np.sort(np.random.default_rng(0).integers(1000, 2000, KERNELS))
     samples = Sample.of(values), Sample.of(values + 1)
     bench("one verdict over 5 M instances", lambda: judge(*samples))
-
-
-def _plain(report: Report) -> Plan:
-    return plan(report, findings=False)
 
 
 def main(argv: list[str]) -> None:

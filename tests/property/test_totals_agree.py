@@ -116,7 +116,7 @@ def test_all_who_sum_by_name_agree(
         synth.nvtx(name, start, end)
     report = open_report(synth.write())
     scope = Scope(window=window)
-    side = measure(plan(report, scope, by_step=False, findings=False))
+    side = measure(plan(report, scope, by_step=False))
     wanted = {
         "kernels": by_hand(kernels, window),
         "api": by_hand(api, window),

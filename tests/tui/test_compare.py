@@ -325,7 +325,7 @@ async def test_the_window_and_filter_of_each_report_count_and_are_said(
 ) -> None:
     window = Window(2_100_000, 16_900_000)
     sides = [
-        measure(plan(open_report(runs[name]), Scope(window=part), findings=False))
+        measure(plan(open_report(runs[name]), Scope(window=part)))
         for name, part in (("before", None), ("after", (window.start, window.end)))
     ]
     wall = compare(*sides).row("wall")

@@ -15,7 +15,7 @@ from nsys_tui.analysis.compare.finding_changes import FindingChange, paired
 from nsys_tui.analysis.compare.judgement import Judgement, Outcome, judged, nothing_in_common
 from nsys_tui.analysis.compare.measure import Plan, measure
 from nsys_tui.analysis.compare.rows import Row, RowJudge
-from nsys_tui.analysis.compare.side import GROUPS, Side
+from nsys_tui.analysis.compare.side import GROUPS, Found, Side
 from nsys_tui.analysis.compare.stats import (
     FEWEST,
     RUN_NOISE,
@@ -28,6 +28,8 @@ from nsys_tui.analysis.iterations.detection import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from nsys_tui.analysis.rules.finding import Finding
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +154,23 @@ def compare(
         findings=_findings(a, b),
         notes=tuple(_notes(a, b)),
     )
+
+
+def with_findings(
+    found: Comparison, a: Sequence[Finding] | None, b: Sequence[Finding] | None
+) -> Comparison:
+    """The same with the findings of the expert rules, which take longer than all the rest.
+
+    Args:
+        found: the comparison.
+        a: findings of A; None for those that it has, as a baseline does.
+        b: findings of B.
+    """
+    first, second = (
+        side if own is None else replace(side, findings=tuple(map(Found.of, own)))
+        for side, own in ((found.a, a), (found.b, b))
+    )
+    return replace(found, a=first, b=second, findings=_findings(first, second))
 
 
 def _findings(a: Side, b: Side) -> tuple[FindingChange, ...] | None:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import Aggregate, aggregate
-from nsys_tui.analysis.breakdown import coverages, split_of
+from nsys_tui.analysis.breakdown import coverages
 from nsys_tui.analysis.compare.comparability import facts, options
 from nsys_tui.analysis.compare.named_samples import by_name, in_steps
-from nsys_tui.analysis.compare.side import WHOLE, Found, Named, Side, Steps
+from nsys_tui.analysis.compare.side import WHOLE, Named, Side, Steps
 from nsys_tui.analysis.compare.stats import SEED, Sample
 from nsys_tui.analysis.compare.tails import tails
 from nsys_tui.analysis.iterations.detection import find_iterations
-from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gaps import Edge, stalls
 from nsys_tui.analysis.window import Scope, masked, row_numbers
@@ -55,7 +54,6 @@ class Plan:
     steps: Steps
     """Steady steps; those of ``Steps.none()`` make everything be measured as a whole."""
     style: str = NameStyle.NORMALISED
-    findings: bool = True
     found: int | None = None
     """Steady steps in the report, where ``steps`` does not hold all of them."""
     seed: int = SEED
@@ -90,7 +88,6 @@ def plan(
     *,
     pattern: str | None = None,
     style: str = NameStyle.NORMALISED,
-    findings: bool = True,
     by_step: bool = True,
     seed: int = SEED,
 ) -> Plan:
@@ -101,7 +98,6 @@ def plan(
         scope: window, devices, processes and streams.
         pattern: regular expression for the NVTX names of steps.
         style: how kernels are named, and so which are one.
-        findings: whether the expert rules are run, which takes longer than all the rest.
         by_step: False looks for no steps: the part is a single one.
         seed: of the bootstrap.
 
@@ -110,10 +106,10 @@ def plan(
     """
     scope = scope or Scope()
     if not by_step:
-        return Plan(report, scope, Steps.none(), style, findings, seed=seed)
+        return Plan(report, scope, Steps.none(), style, seed=seed)
     found = _complete(report, find_iterations(report, pattern, scope))
     steps = Steps.of(found, _other_processes(report, scope, found))
-    return Plan(report, scope, steps, style, findings, seed=seed, rows=found.rows[1:])
+    return Plan(report, scope, steps, style, seed=seed, rows=found.rows[1:])
 
 
 def _complete(report: Report, found: Iterations) -> Iterations:
@@ -178,14 +174,13 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         identity: equal for the same part of the same report.
     """
     report, part = plan.report, plan.part
-    case = Case(report, plan.scope)
     groups, lacks, unknown = {}, {}, set()
     makers: dict[str, tuple[Callable[[Plan], dict[str, Named]], Capability]] = {
         "kernels": (_kernels, Capability.KERNELS),
         "copies": (_copies, Capability.COPIES),
         "ranges": (_ranges, Capability.NVTX),
         "api": (_api, Capability.API),
-        "stalls": (lambda plan: _stalls(plan, case), Capability.KERNELS),
+        "stalls": (_stalls, Capability.KERNELS),
     }
     for key, (make, capability) in makers.items():
         groups[key] = make(plan)
@@ -208,10 +203,9 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
         base_ns=base[1] - base[0],
         steps=plan.steps,
         steps_found=len(plan.steps) if plan.found is None else plan.found,
-        metrics=_metrics(plan, base, case),
+        metrics=_metrics(plan, base),
         groups=groups,
         lacks=lacks,
-        findings=_findings(case) if plan.findings else None,
         notes=(*report.metadata.notes, *report.notes.texts),
         unknown=frozenset(unknown),
         style=plan.style,
@@ -219,11 +213,8 @@ def measure(plan: Plan, label: str = "", identity: str = "") -> Side:
     )
 
 
-def _metrics(plan: Plan, base: tuple[int, int], case: Case) -> dict[str, Sample]:
-    """Wall time and where the GPUs' time went, per step or as a whole; means over the GPUs.
-
-    What the rules will need of the same devices is left in ``case``.
-    """
+def _metrics(plan: Plan, base: tuple[int, int]) -> dict[str, Sample]:
+    """Wall time and where the GPUs' time went, per step or as a whole; means over the GPUs."""
     report = plan.report
     if plan.by_step:
         starts, ends = plan.steps.start, plan.steps.end
@@ -233,17 +224,12 @@ def _metrics(plan: Plan, base: tuple[int, int], case: Case) -> dict[str, Sample]
     values: dict[str, Int64] = {"wall": wall}
     sums: dict[str, Int64] = {}
     count = 0
-    splits = []
     for coverage in coverages(report, plan.searched):
         count += 1
-        if plan.findings and plan.searched == plan.scope:
-            splits.append(split_of(report, coverage, plan.scope))
         parts = coverage.within(starts, ends)
         parts["kernel_time"] = _kernel_time(report, coverage, starts, ends)
         for name, ns in parts.items():
             sums[name] = sums[name] + ns if name in sums else ns
-    if splits:
-        case.splits = splits
     if count and len(report.operations):
         busy = sums["busy"]
         values["busy_share"] = _parts(busy, wall * count)
@@ -321,12 +307,12 @@ def _on_threads(plan: Plan, events: ThreadEvents, kept: Bool, names: list[str]) 
     return in_steps(distinct, group, events.durations(rows), step, plan.steps)
 
 
-def _stalls(plan: Plan, case: Case) -> dict[str, Named]:
+def _stalls(plan: Plan) -> dict[str, Named]:
     """Idle gaps between operations by cause, each gap for itself."""
     report = plan.report
     if not len(report.operations):
         return {}
-    gaps = stalls(report, plan.part, merge_runs=False, work=case.work).gaps
+    gaps = stalls(report, plan.part, merge_runs=False).gaps
     gaps = gaps.take(gaps.edge == Edge.INNER)
     names = [cause.key for cause in Cause]
     code = gaps.cause.astype(np.int64)
@@ -335,9 +321,3 @@ def _stalls(plan: Plan, case: Case) -> dict[str, Named]:
     begin, end = plan.steps.bounds
     step = plan.steps.place(np.clip(gaps.start, begin, end - 1))
     return in_steps(names, code, gaps.idle, step, plan.steps)
-
-
-def _findings(case: Case) -> tuple[Found, ...]:
-    from nsys_tui.analysis.rules.ranking import find_in
-
-    return tuple(map(Found.of, find_in(case)))

@@ -15,6 +15,7 @@ import numpy as np
 from nsys_tui.analysis.compare.blocks import block_length
 from nsys_tui.analysis.compare.stats import FEWEST, Sample
 from nsys_tui.analysis.iterations.detection import Rule
+from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.intervals import is_sorted
 from nsys_tui.names import NameStyle
 
@@ -117,16 +118,12 @@ class Steps:
         if not self.others:
             return self.place(times)
         found = np.empty(len(times), np.intp)
-        known = np.array([self._number(process) for process in processes.tolist()], np.int8)
-        number = known[codes]
-        for place, bounds in enumerate(((self.start, self.end), *self.others.values())):
-            mine = np.flatnonzero(number == place)
+        numbers = {process: number for number, process in enumerate(self.others, 1)}
+        known = np.array([numbers.get(process, 0) for process in processes.tolist()], np.int32)
+        each = ((self.start, self.end), *self.others.values())
+        for bounds, mine in zip(each, rows_of_codes(known[codes], len(each)), strict=True):
             found[mine] = _place(*bounds, times[mine])
         return found
-
-    def _number(self, process: int) -> int:
-        """Which steps are a process's: 0 for the common ones, else one of ``others``."""
-        return 1 + [*self.others].index(process) if process in self.others else 0
 
     @classmethod
     def of(cls, found: Iterations, others: Mapping[int, Bounds] | None = None) -> Steps:

@@ -9,12 +9,19 @@ from paths import REPORTS, needs_reports, report_paths
 from synth import Synth
 from training import GAP, KERNELS, REPEATS, US, Run
 
-from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare, measure_both
+from nsys_tui.analysis.compare.comparison import (
+    Comparison,
+    aligned,
+    compare,
+    measure_both,
+    with_findings,
+)
 from nsys_tui.analysis.compare.finding_changes import paired
 from nsys_tui.analysis.compare.measure import iteration_scope, measure, plan
 from nsys_tui.analysis.compare.side import Found
 from nsys_tui.analysis.compare.stats import FEWEST, Verdict
 from nsys_tui.analysis.iterations.detection import Rule, find_iterations
+from nsys_tui.analysis.rules.ranking import find
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
 
@@ -32,8 +39,9 @@ def compared(
     a: Path, b: Path, *, threshold: float = 0.01, findings: bool = False, noise: float = 0.0
 ) -> Comparison:
     """Compares as if runs did not differ, unless it is said by how much."""
-    plans = [plan(opened(path), findings=findings) for path in (a, b)]
-    return compare(*measure_both(*plans), threshold=threshold, noise=noise)
+    reports = [opened(path) for path in (a, b)]
+    found = compare(*measure_both(*map(plan, reports)), threshold=threshold, noise=noise)
+    return with_findings(found, *map(find, reports)) if findings else found
 
 
 def pair(folder: Path, a: Run, b: Run, threshold: float = 0.01) -> Comparison:
@@ -124,24 +132,26 @@ def test_warm_up_and_a_step_cut_by_the_capture_are_left_out(tmp_path: Path) -> N
         length = 900 if step == 0 else 100
         report.launch("k()", (at, at + 5), (at + 10, at + 10 + length))
         report.nvtx(f"step {step}", at, at + 950 if step < 7 else None)
-    side = measure(plan(opened(report.session(20_000).write()), findings=False))
+    side = measure(plan(opened(report.session(20_000).write())))
     assert side.metrics["wall"].count == 6
     assert side.names("kernels")["k"].instances.most == 100
     assert side.names("kernels")["k"].count == 6
 
 
-def test_each_process_counts_in_its_own_steps(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", [2, 150])
+def test_each_process_counts_in_its_own_steps(tmp_path: Path, processes: int) -> None:
     report = Synth(tmp_path / "r.sqlite")
-    for number, pid in enumerate((100, 200)):
+    for number, pid in enumerate(range(100, 100 + processes)):
         report.process(pid, f"rank{number}").cuda_device(pid, 0, number)
         for step in range(8):
-            at = step * 1000 + number * 600
+            at = step * 1000 + number % 2 * 600
             report.nvtx(f"step {step}", at, at + 900, tid=pid)
             report.launch("k()", (at + 800, at + 805), (at + 810, at + 850), device=0)
-    side = measure(plan(opened(report.write()), findings=False))
+    side = measure(plan(opened(report.write())))
     named = side.names("kernels")["k"]
     assert named.per_step is not None
-    assert (named.calls, named.per_step.least, named.per_step.most) == (2.0, 80, 80)
+    found = named.calls, named.per_step.least, named.per_step.most
+    assert found == (processes, processes * 40, processes * 40)
 
 
 def test_names_of_few_steps_are_judged_by_all_steps(tmp_path: Path) -> None:
@@ -230,7 +240,7 @@ def test_noise_of_half_a_percent_without_steps_is_no_change(tmp_path: Path) -> N
     for seed in range(4):
         pair_of = (replace(run, seed=seed), replace(run, seed=seed + 50))
         paths = [made.write(tmp_path / f"{place}.sqlite") for place, made in enumerate(pair_of)]
-        plans = [plan(opened(path), findings=False, by_step=False) for path in paths]
+        plans = [plan(opened(path), by_step=False) for path in paths]
         found = compare(*measure_both(*plans), noise=0)
         assert found.judgement.basis == "instances"
         assert found.verdict is Verdict.SAME
@@ -239,7 +249,7 @@ def test_noise_of_half_a_percent_without_steps_is_no_change(tmp_path: Path) -> N
 def test_steps_by_name_and_by_pattern_are_no_counterparts(tmp_path: Path) -> None:
     by_name, by_pattern = Run(), Run(step_name="", copies=0)
     plans = [
-        plan(opened(run.write(tmp_path / f"{number}.sqlite")), findings=False)
+        plan(opened(run.write(tmp_path / f"{number}.sqlite")))
         for number, run in enumerate((by_name, by_pattern))
     ]
     assert [p.steps.rule for p in plans] == [Rule.NAME, Rule.PATTERN]
@@ -282,10 +292,7 @@ def test_too_few_instances_of_every_name_are_not_comparable(tmp_path: Path) -> N
 def test_two_iterations_of_one_report(tmp_path: Path) -> None:
     report = opened(Run().write(tmp_path / "r.sqlite"))
     steps = find_iterations(report)
-    plans = [
-        plan(report, iteration_scope(steps, n, Scope()), by_step=False, findings=False)
-        for n in (3, 7)
-    ]
+    plans = [plan(report, iteration_scope(steps, n, Scope()), by_step=False) for n in (3, 7)]
     found = compare(*measure_both(*plans))
     assert found.verdict is Verdict.SAME
     wall = found.row("wall")
@@ -302,7 +309,7 @@ def test_a_window_clips_times_and_counts_what_starts_in_it(tmp_path: Path) -> No
         report.launch(
             "k()", (number * 100, number * 100 + 5), (number * 100 + 10, number * 100 + 90)
         )
-    side = measure(plan(opened(report.write()), Scope((50, 550)), findings=False))
+    side = measure(plan(opened(report.write()), Scope((50, 550))))
     named = side.names("kernels")["k"]
     # From 50: the last 40 of the first, four whole ones, and 10..50 of the one that starts at 510.
     assert named.total == 40 + 4 * 80 + 40
@@ -368,7 +375,7 @@ def test_findings_of_one_cause_are_one_wherever_it_was_seen() -> None:
 @needs_reports
 def test_work_of_a_report_adds_up_whatever_the_basis() -> None:
     report = opened(REPORTS / "many-kernels-2025.5.sqlite")
-    side = measure(plan(report, findings=False, by_step=False))
+    side = measure(plan(report, by_step=False))
     ops = report.operations
     total = sum(n.total for g in ("kernels", "copies") for n in side.names(g).values())
     assert total == int(np.sum(ops.end - ops.start))

@@ -16,6 +16,8 @@ from nsys_tui import cli
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from nsys_tui.analysis.rules.finding import Finding
+
 Out = pytest.CaptureFixture[str]
 QUIET = ("--run-noise", "0")
 """As if runs did not differ: what these tests plant is smaller than what is assumed of one run."""
@@ -98,6 +100,28 @@ def test_text_says_what_is_unfair_before_the_verdict(
     verdict = next(place for place, line in enumerate(lines) if line.startswith("same: mean wall"))
     assert unfair < verdict < next(n for n, line in enumerate(lines) if "gemm_kernel" in line)
     assert "not compared: --findings" in out
+
+
+def test_the_verdict_is_printed_before_the_rules_run(
+    runs: dict[str, str], capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = []
+
+    def told(*_: object) -> list[Finding]:
+        printed.append(capsys.readouterr())
+        return []
+
+    monkeypatch.setattr("nsys_tui.analysis.rules.ranking.find", told)
+    words = ("compare", runs["a"], runs["b"], "--gate", "3%", "--no-cache", *QUIET)
+    assert run(capsys, *words)[0] == 1
+    before = "".join(out + err for out, err in printed)
+    assert len(printed) == 2
+    assert "gate 3% hit" in before
+    assert "worse: mean wall" in before
+    printed.clear()
+    for extra in (("--format", "csv"), ("--section", "summary"), ("--no-findings",)):
+        run(capsys, *words, *extra)
+    assert not printed, "rules whose findings nobody sees are not run"
 
 
 def test_markdown_is_safe_for_a_pull_request(runs: dict[str, str], capsys: Out) -> None:

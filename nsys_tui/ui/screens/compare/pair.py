@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare
+from nsys_tui.analysis.compare.comparison import with_findings as add_findings
 from nsys_tui.analysis.compare.example_events import event_of
 from nsys_tui.analysis.compare.measure import Plan, identity_of, measure, plan
 from nsys_tui.analysis.compare.pooling import pooled_side
-from nsys_tui.analysis.compare.side import Found
-from nsys_tui.analysis.compare.stats import RUN_NOISE, Rules
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import UsageError
 from nsys_tui.export.baselines import Baseline
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from nsys_tui.analysis.compare.side import Side
+    from nsys_tui.analysis.compare.stats import Rules
+    from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.report import Report
     from nsys_tui.ui.session import Session
 
@@ -138,8 +139,6 @@ class Result:
     found: Comparison
     plans: tuple[Plan | None, Plan | None]
     """How the ends were measured; None for a baseline."""
-    noise: float = RUN_NOISE
-    """What was assumed of the spread of runs."""
 
     @cached_property
     def step(self) -> int | None:
@@ -198,13 +197,13 @@ def gather(pair: Pair, names: str, rules: Rules) -> Result:
     second = 1 + len(pair.more[0])
     a, b = pooled_side(sides[:second]), pooled_side(sides[second:])
     found = compare(a, b, threshold=rules.threshold, noise=rules.noise)
-    return Result(pair, found, (plans[0], plans[second]), rules.noise)
+    return Result(pair, found, (plans[0], plans[second]))
 
 
 def _plan(part: Part, names: str) -> Plan:
     def make() -> Plan:
         by_step = not part.single
-        return plan(part.report, part.scope, style=names, findings=False, by_step=by_step)
+        return plan(part.report, part.scope, style=names, by_step=by_step)
 
     return _kept(part.session, ("plan", part.scope, part.single, names), make)
 
@@ -223,26 +222,20 @@ def _side(names: str, end: End, made: Plan | None) -> Side:
 
 def with_findings(result: Result) -> Result:
     """The same with the findings of the expert rules, which take longer than all the rest."""
-    sides = [
-        replace(side, findings=_findings(end)) if isinstance(end, Part) else side
-        for end, side in zip(
-            (result.pair.a, result.pair.b), (result.found.a, result.found.b), strict=True
-        )
-    ]
-    before = result.found
-    found = compare(*sides, threshold=before.threshold, seed=before.seed, noise=result.noise)
-    return replace(result, found=found)
+    pair = result.pair
+    return replace(result, found=add_findings(result.found, _findings(pair.a), _findings(pair.b)))
 
 
-def _findings(part: Part) -> tuple[Found, ...]:
+def _findings(end: End) -> list[Finding] | None:
+    """None for a baseline, which has its own."""
     from nsys_tui.analysis.rules.ranking import find
 
-    if part.scope == Scope():
-        found = part.session.memo("findings", lambda: find(part.report))
-    else:
-        key = ("findings", part.scope)
-        found = _kept(part.session, key, lambda: find(part.report, part.scope))
-    return tuple(map(Found.of, found))
+    if isinstance(end, Baseline):
+        return None
+    if end.scope == Scope():
+        kept: list[Finding] = end.session.memo("findings", lambda: find(end.report))
+        return kept
+    return _kept(end.session, ("findings", end.scope), lambda: find(end.report, end.scope))
 
 
 def _kept(session: Session, key: Hashable, make: Callable[[], T]) -> T:
