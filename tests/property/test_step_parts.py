@@ -10,9 +10,10 @@ import pytest
 from synth import Synth
 
 from nsys_tui.analysis.iterations.parts import BUSY_PARTS, IDLE_PARTS
-from nsys_tui.analysis.iterations.table import iteration_table
+from nsys_tui.analysis.iterations.table import iteration_table, longer_because
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gaps import LONG_CALL_NS
+from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -213,3 +214,5 @@ def test_a_long_step_says_which_part_makes_it_long(
     found = table(training(tmp_path / "r.sqlite", odd))
     assert found.parts.waits_known
     assert [found.why(step) for step in range(1, 9)] == [""] * 4 + [why] + [""] * 3
+    report = open_report(tmp_path / "r.sqlite", use_cache=False)
+    assert longer_because(report, found.found, 5, Scope()) == (why or "+50.00 us compute")

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from nsys_tui import units
 from nsys_tui.analysis.iterations.parts import IDLE_LABELS, IDLE_PARTS, SHORT
 from nsys_tui.analysis.iterations.path_answer import PATH
@@ -87,12 +85,10 @@ class IterationAnswer:
         """Numbers of the iterations that stand out."""
         return frozenset(self.table.found.outliers.tolist())
 
-    @cached_property
+    @property
     def typical(self) -> int:
         """The steady step whose time is nearest to the median; the first of several."""
-        found = self.table.found
-        away = np.abs(found.duration - self.whole.median)
-        return int(np.argmin(np.where(found.counted, away, np.inf)))
+        return self.table.found.typical
 
     def phases(self) -> Table:
         """Statistics of whole iterations and of their phases."""

@@ -6,7 +6,7 @@ The rules are tried in the order of definitions ("Iterations"); the result says 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -128,6 +128,23 @@ class Iterations:
         """Places of steady iterations that are much slower than the others."""
         late = np.flatnonzero(self.counted & (self.z > OUTLIER_Z))
         return late[late > 0]
+
+    @cached_property
+    def typical(self) -> int:
+        """The steady step whose time is nearest to the median; the first of several."""
+        away = np.abs(self.duration - float(np.median(self.steady)))
+        return int(np.argmin(np.where(self.counted, away, np.inf)))
+
+    def only(self, step: int) -> Iterations:
+        """One step, with the end that it has among the others."""
+        return replace(
+            self,
+            start=self.start[[step]],
+            own_end=self.end[[step]],
+            labels=self.labels[step : step + 1],
+            rows=self.rows[step : step + 1],
+            never_closed=self.never_closed[[step]],
+        )
 
 
 def _none() -> Iterations:

@@ -21,6 +21,8 @@ from nsys_tui.model.target import pid_of
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.nvtx.paths import Paths
@@ -74,12 +76,12 @@ class IterationTable:
         more = self.found.duration[row] - self._median
         if self.found.never_closed[row] or more <= NOTABLE * self._median:
             return ""
-        if not self.gpus:
-            away = [(name, round(own[row] - median)) for name, own, median in self._phase_medians]
-            told = [max(away, key=lambda phase: phase[1])]
-        else:
-            told = self.parts.why(row, self.usual)
-        return ", ".join(f"+{format_duration(ns)} {what}" for what, ns in told if ns > 0)
+        told = (
+            self.parts.why(row, self.usual)
+            if self.gpus
+            else _longer_phase(self.found, self.phases, row)
+        )
+        return _sentence(told)
 
     @cached_property
     def _median(self) -> float:
@@ -89,12 +91,6 @@ class IterationTable:
     def usual(self) -> NDArray[np.float64]:
         """Median of each part over the steady iterations, in the order of ``StepParts.mean``."""
         return np.asarray(np.median(self.parts.mean[:, self.found.counted], axis=1))
-
-    @cached_property
-    def _phase_medians(self) -> list[tuple[str, Int64, float]]:
-        counted = self.found.counted
-        pairs = zip(self.phases.names, self.phases.time, strict=True)
-        return [(name, own, float(np.median(own[counted]))) for name, own in pairs]
 
     def busy_shares(self) -> NDArray[np.float64]:
         """Busy part of each iteration, mean of the GPUs; NaN without any."""
@@ -115,6 +111,41 @@ class IterationTable:
         ]
         named = sorted(listed[:-1], key=lambda entry: -entry[1].mean)
         return [*named, listed[-1]]
+
+
+def longer_because(report: Report, found: Iterations, step: int, scope: Scope) -> str:
+    """What makes a step longer than a typical one: ``+54.9 ms idle: OSRT call pread64``.
+
+    Only these two steps are looked at, which takes no time in a report of many.
+
+    Args:
+        report: the report.
+        found: its steps.
+        step: which of them.
+        scope: devices and streams.
+    """
+    process = frozenset((pid_of(found.process),))
+    usual, longer = (
+        step_parts(report, one, Scope(window, scope.devices, process, scope.streams))
+        for one in (found.only(found.typical), found.only(step))
+        for window in [(int(one.start[0]), int(one.end[0]))]
+    )
+    if longer.gpus and usual.gpus == longer.gpus:
+        return _sentence(longer.why(0, usual.mean[:, 0]))
+    if longer.gpus or not len(found.rows):
+        return ""
+    return _sentence(_longer_phase(found, phases(report, found, nvtx_paths(report).parent), step))
+
+
+def _longer_phase(found: Iterations, split: Phases, step: int) -> list[tuple[str, int]]:
+    """The phase that takes most longer than usual, and by how much."""
+    pairs = zip(split.names, split.time, strict=True)
+    away = [(name, round(own[step] - float(np.median(own[found.counted])))) for name, own in pairs]
+    return [max(away, key=lambda phase: phase[1])]
+
+
+def _sentence(told: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(f"+{format_duration(ns)} {what}" for what, ns in told if ns > 0)
 
 
 def spread(times: Int64) -> Spread:

@@ -8,6 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
+from nsys_tui.analysis.iterations.table import longer_because
 from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.idle import idle_findings
 from nsys_tui.analysis.rules.nsys import HOST_COPIES, SERIES, SMALL_COPY
@@ -300,6 +301,7 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
     if len(outliers):
         worst = int(outliers[np.argmax(steps.duration[outliers])])
         lost = int(steps.duration[outliers].sum() - len(outliers) * median)
+        why = longer_because(case.report, steps, worst, case.scope)
         found = case.finding(
             "slow_steps",
             f"{len(outliers)} of {plural(len(steps), 'step')} much slower"
@@ -307,9 +309,7 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
             f" {fit(steps.labels[worst], _LABEL_CELLS)} takes"
             f" {units.format_duration(int(steps.duration[worst]))},"
             f" the median {units.format_duration(round(median))}",
-            "look at the stalls of that step"
-            if case.splits
-            else "see which of its parts is longer",
+            f"look at what is longer there: {why}" if why else "look at the stalls of that step",
             subject="slow steps",
             saved_ns=lost,
             at_most=Severity.LOW if steps.rule is StepRule.PATTERN else None,
