@@ -26,6 +26,8 @@ CLOSE_NS: Final = 20_000
 """A residual up to this is never too large: kernels of one collective end so far apart anyway."""
 CLOSE_SHARE: Final = 0.1
 """Nor is one up to this share of the median time in a collective."""
+_APART_NS: Final = 2_000
+"""UTC that puts ends less than this apart is not doubted."""
 MOST_DRIFT: Final = 1e-3
 """No clock of a computer is off by more, ns per ns; real ones drift by less than 100 ppm."""
 _FEWEST: Final = 8
@@ -218,6 +220,17 @@ def judged(
     if 2 * len(off) >= shared > 0 and off:  # a median of clocks that mostly disagree says nothing
         return [c._replace(aligned=c.residual is None) for c in found]
     return found
+
+
+def closer(fit: Sequence[SessionClock], told: Sequence[SessionClock]) -> bool:
+    """Whether fitted clocks agree clearly better than those that UTC told."""
+    if not all(clock.aligned for clock in told):
+        return True
+    pairs = [(f.residual, t.residual) for f, t in zip(fit, told, strict=True)]
+    return all(clock.aligned for clock in fit) and any(
+        own is not None and before is not None and before > max(_APART_NS, 2 * own)
+        for own, before in pairs
+    )
 
 
 def close(groups: Sequence[Group]) -> float:

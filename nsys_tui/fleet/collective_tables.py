@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from nsys_tui.fleet.collectives import Group
     from nsys_tui.fleet.fleet import Fleet, Member
     from nsys_tui.model.table import Values
+
+
+_SHORT: Final = 3
+"""Groups of ranks with fewer calls that are named."""
 
 
 def collectives_table(fleet: Fleet, ask: Ask) -> Table:
@@ -95,7 +99,23 @@ def _match_notes(fleet: Fleet) -> list[str]:
             f"{unmatched:,} calls beyond the shortest rank's are not matched; where a capture began"
             " later on some ranks, the others are matched wrongly"
         )
-    return notes
+    return notes + _short_notes(fleet)
+
+
+def _short_notes(fleet: Fleet) -> list[str]:
+    """Which ranks made fewer calls than the others of their group, those that lack most first."""
+    ranks = [member.rank for member in fleet.members]
+    lacking: dict[tuple[int, ...], list[tuple[int, int, str]]] = {}
+    for group in fleet.collectives.groups:
+        most, own = max(group.counts), zip(group.members, group.counts, strict=True)
+        if short := tuple(ranks[place] for place, count in own if count < most):
+            lacking.setdefault(short, []).append((most - group.calls, most, group.name))
+    told = sorted(((max(found), short) for short, found in lacking.items()), reverse=True)
+    return [
+        f"rank {ranks_text(short)} made {most - fewer:,} of {most:,} calls of {name}: stopped"
+        " before the others did, or captured for a shorter time"
+        for (fewer, most, name), short in told[:_SHORT]
+    ]
 
 
 def stragglers_table(fleet: Fleet, ask: Ask) -> Table:
@@ -128,7 +148,7 @@ def stragglers_table(fleet: Fleet, ask: Ask) -> Table:
     ]
     notes = _match_notes(fleet)
     if order:
-        notes = ["Held up: time that all others waited for this rank alone"]
+        notes = ["Held up: time that all others waited for this rank alone", *_short_notes(fleet)]
         worst, cost = order[0], int(blamed.cost.sum())
         if cost:
             notes.append(

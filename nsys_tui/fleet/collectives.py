@@ -35,8 +35,8 @@ class Group:
     start: Int64
     """Fleet time, shape (members, calls)."""
     end: Int64
-    unmatched: int
-    """Calls that some ranks have and others lack: those after the shortest sequence."""
+    counts: tuple[int, ...]
+    """Calls that each member has; those after the shortest sequence are not matched."""
     gap: Int64
     """Time since each rank's collective before; -1 for its first."""
     before: NDArray[np.float32]
@@ -46,6 +46,11 @@ class Group:
     def calls(self) -> int:
         """Calls that all members have."""
         return int(self.start.shape[1])
+
+    @property
+    def unmatched(self) -> int:
+        """Calls that some ranks have and others lack."""
+        return sum(self.counts) - self.calls * len(self.members)
 
     @cached_property
     def last_start(self) -> Int64:
@@ -173,7 +178,7 @@ def match(own: Sequence[Collectives], clocks: Sequence[SessionClock]) -> Matched
                 tuple(place for place, _, _ in entries),
                 np.stack([start[:calls] for _, start, _ in entries]),
                 np.stack([end[:calls] for _, _, end in entries]),
-                sum(len(start) - calls for _, start, _ in entries),
+                tuple(len(start) for _, start, _ in entries),
                 *_before(own, [(place, rows_of[key, place][:calls]) for place, _, _ in entries]),
             )
         )

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.fleet.clocks import fitted, judged
+from nsys_tui.fleet.clocks import closer, fitted, judged
 from nsys_tui.fleet.collectives import match
 from nsys_tui.fleet.copies import left_out
 from nsys_tui.fleet.files import in_order
@@ -50,8 +50,8 @@ def reduce(
         results: path and summary of each report, in the order of the files; the order decides
             ranks only where nothing else does.
         options: what the summaries were made with.
-        clock: how clocks are aligned; ``AUTO`` takes UTC where all reports tell it and the ends
-            of collectives agree with it, else it fits clocks to these ends.
+        clock: how clocks are aligned; ``AUTO`` takes UTC where all reports tell it, unless clocks
+            fitted to the ends of collectives agree better.
         given: ranks that the user tells, by path.
 
     Raises:
@@ -143,11 +143,12 @@ def _clocks(
     groups = match(own, [SessionClock(0)] * len(own)).groups
     if clock is Clock.SESSION:
         return clock, 0, judged(groups, sessions, [SessionClock(0)] * len(reports))
-    if clock is not Clock.ENDS and (clock is Clock.UTC or len(known) == len(reports)):
-        found = judged(groups, sessions, by_utc)
-        if clock is Clock.UTC or all(own.aligned for own in found):
-            return Clock.UTC, first, found
+    by_utc = judged(groups, sessions, by_utc)
+    if clock is Clock.UTC:
+        return clock, first, by_utc
     found = fitted(groups, sessions, starts)
+    if clock is Clock.AUTO and len(known) == len(reports) and not closer(found, by_utc):
+        return Clock.UTC, first, by_utc
     if clock is Clock.AUTO and all(own.residual is None for own in found):
         return Clock.SESSION, 0, [SessionClock(0)] * len(reports)
     return Clock.ENDS, first, found

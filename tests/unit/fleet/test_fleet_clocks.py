@@ -16,6 +16,8 @@ from nsys_tui.fleet.fleet import Clock
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.session_clock import SessionClock
 from nsys_tui.fleet.summary import Collectives
+from nsys_tui.fleet.table_parts import Ask
+from nsys_tui.fleet.tables import SECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -232,6 +234,23 @@ def test_a_wrong_utc_start_is_seen_and_ends_take_over(
     assert asked.collectives.by_rank().calls.tolist() == [20, 20, 0, 20], "no figure of rank 2"
     assert cli.main(["fleet", *map(str, paths), "--clock", "utc", "--section", "reports"]) == 0
     assert "not aligned: rank 2, whose collectives end 3.000 ms from" in capsys.readouterr().err
+
+
+def test_a_drift_within_the_bound_is_corrected_all_the_same(tmp_path: Path) -> None:
+    class Drifting(Off):
+        def events(self, synth: object, rank: int, begun: int = 0, device: int = 0) -> None:
+            Run.events(self, synth, rank, begun + 9 * US * (rank == 2), device)  # type: ignore[arg-type]
+
+    fleet = run_fleet(Drifting(ranks=4, steps=20).write(tmp_path))
+    assert [m.offset for m in fleet.members] == [0, 0, 9 * US, 0]
+
+
+def test_who_made_fewer_calls_is_named(tmp_path: Path) -> None:
+    run = Run(ranks=4, steps=20)
+    paths = [Run(ranks=4, steps=13 if r == 2 else 20).write_rank(tmp_path / f"{r}.sqlite", r)
+             for r in range(run.ranks)]  # fmt: skip
+    told = " ".join(SECTIONS["stragglers"](run_fleet(paths), Ask(top=20)).notes)
+    assert "rank 2 made 13 of 20 calls of ncclDevKernel_AllReduce_Sum_f32_RING_LL" in told
 
 
 def test_a_window_is_cut_at_the_same_moment_of_drifting_clocks() -> None:
