@@ -182,7 +182,8 @@ class SshConnector:
         text = error.stderr.replace("\r", "")
         lines = [printable(line) for line in text.splitlines() if line.strip()]
         said = lines[-1] if lines else error.title
-        name, by_hand = f"{self._target.name} ({self._host})", self._by_hand(self._host)
+        name, by_hand = self._target.name, self._by_hand(self._host)
+        name += f" ({self._host})" if self._host != name else ""
         if "HOST IDENTIFICATION HAS CHANGED" in text or "host key has changed" in text.lower():
             return HostKeyError(
                 f"{name}: the host key is not the known one",

@@ -87,9 +87,9 @@ def _listed(make: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
 
 def _themes() -> Iterable[str]:
     from nsys_tui.config import default_path
-    from nsys_tui.render.palette import theme_files
+    from nsys_tui.render.palette import theme_names
 
-    return theme_files(default_path().parent / "themes")
+    return theme_names(default_path().parent / "themes")
 
 
 def _key_presets() -> Iterable[str]:

@@ -95,7 +95,7 @@ def terminal_lines(terminal: Terminal) -> Lines:
 
 def settings_lines(config: Config, terminal: Terminal) -> Lines:
     """Config file, theme and keys, with what is wrong about them."""
-    from nsys_tui.render.palette import theme_files
+    from nsys_tui.render.palette import theme_names
     from nsys_tui.ui import keymap, presets
     from nsys_tui.ui.theming import choose_theme
 
@@ -109,7 +109,7 @@ def settings_lines(config: Config, terminal: Terminal) -> Lines:
     return [
         ("config", f"{config.path}{exists}"),
         ("theme", choose_theme(config.display.theme, terminal)),
-        ("themes", ", ".join(sorted(theme_files(folder))) + f"; your own go to {folder}"),
+        ("themes", ", ".join(theme_names(folder)) + f"; your own go to {folder}"),
         ("keys", f"{config.keys.preset}; presets: {', '.join(presets.presets())}"),
         *(("problem", problem) for problem in problems),
     ]

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.commands.options import add_reading
 from nsys_tui.errors import OK, UsageError
-from nsys_tui.names import visible
 from nsys_tui.paths import given_path, is_there
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ nsys-tui reads NVIDIA Nsight Systems reports in the terminal. To begin with:
   nsys-tui demo                       write a report to try all this on
 
 nsys-tui --help lists every verb."""
-_NAMED: Final = 8
 SMALLEST: Final = (80, 24)
 """Columns and lines that the app needs."""
 
@@ -118,10 +116,14 @@ def run(arguments: argparse.Namespace) -> int:
     from nsys_tui.config import load_config
     from nsys_tui.ui.links import first_screen
 
-    if len(arguments.reports) < 2:
-        folder = Path(*arguments.reports)
-        if os.path.isdir(folder):
-            return _at_home(arguments, folder)
+    folder = Path(*arguments.reports[:1])
+    if len(arguments.reports) < 2 and arguments.print is None and os.path.isdir(folder):
+        config, terminal = settings(arguments)
+        if terminal.app:
+            return _at_home(arguments, folder, config, terminal)
+        if not arguments.reports:
+            print(START)
+            return UsageError.exit_code
     config = load_config()
     given = [split_link(name, os.path.exists) for name in arguments.reports]
     paths = [local_path(name, config) for name, _ in given]
@@ -178,14 +180,12 @@ def _print_screen(arguments: argparse.Namespace, paths: Sequence[Path]) -> int:
     return OK
 
 
-def _at_home(arguments: argparse.Namespace, folder: Path) -> int:
+def _at_home(
+    arguments: argparse.Namespace, folder: Path, config: Config, terminal: Terminal
+) -> int:
     """Lets the user choose from what can be opened, and opens that."""
     from nsys_tui.commands.demo import cached_demo
     from nsys_tui.commands.remote import local_path
-
-    config, terminal = settings(arguments)
-    if not terminal.app:
-        return _say_how_to_start(folder, named=bool(arguments.reports))
     from nsys_tui.ui.screens.home.app import HomeApp
 
     app = HomeApp(config, terminal, folder)
@@ -201,23 +201,6 @@ def _at_home(arguments: argparse.Namespace, folder: Path) -> int:
     if choice.demo:
         paths = [cached_demo()]
     return run_app(arguments, paths, lambda: OK, choice.screen)
-
-
-def _say_how_to_start(folder: Path, *, named: bool) -> int:
-    """Without a terminal: which reports are there, and what to begin with.
-
-    Raises:
-        UsageError: a folder was named.
-    """
-    from nsys_tui.ui.recent import nearby
-
-    found = [visible(path.name) for path in nearby(folder)]
-    if named:
-        there = ", ".join(found[:_NAMED]) + (", …" if len(found) > _NAMED else "")
-        hint = f"name a report file in it: {there}" if found else "name a report file"
-        raise UsageError(f"cannot read {folder}", "it is a folder", hint)
-    print(START)
-    return UsageError.exit_code
 
 
 def run_app(
@@ -245,13 +228,17 @@ def run_app(
         from nsys_tui.commands.options import log_to
 
         log_to(arguments.log)
+    from nsys_tui.ui.host import HINT
     from nsys_tui.ui.links import look_at
+    from nsys_tui.ui.recent import is_first
     from nsys_tui.ui.runtime import garbage_collection
     from nsys_tui.ui.runtime.threads import take_turns
 
     garbage_collection.hold()
     take_turns()
     app = _app(arguments, paths, config, terminal, start, kind)
+    if start == "overview" and kind is None and is_first():
+        app.hint = HINT
     for session, place in zip(app.sessions, places, strict=False):
         if place is not None:
             look_at(session, place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from nsys_tui.errors import OK, UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
+    from collections.abc import Sequence
 
 DESCRIPTION = (
     "Serves the app to a browser on this machine (127.0.0.1 alone) and prints the address, which"
@@ -30,7 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from nsys_tui.commands.open import add_opening
 
     parser.add_argument(
-        "reports", nargs="+", metavar="REPORT", help=".sqlite, .nsys-rep or .qdrep file"
+        "reports",
+        nargs="+",
+        metavar="REPORT",
+        help=".sqlite, .nsys-rep or .qdrep file, or a folder",
     )
     parser.add_argument(
         "--port", type=int, default=0, metavar="N", help="default: one that is free"
@@ -48,26 +52,31 @@ def run(arguments: argparse.Namespace) -> int:
     """Serves until the last tab is closed.
 
     Raises:
-        UsageError: the extra is not installed, a report is not there, or the port is taken.
+        UsageError: the extra is not installed, or the port is taken.
+        UnreadableReportError: a report cannot be read; better said here than in a tab.
     """
     if find_spec("textual_serve") is None:
         raise UsageError("nsys-tui serve needs its extra: pip install 'nsys-terminal[web]'")
     import asyncio
 
+    from nsys_tui.analysis.links import Place, link, split_link
     from nsys_tui.commands.destinations import say
     from nsys_tui.commands.remote import local_path
     from nsys_tui.config import load_config
+    from nsys_tui.reader.settings import open_configured
     from nsys_tui.web.server import Server
 
     if not 0 <= arguments.port <= 65535:
         raise UsageError(f"no port {arguments.port}", hint="a number up to 65535; 0 for any")
     idle = _seconds(arguments.idle)
     config = load_config()
-    paths = [local_path(name, config).resolve() for name in arguments.reports]
+    given = [split_link(name, os.path.exists) for name in arguments.reports]
+    paths = [local_path(name, config).resolve() for name, _ in given]
     for path in paths:
-        if not path.is_file():
-            raise UsageError(f"{path} is not there", hint="name a report file")
-    server = Server(_command(arguments, paths), ", ".join(path.name for path in paths), idle)
+        if len(paths) > 1 or not path.is_dir():
+            open_configured(path, config, arguments.nsys, use_cache=not arguments.no_cache).close()
+    names = [link(str(p), place or Place()) for p, (_, place) in zip(paths, given, strict=True)]
+    server = Server(_command(arguments, names), ", ".join(path.name for path in paths), idle)
 
     def tell(address: str) -> None:
         print(address, flush=True)
@@ -87,7 +96,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _command(arguments: argparse.Namespace, paths: list[Path]) -> list[str]:
+def _command(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
     """The app's own command line, without a shell."""
     words = [sys.executable, "-m", "nsys_tui", "open"]
     given = {name: vars(arguments)[name] for name in ("theme", "keys", "nsys", "log")}
@@ -96,4 +105,4 @@ def _command(arguments: argparse.Namespace, paths: list[Path]) -> list[str]:
     words += [
         f"--{n.replace('_', '-')}" for n in ("no_color", "no_cache", "resume") if vars(arguments)[n]
     ]
-    return [*words, "--", *map(str, paths)]
+    return [*words, "--", *names]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import struct
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -97,13 +97,16 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def _reports_in(folder: Path) -> str:
-    """The first reports of a folder, to be named in a hint; empty where there is none."""
+    """The hint for a folder: its first reports, or that there is none."""
     suffixes = (".sqlite", *_REPORT_SUFFIXES)
-    with suppress(OSError):
+    try:
         found = sorted(name for name in os.listdir(folder) if name.endswith(suffixes))
-        if found:
-            return f": {', '.join(found[:_NAMED])}{', …' if len(found) > _NAMED else ''}"
-    return ""
+    except OSError as error:
+        return f"what is in it cannot be seen: {error.strerror}"
+    if not found:
+        return "there is no report in it: name a .sqlite or .nsys-rep file"
+    more = ", …" if len(found) > _NAMED else ""
+    return f"name a report file in it: {', '.join(found[:_NAMED])}{more}"
 
 
 def open_descriptor(path: Path) -> int:
@@ -118,7 +121,7 @@ def open_descriptor(path: Path) -> int:
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
-            raise unreadable(path, "it is a folder", f"name a report file in it{_reports_in(path)}")
+            raise unreadable(path, "it is a folder", _reports_in(path))
         if not stat.S_ISREG(mode):
             raise unreadable(path, "it is no regular file", "copy the report into a file first")
         return os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))

@@ -27,6 +27,11 @@ CHROME: Final = (
 """Keys every theme has besides the categories."""
 CATEGORY_KEYS: Final = tuple(category.name.lower() for category in Category)
 SLOT_KEYS: Final = tuple(f"slot{number}" for number in range(SLOTS))
+BORROWED: Final = (
+    *("atom-one-light", "catppuccin-macchiato", "catppuccin-mocha", "dracula", "flexoki"),
+    *("gruvbox", "monokai", "nord", "rose-pine", "rose-pine-moon", "textual-dark"),
+)
+"""Textual's themes on whose background our colours of categories, and words, can be read."""
 ANSI: Final = frozenset(
     f"{bright}{name}"
     for bright in ("", "bright_")
@@ -204,3 +209,8 @@ def theme_files(user_folder: Path | None = None) -> dict[str, Path]:
     if user_folder is not None and user_folder.is_dir():
         found += sorted(user_folder.glob("*.toml"))
     return {path.stem: path for path in found}
+
+
+def theme_names(user_folder: Path) -> list[str]:
+    """All that ``--theme`` takes: files, and what is borrowed."""
+    return sorted({*theme_files(user_folder), *BORROWED})

@@ -68,9 +68,9 @@ def nav_forward(app: Host) -> None:
 
 @command("nav.escape")
 def nav_escape(app: Host) -> None:
-    """Dismisses an error, cancels loading, restores a pane, or goes back, in this order."""
-    if app.error is not None:
-        app.error = None
+    """Dismisses an error, restores a pane, cancels loading, or goes back, in this order."""
+    if app.error is not None or (app.hint and app.progress is None):
+        app.error, app.hint = None, ""
         app.sync()
     elif app.screen.maximized is not None:
         app.screen.minimize()

@@ -42,6 +42,12 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
     from nsys_tui.ui.messages import LoadFinished, PartLoaded, ProgressMoved, ReportOpened
 
+HINT = (
+    " New here? Enter opens what the cursor is on, Esc goes back, 1 to 8 are screens;\n"
+    " ? explains words and keys, Ctrl+P runs anything by its name.  (esc: seen)"
+)
+"""What the first screen says where no report was opened before."""
+
 ReportOpener = Callable[[Path, "Progress"], "Report"]
 
 
@@ -96,6 +102,8 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         self.progress: ProgressMoved | None = None
         self.work = Work()
         self._start, self._resume = start, resume
+        self.hint = ""
+        """Stands on the first screen until Esc, or until it is left."""
 
     def on_mount(self) -> None:
         """Shows the first screen and begins to load."""
@@ -176,7 +184,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
             name: screen name of ``keymap.SCREENS``.
             changes: fields of ``ViewState`` to replace, such as ``window=`` or ``selection=``.
         """
-        front = self.front
+        front, self.hint = self.front, ""
         if front is not None and (changes or name != front.SCREEN):
             origin = here(self.state, front.SCREEN, front.view())
             self.session.state = jumped(self.state, origin, **changes)
@@ -209,7 +217,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
     def wants_escape(self) -> bool:
         """Whether an error, a maximised pane or work in progress comes before any pane's Esc."""
         waiting = self.error is not None or self.progress is not None
-        return waiting or self.screen.maximized is not None
+        return waiting or bool(self.hint) or self.screen.maximized is not None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """An action of the table is enabled where something implements it."""
@@ -396,6 +404,6 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         if report is None and self.session.finished and self.session.path == NO_REPORT:
             return " no report is open: o opens one, 9 profiles a program"
         count = 0 if report is None else len(report.notes)
-        if not count:
-            return ""
+        if self.hint or not count:
+            return self.hint
         return f" * {count} note{'s' * (count > 1)} on this report: Overview and C show them"

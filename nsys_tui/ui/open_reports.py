@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_tui.names import cell_len
+from nsys_tui.names import cell_len, visible
 from nsys_tui.ui import resume
 
 if TYPE_CHECKING:
@@ -28,6 +28,29 @@ def tabs(sessions: Sequence[Session], front: Session, room: int) -> str:
     if cell_len(text) <= room:
         return text
     return f"{front.name} ({sessions.index(front) + 1} of {len(sessions)})"
+
+
+def tab_at(sessions: Sequence[Session], front: Session, title: str, cell: int) -> Session | None:
+    """The report whose name stands at a cell of the title; the next one, where only one is named.
+
+    Args:
+        sessions: all that are open.
+        front: the one that is shown.
+        title: what ``tabs`` gave, with whatever stands around it.
+        cell: counted from the beginning of the title.
+    """
+    names = [visible(f"[{s.name}]" if s is front else s.name) for s in sessions]
+    shown = list(zip(names, sessions, strict=True))
+    if front in sessions and visible(f"[{front.name}]") not in title:
+        following = sessions[(sessions.index(front) + 1) % len(sessions)]
+        shown = [(visible(front.name), following)]
+    at = 0
+    for name, session in shown:
+        at = title.find(name, at)
+        if at >= 0 and cell_len(title[:at]) <= cell < cell_len(title[: at + len(name)]):
+            return session
+        at += len(name)
+    return None
 
 
 def keep_seen(sessions: Sequence[Session], front: Session, screen: str) -> None:

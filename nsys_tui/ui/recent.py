@@ -46,6 +46,11 @@ def recent(folder: Path | None = None) -> list[Path]:
     return [entry.path for entry in opened_before(folder)]
 
 
+def is_first(folder: Path | None = None) -> bool:
+    """Whether no report was ever opened by this user."""
+    return not _file(folder).exists()
+
+
 def remember(path: Path, folder: Path | None = None, verdict: str = "") -> None:
     """Puts a report first; does nothing where the state folder cannot be written."""
     known = {entry.path: entry for entry in opened_before(folder)}

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rich.style import Style
+from textual.theme import BUILTIN_THEMES
 from textual.theme import Theme as TextualTheme
 
 from nsys_tui.errors import ConfigError
 from nsys_tui.render.cells import Emphasis
-from nsys_tui.render.palette import Theme, load_theme, theme_files
+from nsys_tui.render.colour import contrast, mix
+from nsys_tui.render.palette import BORROWED, Theme, load_theme, theme_files
 from nsys_tui.ui.terminal import Colours
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from nsys_tui.ui.terminal import Terminal
 
 AUTO: Final = "auto"
+READABLE: Final = 4.5
+"""Least contrast of words."""
 
 
 class StyleTable(dict[int, Style]):
@@ -71,9 +75,33 @@ def find_theme(name: str, user_folder: Path | None = None) -> Theme:
         ConfigError: there is no such theme, or its file is bad.
     """
     files = theme_files(user_folder)
-    if name not in files:
-        raise ConfigError(f"no theme named {name!r}", hint="there are " + ", ".join(sorted(files)))
-    return load_theme(files[name])
+    if name in files:
+        return load_theme(files[name])
+    if name in BORROWED:
+        return borrowed(name)
+    known = sorted({*files, *BORROWED})
+    raise ConfigError(f"no theme named {name!r}", hint="there are " + ", ".join(known))
+
+
+def borrowed(name: str) -> Theme:
+    """One of Textual's themes: its background, words and accent, with our colours of categories."""
+    theirs = BUILTIN_THEMES[name]
+    made = {key: value[:7] for key, value in theirs.to_color_system().generate().items()}
+    ground, words = made["background"], made["foreground"]
+    accents = (made[key] for key in ("primary", "accent", "secondary"))
+    colours = {
+        "background": ground,
+        "surface": made["surface"],
+        "panel": made["surface"],
+        "foreground": words,
+        "accent": next((c for c in accents if contrast(c, ground) >= READABLE), words),
+        "axis": mix(words, ground, 0.15),
+        "muted": mix(words, ground, 0.25),
+        "idle": mix(words, ground, 0.5),
+        "border": mix(words, ground, 0.65),
+    }
+    ours = load_theme(theme_files()["high-contrast" if theirs.dark else "light"])
+    return Theme(name, "rgb", theirs.dark, ours.colours | colours)
 
 
 def textual_theme(theme: Theme) -> TextualTheme:

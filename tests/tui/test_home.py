@@ -133,7 +133,7 @@ def test_without_a_terminal_it_says_how_to_begin(
     said = capsys.readouterr().out
     for verb in ("overview", "compare", "capture", "demo"):
         assert f"nsys-tui {verb} " in said
-    assert main([str(folder)]) == 64
+    assert main([str(folder)]) == 65
     assert "name a report file in it: " in capsys.readouterr().err
 
 

@@ -14,7 +14,7 @@ from textual.widgets import Input
 from tui.frames import rows, running, settled, text
 
 from nsys_tui.state import Window, displayed
-from nsys_tui.ui.host import Host
+from nsys_tui.ui.host import HINT, Host
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -60,6 +60,10 @@ async def test_reports_are_tabs_told_apart_and_a_key_goes_to_the_next(
         await pressed(pilot, "3")
         app.set_state(replace(app.state, window=Window(0, 500_000)))
         assert "a/run.sqlite [b/run.sqlite]" in await pressed(pilot, "}")
+        await pilot.click("#title", offset=(14, 0))
+        assert "[a/run.sqlite] b/run.sqlite" in await pressed(pilot)
+        await pilot.click("#title", offset=(rows(pilot)[0].index("b/run"), 0))
+        assert "a/run.sqlite [b/run.sqlite]" in await pressed(pilot)
         assert "[3 Kern" in rows(pilot)[1]
         assert rows(pilot)[0].rstrip().endswith("(all)"), "each report has a window of its own"
         assert "[a/run.sqlite] b/run.sqlite" in await pressed(pilot, "}")
@@ -192,3 +196,16 @@ async def test_ctrl_c_copies_selected_text_and_clears_nothing(small: Path) -> No
         assert app._exit is False
         await pilot.press("ctrl+c")
         assert app._exit is True
+
+
+async def test_the_first_screen_of_all_has_a_hint_until_esc(small: Path) -> None:
+    async with running(small) as pilot:
+        app: Any = pilot.app
+        assert "New here?" not in text(pilot), "only the command line asks for it"
+        app.hint = HINT
+        app.sync()
+        await settled(pilot)
+        assert HINT.splitlines() == [line.rstrip() for line in rows(pilot)[-3:-1]]
+        assert "New here?" not in await pressed(pilot, "escape")
+        app.hint = HINT
+        assert "New here?" not in await pressed(pilot, "3")

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.names import normalise_nvtx, visible
-from nsys_tui.render.palette import theme_files
+from nsys_tui.render.palette import theme_names
 from nsys_tui.state import Selection, at_mark
 from nsys_tui.text.definitions import definitions
 from nsys_tui.ui.dialogs.help import open_help
@@ -76,7 +76,7 @@ def _marks(app: Host) -> Iterator[Entry]:
 
 
 def _themes(app: Host) -> Iterator[Entry]:
-    for name in sorted(theme_files(app.theme_folder)):
+    for name in theme_names(app.theme_folder):
         yield Entry(f"theme {name}", "theme", partial(app.use_theme, name), loose=True)
 
 

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.names import NameStyle
 from nsys_tui.render.cells import KEY, MUTED
-from nsys_tui.render.palette import theme_files
+from nsys_tui.render.palette import theme_names
 from nsys_tui.state import (
     ALL_DEPTHS,
     ColourBy,
@@ -90,7 +90,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting(
         "display.theme",
         "theme",
-        lambda app: sorted(theme_files(app.theme_folder)),
+        lambda app: theme_names(app.theme_folder),
         lambda app: app.palette.name,
         lambda app, name: app.use_theme(name),
     ),
@@ -135,7 +135,7 @@ class DisplayPanel(Dialog[None]):
             value = setting.show(setting.get(self.app))
             here = setting.get(self.app) != self._begun(setting)
             source = "here" if here else self.app.config.source(setting.key)
-            lines.append([(f" {setting.label:<15}", 0), (f"{value:<13}", KEY), (source, MUTED)])
+            lines.append([(f" {setting.label:<15}", 0), (f"{value:<12} ", KEY), (source, MUTED)])
         lines += [[("", 0)], [(" <- -> change  r reset  w to config", MUTED)]]
         height = len(lines) + 2
         lines += [[(f" {part}", 0)] for part in self._notes()]

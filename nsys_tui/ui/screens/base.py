@@ -21,7 +21,7 @@ from nsys_tui.state import Window
 from nsys_tui.times import window_text
 from nsys_tui.ui.front import FrontScreen
 from nsys_tui.ui.keymap import GLOBAL, effective_keys, shown_key
-from nsys_tui.ui.open_reports import tabs
+from nsys_tui.ui.open_reports import tab_at, tabs
 from nsys_tui.ui.widgets.chrome import KeyLine, StatusLine, TabLine, TitleLine
 
 if TYPE_CHECKING:
@@ -230,6 +230,13 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
         window = Window(*session.extent) if whole else session.window
         text = window_text(window, self.state.display.time, session.report)
         return left, f"{text} (all)" if whole else text
+
+    def on_title_line_clicked(self, message: TitleLine.Clicked) -> None:
+        """Shows the report whose name was clicked."""
+        sessions, left = self.app.sessions, self.title_parts()[0]
+        clicked = tab_at(sessions, self.session, left, message.cell)
+        if clicked is not None and clicked is not self.session:
+            self.app.bring_to_front(clicked)
 
     def refresh_keys(self) -> None:
         """Shows in the footer the ranked actions that work here.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.content import Content
+from textual.message import Message
 
 from nsys_tui.names import cell_len
 from nsys_tui.ui.keymap import FUNCTION_KEYS, SCREENS, tab_key
@@ -55,7 +57,18 @@ class Line(KeepsDrawing):
 
 
 class TitleLine(Line):
-    """Report name, GPUs and window."""
+    """Names of the open reports, GPUs and window."""
+
+    @dataclass
+    class Clicked(Message):
+        """The left part was clicked."""
+
+        cell: int
+        """Counted from its beginning."""
+
+    def on_click(self, event: events.Click) -> None:
+        """Tells where."""
+        self.post_message(self.Clicked(event.x - 1))
 
     def render(self) -> VisualType:
         """Left part, fill, right part; the right part gives way last."""
@@ -188,16 +201,19 @@ class StatusLine(Line):
     """Progress of work in the background, or an error that stays until it is seen."""
 
     DEFAULT_CSS: ClassVar[str] = """
-    StatusLine { display: none; }
+    StatusLine { display: none; height: auto; max-height: 6; }
     StatusLine.-shown { display: block; }
-    StatusLine.-error { height: auto; max-height: 6; text-style: bold; }
+    StatusLine.-error { text-style: bold; }
     """
 
     def say(self, text: str, *, error: bool = False) -> None:
         """Shows a text, or nothing for an empty one."""
         self.set_class(bool(text), "-shown")
         self.set_class(error, "-error")
+        lines = str(next(iter(self._shown), "")).count("\n")
         self.show(text)
+        if text.count("\n") != lines:
+            self.refresh(layout=True)
 
     def render(self) -> VisualType:
         """The text as it is."""

@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+from textual.theme import BUILTIN_THEMES
 
 from nsys_tui.config import Config
 from nsys_tui.errors import ConfigError
-from nsys_tui.render.cells import Emphasis, Ink, category_ink, style
+from nsys_tui.model.categories import Category
+from nsys_tui.render.cells import Emphasis, Ink, category_ink, slot_ink, style
+from nsys_tui.render.colour import contrast
+from nsys_tui.render.palette import BORROWED
 from nsys_tui.ui.terminal import Colours, erases_in_colour, probe
-from nsys_tui.ui.theming import StyleTable, choose_theme, find_theme, textual_theme
+from nsys_tui.ui.theming import StyleTable, borrowed, choose_theme, find_theme, textual_theme
+
+if TYPE_CHECKING:
+    from nsys_tui.render.palette import Theme
 
 UTF8 = {"LANG": "en_US.UTF-8"}
 
@@ -85,6 +94,31 @@ def test_an_unknown_theme_lists_the_known_ones() -> None:
     with pytest.raises(ConfigError) as caught:
         find_theme("pink", Config().path.parent)
     assert "high-contrast" in caught.value.hint
+
+
+def is_readable(theme: Theme) -> bool:
+    ground = theme.colour("background")
+    inks = [category_ink(category, odd) for category in Category for odd in (False, True)]
+    inks += [slot_ink(slot, odd) for slot in range(12) for odd in (False, True)]
+    fills = [theme.look(style(ink)).fg or ground for ink in inks]
+    words = ("accent", "axis", "muted", "better", "worse", "warning", "error")
+    return (
+        all(contrast(fill, ground) >= 4 for fill in fills)
+        and all(contrast(theme.colour(key), ground) >= 4.5 for key in words)
+        and all(
+            contrast(theme.colour("foreground"), theme.colour(key)) >= 7
+            for key in ("background", "surface", "panel")
+        )
+    )
+
+
+def test_textuals_themes_are_offered_where_all_of_them_can_be_read() -> None:
+    plain = [name for name, theme in BUILTIN_THEMES.items() if not theme.ansi]
+    assert {name for name in plain if is_readable(borrowed(name))} == set(BORROWED)
+    dracula = find_theme("dracula")
+    assert dracula.colour("background") == "#282A36"
+    assert dracula.colour("comm") == find_theme("high-contrast").colour("comm")
+    assert textual_theme(dracula).name == "nsys-tui-dracula"
 
 
 def test_style_codes_become_rich_styles_once() -> None:

@@ -14,7 +14,7 @@ import pytest
 from synth import Synth
 
 from nsys_tui import cli
-from nsys_tui.errors import USAGE
+from nsys_tui.errors import UNREADABLE, USAGE
 
 aiohttp = pytest.importorskip("aiohttp", reason="pip install 'nsys-terminal[web]'")
 pytest.importorskip("textual_serve", reason="pip install 'nsys-terminal[web]'")
@@ -172,18 +172,21 @@ def runs(pid: int) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "said", "status"),
     [
-        (("/no/such.sqlite",), "is not there"),
-        (("--port", "70000", "x.sqlite"), "no port 70000"),
-        (("--idle", "0s", "x.sqlite"), "not a time"),
+        (("/no/such.sqlite",), "there is no such file", UNREADABLE),
+        ((__file__,), "it is text, not a SQLite export", UNREADABLE),
+        (("--port", "70000", "x.sqlite"), "no port 70000", USAGE),
+        (("--idle", "0s", "x.sqlite"), "not a time", USAGE),
     ],
 )
 def test_what_cannot_be_served_is_said(
-    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...], said: str, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["serve", *words]) == USAGE
-    assert said in capsys.readouterr().err
+    assert cli.main(["serve", *words]) == status
+    out, err = capsys.readouterr()
+    assert said in err
+    assert not out, "no address of a server"
 
 
 def test_a_port_that_is_taken_is_said(report: Path, capsys: pytest.CaptureFixture[str]) -> None:
