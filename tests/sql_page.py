@@ -21,6 +21,8 @@ nsys-tui sql report.sqlite --tables
 
 `-` reads the query from standard input, `--file` from a file. `--format` is that of all verbs;
 `--limit` and `--timeout` bound rows and time. The SQL is that of the SQLite that your Python has.
+DuckDB is no choice here: it reads SQLite files by an extension that it downloads when it is used,
+and has none of the limits below.
 A `.nsys-rep` is exported first, as everywhere, which needs an nsys.
 
 On screen 8, `i` writes, Tab completes tables and columns, F5 asks, Esc cancels; F2 has the
@@ -36,7 +38,7 @@ refused before they run (pragmas: {pragmas} only). printf is refused too: use ro
 
 | bound | is |
 |---|---|
-| time | {timeout:.0f} s; `--timeout` sets it; the verb then ends with 130 |
+| time | {timeout:.0f} s; `--timeout` sets it, filled views included; the verb ends with 130 |
 | rows | 1,000; json, csv and tsv: all; `--limit` sets it; screen 8: 100,000 |
 | size of an answer | {answer} MiB |
 | memory of SQLite | {memory} MiB |

@@ -128,7 +128,8 @@ VIEWS: Final = (
         Capability.KERNELS,
         (
             *_WORK[:5],
-            _column("name", "short name", _string("shortName")),
+            _column("name", "nsys's short name; full_name tells templates apart",
+                    _string("shortName")),
             *_WORK[5:],
             _CORRELATION,
             _column("full_name", "demangled name with its arguments", _string("demangledName")),

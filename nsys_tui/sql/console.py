@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.errors import NoDataError, UsageError
+from nsys_tui.errors import CancelledError, NoDataError, UsageError
 from nsys_tui.model.progress import silent
 from nsys_tui.model.table import Column, Table, Unit
 from nsys_tui.names import visible
@@ -24,10 +24,12 @@ from nsys_tui.sql.filled import DOCUMENTS, FIGURES, record_columns
 from nsys_tui.sql.guard import MEMORY, Guard, TimeLimitError, temporary_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
+
+    Rows = Iterator[Sequence[Any]]
 
 TIMEOUT_S: Final = 60.0
 """Seconds of a query unless more is allowed."""
@@ -148,8 +150,8 @@ class Console:
             nulls = ", ".join(f"NULL AS {quoted(column.name)}" for column in view.columns)
             connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {nulls} WHERE 0").close()
 
-    def _fill(self, table: str) -> None:
-        """Fills a temporary table, once."""
+    def _fill(self, table: str, checked: Callable[[Rows], Rows] = iter) -> None:
+        """Fills a temporary table, once; what ``checked`` raises on the way leaves it empty."""
         if table in self._filled:
             return
         rows = (
@@ -161,9 +163,13 @@ class Console:
         width = len(connection.execute(f"SELECT * FROM temp.{table} LIMIT 0").description)
         places = ", ".join("?" * width)
         try:
-            connection.executemany(f"INSERT OR REPLACE INTO temp.{table} VALUES ({places})", rows)
+            insert = f"INSERT OR REPLACE INTO temp.{table} VALUES ({places})"
+            connection.executemany(insert, checked(iter(rows)))
         except NoDataError as error:
             self._lacking[table] = "; ".join(part for part in (error.title, error.hint) if part)
+        except CancelledError:
+            connection.execute(f"DELETE FROM temp.{table}").close()
+            raise
         self._filled.add(table)
 
     def run(
@@ -179,7 +185,7 @@ class Console:
         Args:
             sql: one SELECT; nothing else is allowed.
             limit: rows at most; None for all.
-            timeout_s: seconds that SQLite may take.
+            timeout_s: seconds that it may take, those for filling views among them.
             progress: raising in it stops the query.
 
         Raises:
@@ -192,7 +198,6 @@ class Console:
             self._guard.begin(timeout_s, lambda: progress("asking", 0, 0))
             self._db.connection.execute(f"EXPLAIN {_unexplained(sql)}").close()
             notes = self._ready()
-            self._guard.begin(timeout_s, lambda: progress("asking", 0, 0))
             cursor = self._db.connection.execute(sql)
             try:
                 rows, more = _fetched(cursor, limit)
@@ -214,7 +219,7 @@ class Console:
         self._guard.step_aside()
         try:
             for table in dict.fromkeys(wanted):
-                self._fill(table)
+                self._fill(table, self._guard.checked)
         finally:
             self._guard.stand()
         lacks = {view.name: self._lacks(view) for view in views}
@@ -237,7 +242,7 @@ class Console:
                 f"the query needs more than {MEMORY >> 20} MiB of memory",
                 hint="ask for fewer rows or columns, or aggregate",
             ) from error
-        except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
+        except (sqlite3.Error, sqlite3.Warning, ValueError, TimeLimitError) as error:
             stopped = self._guard.stopped
             if isinstance(stopped, TimeLimitError):
                 hint = "narrow it, or allow more with --timeout"

@@ -12,12 +12,14 @@ import sqlite3
 import tempfile
 import time
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from nsys_tui.errors import CancelledError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
+
+_Row = TypeVar("_Row")
 
 MEMORY: Final = 2 << 30
 """Bytes that SQLite may take at most; of the whole process, since SQLite knows no other bound."""
@@ -32,6 +34,8 @@ LONGEST_QUERY: Final = 100_000
 """Bytes of a query."""
 _STEPS: Final = 20_000
 """Instructions of SQLite after which it is asked whether to go on: some 0.3 ms."""
+_ROWS: Final = 4_096
+"""Rows of ours after which it is asked whether to go on."""
 _LIMITS: Final = {
     sqlite3.SQLITE_LIMIT_LENGTH: LONGEST_VALUE,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: LONGEST_QUERY,
@@ -157,6 +161,13 @@ class Guard:
         self._least_room = _room() - DISK
         self._check, self.stopped = check, None
         self.read, self.denied = set(), ""
+
+    def checked(self, rows: Iterator[_Row]) -> Iterator[_Row]:
+        """Rows of ours for a query; raises what stops it."""
+        for number, row in enumerate(rows):
+            if not number % _ROWS and self._go_on() and self.stopped is not None:
+                raise self.stopped
+            yield row
 
     def _go_on(self) -> int:
         """0 while the query may go on."""

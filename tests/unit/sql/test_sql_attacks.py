@@ -11,8 +11,9 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -23,10 +24,13 @@ from nsys_tui.errors import CancelledError, NsysTuiError, UsageError
 from nsys_tui.reader import open_report
 from nsys_tui.sql.console import Console
 from nsys_tui.sql.faults import QueryError
+from nsys_tui.sql.filled import FIGURES
 from nsys_tui.sql.guard import FUNCTIONS, PRAGMAS, TimeLimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from nsys_tui.model.report import Report
 
 
 @pytest.fixture(scope="module")
@@ -223,6 +227,29 @@ def test_what_never_ends_is_stopped(console: Console, query: str) -> None:
     with pytest.raises(TimeLimitError, match="--timeout"):
         console.run(query, timeout_s=0.2)
     assert time.monotonic() - began < 10
+
+
+def test_one_call_that_sqlite_cannot_leave_ends_the_verb(path: Path) -> None:
+    query = "select instr(hex(zeroblob(4000000)) || 1, hex(zeroblob(2000000)) || 2)"
+    command = [sys.executable, "-m", "nsys_tui", "sql", str(path), query, "--timeout", "100ms"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 130
+    assert "longer than 100ms" in done.stderr
+    assert not done.stdout
+
+
+def test_filling_a_view_counts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = FIGURES["launches"]
+
+    def endless(report: Report) -> Iterable[Sequence[Any]]:
+        return cycle(whole(report))
+
+    with closing(Console(open_report(path, use_cache=False))) as console:
+        monkeypatch.setitem(FIGURES, "launches", endless)
+        with pytest.raises(TimeLimitError, match="--timeout"):
+            console.run("select count(*) from launches", timeout_s=0.2)
+        monkeypatch.setitem(FIGURES, "launches", whole)
+        assert console.run("select count(*) from launches").table.data[0] == [1]
 
 
 def test_a_query_that_only_compiles_forever_is_stopped(console: Console) -> None:

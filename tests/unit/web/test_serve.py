@@ -132,7 +132,7 @@ async def until_closed(socket: Any) -> int:
 
 
 async def test_it_ends_when_nobody_uses_it_and_takes_the_app_with_it(report: Path) -> None:
-    async with served(report, "--idle", "3s") as (address, process):
+    async with served(report, "--idle", "6s") as (address, process):
         async with aiohttp.ClientSession() as client, client.ws_connect(f"{address}ws") as socket:
             await until(socket, b"Test GPU")
             apps = children(process.pid)
