@@ -66,7 +66,7 @@ ENVIRONMENT: Final = {
 
 CAPTURE: Final = (
     ("PROCESS_0:COMMAND", "torchrun"),
-    ("PROCESS_0:ARGUMENT_0", "--nproc-per-node=2"),
+    ("PROCESS_0:ARGUMENT_0", "--nproc-per-node={ranks}"),
     ("PROCESS_0:ARGUMENT_1", "train_gpt2.py"),
     ("COLLECT_CUDA_TRACE", "true"),
     ("COLLECT_NVTX_TRACE", "true"),
@@ -170,7 +170,7 @@ def describe_machine(rows: Tables) -> None:
             value=value,
         )
     for name, value in CAPTURE:
-        rows.add("META_DATA_CAPTURE", name=name, value=value)
+        rows.add("META_DATA_CAPTURE", name=name, value=value.format(ranks=len(rows.trace.ranks)))
     for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):
         for name, value in _export_settings(rows.generation):
             rows.add(table, name=name, value=value)

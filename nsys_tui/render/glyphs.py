@@ -135,3 +135,9 @@ def glyphs_for(ascii_only: bool, theme_kind: str = "rgb") -> Glyphs:
     if ascii_only:
         return ASCII
     return {"mono": UNICODE_MONO, "ansi": UNICODE_ANSI}.get(theme_kind, UNICODE)
+
+
+def is_drawn(text: str) -> bool:
+    """Whether a text is a bar or a chart of block elements: reversed, it would look like a hole."""
+    marks = text.replace(" ", "")
+    return bool(marks) and all("\u2580" <= mark <= "\u259f" for mark in marks)

@@ -12,7 +12,7 @@ from nsys_tui.model.lanes import cell_edges
 from nsys_tui.render.cells import STALL, Emphasis, Ink, Row, style
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from nsys_tui.model.intervals import Int64
     from nsys_tui.render.cells import Cells
@@ -134,7 +134,7 @@ def draw_histogram(
     """
     top = int(found.counts.max(initial=0))
     bars = columns_of(found.counts, height, top, glyphs)
-    rows = _framed(bars, _short(top), "0" if height > 1 else "")
+    rows = _framed(bars, {height - 1: "0", 0: _short(top)})
     rows.append(Row.blank(MARGIN + len(found.counts), style(Ink.AXIS)))
     rows[-1].put(MARGIN - 1, "+" + "-" * len(found.counts))
     labels = Row.blank(MARGIN + len(found.counts), style(Ink.AXIS))
@@ -160,7 +160,7 @@ def draw_bars(
         glyphs: ramp and mark.
         text: writes the scale.
         outliers: places of the iterations to mark.
-        chosen: place of the one whose bar is reversed.
+        chosen: place of the one whose bar has the cursor's colour.
 
     Returns:
         The rows, and how many iterations a bar stands for: above 1 where they do not fit, then the
@@ -172,13 +172,14 @@ def draw_bars(
     heads = np.arange(0, len(numbers), merged)
     bars = np.maximum.reduceat(numbers, heads) if len(numbers) else numbers
     top = float(bars.max(initial=0.0))
-    rows = _framed(columns_of(bars, height, top, glyphs), text(top), text(top / 2), width)
+    scale = {height // 2: text(top / 2)} if height > 1 else {}
+    rows = _framed(columns_of(bars, height, top, glyphs), {**scale, 0: text(top)}, width)
     for place in outliers:
         rows[0].put(MARGIN + int(place) // merged, glyphs.outlier, STALL)
     if chosen is not None:
         column = MARGIN + chosen // merged
         for row in rows:
-            row.emphasise(column, column + 1, Emphasis.REVERSE)
+            row.styles[column] = style(Ink.CURSOR, emphasis=Emphasis.BOLD)
     labels = Row.blank(width, style(Ink.AXIS))
     every = max(10, -(-min(room, len(heads)) // 8 // 10) * 10)
     for bar in range(0, len(heads), every):
@@ -190,12 +191,12 @@ MARGIN = 10
 """Cells left of the bars: the scale and a line."""
 
 
-def _framed(bars: Cells, top: str, low: str, width: int | None = None) -> Cells:
+def _framed(bars: Cells, scale: Mapping[int, str], width: int | None = None) -> Cells:
+    """Bars beside a line, with what stands left of some of the rows."""
     rows = []
     for number, bar in enumerate(bars):
         row = Row.blank(width or MARGIN + bar.width, style(Ink.AXIS))
-        scale = top if not number else (low if number == len(bars) - 1 else "")
-        row.put(0, scale[: MARGIN - 2].rjust(MARGIN - 2) + " |")
+        row.put(0, scale.get(number, "")[: MARGIN - 2].rjust(MARGIN - 2) + " |")
         row.chars[MARGIN : MARGIN + bar.width] = bar.chars[: row.width - MARGIN]
         row.styles[MARGIN : MARGIN + bar.width] = bar.styles[: row.width - MARGIN]
         rows.append(row)

@@ -35,9 +35,7 @@ def _pieces(table: Table, title: str, most: int, name: int) -> Iterator[str]:
     label, shown = text_of(title), min(most, len(table))
     columns = [column for column, _ in table.printed()]
     if len(table):
-        # Figures that are written out already, as in a comparison, have no order as texts.
-        sorts = any(map(is_number, columns))
-        head = "".join(_heading(column, sorts) for column in columns)
+        head = "".join(map(_heading, columns))
         yield (
             f'<div class="scroll tall" tabindex="0" role="region" aria-label="{label}">'
             f"<table><caption>{label}</caption><thead><tr>{head}</tr></thead>\n<tbody>"
@@ -56,12 +54,10 @@ def is_number(column: Column) -> bool:
     return column.unit in READABLE or not column.is_text
 
 
-def _heading(column: Column, sorts: bool) -> str:
+def _heading(column: Column) -> str:
     kind = ' class="n"' if is_number(column) else ""
     header = text_of(column.header)
     share = " (%)" if column.unit is Unit.SHARE else ""
-    if not sorts:
-        return f'<th scope="col">{header}</th>'
     button = f'<button type="button">{header}{share}</button>'
     return f'<th scope="col" aria-sort="none"{kind}>{button}</th>'
 

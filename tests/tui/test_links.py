@@ -65,6 +65,28 @@ async def test_rows_are_copied_as_links(report: Path, monkeypatch: pytest.Monkey
     assert connection.execute(query, kernel.window).fetchone() == (1,)
 
 
+async def test_ranges_and_changes_are_copied_as_links(
+    report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[str] = []
+    other = tmp_path / "other.sqlite"
+    other.write_bytes(report.read_bytes())
+    async with running(report, other, size=(120, 40)) as pilot:
+        monkeypatch.setattr(pilot.app, "copy", lambda text, _: copied.append(text))
+        for screen in "47":
+            await press(pilot, screen)
+            await press(pilot, "down", "ctrl+y")
+    ranged, kernel = (place_of(report, link) for link in copied)
+    assert ranged.window is not None
+    assert kernel.window is not None
+    connection = sqlite3.connect(report)
+    query = "select count(*) from NVTX_EVENTS where start = ? and end = ?"
+    assert connection.execute(query, ranged.window).fetchone()[0] >= 1
+    query = "select count(*) from CUPTI_ACTIVITY_KIND_KERNEL where start = ? and end = ?"
+    assert connection.execute(query, kernel.window).fetchone() == (1,)
+    assert kernel.device is not None
+
+
 async def test_a_link_opens_its_window_and_its_gpu(report: Path) -> None:
     place = parse_place("910.9ms-966.2ms/GPU1/2")
     assert place is not None

@@ -11,6 +11,7 @@ from textual.strip import Strip
 
 from nsys_tui.names import both_ends, cell_len, cut, visible
 from nsys_tui.render.cells import MUTED, Emphasis, style
+from nsys_tui.render.glyphs import is_drawn
 from nsys_tui.ui.widgets.frame import ScrolledPane
 
 if TYPE_CHECKING:
@@ -143,9 +144,9 @@ class LinePane(ScrolledPane):
             segments.append(Segment(shown, inks[code]))
         segments.append(Segment(" " * room, inks[0]))
         if is_cursor:
-            text = "".join(segment.text for segment in segments)
-            marked = f">{text[1:]}" if text.startswith(" ") else text
-            segments = [Segment(marked, inks[CURSOR])]
+            segments = [s if is_drawn(s.text) else Segment(s.text, inks[CURSOR]) for s in segments]
+            if (first := segments[0]).text.startswith(" "):
+                segments[:1] = [Segment(">", inks[CURSOR]), Segment(first.text[1:], first.style)]
         return Strip(segments, width)
 
     def action_move(self, step: int) -> None:

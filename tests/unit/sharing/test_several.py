@@ -42,6 +42,11 @@ async def test_two_reports_and_what_changed(runs: list[str], tmp_path: Path) -> 
         assert "b.sqlite" in headings
         kernels = seen.page.locator("tr", has_text="+2.000 ms")
         assert await kernels.count() >= 1, "each step a kernel of 2 ms more"
+        heads = seen.page.locator("thead th")
+        assert await heads.count() == await seen.page.locator("thead th button").count() > 10
+        texts = ["gone", "+1.500 ms", "-2.000 us", "1,000 ns", "12 B", "new", "-3.1%"]
+        ordered = await seen.page.evaluate("texts => texts.sort(written)", texts)
+        assert ordered == ["-2.000 us", "-3.1%", "12 B", "1,000 ns", "+1.500 ms", "gone", "new"]
         ids = await seen.page.locator("[id]").evaluate_all("all => all.map(e => e.id)")
         assert len(ids) == len(set(ids))
         assert await seen.overflow() == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_tui.analysis.compare.stats import THRESHOLD
-from nsys_tui.ui.screens.compare.columns import GROUPS, finding_columns, row_columns
+from nsys_tui.ui.screens.compare.columns import BARRED, GROUPS, finding_columns, row_columns
 from nsys_tui.ui.widgets.table.table import VirtualTable
 
 if TYPE_CHECKING:
@@ -70,13 +70,15 @@ class ChangesTable(VirtualTable):
         rows = [row for group in groups for row in found.groups[group]]
         self._rows = tuple(sorted(rows, key=lambda row: (-abs(row.delta), -row.a_total)))
         per = "per step, " if found.by_step else ""
-        self.note = f"{per}by |delta|  < less  > more  threshold {100 * self.threshold:g}%"
+        signs = "" if self.size.width >= BARRED else "  < less  > more"
+        self.note = f"{per}by |delta|{signs}  threshold {100 * self.threshold:g}%"
         self.empty = next(
             (note for note in found.notes if groups[0] in note.lower()), found.why_empty(groups[0])
         )
         names = [row.name for row in self._rows]
         row = names.index(here) if here in names else None
-        self.show_rows(row_columns(self._rows, self.size.width), len(self._rows), row=row)
+        columns = row_columns(self._rows, self.size.width, self.app.glyphs.bar)
+        self.show_rows(columns, len(self._rows), row=row)
 
     def step_change(self, step: int) -> bool:
         """Goes to the next row that is better or worse; False where none is."""

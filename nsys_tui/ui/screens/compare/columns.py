@@ -31,10 +31,13 @@ GROUPS: Final = {
 }
 """What the table shows, in the order of ``g``: title, and groups of the comparison."""
 BAR: Final = 7
+WIDE_BAR: Final = 10
 VERDICT_INKS: Final = {
     Verdict.BETTER: style(Ink.BETTER),
     Verdict.WORSE: style(Ink.WORSE),
 }
+BARRED: Final = 96
+"""Cells of a row from which bars are blocks, beside the differences."""
 ROOMY: Final = 100
 """Cells of a row from which the kind of a change and both counts have columns."""
 
@@ -71,12 +74,12 @@ def often(row: Row) -> str:
     return f"{count_text(row.b_count)}{'=' if not grew else '+' if grew > 0 else '-'}"
 
 
-def bar(row: Row, most: float) -> str:
-    """``<<<`` for less time, ``>>>`` for more; as long as the difference is large."""
+def bar(row: Row, most: float, width: int, mark: str = "") -> str:
+    """As long as the difference is large; without a mark ``<<<`` for less time, else ``>>>``."""
     if not round(row.delta) or not most:
         return ""
-    length = ceil(BAR * abs(row.delta) / most)
-    return ("<" if row.delta < 0 else ">") * length
+    length = ceil(width * abs(row.delta) / most)
+    return (mark or ("<" if row.delta < 0 else ">")) * length
 
 
 def verdict_word(row: Row) -> str:
@@ -96,13 +99,15 @@ def verdict_words(row: Row) -> str:
     return "same each" if verdict_word(row) == "= each" else row.words
 
 
-def row_columns(rows: Sequence[Row], width: int) -> tuple[TableColumn, ...]:
+def row_columns(rows: Sequence[Row], width: int, mark: str) -> tuple[TableColumn, ...]:
     """Columns of rows with times.
 
     Args:
         rows: in the order of the data.
         width: cells of a line.
+        mark: a full cell of a bar.
     """
+    barred, roomy = width >= BARRED, width >= ROOMY
     most = max((abs(row.delta) for row in rows), default=0.0)
     deltas = np.array([row.delta for row in rows], np.float64)
     changes = np.array([change_value(row) for row in rows], np.float64)
@@ -122,15 +127,16 @@ def row_columns(rows: Sequence[Row], width: int) -> tuple[TableColumn, ...]:
         strings("calls", 6, [often(row) for row in rows], right=True),
         strings("verdict", 7, [verdict_word(row) for row in rows], ink=ink),
         strings("name", 17, [row.name for row in rows], grow=True),
-        Drawn(
-            header="change",
-            width=BAR,
-            draw=lambda place: bar(rows[place], most),
-            order=lambda: np.abs(deltas),
-            ink=ink,
-        ),
     ]
-    if width >= ROOMY:
+    drawn = Drawn(
+        header="change",
+        width=WIDE_BAR if roomy else BAR,
+        draw=lambda place: bar(rows[place], most, drawn.width, mark * barred),
+        order=lambda: np.abs(deltas),
+        ink=ink,
+    )
+    columns.insert(1 if barred else len(columns), drawn)
+    if roomy:
         if rows and all(row.a_bytes or row.b_bytes for row in rows):
             sizes = [f"{_size(row.a_bytes)} > {_size(row.b_bytes)}" for row in rows]
             columns.insert(5, strings("moved", 19, sizes, right=True))

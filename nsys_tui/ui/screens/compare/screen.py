@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from nsys_tui.analysis.compare.stats import RUN_NOISE, Rules
 from nsys_tui.errors import UsageError
 from nsys_tui.ui.dialogs.prompt import Prompt
-from nsys_tui.ui.evidence import selection_of
+from nsys_tui.ui.evidence import evidence_of, selection_of
 from nsys_tui.ui.screens.compare.actions import ACTIONS, CHOOSE, OF_TIMELINES
 from nsys_tui.ui.screens.compare.changes import ChangesTable
 from nsys_tui.ui.screens.compare.choosing import Choosing
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.state import Selection, ViewState
+    from nsys_tui.ui.front import Evidence
     from nsys_tui.ui.saving import Writer
     from nsys_tui.ui.screens.compare.pair import Pair, Part
     from nsys_tui.ui.screens.compare.timelines import Half
@@ -260,6 +261,18 @@ class CompareScreen(ResultScreen[Result]):
                 lambda: result.examples(group, row.name, step),
                 partial(self.twins.go_to_step, step),
             )
+
+    @property
+    def evidence(self) -> Evidence:
+        """An event of the row's name, in the report in front."""
+        result, row = self.result, self.table.change
+        if result is not None and row is not None:
+            step = self.twins.step if self.twins.step is not None else result.step
+            found = result.examples(GROUPS[self.table.group][1][0], row.name, step)
+            for end, picked in zip((result.pair.a, result.pair.b), found, strict=True):
+                if picked is not None and getattr(end, "session", None) is self.session:
+                    return evidence_of(picked.events, picked.row)
+        return super().evidence
 
     def action_compare_swap(self) -> None:
         """Exchanges A and B."""

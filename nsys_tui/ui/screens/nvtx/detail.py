@@ -12,7 +12,7 @@ from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.analysis.kernel_table import KernelTable, kernel_table
 from nsys_tui.analysis.nvtx.steps import StepTimes, step_times
 from nsys_tui.analysis.nvtx.table import NvtxTable
-from nsys_tui.ui.evidence import show_longest, show_on_timeline
+from nsys_tui.ui.evidence import evidence_of, longest, show_on_timeline
 from nsys_tui.ui.screens.nvtx import columns, panes
 from nsys_tui.ui.screens.tables import DetailScreen
 from nsys_tui.ui.widgets.lines import LinePane
@@ -22,8 +22,9 @@ from nsys_tui.ui.widgets.tree.tree import VirtualTree
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.model.events import Int64
+    from nsys_tui.model.events import EventSet, Int64
     from nsys_tui.model.report import Report
+    from nsys_tui.ui.front import Evidence
     from nsys_tui.ui.widgets.table.grid import Grid
 
 
@@ -156,23 +157,35 @@ class RangeDetail(DetailScreen[NvtxTable]):
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """Shows a range or a kernel on the timeline."""
-        if (detail := self.detail) is None:
-            return
-        report = detail.table.report
-        if message.grid is self.under:
-            show_longest(self.app, report.operations, detail.kernels.instances(message.row))
-        elif message.grid is self.instances:
-            show_on_timeline(self.app, report.ranges, int(detail.instances[message.row]))
-        elif message.row == detail.row:
-            self._open_range(detail)
-
-    def _open_range(self, detail: Detail) -> None:
-        """The instance in the chosen iteration, else the longest one."""
-        instances, ranges = detail.instances, detail.table.report.ranges
-        if self.step is not None and detail.steps.rows[self.step] >= 0:
-            show_on_timeline(self.app, ranges, int(detail.steps.rows[self.step]))
-        elif not show_longest(self.app, ranges, instances):
+        if (event := self._event(message.grid, message.row)) is not None:
+            show_on_timeline(self.app, *event)
+        elif self.detail is not None and message.row == self.detail.row:
             self.app.say("no range of its own: nothing to show on the timeline")
+
+    @property
+    def evidence(self) -> Evidence:
+        """What Enter on the row under the cursor would show."""
+        grid = next((g for g in (self.under, self.instances) if g.has_focus), self.main)
+        event = None if grid.row is None else self._event(grid, grid.row)
+        return super().evidence if event is None else evidence_of(*event)
+
+    def _event(self, grid: Grid, row: int) -> tuple[EventSet, int] | None:
+        """The event that a row stands for: of several the one in the chosen step, or the longest.
+
+        Of a row that was not looked at yet, and of one without an event, there is none.
+        """
+        if (detail := self.detail) is None or (grid is self.main and row != detail.row):
+            return None
+        report, steps = detail.table.report, detail.steps.rows
+        events: EventSet = report.ranges
+        rows: NDArray[np.intp] = detail.instances
+        if grid is self.under:
+            events, rows = report.operations, detail.kernels.instances(row)
+        elif grid is self.instances:
+            rows = rows[row : row + 1]
+        elif self.step is not None and steps[self.step] >= 0:
+            rows = steps[self.step : self.step + 1]
+        return (events, longest(events, rows)) if len(rows) else None
 
 
 def thread_text(report: Report, global_tid: int) -> str:

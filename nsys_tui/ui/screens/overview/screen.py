@@ -43,7 +43,9 @@ ACTIONS: tuple[Action, ...] = (
 )
 
 MEDIUM, TALL = 30, 40
-"""Rows from which more of the trace is shown."""
+"""Rows from which panes are higher."""
+TAKEN = (22, 27, 36)
+"""Rows of all panes but the trace's GPUs, below these and above; of the kernels' pane five."""
 
 WIDE = 120
 """Columns from which kernels and ranges stand side by side."""
@@ -69,17 +71,15 @@ class OverviewScreen(ResultScreen[Overview]):
     OverviewScreen #findings, OverviewScreen #facts { display: none; }
     OverviewScreen.-findings #findings, OverviewScreen.-findings #facts { display: block; }
     OverviewScreen.-findings #report { display: none; }
-    OverviewScreen #facts { height: 5; }
-    OverviewScreen.-short #facts { height: 1; padding: 0 1; }
-    OverviewScreen.-short #facts.framed { height: 5; padding: 0; }
-    OverviewScreen.-medium #facts { height: 5; }
+    OverviewScreen #facts { height: 1; padding: 0 1; }
+    OverviewScreen #facts.framed { height: 5; padding: 0; }
     OverviewScreen.-tall #facts { height: 6; }
     OverviewScreen #tops { height: 1fr; }
     OverviewScreen #kernels { width: 1fr; }
     OverviewScreen #ranges { width: 1fr; display: none; }
     OverviewScreen #trace { height: 5; }
     OverviewScreen.-medium #upper { height: 11; }
-    OverviewScreen.-tall #upper { height: 16; }
+    OverviewScreen.-tall #upper { height: 36%; min-height: 16; }
     OverviewScreen.-wide #split { width: 44; }
     OverviewScreen.-wide #ranges, OverviewScreen.-xwide #ranges { display: block; }
     OverviewScreen.-xwide #split { width: 48; }
@@ -179,8 +179,9 @@ class OverviewScreen(ResultScreen[Overview]):
     def _draw_trace(self) -> None:
         """GPUs always, as many as there is room for; ranges where the screen is tall."""
         height, pane = self.size.height, self.query_one(TracePane)
-        most = 2 if height < MEDIUM else 4 if height < TALL else 8
         ranges = self._nvtx_rows if height >= TALL or not self._gpu_rows else []
+        taken = TAKEN[(height >= MEDIUM) + (height >= TALL)] + len(ranges) * (height >= TALL)
+        most = max(2, height - taken)
         rows = [*self._gpu_rows[:most], *ranges]
         hidden = len(self._gpu_rows) - most
         rest = f" ({hidden} more GPUs: timeline)" if hidden > 0 else ""
@@ -331,7 +332,7 @@ class OverviewScreen(ResultScreen[Overview]):
     def _fit_facts(self) -> None:
         """On a low screen one bare line, unless a finding is told in full."""
         strip = self.query_one("#facts", LinePane)
-        strip.can_focus = self.size.height >= MEDIUM or self._detail is not None
+        strip.can_focus = self.size.height >= TALL or self._detail is not None
         strip.set_class(strip.can_focus, "framed")
 
     def action_export_view(self) -> None:

@@ -34,7 +34,7 @@ FIGURES: Final = 24
 def chart_lines(
     answer: IterationAnswer, chosen: int, width: int, height: int, glyphs: Glyphs
 ) -> list[Line]:
-    """A bar a step, outliers marked, the chosen one reversed.
+    """A bar a step, outliers marked, the chosen one in another colour.
 
     The scale is that of the steady part: what is in no statistics is cut there and marked.
     """

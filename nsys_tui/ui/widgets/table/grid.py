@@ -14,6 +14,7 @@ from textual.strip import Strip
 
 from nsys_tui.names import cell_len, visible
 from nsys_tui.render.cells import BOLD, MUTED, Emphasis, style
+from nsys_tui.render.glyphs import is_drawn
 from nsys_tui.ui.saving import Saving, save, table_writers
 from nsys_tui.ui.widgets.frame import ScrolledPane
 from nsys_tui.ui.widgets.table.cells import joined, shown_cell
@@ -357,10 +358,10 @@ class Grid(ScrolledPane):
         for slot in self._slots():
             column = self.columns[slot.column]
             text, code = self.cell(row, column)
-            if focused:
+            if focused and not is_drawn(text):
                 code = over | (MATCH if slot.column == self.column else 0)
             else:
-                code |= over | (match if column.is_text else 0)
+                code |= (BOLD if focused else over) | (match if column.is_text else 0)
             if slot.x > x:
                 runs.append((" " * (slot.x - x), over))
             runs.append((shown_cell(text, slot.width, column, self.app.ascii), code))
