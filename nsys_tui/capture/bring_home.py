@@ -132,7 +132,8 @@ async def fetch_all(job: Job, exports: Mapping[str, RemoteFile]) -> None:
     for number, report in enumerate(job.record.reports):
         await _fetch_export(job, report, folder, exports.get(report.export))
         await _clean_export(job, number)
-    if job.plan.target.settings.export in ("auto", "local"):
+    wanted = job.plan.target.remote and job.plan.target.settings.export in ("auto", "local")
+    if wanted and not all(report.sqlite for report in job.record.reports):
         await asyncio.to_thread(_export_here, job)
 
 
@@ -142,7 +143,7 @@ def _export_here(job: Job) -> None:
     from nsys_tui.reader.nsys import export_newest
 
     for report in job.record.reports:
-        if report.sqlite or not job.plan.target.remote:
+        if report.sqlite:
             continue
         target = Path(report.local).with_suffix(".sqlite")
         try:
@@ -232,7 +233,7 @@ def _replace(job: Job, report: ReportFile) -> None:
 
 
 def _identity(path: Path) -> str:
-    from nsys_tui.reader.cache import report_id
+    from nsys_tui.reader.filecheck import report_id
 
     return report_id(path)
 

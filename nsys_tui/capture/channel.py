@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from nsys_tui.capture import quoting
 from nsys_tui.capture.failures import ConnectionLostError
+from nsys_tui.capture.sender import LAST_WORDS_S, STDERR_KEPT
 from nsys_tui.capture.supervisor import Answer, Request, is_hello, parse_answer
 
 if TYPE_CHECKING:
     from nsys_tui.capture.failures import CaptureError
+    from nsys_tui.capture.sender import Sender
 
-STDERR_KEPT: Final = 20_000
-LAST_WORDS_S: Final = 5.0
 _SOON_S: Final = 0.005
 LINE_LIMIT: Final = 1 << 20
 Wrap = Callable[[str], str]
@@ -37,13 +37,16 @@ class Channel:
         argv: the child; it ends in a POSIX shell that reads a script from stdin.
         wrap: turns the script for the innermost shell into the one that the child reads.
         env: environment of the child; ``None`` = that of this process.
-        remote: whether the far side can be cut off from us.
+        standing: whether a child stays for the next verb, where each costs a log-in.
+        senders: children that stay for the next transfer.
     """
 
     argv: Sequence[str]
     wrap: Wrap = field(default=lambda script: script)
     env: Mapping[str, str] | None = None
-    remote: bool = False
+    standing: bool = False
+    senders: list[Sender] = field(default_factory=list)
+    _idle: list[Stream] = field(default_factory=list, init=False)
 
     async def ask(self, request: Request, timeout_s: float = 60) -> list[Answer]:
         """Sends one verb and reads its whole answer.
@@ -62,7 +65,28 @@ class Channel:
 
     @contextlib.asynccontextmanager
     async def open(self, request: Request) -> AsyncIterator[Stream]:
-        """Starts a verb; the child is ended when the block is left."""
+        """Starts a verb; a child that does not stay is ended when the block is left."""
+        stream = await self._take()
+        stream.begin(request.nonce, self.text(request), last=not self.standing)
+        try:
+            yield stream
+        finally:
+            if self.standing and stream.ended:
+                self._idle.append(stream)
+            else:
+                await stream.close()
+
+    def text(self, request: Request) -> bytes:
+        """What the child reads: it ends when the verb fails, so that its silence is noticed."""
+        return quoting.to_bytes(f"(\n{self.wrap(request.script)}\n) || exit\n")
+
+    async def _take(self) -> Stream:
+        """A child that stayed, or a new one."""
+        while self._idle:
+            stream = self._idle.pop()
+            if stream.alive:
+                return stream
+            await stream.close()
         process = await asyncio.create_subprocess_exec(
             *self.argv,
             stdin=asyncio.subprocess.PIPE,
@@ -72,17 +96,13 @@ class Channel:
             env=None if self.env is None else dict(self.env),
             limit=LINE_LIMIT,
         )
-        stream = Stream(process, request)
-        errors = asyncio.create_task(stream.drain_stderr())
-        writer = asyncio.create_task(stream.send(quoting.to_bytes(self.wrap(request.script))))
-        try:
-            yield stream
-        finally:
-            await _end(process)
-            for task in (writer, errors):
-                task.cancel()
-            await asyncio.gather(writer, errors, return_exceptions=True)
-            _close(process)
+        return Stream(process)
+
+    async def close(self) -> None:
+        """Ends the children that stayed."""
+        ending = [asyncio.to_thread(sender.end) for sender in self.senders]
+        await asyncio.gather(*ending, *(stream.close() for stream in self._idle))
+        self._idle, self.senders = [], []
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
@@ -109,24 +129,40 @@ def _close(process: asyncio.subprocess.Process) -> None:
 
 
 class Stream:
-    """The answers of one verb as they arrive."""
+    """A child and the answers of its present verb as they arrive."""
 
-    def __init__(self, process: asyncio.subprocess.Process, request: Request) -> None:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
-        self._request = request
+        self._nonce = ""
+        self.ended = False
+        """Whether the whole answer was read."""
         self._stderr = bytearray()
         self._stderr_ended = asyncio.Event()
+        self._errors = asyncio.create_task(self._drain_stderr())
 
-    async def send(self, script: bytes) -> None:
-        """Writes the script and closes stdin; a child that is gone is noticed by the reader."""
-        stdin = self._process.stdin
-        assert stdin is not None
-        with contextlib.suppress(ConnectionError):
-            stdin.write(script)
-            await stdin.drain()
-        stdin.close()
+    @property
+    def alive(self) -> bool:
+        """Whether the child can be asked again."""
+        return self._process.returncode is None
 
-    async def drain_stderr(self) -> None:
+    def begin(self, nonce: str, script: bytes, *, last: bool) -> None:
+        """Writes a script; a child that is gone is noticed by the reader."""
+        assert self._process.stdin is not None
+        self._nonce, self.ended = nonce, False
+        self._process.stdin.write(script)
+        if last:
+            self._process.stdin.close()
+
+    async def close(self) -> None:
+        """Ends the child."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        await _end(self._process)
+        self._errors.cancel()
+        await asyncio.gather(self._errors, return_exceptions=True)
+        _close(self._process)
+
+    async def _drain_stderr(self) -> None:
         """Keeps the end of what the child complains about."""
         assert self._process.stderr is not None
         while block := await self._process.stderr.read(4096):
@@ -151,7 +187,7 @@ class Stream:
             if not line:
                 raise await self._lost()
             if not greeted:
-                greeted = is_hello(line, self._request.nonce)
+                greeted = is_hello(line, self._nonce)
                 if greeted:
                     self._stderr.clear()  # what a login shell says is no cause of a later end
                 continue
@@ -159,6 +195,7 @@ class Stream:
             if answer is None:
                 continue
             if answer.key == "end":
+                self.ended = True
                 return
             yield answer
 

@@ -1,11 +1,10 @@
 # Runs after the preamble, in the program's own shell: which nsys is there, and what can it do.
 # NSYS is "auto" or a path, TOOLS what launchers call, THOROUGH asks for nsys's own view of the machine as well; answers are lines that start with "@@p ".
 nt_p() { printf '@@p %s\n' "$*"; }
-nt_run() { # nsys may hang, and may pass over TERM then
-  if timeout -k 1 1 true 2> /dev/null; then timeout -k 1 10 "$@"
-  elif timeout 1 true 2> /dev/null; then timeout 10 "$@"
-  else "$@"; fi < /dev/null 2>&1
-}
+nt_limit= # nsys may hang, and may pass over TERM then
+if timeout -k 1 1 true 2> /dev/null; then nt_limit='timeout -k 1 10'
+elif timeout 1 true 2> /dev/null; then nt_limit='timeout 10'; fi
+nt_run() { $nt_limit "$@" < /dev/null 2>&1; }
 nt_over() { [ "$1" = 124 ] || [ "$1" = 137 ] || [ "$1" = 143 ]; } # statuses of what was ended by then
 nt_tools=
 for nt_try in $TOOLS; do

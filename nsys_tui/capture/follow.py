@@ -116,8 +116,7 @@ class Follower:
                 raise ConnectionLostError("the answer ended early") from None
             self._job.link.answered()
             if answer.key == "state":
-                if self._start:
-                    self.files = await _files(answers)
+                self.files = await _files(answers)
                 return self._ended(answer.value)
             await self._take(answer, stream)
 

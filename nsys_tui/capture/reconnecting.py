@@ -43,7 +43,7 @@ class LocalConnector:
     async def connect(self) -> Channel:
         """See :class:`~nsys_tui.capture.channel.Connector`."""
         argv = self._target.launcher.shell_argv(self._target)
-        return Channel(argv, remote=True) if argv else local_channel()
+        return Channel(argv, standing=True) if argv else local_channel()
 
     def explain(self, error: ConnectionLostError) -> CaptureError:
         """See :class:`~nsys_tui.capture.channel.Connector`."""
@@ -73,7 +73,9 @@ def explain_container(target: Place, error: ConnectionLostError) -> CaptureError
 def through(outer: Channel, target: Place) -> Channel:
     """The channel one step further: into the target's container, if it has one."""
     argv = target.launcher.shell_argv(target)
-    return Channel(outer.argv, inner(argv, outer.wrap), outer.env, True) if argv else outer
+    if argv:
+        outer.wrap = inner(argv, outer.wrap)
+    return outer
 
 
 class Link:
@@ -130,7 +132,7 @@ class Link:
 
     async def lost(self, error: ConnectionLostError | UnreachableError) -> None:
         """Waits before the next try, or raises in the words of the target."""
-        self._channel = None
+        await self._drop_channel()
         told = self.connector.explain(error) if isinstance(error, ConnectionLostError) else error
         if not self.patient or not isinstance(told, UnreachableError):
             raise told from error
@@ -144,4 +146,10 @@ class Link:
 
     async def close(self) -> None:
         """Gives the connection back."""
+        await self._drop_channel()
         await self.connector.close()
+
+    async def _drop_channel(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            await channel.close()

@@ -71,7 +71,7 @@ class SshConnector:
         if self._options is None:
             self._options = await self._prepare()
         argv = [*self._ssh, "-T", "-o", "RemoteCommand=none", *_ALIVE, *self._options]
-        channel = Channel([*argv, "--", self._host, COMMAND], env=self._env, remote=True)
+        channel = Channel([*argv, "--", self._host, COMMAND], env=self._env, standing=True)
         try:
             await channel.ask(request("hello"), self._patience_s)
         except ConnectionLostError as error:

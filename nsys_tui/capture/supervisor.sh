@@ -147,7 +147,6 @@ nt_start() {
     nt_drop
     return
   fi
-  nt_git
   if [ -n "$NT_BATCH" ]; then nt_submit; else nt_launch; fi
 }
 nt_started_before() { # by an earlier request whose answer was lost; it may be at it this moment
@@ -401,7 +400,7 @@ nt_probe() {
   if [ -n "$NT_CWD_ABS" ]; then
     nt_say "cwd $NT_CWD_ABS"
     if [ -w "$NT_CWD_ABS" ]; then nt_free cwd_free "$NT_CWD_ABS"; else nt_say cwd_readonly; fi
-    nt_git
+    nt_git & # meanwhile: a large tree takes it a while
   else nt_say "cwd_missing $NT_CWD"; fi
   nt_holder=$(cat "$NT_B/lock.$NT_T" 2> /dev/null)
   case $nt_holder in '' | *[!A-Za-z0-9-]*) ;; *)
@@ -409,6 +408,7 @@ nt_probe() {
     case $NT_STATE in running | starting) nt_say "locked $nt_holder $(cat "$NT_B/$nt_holder/owner" 2> /dev/null | nt_flat)" ;; esac ;;
   esac
   nt_probe_nsys
+  wait
 }
 nt_probe_nsys() { # in the shell and with the preamble that the program will have
   nt_script=$NT_B/.probe.$$
@@ -438,7 +438,10 @@ if [ "$NT_LOGIN" = yes ]; then if nt_has bash; then NT_SHELL='bash -l'; else NT_
   case $NT_MODE in
   hello) ;;
   probe) nt_probe ;;
-  start) nt_start ;;
+  start)
+    nt_git &
+    nt_start
+    wait ;;
   follow) nt_follow ;;
   whole) nt_whole ;;
   status) nt_tell_state ;;

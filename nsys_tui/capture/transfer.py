@@ -12,28 +12,28 @@ import fcntl
 import hashlib
 import os
 import re
-import signal
-import subprocess
 import threading
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Final
 
 from nsys_tui.capture import quoting
-from nsys_tui.capture.channel import LAST_WORDS_S, STDERR_KEPT, Channel
-from nsys_tui.capture.failures import ConnectionLostError, FetchError
+from nsys_tui.capture.failures import FetchError
+from nsys_tui.capture.sender import PIPE_SIZE, Sender
 from nsys_tui.capture.supervisor import PREFIX, Request, parse_answer
 from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CHUNK: Final = 1 << 20
-_SET_PIPE_SIZE: Final = 1031  # Linux's F_SETPIPE_SZ
+    from nsys_tui.capture.channel import Channel
+
+CHUNK: Final = PIPE_SIZE
 _HEADER_LIMIT: Final = 1 << 20
 _BEHIND_S: Final = 0.005
 _FLUSH: Final = 32 << 20
 _TRAILER_LIMIT: Final = 1 << 16
-_SENT: Final = re.compile(rb"@@nt sent (\d+) (\d+) (\S*)\n@@nt end\n")
+_SENT: Final = re.compile(rb"@@nt sent (\d+) (\d+) (\S*)\n")
+_END: Final = b"@@nt end\n"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ class Transfer:
     done: int = 0
     digest: hashlib._Hash = field(default_factory=hashlib.sha256)
     sent: Sent | None = None
-    _child: subprocess.Popen[bytes] | None = None
+    _sender: Sender | None = None
+    _ready: bool = False
     _stopped: threading.Event = field(default_factory=threading.Event)
     _complete: threading.Event = field(default_factory=threading.Event)
     _over: threading.Event = field(default_factory=threading.Event)
@@ -70,8 +71,8 @@ class Transfer:
     def stop(self) -> None:
         """Ends the attempt; what has arrived stays in the part file."""
         self._stopped.set()
-        if self._child is not None:
-            _end(self._child)
+        if self._sender is not None:
+            self._sender.kill()
 
     def run(self) -> None:
         """Appends to the part file all that is missing.
@@ -85,24 +86,31 @@ class Transfer:
         with open(self.part, "r+b", buffering=0) as file:
             _lock(file, self.part)
             self.done = file.seek(0, os.SEEK_END)
-            with subprocess.Popen(
-                self.channel.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, start_new_session=True,
-                env=None if self.channel.env is None else dict(self.channel.env),
-            ) as child:  # fmt: skip
-                self._child = child
-                jobs = [self._flush, *([self._hash] if self.hashing else [])]
-                threads = [threading.Thread(target=job, daemon=True) for job in jobs]
+            self._sender = sender = self._take_sender()
+            jobs = [self._flush, *([self._hash] if self.hashing else [])]
+            threads = [threading.Thread(target=job, daemon=True) for job in jobs]
+            for thread in threads:
+                thread.start()
+            try:
+                self._receive(sender, file)
+                self._complete.set()
+            finally:
+                if self._ready and self.channel.standing:
+                    self.channel.senders.append(sender)
+                else:
+                    sender.end()
+                self._over.set()
                 for thread in threads:
-                    thread.start()
-                try:
-                    self._receive(child, file)
-                    self._complete.set()
-                finally:
-                    _end(child)
-                    self._over.set()
-                    for thread in threads:
-                        thread.join()
+                    thread.join()
+
+    def _take_sender(self) -> Sender:
+        """A child that stayed from the last transfer, or a new one."""
+        while self.channel.senders:
+            sender = self.channel.senders.pop()
+            if sender.child.poll() is None:
+                return sender
+            sender.end()
+        return Sender(self.channel.argv, self.channel.env)
 
     def _flush(self) -> None:
         """Has the disk write while the line delivers, so that little is left for the last sync."""
@@ -127,23 +135,17 @@ class Transfer:
                 else:
                     self._over.wait(_BEHIND_S)
 
-    def _receive(self, child: subprocess.Popen[bytes], file: IO[bytes]) -> None:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        stderr = _Tail(child)
-        _widen(child.stdout)
-        with contextlib.suppress(BrokenPipeError):
-            child.stdin.write(quoting.to_bytes(self.channel.wrap(self.request.script)))
-            child.stdin.close()
-        promised, rest = self._header(child.stdout, stderr)
-        stderr.forget()  # what a login shell says is no cause of a later end
+    def _receive(self, sender: Sender, file: IO[bytes]) -> None:
+        sender.ask(self.channel.text(self.request), last=not self.channel.standing)
+        promised, rest = self._header(sender)
+        sender.forget()  # what a login shell says is no cause of a later end
         total = self.done + promised
         self._write(file, rest[:promised])
-        if not self._splice(child.stdout, file, total):
-            self._copy(child.stdout, file, total)
+        if not self._splice(sender.stdout, file, total):
+            self._copy(sender.stdout, file, total)
         if self.done != total:
-            raise stderr.lost(f"{format_bytes(total - self.done)} are missing")
-        self._trailer(rest[promised:], child.stdout)
+            raise sender.lost(f"{format_bytes(total - self.done)} are missing")
+        self._trailer(rest[promised:], sender.stdout)
         os.fsync(file.fileno())
 
     def _copy(self, stdout: IO[bytes], file: IO[bytes], total: int) -> None:
@@ -168,7 +170,7 @@ class Transfer:
             return False
         return True
 
-    def _header(self, stdout: IO[bytes], stderr: _Tail) -> tuple[int, bytes]:
+    def _header(self, sender: Sender) -> tuple[int, bytes]:
         """Passes over banners; returns the bytes promised and what came with the header."""
         head = b""
         mark = PREFIX + f"hello 1 {self.request.nonce}\n".encode()
@@ -181,17 +183,22 @@ class Transfer:
                     return int(answer.value), rest
                 said = quoting.printable(line.decode("utf-8", "replace"))
                 raise FetchError("the file is gone over there", said)
-            block = os.read(stdout.fileno(), 65536)
+            block = os.read(sender.stdout.fileno(), 65536)
             if not block:
                 break
             head += block
-        raise stderr.lost("the connection ended before the file began")
+        raise sender.lost("the connection ended before the file began")
 
     def _trailer(self, text: bytes, stdout: IO[bytes]) -> None:
         """Reads size and time of the file at the end of sending; a file that grew has none."""
-        while len(text) < _TRAILER_LIMIT and (block := os.read(stdout.fileno(), 4096)):
+        while (
+            not text.endswith(_END)
+            and len(text) < _TRAILER_LIMIT
+            and (block := os.read(stdout.fileno(), 4096))
+        ):
             text += block
-        if match := _SENT.fullmatch(text):
+        self._ready = text.endswith(_END)
+        if match := _SENT.fullmatch(text.removesuffix(_END)):
             self.sent = Sent(int(match[1]), int(match[2]), match[3].decode("ascii", "replace"))
 
     def _write(self, file: IO[bytes], data: bytes | memoryview) -> None:
@@ -203,51 +210,6 @@ class Transfer:
                 raise _disk_error(self.part, error) from error
             self.done += written
             view = view[written:]
-
-
-def _widen(pipe: IO[bytes]) -> None:
-    """Makes a pipe large, where the system allows it."""
-    with contextlib.suppress(OSError):
-        fcntl.fcntl(pipe, _SET_PIPE_SIZE, CHUNK)
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ends our child and whatever it started, such as a proxy command; nothing over there."""
-    if child.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-
-
-class _Tail:
-    """Keeps the end of a child's stderr."""
-
-    def __init__(self, child: subprocess.Popen[bytes]) -> None:
-        self._child = child
-        self._kept = bytearray()
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        assert self._child.stderr is not None
-        with contextlib.suppress(ValueError, OSError):
-            while block := os.read(self._child.stderr.fileno(), 4096):
-                self._kept += block
-                del self._kept[:-STDERR_KEPT]
-
-    def forget(self) -> None:
-        """Drops what was said so far."""
-        self._kept.clear()
-
-    def lost(self, title: str) -> ConnectionLostError:
-        """An error with what the child said last."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._child.wait(LAST_WORDS_S)
-        self._thread.join(LAST_WORDS_S / 5)
-        error = ConnectionLostError(title)
-        error.status = self._child.returncode
-        error.stderr = self._kept.decode("utf-8", "replace")
-        error.message = quoting.printable(error.stderr)
-        return error
 
 
 def _lock(file: IO[bytes], part: Path) -> None:

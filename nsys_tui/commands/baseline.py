@@ -86,7 +86,7 @@ def _add(arguments: argparse.Namespace) -> int:
 
 def _measured(arguments: argparse.Namespace, report: Report, scope: Scope) -> Side:
     from nsys_tui.analysis.compare.measure import identity_of, measure, plan
-    from nsys_tui.reader.cache import report_id
+    from nsys_tui.reader.filecheck import report_id
 
     made = plan(report, scope, pattern=arguments.iteration, style=arguments.names)
     known = report_id(report.path)
@@ -97,7 +97,7 @@ def _save(arguments: argparse.Namespace) -> int:
     from nsys_tui.analysis.compare.side import Found
     from nsys_tui.analysis.rules.ranking import find
     from nsys_tui.export import baselines
-    from nsys_tui.reader.cache import report_id
+    from nsys_tui.reader.filecheck import report_id
 
     report, scope = part_from(arguments)
     side = _measured(arguments, report, scope)

@@ -74,7 +74,7 @@ def part_of(arguments: argparse.Namespace, report: Report, letter: str) -> Part:
     """What the arguments choose of a report that stands on side ``letter``."""
     from nsys_tui.analysis.compare.measure import identity_of, plan
     from nsys_tui.analysis.compare.stats import SEED
-    from nsys_tui.reader.cache import report_id
+    from nsys_tui.reader.filecheck import report_id
 
     window = getattr(arguments, f"window_{letter}") or arguments.window
     scope = scope_from(argparse.Namespace(**vars(arguments) | {"window": window}), report)

@@ -30,7 +30,7 @@ from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.target import pid_of
 from nsys_tui.reader import open_report
 from nsys_tui.reader.ahead import read_ahead
-from nsys_tui.reader.cache import Cache, report_id
+from nsys_tui.reader.filecheck import report_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from nsys_tui.fleet.time_grid import Grid
     from nsys_tui.model.events import Int64, Operations
     from nsys_tui.model.report import Report
+    from nsys_tui.reader.cache import Cache
 
 MOST_BINS: Final = 1024
 """Bins of a heat map at most; half as many at least, for spans that long in ns."""

@@ -10,7 +10,8 @@ import os
 from typing import TYPE_CHECKING
 
 from nsys_tui.fleet.summary import ReportSummary
-from nsys_tui.reader.cache import Cache, CacheFolder, Sidecar, cache_at, report_id
+from nsys_tui.reader.cache import Cache, CacheFolder, Sidecar, cache_at
+from nsys_tui.reader.filecheck import report_id
 from nsys_tui.reader.recovery import has_log
 
 if TYPE_CHECKING:

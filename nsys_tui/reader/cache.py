@@ -7,7 +7,6 @@ stored there is decided elsewhere. Nothing here raises because a disk is full or
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import mmap
 import os
@@ -25,7 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 import numpy as np
 import platformdirs
 
-from nsys_tui.reader.filecheck import open_descriptor, read_at
+from nsys_tui.reader.filecheck import hash_of_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -82,20 +81,6 @@ def cache_at(folder: str = "", limit: int | None = None) -> Cache:
     """The cache in a folder of the user's choice; what is not chosen is as usual."""
     root = Path(folder).expanduser() if folder else cache_root()
     return Cache(root, size_limit() if limit is None else limit)
-
-
-def report_id(path: Path) -> str:
-    """Identifies a report by content: blake2b of its size, first MiB and last MiB, in hex.
-
-    Raises:
-        UnreadableReportError: the file cannot be read.
-    """
-    descriptor = open_descriptor(path)
-    try:
-        size = os.fstat(descriptor).st_size
-        return _hash_of_ends(descriptor, size, _MIB, size.to_bytes(8, "little"))
-    finally:
-        os.close(descriptor)
 
 
 class CacheFolder:
@@ -164,7 +149,7 @@ class Sidecar:
         """
         status = os.fstat(descriptor)
         marks = (status.st_size, status.st_mtime_ns, status.st_ino, READER_VERSION)
-        key = _hash_of_ends(descriptor, status.st_size, _ENDS, repr(marks).encode())
+        key = hash_of_ends(descriptor, status.st_size, _ENDS, repr(marks).encode())
         return cls(CacheFolder(root or cache_root(), "reports", key, limit))
 
     def load(self, part: str) -> tuple[Arrays, dict[str, Any]] | None:
@@ -245,13 +230,6 @@ def evict(root: Path, limit: int | None = None) -> list[Path]:
             excess -= sizes[path]
             removed.append(path)
     return removed
-
-
-def _hash_of_ends(descriptor: int, size: int, end_size: int, seed: bytes) -> str:
-    digest = hashlib.blake2b(seed, digest_size=16)
-    digest.update(read_at(descriptor, end_size, 0))
-    digest.update(read_at(descriptor, end_size, max(0, size - end_size)))
-    return digest.hexdigest()
 
 
 def _write_part(file: BinaryIO, name: str, arrays: Arrays, meta: Mapping[str, Any]) -> None:

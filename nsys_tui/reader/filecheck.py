@@ -6,6 +6,7 @@ cannot be opened as a report. Tables and rows are no business of this module.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import struct
@@ -37,6 +38,7 @@ _FOREIGN_STARTS: Final[tuple[tuple[bytes, str], ...]] = (
     (b"QDSTRM", "a raw nsys stream"),
 )
 _REPORT_MAGIC: Final = b"NVIDIA Tegra Profiler Report"
+_MIB: Final = 1 << 20
 _NAMED: Final = 5
 """Reports of a folder that a hint names."""
 _REPORT_SUFFIXES: Final = frozenset({".nsys-rep", ".qdrep"})
@@ -275,3 +277,25 @@ def _empty(path: Path) -> UnreadableReportError:
 
 def _cut_off(path: Path, cause: str) -> UnreadableReportError:
     return unreadable(path, f"the file is cut off: {cause}", "copy or export the report again")
+
+
+def report_id(path: Path) -> str:
+    """Identifies a report by content: blake2b of its size, first MiB and last MiB, in hex.
+
+    Raises:
+        UnreadableReportError: the file cannot be read.
+    """
+    descriptor = open_descriptor(path)
+    try:
+        size = os.fstat(descriptor).st_size
+        return hash_of_ends(descriptor, size, _MIB, size.to_bytes(8, "little"))
+    finally:
+        os.close(descriptor)
+
+
+def hash_of_ends(descriptor: int, size: int, end_size: int, seed: bytes) -> str:
+    """Blake2b of a file's first and last bytes, after a seed, in hex."""
+    digest = hashlib.blake2b(seed, digest_size=16)
+    digest.update(read_at(descriptor, end_size, 0))
+    digest.update(read_at(descriptor, end_size, max(0, size - end_size)))
+    return digest.hexdigest()

@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.errors import NsysMissingError, UnreadableReportError, UsageError
 from nsys_tui.model.progress import Progress, silent
-from nsys_tui.reader.cache import Cache, CacheFolder, cache_at, evict, report_id
+from nsys_tui.reader.cache import Cache, CacheFolder, cache_at, evict
 from nsys_tui.reader.filecheck import (
     SQLITE_MAGIC,
     is_nsys_report,
     not_sqlite,
+    report_id,
     start_of,
     unreadable,
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from nsys_tui.errors import CancelledError, NsysTuiError
 from nsys_tui.model.report import PARTS
 from nsys_tui.reader.ahead import read_ahead
-from nsys_tui.reader.cache import report_id
+from nsys_tui.reader.filecheck import report_id
 from nsys_tui.ui.marks import load_marks
 from nsys_tui.ui.messages import Failed, LoadFinished, PartLoaded, ProgressMoved, ReportOpened
 from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory

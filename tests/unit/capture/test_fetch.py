@@ -40,9 +40,9 @@ class Connector:
     async def connect(self) -> Channel:
         self.made += 1
         if not self.limits:
-            return Channel(["sh", "-s"], remote=True)
+            return Channel(["sh", "-s"])
         limit = self.limits.pop(0)
-        return Channel(["sh", "-c", f"sh -s | head -c {limit}"], remote=True)
+        return Channel(["sh", "-c", f"sh -s | head -c {limit}"])
 
     def explain(self, error: ConnectionLostError) -> CaptureError:
         return UnreachableError("gone", error.title)
@@ -108,11 +108,30 @@ async def test_a_banner_of_the_login_shell_is_no_part_of_the_file(
     fetch, connector = fetching(source, tmp_path / "a.nsys-rep")
 
     async def noisy() -> Channel:
-        return Channel(["sh", "-c", "echo Welcome to the machine; exec sh -s"], remote=True)
+        return Channel(["sh", "-c", "echo Welcome to the machine; exec sh -s"])
 
     connector.connect = noisy  # type: ignore[method-assign]
     await fetch.run()
     assert (tmp_path / "a.nsys-rep").read_bytes() == source.read_bytes()
+
+
+async def test_one_log_in_sends_several_files(source: Path, tmp_path: Path) -> None:
+    logins = tmp_path / "logins"
+    fetch, connector = fetching(source, tmp_path / "a.nsys-rep")
+    log_in = f"echo in >> '{logins}'; exec sh -s"
+    channel = Channel(["sh", "-c", log_in], standing=True)
+
+    async def standing() -> Channel:
+        return channel
+
+    connector.connect = standing  # type: ignore[method-assign]
+    await fetch.run()
+    again = Fetch(fetch._link, {}, described(source), tmp_path / "b.nsys-rep", lambda _: None)
+    await again.run()
+    assert (tmp_path / "b.nsys-rep").read_bytes() == source.read_bytes()
+    assert logins.read_text() == "in\n"
+    await fetch._link.close()
+    assert channel.senders == []
 
 
 async def test_an_empty_rest_and_an_empty_file(source: Path, tmp_path: Path) -> None:
@@ -260,7 +279,7 @@ async def test_leaving_ends_the_child_and_keeps_the_part(source: Path, tmp_path:
     fetch, connector = fetching(source, target)
 
     async def slow() -> Channel:
-        return Channel(["sh", "-c", "sh -s | (head -c 500000; sleep 60)"], remote=True)
+        return Channel(["sh", "-c", "sh -s | (head -c 500000; sleep 60)"])
 
     connector.connect = slow  # type: ignore[method-assign]
     running = asyncio.create_task(fetch.run())
@@ -296,7 +315,7 @@ async def test_what_a_login_shell_says_is_no_cause_of_a_cut(source: Path, tmp_pa
         async def connect(self) -> Channel:
             self.made += 1
             chosen = chatty if self.made == 1 else "exec sh -s"
-            return Channel(["sh", "-c", chosen], remote=True)
+            return Channel(["sh", "-c", chosen])
 
         def explain(self, error: ConnectionLostError) -> CaptureError:
             return UnreachableError("gone", error.stderr)

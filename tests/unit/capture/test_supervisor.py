@@ -8,7 +8,9 @@ import shutil
 import signal
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +18,9 @@ from nsys_tui.capture.channel import Channel, inner, local_channel
 from nsys_tui.capture.failures import ConnectionLostError
 from nsys_tui.capture.supervisor import Answer, last, request, shell_text
 from nsys_tui.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 JOB = "20260101-000000-aaaaaa"
 SHELLS = [name for name in ("dash", "bash", "busybox") if shutil.which(name)]
@@ -194,6 +199,45 @@ async def test_a_silent_shell_runs_into_the_time_limit() -> None:
     with pytest.raises(ConnectionLostError, match="no answer within"):
         await Channel(["sleep", "60"]).ask(request("hello"), 0.3)
     assert time.monotonic() - began < 10
+
+
+@pytest.fixture
+async def standing(tmp_path: Path) -> AsyncIterator[Channel]:
+    """A shell that writes down each log-in."""
+    channel = Channel(["sh", "-c", f"echo in >> '{tmp_path}/logins'; exec sh -s"], standing=True)
+    yield channel
+    await channel.close()
+
+
+async def test_one_log_in_serves_verbs_one_after_the_other(
+    standing: Channel, tmp_path: Path
+) -> None:
+    asked = request("status", J=JOB, B=str(tmp_path))
+    for _ in range(3):
+        assert last(await standing.ask(asked, 10), "state") == "absent"
+    assert (tmp_path / "logins").read_text() == "in\n"
+    await asyncio.gather(*(standing.ask(asked, 10) for _ in range(2)))
+    assert (tmp_path / "logins").read_text() == "in\nin\n"
+
+
+async def test_a_standing_shell_that_is_gone_is_replaced(standing: Channel, tmp_path: Path) -> None:
+    await standing.ask(request("hello"), 10)
+    (stream,) = standing._idle
+    os.kill(stream._process.pid, signal.SIGKILL)
+    async with asyncio.timeout(10):
+        while stream.alive:
+            await asyncio.sleep(0.01)
+    await standing.ask(request("hello"), 10)
+    assert (tmp_path / "logins").read_text() == "in\nin\n"
+
+
+async def test_a_verb_that_dies_in_a_standing_shell_is_noticed(standing: Channel) -> None:
+    await standing.ask(request("hello"), 10)
+    dying = request("hello")
+    broken = replace(dying, script="echo why >&2; exit 9")
+    with pytest.raises(ConnectionLostError) as caught:
+        await standing.ask(broken, 10)
+    assert (caught.value.status, caught.value.stderr) == (9, "why\n")
 
 
 async def test_a_shell_inside_a_shell(tmp_path: Path) -> None:

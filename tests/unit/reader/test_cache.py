@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from nsys_tui.reader import cache
-from nsys_tui.reader.cache import CacheFolder, Sidecar, cache_root, evict, report_id
+from nsys_tui.reader.cache import CacheFolder, Sidecar, cache_root, evict
+from nsys_tui.reader.filecheck import report_id
 
 ARRAYS = {
     "start": np.arange(5000, dtype=np.int64) - 7,

@@ -234,7 +234,7 @@ class CaptureScreen(Running, Asking):
         self._filling = True
 
         def work() -> tuple[Plan, Again | None, str] | NsysTuiError:
-            from nsys_tui.reader.cache import report_id
+            from nsys_tui.reader.filecheck import report_id
 
             try:
                 identity = report_id(report.path)
