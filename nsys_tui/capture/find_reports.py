@@ -54,7 +54,7 @@ async def collect(job: Job, outcome: Outcome, parser: OutputParser) -> None:
         job.remark("warning", f"{job.plan.target.launcher.title}: {outcome.queue.words()}")
     found, raw = await _results(job, outcome, parser)
     sqlites = {file.path.removesuffix(".sqlite") for file in found if file.path.endswith(".sqlite")}
-    reports = [file for file in found if _is_report(file)]
+    reports = sorted((file for file in found if _is_report(file)), key=_rank)
     job.update(
         reports=tuple(_report(file, sqlites) for file in reports),
         raw=tuple(ReportFile(file.path, file.size, file.mtime) for file in raw),
@@ -151,6 +151,11 @@ async def _scan(job: Job) -> list[RemoteFile]:
     folder, pattern = output_pattern(job.plan.output)
     answers = await job.ask("scan", OUT_DIR=folder, OUT_NAME=pattern)
     return [replace(file, path=posixpath.normpath(file.path)) for file in files_in(answers)]
+
+
+def _rank(file: RemoteFile) -> int:
+    match = _RANK.search(file.path)
+    return int(match[1]) if match else -1
 
 
 def _missing_ranks(job: Job, paths: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 REGISTER_ONLY: Final = "NSYS_NVTX_PROFILER_REGISTER_ONLY"
-WRAPPERS: Final = ("torchrun", "deepspeed", "accelerate", "mpirun", "mpiexec", "horovodrun")
+WRAPPERS: Final = re.compile("torchrun|deepspeed|accelerate|mpirun|mpiexec|horovodrun")
 _UNIQUE: Final = ("%q{", "%p", "%n")
 
 
@@ -158,10 +159,10 @@ def many_processes(draft: Draft) -> Iterator[Check]:
     if several and draft.output and not any(mark in draft.output for mark in _UNIQUE):
         yield Check(
             ERROR, "output", f"{draft.processes} processes would write the same report",
-            "put %q{SLURM_PROCID} or %h.%p in the name",
+            "put %h.%p in the name, or give none: each rank then gets its number",
         )  # fmt: skip
     wrapper = PurePath(draft.program[0]).name if draft.program else ""
-    if wrapper in WRAPPERS and not several:
+    if WRAPPERS.fullmatch(wrapper) and not several:
         yield Check(
             NOTE,
             "program",

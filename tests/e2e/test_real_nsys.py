@@ -209,6 +209,17 @@ async def test_mpirun_inside_nsys_is_one_report_of_all_ranks(place: Place, heard
     assert nsys_tui.open(report.sqlite).osrt["pid"].nunique() > 2
 
 
+async def test_nsys_inside_mpirun_is_a_report_of_each_rank(place: Place, heard: Recorder) -> None:
+    need("mpirun", package="mpich")
+    place = place.setting(launcher="mpirun", tables={"mpi": {"args": ("-n", "4")}})
+    options = {"trace": "osrt", "sample": "none", "cpuctxsw": "none"}
+    record = await run(place, heard, "sh", "-c", "ls / > /dev/null", **options)
+    assert record.state is State.DONE
+    names = [Path(report.local).name for report in record.reports]
+    assert names == [f"sh.{rank}.nsys-rep" for rank in range(4)]
+    assert all(events_in(report.sqlite) > 0 for report in record.reports)
+
+
 async def test_a_range_that_never_opened_is_told_with_those_that_were_seen(
     place: Place, heard: Recorder
 ) -> None:

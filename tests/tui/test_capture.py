@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, report: Path) -> N
     monkeypatch.setenv("PATH", str(ROOT / "tests" / "fake_nsys"), prepend=":")
     monkeypatch.setenv("FAKE_NSYS_REPORT", str(report))
     monkeypatch.setenv("FAKE_NSYS_SQLITE", str(report))
+    monkeypatch.setenv("FAKE_NSYS_DUMP", str(tmp_path / "dump"))
     monkeypatch.chdir(tmp_path)
 
 
@@ -59,10 +61,9 @@ async def ask_to_stop(pilot: Pilot[int]) -> None:
     """Starts a capture that would last, and asks what to do with it."""
     await press(pilot, "p", "space", "ctrl+a", "ctrl+k", *"sleep 30", "enter")
     await pilot.press("enter")
-    for _ in range(200):
-        await pilot.pause(0.05)
-        if screen(pilot).capture and "running" in text(pilot):
-            break
+    async with asyncio.timeout(20):
+        while not (Path("dump.started").exists() and "running" in text(pilot)):
+            await pilot.pause(0.05)
     await pilot.press("K")
     await pilot.pause()
 
@@ -263,7 +264,7 @@ async def test_targets_are_added_checked_copied_and_deleted(
         await press(pilot, "s")
         assert "saved box" in text(pilot)
         assert config.path.read_text() == '# mine\n\n[targets.box]\nhost = "no-such-host.invalid"\n'
-        await press(pilot, "u", "s", "enter", "down", "down", "space", "s")
+        await press(pilot, "u", "s", "enter", "down", "down", "space", "space", "s")
         assert "sbatch" in text(pilot)
         assert load_config(config.path).targets["box-2"].launcher == "sbatch"
         await press(pilot, "d", "y", "asterisk")

@@ -104,7 +104,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
         "gpu-metrics-devices",
         "per node",
     ),
-    ({}, {"processes": 4, "output": "r"}, "error", "output", "%q{SLURM_PROCID}"),
+    ({}, {"processes": 4, "output": "r"}, "error", "output", "%h.%p"),
     ({}, {"program": ("/usr/bin/torchrun", "x.py")}, "note", "program", "torchrun"),
     ({}, {"program": ("-x",)}, "error", "program", "./-x"),
     ({}, {"program": ("p", "--api-key=sk-0123456789abcdefghij")}, "warning", "program", "secret"),

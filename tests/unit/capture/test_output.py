@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -119,3 +120,30 @@ def test_a_line_without_end_stays_bounded() -> None:
     for _ in range(50):
         parser.feed(b"x" * 4000)
     assert len(parser._pending) <= 8192
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("Executable not found in current directory", "the program was not found there"),
+        ("Program not found: a.out", "the program was not found there"),
+        ("No such file or directory: /no/such/a.out", "the program was not found there"),
+        ("Not executable", "the program there is no executable file"),
+        ("Invalid truncate size.", "nsys could not prepare the program there"),
+        ("Failed to probe the process (sync)", "nsys could not prepare the program there"),
+        ("Connection to Agent lost. This is most likely", "nsys broke off: it lost its own agent"),
+        (
+            "Substitution error in '/r.%q{NO}': Environment variable `NO` is not set.",
+            "the report's name holds %q{NO}, and NO is not set there",
+        ),
+        ("Possible --backtrace values are 'lbr', 'none'.", "--backtrace takes 'lbr', 'none'"),
+        (
+            "Possible --trace values are one of 'cuda', 'mpi', ",
+            "--trace takes one of 'cuda', 'mpi', …",
+        ),
+    ],
+)
+def test_its_words_are_lifted(line: str, said: str) -> None:
+    parser = OutputParser()
+    parser.feed(line.encode() + b"\n")
+    assert [note.text for note in parser.notes] == [said]

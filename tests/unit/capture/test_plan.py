@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -69,6 +70,22 @@ def test_several_ranks_get_a_name_each() -> None:
     plan = make_plan(Target("c", slurm), ["./a.out"])
     assert plan.processes == 4
     assert plan.argv(job_dir="/j")[-2] == "--output=/j/a.out.%q{SLURM_PROCID}"
+
+
+@pytest.mark.parametrize(
+    "args", [("-n", "4"), ("--hostfile", "h", "-np", "4"), ("-np", "1", "--np", "4")]
+)
+def test_each_mpi_tells_a_rank_its_number(args: tuple[str, ...]) -> None:
+    place = Target("c", TargetConfig(launcher="mpirun", tables={"mpi": {"args": args}}))
+    plan = make_plan(place, ["./a.out"])
+    assert plan.processes == 4
+    told = ["sh", "-c", 'echo "$NSYS_TUI_RANK"']
+    command = place.launcher.command(place, "ID", told)
+    assert command[: len(args) + 1] == ["mpirun", *args]
+    for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"):
+        env = {"PATH": os.environ["PATH"], name: "3"}
+        assert subprocess.check_output(command[len(args) + 1 :], env=env) == b"3\n"
+    assert plan.argv(job_dir="/j")[-2] == "--output=/j/a.out.%q{NSYS_TUI_RANK}"
 
 
 @pytest.mark.parametrize(

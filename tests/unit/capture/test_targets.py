@@ -69,7 +69,7 @@ def test_bad_names_are_refused_with_file_and_key(settings: dict[str, Any], key: 
 @pytest.mark.parametrize(
     ("settings", "title", "more"),
     [
-        ({"launcher": "dokcer"}, "t.launcher must be one of none, sbatch, srun, docker,", "dokcer"),
+        ({"launcher": "dokcer"}, "t.launcher must be one of none, mpirun, sbatch,", "dokcer"),
         ({"tables": {"container": {"nam": "x"}}}, "unknown key targets.t.container.nam", "name?"),
         ({"tables": {"contaner": {"name": "x"}}}, "unknown key targets.t.contaner", "container?"),
         ({"tables": {"slurm": {"args": "-n 2"}}}, "t.slurm.args must be a list", "-n 2"),

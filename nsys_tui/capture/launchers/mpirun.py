@@ -1,0 +1,51 @@
+"""Ranks that ``mpirun`` starts: an nsys in each, whose report carries the rank's number."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.capture.launchers import register
+from nsys_tui.capture.launchers.base import Launcher, words_field
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nsys_tui.capture.launchers.base import Place
+
+_RANK: Final = "NSYS_TUI_RANK"
+_NUMBERED: Final = (
+    f"export {_RANK}=${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-${{PMIX_RANK:-p$$}}}}}}"
+    '; exec "$@"'
+)  # fmt: skip
+"""Each MPI has a variable of its own; nsys gives up on a name with one that is not set."""
+_COUNT: Final = ("-n", "-np", "--n", "--np", "-c")
+
+
+class Mpirun(Launcher):
+    """nsys inside the ranks; ``mpirun`` inside nsys needs no launcher, and makes one report."""
+
+    name = "mpirun"
+    about = "nsys in each rank that mpirun starts"
+    title = "mpirun"
+    fields = (words_field("mpi.args", "mpirun", "-n 4 --hostfile hosts"),)
+    tools = ("mpirun",)
+    variable = _RANK
+    rank_mark = f"%q{{{_RANK}}}"
+
+    def processes(self, place: Place) -> int:
+        """Ranks that the arguments ask for."""
+        args = place.own["mpi.args"]
+        counts = [after for word, after in pairwise(args) if word in _COUNT]
+        return int(counts[-1]) if counts and counts[-1].isdigit() else 1
+
+    def command(self, place: Place, capture: str, argv: Sequence[str]) -> list[str]:
+        """Each rank learns its number under one name, and becomes nsys."""
+        return ["mpirun", *place.own["mpi.args"], "sh", "-c", _NUMBERED, "sh", *argv]
+
+    def typed(self, place: Place, argv: Sequence[str], env: Sequence[str], cwd: str) -> list[str]:
+        """As it is started."""
+        return super().typed(place, self.command(place, "", argv), env, cwd)
+
+
+register(Mpirun())
