@@ -41,4 +41,6 @@ def lane_label(
     mark = {Fold.LEAF: "", Fold.OPEN: f"{glyphs.opened} ", Fold.CLOSED: f"{glyphs.closed} "}[fold]
     indent = " " * 2 * depth + (">" if current else " ")
     room = max(0, width - len(indent) - len(mark) - 1)
+    if len(text) > room:
+        text = text.removeprefix("tid ")  # its number tells a thread from its like
     return pad(indent + mark + fit(visible(text, glyphs.ascii_only), room), width)

@@ -49,6 +49,12 @@ def line_of(pilot: Pilot[int], word: str) -> str:
     return next(line for line in rows(pilot) if word in line)
 
 
+async def test_without_gpu_work_the_tree_is_of_host_time(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).nvtx("solve", 0, 1000)
+    lines = await frame(synth.write(), (80, 24), "4")
+    assert lines[2].startswith("+- > NVTX tree (host time) ---")
+
+
 async def test_nvtx_at_80x24_looks_like_the_drawing(demo: Path) -> None:
     lines = await frame(demo, (80, 24), "4")
     assert "[4 NVTX]" in lines[1]

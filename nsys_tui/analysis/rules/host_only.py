@@ -39,6 +39,7 @@ _ADVICE: Final = {
     Cause.NOTHING: "record what it does: --trace=nvtx,osrt --sample=process-tree"
     " --cpuctxsw=process-tree",
 }
+_NO_CALL: Final = "in no recorded call: other programs may have had the CPU, see the load then"
 _STATES: Final = {Cause.HOST: "on a CPU", Cause.API: "in a call"}
 _WORTH: Final = 0.1
 """Part of the time from which a range is a finding."""
@@ -222,10 +223,16 @@ def _finding(case: Case, part: Part, state: State, whole: int) -> list[Finding]:
         "host_only",
         f"{fit(part.where, _LABEL_CELLS)}: {units.format_duration(part.ns)}, {share} of {of}"
         + (f"; {did}" if did else ""),
-        _ADVICE.get(state.cause, "see what the call waits for"),
+        _advice(case, state.cause),
         subject=f"{fit(part.where, _LABEL_CELLS)} {share}" + (f" ({did})" if did else ""),
         saved_ns=0,
         stake_ns=part.ns,
         window=part.longest,
         command="nsys-tui analyze REPORT -r host_only",
     )
+
+
+def _advice(case: Case, cause: Cause) -> str:
+    if cause is Cause.OFF_CPU and len(case.report.osrt):
+        return _NO_CALL
+    return _ADVICE.get(cause, "see what the call waits for")

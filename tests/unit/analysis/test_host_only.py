@@ -63,6 +63,21 @@ def test_what_nothing_witnesses_is_not_named(tmp_path: Path) -> None:
     assert "record what it does" in found[0].advice
 
 
+@pytest.mark.parametrize(
+    ("osrt", "advice"), [(False, "see in which call it waits"), (True, "in no recorded call")]
+)
+def test_off_the_cpu_asks_for_calls_only_where_none_were_recorded(
+    tmp_path: Path, osrt: bool, advice: str
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
+    synth.nvtx("solve", 0, 100 * MS).sched(0, True).sched(20 * MS, False).sched(99 * MS, True)
+    if osrt:
+        synth.osrt("read", 1 * MS, 2 * MS)
+    (found,), _ = looked_at(synth)
+    assert found.title.endswith("79% off the CPU")
+    assert found.advice.startswith(advice)
+
+
 def test_a_window_cuts_ranges(tmp_path: Path) -> None:
     found, _ = looked_at(loader(tmp_path), Scope(window=(0, 80 * MS)))
     assert [one.title.partition(",")[0] for one in found] == ["load: 60.00 ms", "fit: 20.00 ms"]

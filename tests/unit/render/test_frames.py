@@ -110,3 +110,8 @@ def test_the_timeline_pane() -> None:
         " GPU util .:-=%%##%%.:-=%%##%%.:-=%%##%%.:-=%%##%%.:-=%%##%%.:-=%%##%%.:-=%%##",
     ]
     assert {len(line) for line in frame.splitlines()} == {78}
+
+
+def test_a_thread_without_name_keeps_its_number_where_room_is_short() -> None:
+    assert lane_label("tid 4716", 10, ASCII, depth=2).strip() == "4716"
+    assert lane_label("tid 4716", 16, ASCII, depth=2).strip() == "tid 4716"

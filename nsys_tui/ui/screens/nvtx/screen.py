@@ -152,7 +152,8 @@ class NvtxScreen(RangeDetail):
         else:
             same = self._shown_merge == self.wish
             self._shown_merge = self.wish
-            self.by_path.title = "NVTX tree (gpu-projected)"
+            on_gpu = len(report.operations) > 0
+            self.by_path.title = f"NVTX tree ({'gpu-projected' if on_gpu else 'host time'})"
             self.by_path.prefer("total", pattern)
             self.by_path.show_tree(
                 result.trie,
