@@ -222,4 +222,6 @@ def finish(record: Record, arguments: Any) -> int:
         print(f"{said}; the program exited {record.program_exit}", file=sys.stderr)
     if getattr(arguments, "propagate", False) and record.program_exit is not None:
         return record.program_exit
-    return 0 if home else INTERRUPTED
+    if home:
+        return 0
+    return record.failure.exit_code if record.failure is not None else INTERRUPTED

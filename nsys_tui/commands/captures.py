@@ -287,7 +287,7 @@ async def _remove_listed(arguments: argparse.Namespace, *, remote: bool, local: 
             print(f"{record.where}: {printable(file.path)} {format_bytes(file.size)}")
         for path in here:
             print(f"here: {path} {format_bytes(path.stat().st_size)}")
-        for report in record.reports:
+        for report in (*record.reports, *record.raw):
             if record.job_dir and not report.path.startswith(record.job_dir + "/"):
                 print(f"stays: {printable(report.path)}, which is outside of our own folders")
         if not arguments.yes and not _sure():

@@ -17,6 +17,7 @@ import pytest
 from capture_support import stand_in
 from jsonschema import Draft202012Validator
 
+from nsys_tui.capture.failures import NoReportError
 from nsys_tui.capture.record import Store
 from nsys_tui.cli import main
 
@@ -206,7 +207,7 @@ def test_attaching_to_what_is_over_says_how_it_ended(
     monkeypatch.setenv("FAKE_NSYS_FAULTS", "crash")
     assert main(["capture", "--", "true"]) == 77
     capsys.readouterr()
-    main(["captures", "attach", "latest"])
+    assert main(["captures", "attach", "latest"]) == NoReportError.exit_code
     assert "is over: this machine: no report" in capsys.readouterr().err
 
 
@@ -353,6 +354,17 @@ def test_a_report_outside_of_our_folders_is_never_removed(
     assert main(["captures", "rm", "latest", "--yes"]) == 0
     assert f"stays: {report}" in capsys.readouterr().out
     assert report.exists()
+
+
+def test_a_raw_file_outside_of_our_folders_is_named_and_stays(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_NSYS_FAULTS", "import")
+    assert main(["capture", "-o", "mine", "--", "true"]) == NoReportError.exit_code
+    (raw,) = Store().all()[0].raw
+    assert main(["captures", "rm", "latest", "--yes"]) == 0
+    assert f"stays: {raw.path}" in capsys.readouterr().out
+    assert Path(raw.path).exists()
 
 
 def test_stop_from_another_process(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
