@@ -7,6 +7,7 @@ one is still a success: opening it later finds or asks for an nsys.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import posixpath
 import re
@@ -15,7 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.capture import scripts, stop
-from nsys_tui.capture.failures import CaptureError, FetchError
+from nsys_tui.capture.failures import (
+    CaptureError,
+    ConnectionLostError,
+    FetchError,
+    UnreachableError,
+)
 from nsys_tui.capture.fetch import Fetch, RemoteFile, files_in
 from nsys_tui.capture.follow import Follower
 from nsys_tui.capture.record import ReportFile, State
@@ -39,6 +45,9 @@ async def export_there(job: Job) -> dict[str, RemoteFile]:
     there: dict[str, RemoteFile] = {}
     if job.plan.target.settings.export not in ("auto", "remote") or not job.record.nsys_path:
         return there
+    if job.plan.target.remote:
+        with contextlib.suppress(ConnectionLostError, UnreachableError):
+            (await job.link.channel()).expect_files()
     for number, report in enumerate(job.record.reports):
         if report.export:
             continue

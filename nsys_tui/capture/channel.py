@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from nsys_tui.capture import quoting
 from nsys_tui.capture.failures import ConnectionLostError
-from nsys_tui.capture.sender import LAST_WORDS_S, STDERR_KEPT
+from nsys_tui.capture.sender import LAST_WORDS_S, STDERR_KEPT, Sender
 from nsys_tui.capture.supervisor import Answer, Request, is_hello, parse_answer
 
 if TYPE_CHECKING:
     from nsys_tui.capture.failures import CaptureError
-    from nsys_tui.capture.sender import Sender
 
 _SOON_S: Final = 0.005
 LINE_LIMIT: Final = 1 << 20
@@ -75,6 +74,11 @@ class Channel:
                 self._idle.append(stream)
             else:
                 await stream.close()
+
+    def expect_files(self) -> None:
+        """Logs in for the next transfer while something else goes on."""
+        if self.standing and not self.senders:
+            self.senders.append(Sender(self.argv, self.env))
 
     def text(self, request: Request) -> bytes:
         """What the child reads: it ends when the verb fails, so that its silence is noticed."""

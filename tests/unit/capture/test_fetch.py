@@ -125,6 +125,7 @@ async def test_one_log_in_sends_several_files(source: Path, tmp_path: Path) -> N
         return channel
 
     connector.connect = standing  # type: ignore[method-assign]
+    channel.expect_files()
     await fetch.run()
     again = Fetch(fetch._link, {}, described(source), tmp_path / "b.nsys-rep", lambda _: None)
     await again.run()
