@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.logs.grammar import datatype_name, reduction_name
+from nsys_tui.model.groups import by_code, factorise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +22,11 @@ UNKNOWN_BYTES: Final = -1
 
 @dataclass(frozen=True, eq=False)
 class Calls:
-    """Collective calls as columns of equal length; -1 stands for "not known"."""
+    """Collective calls as columns of equal length; -1 stands for "not known".
+
+    The columns are read-only and hold the smallest integers that fit (``narrow``): reckon with
+    them in int64.
+    """
 
     file: NDArray[np.int32]
     """Index into ``LogResult.files``."""
@@ -71,11 +76,10 @@ class Calls:
 
     def take(self, which: NDArray[Any]) -> Calls:
         """The calls of a mask or an index array."""
-        return replace(self, **{name: getattr(self, name)[which] for name in COLUMNS})
-
-    def op_names(self) -> NDArray[np.str_]:
-        """Operation of each call as text."""
-        return np.array(self.ops or ("",), dtype=np.str_)[self.op]
+        if which.dtype == np.bool_ and which.all():
+            return self
+        taken: dict[str, Any] = {name: narrow(getattr(self, name)[which]) for name in COLUMNS}
+        return replace(self, **taken)
 
     def rows(self, stop: int | None = None) -> Iterator[SimpleNamespace]:
         """Plain rows with names instead of codes; indices of tables are left as they are."""
@@ -87,6 +91,27 @@ class Calls:
             row.reduction = reduction_name(row.reduction, row.op)
             row.stream = self.streams[row.stream]
             yield row
+
+
+def narrow(values: NDArray[Any]) -> NDArray[Any]:
+    """The same values in as few bytes as hold them: equal ones once, others in small integers."""
+    if not len(values):
+        return values
+    low, high = values.min(), values.max()
+    kinds = (np.int8, np.int16, np.int32) if values.dtype.kind == "i" else ()
+    fits = (k for k in kinds if np.iinfo(k).min <= int(low) and int(high) <= np.iinfo(k).max)
+    kind = next(fits, values.dtype)
+    if low == high:
+        return np.broadcast_to(values[:1].astype(kind), len(values))
+    return values.astype(kind, copy=False)
+
+
+def rows_by(values: NDArray[np.integer]) -> list[tuple[int, NDArray[np.integer]]]:
+    """Distinct values, ascending, each with its rows in their order."""
+    codes, distinct = factorise(values)
+    order, edges = by_code(codes, len(distinct))
+    parts = np.split(narrow(order), edges[1:-1])
+    return list(zip(distinct.tolist(), parts, strict=True)) if len(distinct) else []
 
 
 COLUMNS: Final = tuple(f.name for f in fields(Calls) if f.name not in ("ops", "streams"))

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.logs.calls import narrow, rows_by
 from nsys_tui.logs.grammar import POINT_TO_POINT, datatype_name
+from nsys_tui.model.groups import factorise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,29 +36,27 @@ def purposes(
     """
     if not len(calls):
         return [""] * len(groups)
-    group = np.array([one.group for one in communicators])[calls.communicator]
-    order = np.argsort(group, kind="stable")
-    bounds = np.searchsorted(group[order], np.arange(len(groups) + 1))
-    return [
-        _purpose(calls, order[bounds[i] : bounds[i + 1]], one.nranks)
-        for i, one in enumerate(groups)
-    ]
+    group = narrow(np.array([one.group for one in communicators]))[calls.communicator]
+    found = {number: _purpose(calls, rows, groups[number]) for number, rows in rows_by(group)}
+    return [found.get(number, "") for number in range(len(groups))]
 
 
-def _purpose(calls: Calls, rows: NDArray[np.intp], nranks: int) -> str:
-    if len(rows) < _FEWEST or nranks < 2:
+def _purpose(calls: Calls, rows: NDArray[np.integer], group: Group) -> str:
+    if len(rows) < _FEWEST or group.nranks < 2:
         return ""
-    ops = calls.op_names()[rows]
-    if np.isin(ops, list(POINT_TO_POINT)).mean() > 0.5:
+    numbers = np.bincount(calls.op[rows], minlength=len(calls.ops))
+    called = {op: int(count) for op, count in zip(calls.ops, numbers, strict=True) if count}
+    if sum(called.get(op, 0) for op in POINT_TO_POINT) > len(rows) / 2:
         return "≈ pipeline or expert parallel"
     if ((calls.count[rows] == 1) & (calls.reduction[rows] == _MAX)).mean() > 0.5:
         return "≈ overflow check"
-    sizes, first, counts = np.unique(calls.bytes[rows], return_index=True, return_counts=True)
+    code, sizes = factorise(calls.bytes[rows])
+    counts = np.bincount(code)
     common = int(np.argmax(counts))
-    kind = datatype_name(int(calls.datatype[rows][first[common]]))
-    op = str(ops[first[common]])
+    first = int(rows[np.argmax(code == common)])
+    kind, op = datatype_name(int(calls.datatype[first])), calls.ops[int(calls.op[first])]
     if op == "AllReduce" and counts[common] > len(rows) / 2 and kind in ("fp16", "bf16"):
         return "≈ tensor parallel"
-    if (sizes >= _LARGE).any() and np.isin(ops, ["AllReduce", "ReduceScatter"]).any():
+    if (sizes >= _LARGE).any() and not called.keys().isdisjoint(("AllReduce", "ReduceScatter")):
         return "≈ data parallel"
     return ""

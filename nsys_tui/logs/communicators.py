@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from nsys_tui.logs.calls import narrow, rows_by
 from nsys_tui.logs.participants import Communicator, Gpu, Group
 
 if TYPE_CHECKING:
@@ -95,14 +96,10 @@ class CommunicatorTable:
             columns: ``process``, ``pointer``, ``file``, ``line``, ``nranks`` and ``device``.
             pointers: text of each pointer code.
         """
-        combined = columns["process"].astype(np.int64) * len(pointers) + columns["pointer"]
-        distinct, first, code = np.unique(combined, return_index=True, return_inverse=True)
+        combined = narrow(columns["process"].astype(np.int64) * len(pointers) + columns["pointer"])
         result = np.empty(len(combined), dtype=np.int32)
-        order = np.argsort(code, kind="stable")
-        bounds = np.append(np.searchsorted(code[order], np.arange(len(distinct))), len(code))
-        for k in np.argsort(first):
-            rows = order[bounds[k] : bounds[k + 1]]
-            head = first[k]
+        for rows in sorted((rows for _, rows in rows_by(combined)), key=lambda rows: int(rows[0])):
+            head = int(rows[0])
             key = (int(columns["process"][head]), pointers[int(columns["pointer"][head])])
             self._assign_key(key, rows, columns, result)
         return result
@@ -110,7 +107,7 @@ class CommunicatorTable:
     def _assign_key(
         self,
         key: Key,
-        rows: NDArray[np.intp],
+        rows: NDArray[np.integer],
         columns: dict[str, NDArray[Any]],
         result: NDArray[np.int32],
     ) -> None:

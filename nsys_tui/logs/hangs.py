@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nsys_tui.logs.calls import rows_by
 from nsys_tui.logs.describe import describe
 from nsys_tui.logs.grammar import POINT_TO_POINT, REDUCTIONS, reduction_name
 from nsys_tui.logs.hang_report import Drift, HangReport, Member, Mismatch, Progress
@@ -24,15 +25,17 @@ if TYPE_CHECKING:
     from nsys_tui.logs.result import LogResult
 
 MOST_MISMATCHES: Final = 1000
+_AT_ONCE: Final = 1 << 19
+"""About so many calls are compared at a time: they take 100 bytes each."""
 
 
 def find_hangs(result: LogResult) -> HangReport:
     """Compares what the ranks of each communicator called."""
     calls = result.every_call
     point_to_point = [i for i, op in enumerate(calls.ops) if op in POINT_TO_POINT]
-    rows = np.flatnonzero(~np.isin(calls.op, point_to_point) & (calls.process >= 0))
+    kept = ~np.isin(calls.op, point_to_point) & (calls.process >= 0)
     late = begun_late(calls) if point_to_point else set()
-    checked = _Checked(result, rows, late)
+    checked = _Checked(result, kept, late)
     mismatches: list[Mismatch] = []
     more = 0
     drifts = []
@@ -66,17 +69,17 @@ def find_hangs(result: LogResult) -> HangReport:
 class _Checked:
     """The calls that can be compared, by communicator."""
 
-    def __init__(self, result: LogResult, rows: NDArray[np.intp], late: set[int]) -> None:
+    def __init__(self, result: LogResult, kept: NDArray[np.bool_], late: set[int]) -> None:
         self._late = late
         self._calls = result.every_call
         self._communicators = result.communicators
-        communicator = self._calls.communicator[rows]
-        order = np.argsort(communicator, kind="stable")
-        names, starts = np.unique(communicator[order], return_index=True)
-        parts = np.split(rows[order], starts[1:].tolist()) if len(rows) else []
-        self.rows_of = dict(zip(names.tolist(), parts, strict=True))
-        self._signature = _signatures(self._calls)
+        every = rows_by(self._calls.communicator)
+        self.rows_of = {one: mine for one, rows in every if len(mine := rows[kept[rows]])}
         self._peer_launches = _peer_launches(self._calls)
+        self._half = result.half_calls
+        torn = np.flatnonzero(self._calls.torn & (self._calls.process >= 0))
+        lines = zip(self._calls.file[torn].tolist(), self._calls.line[torn].tolist(), strict=True)
+        self._last_torn = dict(lines)
 
     def comparable(self, group: Group, members: list[int]) -> bool:
         """Whether members belong together: certain, or a guess that shares a counter value.
@@ -112,29 +115,52 @@ class _Checked:
         ranks_known = all(self._communicators[m].rank >= 0 for m in members)
         return ranks_known and len({self._peer_launches.get(m, 0) for m in members}) > 1
 
-    def _keys(self, member: int, by_order: bool) -> NDArray[np.int64]:
+    def _keys(self, member: int, by_order: bool) -> NDArray[np.integer]:
         rows = self.rows_of[member]
-        return np.arange(len(rows), dtype=np.int64) if by_order else self._calls.op_count[rows]
+        return np.arange(len(rows)) if by_order else self._calls.op_count[rows]
 
     def mismatches(self, index: int, members: list[int], room: int) -> tuple[list[Mismatch], int]:
         """Mismatches of a group, at most ``room`` of them, and how many more."""
         by_order = self.by_order(members)
-        key = np.concatenate([self._keys(m, by_order) for m in members])
-        who = np.repeat(np.arange(len(members)), [len(self.rows_of[m]) for m in members])
-        row = np.concatenate([self.rows_of[m] for m in members])
+        keys = [self._keys(m, by_order) for m in members]
+        low, high = min(int(own.min()) for own in keys), max(int(own.max()) for own in keys)
+        width = (high - low) // (sum(map(len, keys)) // _AT_ONCE + 1) + 1
+        odd: list[int] = []
+        for begin in range(low, high + 1, width):
+            inside = [(begin <= own) & (own < begin + width) for own in keys]
+            rows = [self.rows_of[m][mine] for m, mine in zip(members, inside, strict=True)]
+            parts = [own[mine] for own, mine in zip(keys, inside, strict=True)]
+            odd += self._unlike(rows, parts)
+        made = [self._mismatch(index, members, value, by_order) for value in odd[:room]]
+        return [one for one in made if one], max(0, len(odd) - room)
+
+    def _unlike(
+        self, rows: list[NDArray[np.integer]], keys: list[NDArray[np.integer]]
+    ) -> list[int]:
+        """Keys whose calls differ among ranks.
+
+        Args:
+            rows: calls of each rank.
+            keys: what they are compared by.
+        """
+        key = np.concatenate(keys).astype(np.int64)
+        if not len(key):
+            return []
+        who = np.repeat(np.arange(len(rows)), [*map(len, rows)])
+        row = np.concatenate(rows)
         order = np.lexsort((row, who, key))
         key, who, row = key[order], who[order], row[order]
         # Calls of one group() share a counter: a rank's calls under one counter are one sequence.
         starts = np.flatnonzero(np.diff(key, prepend=key[0] - 1) | np.diff(who, prepend=-1))
         place = np.arange(len(row)) - np.repeat(starts, np.diff(np.append(starts, len(row))))
-        mixed = (self._signature[row] + 1) * (place.astype(np.uint64) * np.uint64(2) + np.uint64(1))
+        mixed = _signatures(self._calls, row) + np.uint64(1)
+        mixed *= (2 * place + 1).astype(np.uint64)
         digest = np.add.reduceat(mixed, starts)
-        keys = key[starts]
-        first = np.flatnonzero(np.diff(keys, prepend=keys[0] - 1))
+        distinct = key[starts]
+        first = np.flatnonzero(np.diff(distinct, prepend=distinct[0] - 1))
         unlike = np.maximum.reduceat(digest, first) != np.minimum.reduceat(digest, first)
-        odd = keys[first][unlike]
-        made = [self._mismatch(index, members, value, by_order) for value in odd[:room].tolist()]
-        return [one for one in made if one], max(0, len(odd) - room)
+        found: list[int] = distinct[first][unlike].tolist()
+        return found
 
     def _mismatch(
         self, index: int, members: list[int], value: int, by_order: bool
@@ -165,6 +191,13 @@ class _Checked:
         last = int(rows[-1])
         return Member(member, described, int(self._calls.file[last]), int(self._calls.line[last]))
 
+    def _lost_one(self, member: int) -> bool:
+        """Whether its next call may be lost: half of it ends a file, or a torn line follows."""
+        last = int(self.rows_of[member][-1])
+        torn = self._last_torn.get(int(self._calls.file[last]), 0)
+        half = self._communicators[member].process in self._half
+        return half or torn > int(self._calls.line[last])
+
     def progress(self, member: int) -> Progress:
         """How far a member came."""
         rows = self.rows_of[member]
@@ -189,13 +222,13 @@ class _Checked:
         by_order = self.by_order(members)
         reached = {m: int(self._keys(m, by_order).max()) for m in members}
         top = max(reached.values())
-        behind = [m for m in members if reached[m] < top]
+        behind = [m for m in members if reached[m] < top - self._lost_one(m)]
         missing = max(0, group.nranks - len(group.members))
         if not behind and not silent:
             return None
         ahead = [m for m in members if reached[m] == top]
         keys = self._keys(ahead[0], by_order)
-        limit = keys.min() - 1 if silent else min(reached.values())
+        limit = int(keys.min()) - 1 if silent else min(reached.values())
         rows = self.rows_of[ahead[0]][keys > limit][:8]
         return Drift(
             index,
@@ -223,15 +256,14 @@ def describe_all(calls: Calls, rows: NDArray[np.intp]) -> list[tuple[str, int]]:
     return [(describe(calls, row), int(calls.root[row])) for row in rows.tolist()]
 
 
-def _signatures(calls: Calls) -> NDArray[np.uint64]:
-    """One number per call for what all ranks must agree on."""
+def _signatures(calls: Calls, rows: NDArray[np.integer]) -> NDArray[np.uint64]:
+    """One number for what all ranks must agree on, of each of some calls."""
     reducing = np.array([bool(reduction_name(0, op)) for op in calls.ops], dtype=np.bool_)
     # Numbers of reductions that the user made are each rank's own.
-    reduction = np.minimum(calls.reduction, len(REDUCTIONS))
-    if len(calls):
-        reduction = np.where(reducing[calls.op], reduction, 0)
-    signature = np.zeros(len(calls), dtype=np.uint64)
-    for column in (calls.op, calls.count, calls.datatype, reduction, calls.root):
+    op = calls.op[rows]
+    reduction = np.where(reducing[op], np.minimum(calls.reduction[rows], len(REDUCTIONS)), 0)
+    signature = np.zeros(len(rows), dtype=np.uint64)
+    for column in (op, calls.count[rows], calls.datatype[rows], reduction, calls.root[rows]):
         signature = signature * np.uint64(0x9E3779B97F4A7C15) + column.astype(np.uint64)
         signature ^= signature >> np.uint64(29)
     return signature

@@ -17,7 +17,7 @@ import numpy as np
 
 from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.logs.api import join_api
-from nsys_tui.logs.calls import NO_STEP, Calls, empty
+from nsys_tui.logs.calls import NO_STEP, Calls, empty, narrow
 from nsys_tui.logs.coll_bodies import CallTexts
 from nsys_tui.logs.communicators import CommunicatorTable
 from nsys_tui.logs.grammar import algorithm_name, protocol_name
@@ -176,6 +176,7 @@ def _assemble(
         mpi=_mpi(scans),
         mentions_debug_time=any(scan.mentions_debug_time for scan in scans),
         skipped=skipped,
+        half_calls=frozenset(real[p] for scan in scans if (p := scan.half_call[1]) >= 0),
     )
 
 
@@ -233,8 +234,10 @@ def _columns(scans: list[Scan]) -> dict[str, NDArray[Any]]:
     names = list(chunks[0][1])
     file = [np.full(len(chunk["line"]), file, dtype=np.int32) for file, chunk in chunks]
     # A column leaves its chunks as it is joined: a long log would else stand in memory twice.
-    columns = {name: np.concatenate([chunk.pop(name) for _, chunk in chunks]) for name in names}
-    columns["file"] = np.concatenate(file)
+    columns = {
+        name: narrow(np.concatenate([chunk.pop(name) for _, chunk in chunks])) for name in names
+    }
+    columns["file"] = narrow(np.concatenate(file))
     return columns
 
 
@@ -274,11 +277,11 @@ def _calls(
     known = np.array([c.nranks for c in communicators], dtype=np.int32)[instance]
     return Calls(
         **given,
-        communicator=instance,
-        rank=np.array([c.rank for c in communicators], dtype=np.int32)[instance],
-        gpu=np.array([c.gpu for c in communicators], dtype=np.int32)[instance],
-        nranks=np.where(columns["nranks"] > 0, columns["nranks"], known),
-        step=np.full(len(instance), NO_STEP, dtype=np.int64),
+        communicator=narrow(instance),
+        rank=narrow(np.array([c.rank for c in communicators], dtype=np.int32)[instance]),
+        gpu=narrow(np.array([c.gpu for c in communicators], dtype=np.int32)[instance]),
+        nranks=narrow(np.where(columns["nranks"] > 0, columns["nranks"], known)),
+        step=np.broadcast_to(np.int64(NO_STEP), len(instance)),
         ops=tuple(texts.ops),
         streams=tuple(texts.streams),
     )
@@ -292,7 +295,7 @@ def _with_steps(
 ) -> Calls:
     if not len(calls):
         return calls
-    step = calls.step.copy()
+    step = calls.step.astype(np.int64)
     for file, clock in enumerate(clocks):
         mine = calls.file == file
         step[mine] = clock.owner(calls.line[mine])
@@ -301,7 +304,7 @@ def _with_steps(
         group = np.array([c.group if groups[c.group].nranks > 1 else -1 for c in communicators])
         carried = carry_steps(step, group[calls.communicator], calls.op_count)
         step = np.where(silent[calls.file], carried, step)
-    return replace(calls, step=step)
+    return replace(calls, step=narrow(step))
 
 
 def _inside(
@@ -309,7 +312,7 @@ def _inside(
 ) -> NDArray[np.bool_]:
     step = calls.step
     if legacy:
-        step = step.copy()
+        step = step.astype(np.int64)
         for file, clock in enumerate(clocks):
             mine = calls.file == file
             step[mine] = clock.state(calls.line[mine])

@@ -130,6 +130,8 @@ class LogResult:
     """Whether the text names NCCL_DEBUG_TIME, which is no variable of NCCL."""
     skipped: tuple[tuple[str, str], ...]
     """(file, why) of files that could not be read beside others that could."""
+    half_calls: frozenset[int]
+    """Processes of which the end of a file tells half a call."""
 
     @property
     def has_content(self) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.logs.api import ApiLines
+from nsys_tui.logs.calls import narrow
 from nsys_tui.logs.coll_bodies import CallTexts, find_bodies
 from nsys_tui.logs.grammar import LONGEST_HEAD, MAX_MESSAGE
 from nsys_tui.logs.line_prefixes import NO_TIME, Head, Heads, Processes
@@ -49,6 +50,8 @@ class Scan:
     torn_mpi_lines: int = 0
     timed: bool = False
     cut_short: bool = False
+    half_call: tuple[int, int] = (0, -1)
+    """Line of the last half COLL body, and its process."""
     mentions_debug_time: bool = False
 
 
@@ -95,6 +98,8 @@ class Scanner:
             first = scan.lines + 1 if ended else scan.lines
             self._block(scan, data, first, heads)
             ended = data.endswith(b"\n")
+        if ended or scan.half_call[0] != scan.lines:
+            scan.half_call = 0, -1
         scan.other.end()
         return scan
 
@@ -124,7 +129,7 @@ class Scanner:
         other[line] = False
         self._others(scan, lines, np.flatnonzero(other), first, heads)
         columns["line"] = line + first
-        scan.chunks.append(columns)
+        scan.chunks.append({name: narrow(values) for name, values in columns.items()})
         scan.bodies += len(line)
         scan.lines = first + len(starts) - 1
 
@@ -173,6 +178,7 @@ class Scanner:
         """A line with a level of NCCL's."""
         if head.headers == 1 and b": opCount " in message:
             scan.torn_lines += 1
+            scan.half_call = number, head.process
         if head.before.strip():
             self._foreign(scan, lines.with_stamp(at, head.before), number)
         cut = head.headers > 0 and lines.fills(at, len(text) - head.column, MAX_MESSAGE)

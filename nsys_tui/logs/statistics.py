@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.errors import UsageError
-from nsys_tui.logs.calls import UNKNOWN_BYTES
+from nsys_tui.logs.calls import UNKNOWN_BYTES, narrow, rows_by
 from nsys_tui.logs.grammar import datatype_name
 from nsys_tui.logs.line_prefixes import NO_TIME
 from nsys_tui.model.collective_bytes import buffer_bytes, wire_bytes
+from nsys_tui.model.groups import factorise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +114,7 @@ def per_owner(calls: Calls, owner: NDArray[Any]) -> tuple[SizeRow, ...]:
     """
     rows = []
     for (who, op), at in _groups(owner, calls.op):
-        sizes = calls.bytes[at]
+        sizes = calls.bytes[at].astype(np.int64)
         sized = sizes[sizes != UNKNOWN_BYTES]
         rows.append(
             SizeRow(
@@ -148,7 +149,7 @@ def histogram(calls: Calls, bounds: Sequence[int] = DEFAULT_BOUNDS) -> tuple[Buc
 
 def aggregate(calls: Calls) -> tuple[DistinctRow, ...]:
     """Distinct (operation, count, type) with their number of calls, in that order."""
-    _, code = np.unique(calls.count, return_inverse=True)
+    code, _ = factorise(calls.count)
     kind = calls.op.astype(np.int64) * (int(calls.datatype.max(initial=0)) + 1) + calls.datatype
     rows = []
     for _, at in _groups(kind, code):
@@ -196,6 +197,7 @@ def rate(calls: Calls) -> Rate | None:
 
 def exact_sum(values: NDArray[np.int64]) -> int:
     """Sum that cannot overflow, for up to 2**31 values that are not negative."""
+    values = values.astype(np.int64)
     return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
@@ -243,16 +245,11 @@ def _size_word(size: int) -> str:
 
 def _groups(
     first: NDArray[Any], second: NDArray[Any]
-) -> list[tuple[tuple[int, int], NDArray[np.intp]]]:
+) -> list[tuple[tuple[int, int], NDArray[np.integer]]]:
     """Rows of each distinct pair, in ascending order of the pairs."""
     if not len(first):
         return []
     low = int(second.min())
     width = int(second.max()) - low + 1
-    key = first.astype(np.int64) * width + (second.astype(np.int64) - low)
-    order = np.argsort(key, kind="stable")
-    starts = np.flatnonzero(np.diff(key[order], prepend=key[order[0]] - 1))
-    return [
-        ((int(first[rows[0]]), int(second[rows[0]])), rows)
-        for rows in np.split(order, starts[1:].tolist())
-    ]
+    key = narrow(first.astype(np.int64) * width + (second.astype(np.int64) - low))
+    return [((value // width, value % width + low), rows) for value, rows in rows_by(key)]

@@ -213,8 +213,8 @@ def main() -> int:
     parser.add_argument("--awk", default=shutil.which("mawk") or shutil.which("awk") or "awk")
     arguments = parser.parse_args()
     slower = 0
-    widths = (10, 6, 9, 9, 7, 7, 8, 8)
-    names = ("calls", "MB", "awk (s)", "ours (s)", "MB/s", "ratio", "CPU (s)", "x grep")
+    widths = (10, 6, 9, 9, 7, 7, 8, 8, 6)
+    names = ("calls", "MB", "awk (s)", "ours (s)", "MB/s", "ratio", "CPU (s)", "x grep", "MiB")
     heads = "".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True))
     print(f"{'kind':12}{heads}")
     for kind in arguments.kind or KINDS_OF_LOG:
@@ -239,9 +239,10 @@ def compare(kind: str, wanted: int, repeats: int, program: str) -> bool:
         check(found, outputs, calls, kind)
         size = log.stat().st_size / 1e6
     total = sum(awk.values())
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(
         f"{kind:12}{calls:10,}{size:6.0f}{total:9.2f}{ours:9.2f}{size / ours:7.0f}"
-        f"{ours / total:7.2f}{cpu:8.2f}{cpu / max(grep, 0.01):8.0f}",
+        f"{ours / total:7.2f}{cpu:8.2f}{cpu / max(grep, 0.01):8.0f}{peak:6.0f}",
         flush=True,
     )
     return ours > total

@@ -155,7 +155,7 @@ def test_statistics_against_loops(calls: Calls) -> None:
     buckets: Counter[tuple[str, str]] = Counter()
     names = ("<64KB", "64KB-1MB", "1MB-16MB", ">16MB")
     for op, count, kind, size, gpu in zip(
-        calls.op_names().tolist(),
+        [calls.ops[op] for op in calls.op],
         calls.count.tolist(),
         calls.datatype.tolist(),
         calls.bytes.tolist(),
