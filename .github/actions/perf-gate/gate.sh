@@ -17,6 +17,9 @@ set -euo pipefail
 out=${PERF_OUT:-perf-results}
 baseline=${PERF_BASELINE:-perf/base.json}
 mkdir -p "$out"
+if [[ -n ${GITHUB_OUTPUT:-} ]]; then
+  echo "results=$out" >>"$GITHUB_OUTPUT"  # also where runs are only added: the folder is uploaded
+fi
 
 reports=()
 if [[ -n ${PERF_COMMAND:-} ]]; then
@@ -56,6 +59,5 @@ if [[ -n ${GITHUB_STEP_SUMMARY:-} ]]; then
 fi
 if [[ -n ${GITHUB_OUTPUT:-} ]]; then
   echo "exit-code=$status" >>"$GITHUB_OUTPUT"
-  echo "results=$out" >>"$GITHUB_OUTPUT"
 fi
 exit "$status"

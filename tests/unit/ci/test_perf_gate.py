@@ -77,6 +77,7 @@ def runner(tmp_path: Path, runs: Path) -> Runner:
             names = "\n".join(str(runs / f"same{number}.sqlite") for number in range(count))
             done = made.run(PERF_REPORTS=names, PERF_UPDATE="true", PERF_BASELINE=str(base))
             assert done.returncode == 0, done.stderr
+            assert "results=" in (made.folder / "output").read_text(), "what is uploaded always"
         shutil.copy(base, tmp_path / name)
     return made
 
