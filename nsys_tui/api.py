@@ -187,12 +187,10 @@ class Profile:
         """What the expert rules find, the gravest first."""
         from nsys_tui.analysis.rules.answer import RuleAnswer
         from nsys_tui.analysis.rules.case import Case
-        from nsys_tui.analysis.rules.ranking import RULES, ranked
+        from nsys_tui.analysis.rules.ranking import find_in
 
         case = Case(self.report, self._scope(part))
-        outcomes = [rule.run(case, {}) for rule in RULES.values()]
-        found = ranked(finding for outcome in outcomes for finding in outcome.findings)
-        return self._frame(RuleAnswer(case, found).table())
+        return self._frame(RuleAnswer(case, find_in(case)).table())
 
     def compare(
         self,

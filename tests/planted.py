@@ -65,6 +65,32 @@ def sleeping_helper(path: Path) -> Synth:
     return synth
 
 
+def one_name_sleeping(path: Path) -> Synth:
+    """Steps of one kernel, before which the host sleeps as long as it runs."""
+    synth = bare(path)
+    for step in range(STEPS):
+        start = step * 10 * MS
+        synth.nvtx(f"step {step}", start, start + 10 * MS)
+        synth.osrt("nanosleep", start, start + 8 * MS)
+        call = (start + 8 * MS, start + 8 * MS + 5 * US)
+        synth.launch("gemm", call=call, gpu=(start + 8 * MS + 9 * US, start + 10 * MS), grid=FULL)
+    return synth
+
+
+def lost_events(path: Path) -> Synth:
+    synth = sleeping_host(path)
+    return synth.diagnostic("Not all CUDA events might have been collected.", severity=2)
+
+
+def flushed(path: Path) -> Synth:
+    """The profiler holds the launching thread up in every step."""
+    synth = steps(path, idle=MS)
+    for step in range(STEPS):
+        start = step * 10 * MS
+        synth.overhead("CUDA profiling data flush", start, start + MS - 12 * US)
+    return synth
+
+
 def late_loader(path: Path) -> Synth:
     synth = steps(path, idle=MS)
     return synth.osrt("pread64", 70 * MS, 71 * MS - 12 * US)
@@ -194,6 +220,10 @@ def migrating(path: Path) -> Synth:
     for number in range(80):
         synth.memcpy((number + 2) * MS, (number + 2) * MS + 700 * US, kind="UVM HtoD")
     return synth
+
+
+def prefetching(path: Path) -> Synth:
+    return migrating(path).api("cudaMemPrefetchAsync_v8000", 10 * US, 20 * US)
 
 
 def migrated_ahead(path: Path) -> Synth:
@@ -343,6 +373,21 @@ def late_rank(path: Path) -> Synth:
     return synth
 
 
+def reading_rank(path: Path) -> Synth:
+    """The second of two ranks reads a file before every step; the first one waits for it."""
+    synth = bare(path).gpu(1)
+    for step in range(STEPS):
+        start = step * 10 * MS
+        synth.osrt("read", start, start + 3 * MS, tid=99)
+        for device, late, tid in ((0, 0, None), (1, 3 * MS, 99)):
+            begun, end = start + late + 20 * US, start + late + 6 * MS
+            call = (start + late, start + late + 5 * US)
+            where = {"device": device, "stream": 7 + device, "grid": FULL}
+            synth.launch("gemm", call=call, gpu=(begun, end), tid=tid, **where)
+            synth.kernel("ncclDevKernel_AllReduce", end, start + 10 * MS, **where)
+    return synth
+
+
 def registers(path: Path, used: int = 255) -> Synth:
     return bare(path).kernel("heavy", 0, 90 * MS, grid=FULL, registersPerThread=used)
 
@@ -416,9 +461,13 @@ class Planted(NamedTuple):
 WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     cleared: "memsets",
     copies_hidden: "",
+    copy_bound: "copies not hidden",
+    flushed: "",
     late_rank: "waiting for GPU 1 in collectives",
+    one_name_sleeping: "idle, sleep: nanosleep",
     pageable_slow: "slow Host-to-Device copies",
     printing: "idle, I/O: write",
+    reading_rank: "idle, I/O: read on GPU 1",
     rows_one_by_one: "small copies",
     scalar_reads: "small copies",
     sleeping_host: "idle, sleep: nanosleep",
@@ -437,7 +486,7 @@ PLANTED: Final = {
     "launch_bound": Planted((launch_bound,), (tiny_queued,)),
     "low_occupancy": Planted((registers,), (few_registers,)),
     "memsets": Planted((cleared,), (cleared_little,)),
-    "migrations_in_kernels": Planted((migrating,), (migrated_ahead,)),
+    "migrations_in_kernels": Planted((migrating, prefetching), (migrated_ahead,)),
     "repeated_uploads": Planted((same_upload,), (batches,)),
     "serial_streams": Planted(
         (alternating,), (alternating_full, alternating_late, alternating_by_events)
@@ -448,5 +497,5 @@ PLANTED: Final = {
     "small_grids": Planted((tiny_grid,), (tiny_beside_others,)),
     "tiny_kernels": Planted((tiny_launches,), (tiny_queued,)),
     "sync_by_range": Planted((waits,), (waits_for_work,)),
-    "warm_up": Planted((lazy_loading, set_up), (loaded_ahead,)),
+    "warm_up": Planted((lazy_loading, set_up), (loaded_ahead, sleeping_host)),
 }

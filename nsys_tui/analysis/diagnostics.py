@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +14,13 @@ if TYPE_CHECKING:
     from nsys_tui.model.target import Diagnostic
 
 _SEVERITIES: Final = ("error", "warning")
+_LOSS: Final = re.compile(
+    r"(?i)might have been (lost|dropped)|not all .* (events|data)|dropped|incomplete|lost"
+    r"|buffers? .*(partly|not) |cupti_error|flush.* error|error.* flush"
+    r"|profiling might have not been started|might not have been (started|collected)"
+)
+_ROUTINE: Final = re.compile(r"(?i)^no (nvtx|opengl|vulkan|direct)")
+_CUDA: Final = re.compile(r"(?i)cuda|cupti")
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,17 @@ class Message:
     def serious(self) -> bool:
         """Whether it is an error or a warning."""
         return self.first.severity.lower() in _SEVERITIES
+
+    @property
+    def is_of_cuda(self) -> bool:
+        """Whether it is about the trace of CUDA."""
+        return _CUDA.search(self.first.text) is not None
+
+    @property
+    def tells_of_loss(self) -> bool:
+        """Whether it says that events are missing which should be there."""
+        text = self.first.text
+        return self.serious and bool(_LOSS.search(text)) and not _ROUTINE.search(text)
 
     @property
     def text(self) -> str:
@@ -50,6 +69,18 @@ def messages(report: Report) -> list[Message]:
     return sorted(found, key=_order)
 
 
+def why_no_work(report: Report) -> str:
+    """What nsys says of CUDA first, to be put after a reason; empty where it says nothing."""
+    about = (one.text for one in messages(report) if one.serious and one.is_of_cuda)
+    return next((f"; nsys says: {text}" for text in about), "")
+
+
+def lost_cuda_events(report: Report) -> bool:
+    """Whether nsys says that events of the GPU work which is looked at are missing."""
+    said = messages(report)
+    return any(one.tells_of_loss and one.is_of_cuda and not one.elsewhere for one in said)
+
+
 def _concerns(same: list[Diagnostic], working: set[int]) -> bool:
     """Whether a process with GPU work said it, or the profiler, which has no process of its own."""
     pids = {0 if one.process < 0 else pid_of(one.process) for one in same}
@@ -59,4 +90,4 @@ def _concerns(same: list[Diagnostic], working: set[int]) -> bool:
 def _order(message: Message) -> tuple[int, bool, bool]:
     severity = message.first.severity.lower()
     rank = _SEVERITIES.index(severity) if message.serious else len(_SEVERITIES)
-    return rank, message.elsewhere, "cuda" not in message.first.text.lower()
+    return rank, message.elsewhere, not message.is_of_cuda

@@ -9,7 +9,7 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.breakdown import DeviceSplit, coverages, ten_figures
-from nsys_tui.analysis.diagnostics import Message, messages
+from nsys_tui.analysis.diagnostics import Message, messages, why_no_work
 from nsys_tui.analysis.host_time import host_time, osrt_calls, python_samples
 from nsys_tui.analysis.nccl.waiting import collective_waits, split_with_waiting
 from nsys_tui.analysis.window import Scope, clipped, row_numbers
@@ -318,16 +318,9 @@ def _notes(report: Report, splits: tuple[DeviceSplit, ...]) -> list[str]:
             f"{python:,} Python samples: nsys exports their moments and threads, not their frames"
         )
     if not splits and not report.gpu_doubt:
-        notes.append(f"no GPU work in this report or scope{_why_no_work(report)}")
+        notes.append(f"no GPU work in this report or scope{why_no_work(report)}")
     return notes
 
 
 def _is_cut(events: EventSet) -> NDArray[np.bool_]:
     return (events.start <= -FARTHEST) | (events.end >= FARTHEST)
-
-
-def _why_no_work(report: Report) -> str:
-    for message in messages(report):
-        if message.serious and "cuda" in message.text.lower():
-            return f"; nsys says: {message.text.strip()}"
-    return ""

@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     report, scope = part_from(arguments)
     case = Case(report, scope)
     outcomes = [RULES[name].run(case, values) for name, values in wanted]
-    findings = ranked(finding for outcome in outcomes for finding in outcome.findings)
+    findings = ranked(case, (one for outcome in outcomes for one in outcome.findings))
     answer = RuleAnswer(case, findings, outcomes if names else ())
     if arguments.format == "json":
         print_document(DOCUMENT, answer, report, report.notes)

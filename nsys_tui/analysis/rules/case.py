@@ -191,6 +191,15 @@ class Case:
         rows = row_numbers(api, self.scope.threads(api))
         return rows[api.real[rows]]
 
+    @cached_property
+    def page_advice(self) -> str:
+        """What to do about pages that migrate, by whether the program prefetches some already."""
+        api = self.report.api
+        used = np.flatnonzero(np.bincount(api.name[api.real], minlength=len(api.names)))
+        if any("MemPrefetch" in api.names[code] for code in used):
+            return "prefetch earlier, on a stream of its own, so that kernels hide it"
+        return "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"
+
     def device_labels(self, places: Iterable[int]) -> str:
         """``GPU 0, GPU 1``."""
         return ", ".join(self.report.devices[place].label for place in sorted(set(places)))
@@ -214,6 +223,7 @@ class Case:
         doubt: str = "",
         settle: str = "",
         lost: Intervals | None = None,
+        late: int = -1,
     ) -> list[Finding]:
         """A finding rated by the time it could save; nothing where that is hardly any.
 
@@ -234,6 +244,7 @@ class Case:
             doubt: how it could be wrong.
             settle: what would tell.
             lost: when the GPU is idle because of it, where that is known.
+            late: place of the GPU that it mostly waits for, -1 for none.
         """
         saved_ns = min(saved_ns, self.base_ns)
         weight = min(max(saved_ns, stake_ns), self.base_ns)
@@ -261,6 +272,7 @@ class Case:
                 doubt or usual.doubt,
                 settle or usual.settle,
                 lost,
+                late,
             )
         ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.rules.severity import Severity
@@ -20,6 +20,9 @@ class Confidence(StrEnum):
     """A rule over events."""
     GUESS = "guess"
     """By a name or a pattern alone."""
+
+
+_OF_WORK: Final = 20
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ class Finding:
     """The command or capture that would settle the doubt, with ``REPORT`` for the file."""
     lost: Intervals | None = field(default=None, compare=False, repr=False)
     """When the GPU is idle because of it, where that is known: findings of one time are one."""
+    late: int = -1
+    """Place of the GPU that it mostly waits for, -1 for none."""
     metrics: str = ""
     """What sampled hardware counters say of its time, empty for nothing."""
     same_as: str = ""
@@ -63,3 +68,8 @@ class Finding:
     def weight_ns(self) -> int:
         """By what it is rated."""
         return max(self.saved_ns, self.stake_ns)
+
+    @property
+    def order_ns(self) -> int:
+        """By what it is ordered: of work that nobody knows to be saved a small part counts."""
+        return max(self.saved_ns, self.stake_ns // (_OF_WORK if self.lost is None else 1))

@@ -143,7 +143,7 @@ def _exposed_findings(case: Case) -> list[Finding]:
     bound = " (upper bound)" if worst.exposed_is_upper_bound else ""
     rest = f"{share} of it, {units.format_share(worst.exposed_comm_ns, worst.base_ns)} of the time"
     advice, subject = "overlap collectives with compute, or bucket them", "communication not hidden"
-    waited = worst.exposed_waiting_ns or 0
+    waited, late = worst.exposed_waiting_ns or 0, -1
     if 2 * waited > worst.exposed_comm_ns:
         late = late_device(case.report, worst.place)
         whom = case.device_labels([late]) if late >= 0 else "other ranks"
@@ -160,6 +160,7 @@ def _exposed_findings(case: Case) -> list[Finding]:
         stake_ns=worst.exposed_comm_ns,
         window=worst.longest_exposed_comm,
         place=worst.place,
+        late=late,
     )
 
 

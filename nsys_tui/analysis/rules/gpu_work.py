@@ -88,7 +88,7 @@ def _dominant(case: Case, rows: Rows, name: str, share: float) -> list[Finding]:
         f"{fit(name, _NAME_CELLS)}{several} has {100 * share:.0f}% of GPU time:"
         f" {units.format_duration(spent)} on {case.device_labels([place])},"
         f" {units.format_share(spent, case.base_ns, 0)} of the run",
-        "only fewer or faster launches of it help: ncu -k names it and says what limits it",
+        "fewer or faster launches of it shorten the run: ncu -k says what limits it",
         subject=fit(name, _NAME_CELLS),
         saved_ns=0,
         stake_ns=spent,
@@ -263,7 +263,10 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
 
 
 def _exposed(case: Case, split: DeviceSplit, rows: Rows) -> list[Finding]:
-    """Copies can be hidden behind the kernels there are, or be as quick as the quickest alike."""
+    """Copies can be hidden behind the kernels there are, or be as quick as the quickest alike.
+
+    Where both would save little, what is left is to copy less, which has no bound but all of it.
+    """
     ops = case.report.operations
     time, size = int(ops.durations(rows).sum()), int(ops.bytes[rows].sum())
     what = ops.names[ops.name[rows[0]]].short.removeprefix("[CUDA ").strip("]")
@@ -271,16 +274,17 @@ def _exposed(case: Case, split: DeviceSplit, rows: Rows) -> list[Finding]:
     longest = int(rows[np.argmax(ops.durations(rows))])
     work = split.compute_ns + split.comm_ns - split.compute_comm_overlap_ns
     overlapped = split.memory_ns - split.exposed_memory_ns
-    quicker = _quicker(case, split.place)
+    room = max(work - overlapped, _quicker(case, split.place))
+    hides = 2 * room >= split.exposed_memory_ns
     return case.finding(
         "exposed_copies",
         f"{split.device.label}: copies that nothing hides take"
         f" {units.format_duration(split.exposed_memory_ns)}{bound}; most"
         f" {what.removeprefix('memcpy ')}:"
         f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s",
-        _copy_advice(case, rows),
+        _copy_advice(case, rows, hides),
         subject="copies not hidden",
-        saved_ns=min(split.exposed_memory_ns, max(work - overlapped, quicker)),
+        saved_ns=min(split.exposed_memory_ns, room) if hides else split.exposed_memory_ns,
         stake_ns=split.exposed_memory_ns,
         window=(int(ops.start[longest]), int(ops.end[longest])),
         place=split.place,
@@ -302,18 +306,22 @@ def _quicker(case: Case, place: int) -> int:
     return int(less)
 
 
-def _copy_advice(case: Case, rows: Rows) -> str:
+def _copy_advice(case: Case, rows: Rows, hides: bool) -> str:
     ops = case.report.operations
     first = rows[0]
     if ops.kind[first] == OpKind.MEMSET:
         return "clear less, or let the kernel that writes first do it"
     if ops.copy_kind[first] >= _UNIFIED:
-        return "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"
+        return case.page_advice
     if ops.bytes[rows].mean() <= _SMALL_COPY:
         return "gather small copies in one buffer, or keep the data on the GPU"
     if ops.copy_kind[first] == _DEVICE_TO_DEVICE:
         return "let kernels write their results where they are needed"
-    if _PAGEABLE in (ops.src_kind[first], ops.dst_kind[first]):
+    pageable = _PAGEABLE in (ops.src_kind[first], ops.dst_kind[first])
+    if not hides:
+        pin = "pin the host memory, and " if pageable else ""
+        return f"{pin}copy less, or keep the data on the GPU: too little runs to hide copies behind"
+    if pageable:
         return "pin the host memory, then copy on a stream of its own while kernels run"
     return "copy on a stream of its own while kernels run, or keep the data on the GPU"
 
@@ -355,7 +363,7 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
             "migrations_in_kernels",
             f"{units.format_bytes(int(bytes_of[top]))} of pages migrate while"
             f" {fit(names[top], _NAME_CELLS)} runs: {units.format_duration(int(of_name[top]))}",
-            "prefetch its pages (cudaMemPrefetchAsync), or copy them ahead of the launch",
+            case.page_advice,
             subject=f"pages migrate in {fit(names[top], _NAME_CELLS)}",
             saved_ns=int(of_name[top]),
             window=(int(ops.start[longest]), int(ops.end[longest])),

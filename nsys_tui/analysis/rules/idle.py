@@ -53,10 +53,10 @@ class _Cause:
         return f"nsys profile {OPTIONS[self.needs]}"
 
 
-def _in_system(advice: str, doubt: str) -> _Cause:
-    """Of a call of the operating system's libraries."""
+def _in_system(advice: str, doubt: str, works: bool = True) -> _Cause:
+    """Of a call of the operating system's libraries that works, or else waits for something."""
     settle = "nsys-tui stacks REPORT --source osrt"
-    return _Cause(advice, doubt, settle, hidden_by_work=True, needs=Capability.OSRT_BACKTRACES)
+    return _Cause(advice, doubt, settle, hidden_by_work=works, needs=Capability.OSRT_BACKTRACES)
 
 
 _RECORD: Final = "nsys profile --cpuctxsw=process-tree --sample=process-tree --trace=cuda,nvtx,osrt"
@@ -82,8 +82,9 @@ _CAUSES: Final = {
         "nsys-tui stalls REPORT",
     ),
     Cause.LOCK: _in_system(
-        "see which thread holds it, or take the wait off the launching thread",
+        "see which thread holds it or should wake this one: that one is late, or busy",
         "the thread that it waits for is the cause, and this one only its victim",
+        works=False,
     ),
     Cause.IO: _in_system(
         "read or write ahead on another thread, so that the launching one need not wait",
@@ -92,6 +93,7 @@ _CAUSES: Final = {
     Cause.SLEEP: _in_system(
         "wait for the event itself instead of sleeping, or sleep on another thread",
         "the program may pace itself on purpose",
+        works=False,
     ),
     Cause.OSRT: _in_system(
         "take the call off the launching thread, or make it ahead of time",
@@ -113,7 +115,6 @@ _CAUSES: Final = {
         "the launching thread slept or had no CPU: see in which call (--trace=osrt)",
         "what it waited for is not recorded",
         _RECORD,
-        hidden_by_work=True,
     ),
     Cause.NOTHING: _Cause(
         "record what the host does: --cpuctxsw=process-tree --trace=cuda,nvtx,osrt",
@@ -138,6 +139,8 @@ _SYNC: Final = _Cause(
     "nsys-tui analyze REPORT -r cuda_api_sync",
 )
 _NOT_KNOWN: Final = (Cause.NOTHING, Cause.UNKNOWN)
+_UNPRICED: Final = (*_NOT_KNOWN, Cause.PROFILER)
+"""Causes of which nobody can tell what the program could save; without the profiler, nothing."""
 
 
 @rule(
@@ -175,13 +178,17 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
     gaps = gaps.take(~_first_uses(case, gaps))
     if not len(gaps):
         return []
-    apart = np.isin(gaps.cause, [*_TOLD_APART])
-    keys = np.stack((gaps.cause.astype(np.int64), np.where(apart, gaps.what, -1)))
-    kinds, group = np.unique(keys, axis=1, return_inverse=True)
+    kinds, group = np.unique(_keys(gaps), axis=1, return_inverse=True)
     found: list[Finding] = []
     for number, cause in enumerate(kinds[0].tolist()):
         found += _idle_finding(case, name, Cause(cause), gaps.take(group.ravel() == number))
     return found
+
+
+def _keys(gaps: Gaps) -> Int64:
+    """Of each gap the cause, and the call at fault where that tells more: int64 [2, n]."""
+    apart = np.isin(gaps.cause, [*_TOLD_APART])
+    return np.stack((gaps.cause.astype(np.int64), np.where(apart, gaps.what, -1)))
 
 
 def charged(gaps: Gaps) -> Int64:
@@ -215,13 +222,13 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Findi
         f" gap{'' if len(gaps) == 1 else 's'}{told}",
         advice,
         subject=f"idle{told}".removesuffix(", why is not recorded"),
-        saved_ns=0 if cause in _NOT_KNOWN else saved,
+        saved_ns=0 if cause in _UNPRICED else saved,
         stake_ns=total,
         window=(int(gaps.start[worst]), int(gaps.end[worst])),
         place=place,
         screen="5",
         command="nsys-tui stalls REPORT",
-        at_most=Severity.MEDIUM if cause in _NOT_KNOWN else None,
+        at_most=Severity.MEDIUM if cause in _UNPRICED else None,
         confidence=confidence,
         doubt=said.doubt,
         settle=said.settled_by(case.report),
@@ -234,8 +241,8 @@ def _told(case: Case, cause: Cause, gaps: Gaps, advice: str) -> tuple[str, Confi
     what, where = (_name(case, codes, gaps.idle) for codes in (gaps.what, gaps.range))
     inside = f" in {fit(where, _PLACE_CELLS)}" if where and where != what else ""
     if cause in _NOT_KNOWN and _before_migrations(case, gaps):
-        if cause is Cause.UNKNOWN and not _prefetches(case):
-            advice = "prefetch the pages (cudaMemPrefetchAsync), or copy them ahead of the work"
+        if cause is Cause.UNKNOWN:
+            advice = case.page_advice
         return f", {cause.label}: pages migrate on demand", Confidence.INFERRED, advice
     if cause is Cause.HOST:
         return _host(case, gaps, inside, advice)
@@ -243,6 +250,8 @@ def _told(case: Case, cause: Cause, gaps: Gaps, advice: str) -> tuple[str, Confi
         advice = "see what the launch waits for: a lock, pages of host memory, a first use"
         name = f": {fit(what, _NAME_CELLS)} itself took it, why is not recorded"
         return name, Confidence.INFERRED, advice
+    if cause is Cause.LAUNCH_LATENCY and "GraphLaunch" in what:
+        advice = "launch the next graph before this one ends, or let one graph do more"
     several = "" if (gaps.what == gaps.what[0]).all() else "most in "
     known = what and what != "Unknown"
     told = f", {cause.label}: {several}{fit(what, _NAME_CELLS)}" if known else f", {cause.label}"
@@ -300,13 +309,6 @@ def _before_rendering(case: Case, gaps: Gaps) -> bool:
     """Whether most of the idle time ends with work of a graphics library."""
     renders = case.report.operations.kind[gaps.next] > OpKind.GRAPH
     return int(gaps.idle[renders & (gaps.next >= 0)].sum()) * 2 > int(gaps.idle.sum())
-
-
-def _prefetches(case: Case) -> bool:
-    """Whether the program prefetches pages already."""
-    api = case.report.api
-    used = np.unique(api.name[api.real]).tolist()
-    return any("MemPrefetch" in api.names[code] for code in used)
 
 
 _NAME_CELLS: Final = 22
@@ -382,13 +384,23 @@ _ONCE: Final = 2
 """Calls of one name up to which they are set-up."""
 
 
+def _usual(case: Case, gaps: Gaps) -> Bool:
+    """Which gaps come again in the steady part, of one cause and about as long, and so not once."""
+    _, kind = np.unique(_keys(gaps), axis=1, return_inverse=True)
+    kind = kind.ravel()
+    steady = gaps.start >= _steady_from(case)
+    longest = np.zeros(kind.max(initial=-1) + 1, np.int64)
+    np.maximum.at(longest, kind[steady], gaps.idle[steady])
+    return np.asarray(gaps.idle <= 2 * longest[kind], np.bool_)
+
+
 def _first_uses(case: Case, gaps: Gaps) -> Bool:
     """Which gaps happen once: before the second step, at first use of code, in a lone call."""
     report = case.report
     api = report.api
     before = gaps.start < (case.loop[0] if case.has_loop else FARTHEST)
     found: Bool = (gaps.cause == Cause.MODULE) & before
-    found |= gaps.start < _steady_from(case)
+    found |= (gaps.start < _steady_from(case)) & ~_usual(case, gaps)
     used_first = np.isin(gaps.next, case.first_of_names) & before
     found |= used_first & (gaps.shares[:, Cause.MODULE] > 0)
     by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))

@@ -72,12 +72,19 @@ def find_in(case: Case, progress: Progress | None = None) -> list[Finding]:
         found += rule.run(case).findings
         if progress is not None:
             progress(rule.name, done + 1, len(RULES))
-    return ranked(witnessed(case, found))
+    return ranked(case, found)
 
 
-def ranked(findings: Iterable[Finding]) -> list[Finding]:
-    """The gravest first, then by the time that they are about, then by rule."""
-    order = sorted(findings, key=lambda f: (-f.severity.rank, -f.weight_ns, f.rule, f.title))
+def ranked(case: Case, findings: Iterable[Finding]) -> list[Finding]:
+    """The gravest first, then by the time that they could save, then by rule.
+
+    Args:
+        case: what was looked at; its counters and diagnostics support or contradict findings.
+        findings: of rules.
+    """
+    order = sorted(
+        witnessed(case, findings), key=lambda f: (-f.severity.rank, -f.order_ns, f.rule, f.title)
+    )
     return linked(order)
 
 
@@ -107,8 +114,9 @@ def linked(findings: Sequence[Finding]) -> list[Finding]:
 
 
 _LEADERS: Final = {
-    "exposed_communication": ("gpu_imbalance",),
+    "exposed_communication": ("gpu_imbalance", "gpu_idle"),
     "exposed_copies": ("slow_copies", "memsets"),
+    "gpu_idle": ("frequent_allocation",),
     "launch_bound": ("small_copies", "tiny_kernels"),
     "sync_by_range": ("small_copies",),
 }
@@ -122,8 +130,9 @@ def _leader(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
 
 
 def _explains(leader: Finding, finding: Finding) -> bool:
-    if leader.rule == "gpu_imbalance":
-        return _waits_for(finding, leader)
+    if finding.rule == "exposed_communication":
+        idle = leader.rule == "gpu_idle"
+        return _waits_for(finding, leader) and (not idle or leader.place == finding.late)
     if leader.place != finding.place or leader.severity is Severity.LOW:
         return False
     if leader.lost is None or finding.lost is None:

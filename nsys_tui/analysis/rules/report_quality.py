@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.diagnostics import messages
@@ -17,13 +16,6 @@ from nsys_tui.model.target import tid_of
 if TYPE_CHECKING:
     from nsys_tui.analysis.rules.case import Case
 
-_LOSS: Final = re.compile(
-    r"(?i)might have been (lost|dropped)|not all .* (events|data)|dropped|incomplete|lost"
-    r"|buffers? .*(partly|not) |cupti_error|flush.* error|error.* flush"
-    r"|profiling might have not been started|might not have been (started|collected)"
-)
-_ROUTINE: Final = re.compile(r"(?i)^no (nvtx|opengl|vulkan|direct)")
-
 
 @rule(
     "Data that nsys says it lost",
@@ -33,12 +25,7 @@ _ROUTINE: Final = re.compile(r"(?i)^no (nvtx|opengl|vulkan|direct)")
 )
 def data_loss(case: Case, arguments: Arguments) -> Result:
     """Diagnostic messages about events that were dropped or never collected."""
-    lost = [
-        message
-        for message in messages(case.report)
-        if message.serious
-        if _LOSS.search(message.text) and not _ROUTINE.search(message.text)
-    ]
+    lost = [message for message in messages(case.report) if message.tells_of_loss]
     shown, hidden = cut(lost, arguments)
     found = case.finding(
         "data_loss",

@@ -81,11 +81,13 @@ def _tiny(
     ops = case.report.operations
     place, lost = case.held_up_by_calls(calls)
     idle = intervals.total(*lost)
+    label = case.device_labels([place]) if place >= 0 else "GPU"
     median = units.format_duration(int(np.median(ops.durations(rows))))
     return case.finding(
         "tiny_kernels",
         f"{units.format_count(len(rows))} kernels of {median}, most {fit(name, _NAME_CELLS)}"
-        f" ({units.format_count(count)}): GPU idle {units.format_duration(idle)} in their launches",
+        f" ({units.format_count(count)}): {label} idle"
+        f" {units.format_duration(idle)} in their launches",
         "fuse them, let one launch do more, or capture the sequence as a CUDA graph",
         subject="launches of tiny kernels",
         saved_ns=idle,

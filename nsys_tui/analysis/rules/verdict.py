@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.analysis.diagnostics import lost_cuda_events, why_no_work
 from nsys_tui.analysis.rules.bound import parts
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.units import format_duration, format_share
 
@@ -48,6 +50,8 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     whole = len(case.splits) * case.base_ns
     name = "GPU" if len(case.splits) == 1 else f"{len(case.splits)} GPUs"
     parts = [f"{name} {format_share(busy, whole, 0)} busy{_of_session(case)}"]
+    if lost_cuda_events(case.report):
+        parts.append("nsys lost CUDA events: idle time may be work that is missing")
     most = _decisive(case, findings)
     if most is not None:
         share = format_share(most.stake_ns, case.base_ns)
@@ -59,6 +63,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
 def _of_host(case: Case, findings: Sequence[Finding]) -> str:
     """Why there is no GPU work, and where the host's time went."""
     why = case.report.lacks(Capability.KERNELS) or "no GPU work here"
+    why += why_no_work(case.report)
     where = [one.subject for one in findings if one.rule == "host_only"][:MOST]
     return f"Host: {', '.join(where)}. GPU: {why}" if where else f"Cannot say: {why}"
 
@@ -101,7 +106,7 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
     worth = sorted(causes or worth, key=lambda one: (once and one.rule == "warm_up", -one.saved_ns))
     if worth:
         named = ", ".join(
-            f"{'that' if one is most else one.subject} (up to"
+            f"{'that' if one is most else _subject(case, one)} (up to"
             f" {format_share(one.saved_ns, case.base_ns)})"
             for one in worth[:MOST]
         )
@@ -118,9 +123,21 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
     return "Nothing found that would give back 1%"
 
 
+def _subject(case: Case, finding: Finding) -> str:
+    """What a finding is about, and on which of several GPUs."""
+    if finding.place is None or len(case.splits) == 1 or "GPU" in finding.subject:
+        return finding.subject
+    return f"{finding.subject} on {case.device_labels([finding.place])}"
+
+
 def _not_recorded(case: Case, findings: Sequence[Finding]) -> str:
-    """How much idle time has no witness, empty for less than is worth a word."""
-    idle = [one.stake_ns for one in findings if one.rule == "gpu_idle" and not one.saved_ns]
-    if not idle or idle[0] < WORTH_FIXING * case.base_ns:
-        return ""
-    return f"why {format_share(idle[0], case.base_ns)} is idle is not recorded"
+    """How much idle time has no witness or is the profiler's, empty for hardly any."""
+    said = []
+    for one in findings:
+        if one.rule != "gpu_idle" or one.saved_ns or one.stake_ns < WORTH_FIXING * case.base_ns:
+            continue
+        share = format_share(one.stake_ns, case.base_ns)
+        profiler = Cause.PROFILER.label in one.subject
+        own = f"{share} is idle for the profiler alone"
+        said.append(own if profiler else f"why {share} is idle is not recorded")
+    return "; ".join(said[:MOST])

@@ -1,4 +1,4 @@
-"""What sampled hardware counters say of findings: they support, contradict or explain one."""
+"""What sampled hardware counters, and nsys itself, say of findings: support, doubt or reason."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.analysis.diagnostics import lost_cuda_events
 from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.report import Report
 
-SMS, DRAM = "SMs active", "DRAM"
+SMS, DRAM, TENSOR = "SMs active", "DRAM", "tensor cores"
 _COUNTERS: Final = {
     SMS: re.compile(r"(?i)^SMs? active"),
-    "tensor cores": re.compile(r"(?i)^tensor.*active"),
+    TENSOR: re.compile(r"(?i)^tensor.*active"),
     DRAM: re.compile(r"(?i)^DRAM"),
     "PCIe": re.compile(r"(?i)^PCIe"),
     "NVLink": re.compile(r"(?i)^NVLink"),
@@ -39,11 +40,25 @@ _SLOWER: Final = 0.03
 """Part by which a clock has to be lower to explain a slow GPU."""
 
 
-def witnessed(case: Case, findings: Sequence[Finding]) -> list[Finding]:
-    """The findings with what the counters of their GPU say; all as they are where none are."""
+def witnessed(case: Case, findings: Iterable[Finding]) -> list[Finding]:
+    """The findings with what their GPU's counters say, less sure where nsys lost events."""
+    if lost_cuda_events(case.report):
+        findings = [_unsure(one) for one in findings]
     if not case.report.can(Capability.GPU_METRICS):
         return [*findings]
     return [_witnessed(case, one) for one in findings]
+
+
+def _unsure(finding: Finding) -> Finding:
+    """Idle time, and a step that lasts longer, of a report that lacks events of GPUs."""
+    if finding.lost is None and finding.rule != "slow_steps":
+        return finding
+    sure = finding.confidence
+    return replace(
+        finding,
+        confidence=Confidence.INFERRED if sure is Confidence.MEASURED else sure,
+        doubt="nsys lost CUDA events: work that is missing may have run meanwhile",
+    )
 
 
 def _witnessed(case: Case, finding: Finding) -> Finding:
@@ -66,6 +81,11 @@ def _witnessed(case: Case, finding: Finding) -> Finding:
             severity=Severity.LOW,
             doubt=f"GPU metrics contradict it ({told}): work that was not traced ran meanwhile",
         )
+    tensor = found.get(TENSOR, 0.0) >= _BOUND
+    if finding.rule == "low_occupancy" and tensor:
+        return replace(finding, advice=f"no fault here: the tensor cores are busy ({told})")
+    if finding.rule == "dominant_kernel" and tensor:
+        return replace(finding, advice=f"it keeps the tensor cores busy ({told}): let it do less")
     if finding.rule == "dominant_kernel" and found.get(DRAM, 0.0) >= _BOUND:
         return replace(
             finding,

@@ -8,6 +8,7 @@ import pytest
 from paths import needs_reports, report_paths
 from synth import Synth
 
+from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.certainty import CERTAINTY
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.rules.ranking import RULES, find, gravest, ranked
@@ -45,14 +46,15 @@ def finding(grade: Severity, saved: int, rule: str = "r") -> Finding:
     return Finding(rule, grade, "t", "s", "a", saved, None, None, "1", "c")
 
 
-def test_the_gravest_come_first() -> None:
+def test_the_gravest_come_first(tmp_path: Path) -> None:
     found = [
         finding(Severity.LOW, 900),
         finding(Severity.HIGH, 5),
         finding(Severity.HIGH, 7),
         finding(Severity.MEDIUM, 9),
     ]
-    assert [(f.severity.letter, f.saved_ns) for f in ranked(found)] == [
+    case = Case(open_report(Synth(tmp_path / "r.sqlite").process(10).write()))
+    assert [(f.severity.letter, f.saved_ns) for f in ranked(case, found)] == [
         ("H", 7),
         ("H", 5),
         ("M", 9),
@@ -60,6 +62,21 @@ def test_the_gravest_come_first() -> None:
     ]
     assert gravest(found) is Severity.HIGH
     assert gravest([]) is None
+
+
+def test_the_verb_hears_the_counters_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A kernel of few warps that keeps the tensor cores busy is at no fault."""
+    synth = Synth(tmp_path / "r.sqlite").process(10).gpu(0)
+    synth.kernel("gemm", 0, 90_000_000, grid=(1080, 1, 1), registersPerThread=255)
+    for number in range(90):
+        synth.gpu_metric(number * 1_000_000, "Tensor Active [Throughput %]", 92)
+    assert main(["analyze", str(synth.write()), "--format", "json"]) == 0
+    found = {one["rule"]: one for one in json.loads(capsys.readouterr().out)["findings"]}
+    assert "let it do less" in found["dominant_kernel"]["advice"]
+    assert found["low_occupancy"]["metrics"] == "tensor cores 92%"
+    assert found["low_occupancy"]["advice"].startswith("no fault here")
 
 
 @pytest.fixture(scope="module")

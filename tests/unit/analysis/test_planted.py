@@ -10,8 +10,14 @@ from planted import (
     PLANTED,
     WORTH_FIXING,
     clocked,
+    flushed,
     late_rank,
+    lost_events,
+    migrating,
     one_kernel,
+    one_name_sleeping,
+    prefetching,
+    reading_rank,
     sleeping_host,
     slow_gpu,
     steps,
@@ -111,6 +117,40 @@ def test_the_verdict_names_the_reason_first(run: Callable[[Path], Synth], tmp_pa
     line, first = verdict(case, find_in(case)), WORTH_FIXING[run]
     told = "that" if f" is {first}. " in line else first
     assert f"Worth fixing: {told} (" in line if first else "Worth fixing" not in line, line
+
+
+def test_what_can_be_saved_stands_before_a_kernel_that_takes_long(tmp_path: Path) -> None:
+    first, *others = find_in(case_of(one_name_sleeping, tmp_path))
+    assert (first.rule, first.saved_ns) == ("gpu_idle", 19 * 8 * MS), "more than the GPU works"
+    assert [one.rule for one in others] == ["dominant_kernel"], "each step sleeps: no set-up"
+
+
+def test_a_rank_that_reads_and_who_waits_for_it_are_one_story(tmp_path: Path) -> None:
+    first, second, *_ = find_in(case_of(reading_rank, tmp_path))
+    assert (first.rule, first.place) == ("gpu_idle", 1)
+    assert (second.rule, second.same_as) == ("exposed_communication", first.subject)
+
+
+def test_who_prefetches_is_not_told_to_prefetch(tmp_path: Path) -> None:
+    for run, advice in ((migrating, "prefetch the pages"), (prefetching, "prefetch earlier")):
+        found = find_in(case_of(run, tmp_path))
+        (one,) = [one for one in found if one.rule == "migrations_in_kernels"]
+        assert one.advice.startswith(advice)
+
+
+def test_idle_time_of_a_report_that_lost_events_is_not_sure(tmp_path: Path) -> None:
+    for run, lost in ((sleeping_host, False), (lost_events, True)):
+        case = case_of(run, tmp_path)
+        found = find_in(case)
+        one = next(one for one in found if one.rule == "gpu_idle")
+        assert (one.confidence is Confidence.INFERRED) is lost
+        assert ("nsys lost CUDA events" in verdict(case, found)) is lost
+
+
+def test_time_that_only_the_profiler_takes_is_not_to_be_fixed(tmp_path: Path) -> None:
+    case = case_of(flushed, tmp_path)
+    line = verdict(case, find_in(case))
+    assert line == "GPU 90% busy. 9.4% is idle for the profiler alone"
 
 
 def test_the_classes_of_time_add_up_with_the_runner_up_named(tmp_path: Path) -> None:
