@@ -233,15 +233,21 @@ def migrated_ahead(path: Path) -> Synth:
     return synth
 
 
-def slow_step(path: Path) -> Synth:
+def slow_step(path: Path, reads: int = 0) -> Synth:
+    """One step takes four times as long, of which the host reads a file for some time first."""
     synth = bare(path)
     start = 0
     for step in range(STEPS):
-        took = 40 * MS if step == 11 else 10 * MS
-        synth.nvtx(f"step {step}", start, start + took)
-        synth.launch(f"k{step}", call=(start, start + 9), gpu=(start + 10, start + took), grid=FULL)
-        start += took
-    return synth
+        end = start + (40 * MS if step == 11 else 10 * MS)
+        call = start + (reads if step == 11 else 0)
+        synth.nvtx(f"step {step}", start, end)
+        synth.launch(f"k{step}", call=(call, call + 9), gpu=(call + 10, end), grid=FULL)
+        start = end
+    return synth.osrt("read", 110 * MS, 110 * MS + reads) if reads else synth
+
+
+def reading_step(path: Path) -> Synth:
+    return slow_step(path, reads=30 * MS)
 
 
 def oversubscribed(path: Path) -> Synth:
@@ -382,9 +388,11 @@ def reading_rank(path: Path) -> Synth:
         for device, late, tid in ((0, 0, None), (1, 3 * MS, 99)):
             begun, end = start + late + 20 * US, start + late + 6 * MS
             call = (start + late, start + late + 5 * US)
-            where = {"device": device, "stream": 7 + device, "grid": FULL}
-            synth.launch("gemm", call=call, gpu=(begun, end), tid=tid, **where)
-            synth.kernel("ncclDevKernel_AllReduce", end, start + 10 * MS, **where)
+            stream, name = 7 + device, "ncclDevKernel_AllReduce"
+            synth.launch(
+                "gemm", call, (begun, end), tid=tid, device=device, stream=stream, grid=FULL
+            )
+            synth.kernel(name, end, start + 10 * MS, device=device, stream=stream, grid=FULL)
     return synth
 
 

@@ -19,15 +19,19 @@ if TYPE_CHECKING:
 TERA: Final = 1e12
 PEAKS: Final = (
     ("B200", 2250.0, "NVIDIA B200 data sheet"),
+    ("H200 NVL", None, ""),
     ("H200", 989.4, "NVIDIA H200 data sheet"),
-    ("H100 PCIe", None, ""),
+    ("H100 PCIe", 756.5, "NVIDIA H100 data sheet"),
     ("H100 NVL", None, ""),
+    ("H100 64GB", None, ""),
     ("H100", 989.4, "NVIDIA H100 architecture white paper, SXM5"),
+    ("A100-SXM-64GB", None, ""),
     ("A100", 312.0, "NVIDIA A100 data sheet"),
     ("A40", 149.7, "NVIDIA A40 data sheet"),
     ("L40S", 362.05, "NVIDIA L40S data sheet"),
     ("L40", 181.05, "NVIDIA L40 data sheet"),
-    ("V100-PCIE", None, ""),
+    ("V100-PCIE", 112.0, "NVIDIA V100 data sheet"),
+    ("V100-FHHL", None, ""),
     ("V100", 125.0, "NVIDIA, Programming Tensor Cores in CUDA 9"),
     ("T4", 65.0, "NVIDIA T4 data sheet"),
 )

@@ -11,6 +11,7 @@ from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.occupancy import volumes
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, plural, rule
+from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.analysis.window import clipped, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
@@ -92,6 +93,7 @@ def _dominant(case: Case, rows: Rows, name: str, share: float) -> list[Finding]:
         subject=fit(name, _NAME_CELLS),
         saved_ns=0,
         stake_ns=spent,
+        at_most=None if 4 * spent >= case.base_ns else Severity.MEDIUM,
         window=(int(ops.start[longest]), int(ops.end[longest])),
         place=place,
         screen="3",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import Int64
+    from nsys_tui.model.intervals import Intervals
 
 RARE = 0.1
 """Outliers among more than this part of the repeats of a mere outermost range mean nothing."""
@@ -281,6 +282,12 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
     )
 
 
+def _idlest(case: Case, starts: Int64, ends: Int64) -> tuple[int | None, Intervals]:
+    """The GPU that idles longest in some intervals, and when."""
+    idle = [(split.place, case.idle_part(split.place, (starts, ends))) for split in case.splits]
+    return max(idle, key=lambda one: intervals.total(*one[1]), default=(None, intervals.empty()))
+
+
 @rule(
     "Steps much slower than the others",
     advice="These steps take far longer than the median: look at their stalls, at the data loader"
@@ -302,16 +309,22 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
         worst = int(outliers[np.argmax(steps.duration[outliers])])
         lost = int(steps.duration[outliers].sum() - len(outliers) * median)
         why = longer_because(case.report, steps, worst, case.scope)
+        place, idle = _idlest(case, steps.start[outliers], steps.end[outliers])
+        busy = bool(case.splits) and 2 * intervals.total(*idle) < lost
         found = case.finding(
             "slow_steps",
-            f"{len(outliers)} of {plural(len(steps), 'step')} much slower"
+            f"{len(outliers)} of {plural(len(steps), 'step')}"
+            f" {'keep the GPU longer' if busy else 'much slower'}"
             f" ({steps.rule}):"
             f" {fit(steps.labels[worst], _LABEL_CELLS)} takes"
             f" {units.format_duration(int(steps.duration[worst]))},"
             f" the median {units.format_duration(round(median))}",
             f"look at what is longer there: {why}" if why else "look at the stalls of that step",
             subject="slow steps",
-            saved_ns=lost,
+            saved_ns=0 if busy else lost,
+            stake_ns=lost,
+            place=place,
+            lost=None if busy or place is None else idle,
             at_most=Severity.LOW if steps.rule is StepRule.PATTERN else None,
             confidence=Confidence.GUESS if steps.rule is StepRule.PATTERN else None,
             window=(int(steps.start[worst]), int(steps.end[worst])),

@@ -50,8 +50,8 @@ def witnessed(case: Case, findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _unsure(finding: Finding) -> Finding:
-    """Idle time, and a step that lasts longer, of a report that lacks events of GPUs."""
-    if finding.lost is None and finding.rule != "slow_steps":
+    """Idle time of a report that lacks events of GPUs."""
+    if finding.lost is None:
         return finding
     sure = finding.confidence
     return replace(
@@ -120,11 +120,13 @@ def _codes(report: Report, pattern: re.Pattern[str]) -> list[int]:
 
 
 def _samples(report: Report, place: int, code: int, spans: Intervals) -> intervals.Int64:
-    """Values of one counter of a GPU that were sampled in some time."""
+    """Values of one counter of a GPU in some time: whole up to the samples before and after."""
     metrics, number = report.gpu_metrics, report.devices[place].number
     mine = np.flatnonzero((metrics.metric == code) & (metrics.gpu == number))
-    at = np.searchsorted(spans[0], metrics.start[mine], side="right") - 1
-    inside = (at >= 0) & (metrics.start[mine] < spans[1][np.maximum(at, 0)])
+    time = metrics.start[mine]
+    apart = int(np.median(np.diff(time))) if len(time) > 1 else 0
+    at = np.searchsorted(spans[0], time - apart, side="right") - 1
+    inside = (at >= 0) & (time + apart <= spans[1][np.maximum(at, 0)])
     found: intervals.Int64 = metrics.value[mine[inside]]
     return found
 
@@ -150,8 +152,8 @@ def _clocked(case: Case, finding: Finding, place: int) -> Finding:
 
 
 def _clock(case: Case, place: int) -> float:
-    """Mean clock of a GPU while it worked, in the counter's own unit; 0 where not sampled."""
+    """Median clock of a GPU while it worked, in the counter's own unit; 0 where not sampled."""
     whole = (np.array(case.base[:1], np.int64), np.array(case.base[1:], np.int64))
     busy = intervals.subtract(whole, case.idle_part(place, whole))
     values = [_samples(case.report, place, code, busy) for code in _codes(case.report, _CLOCK)]
-    return next((float(one.mean()) for one in values if len(one)), 0.0)
+    return next((float(np.median(one)) for one in values if len(one)), 0.0)

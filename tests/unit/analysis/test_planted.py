@@ -18,8 +18,10 @@ from planted import (
     one_name_sleeping,
     prefetching,
     reading_rank,
+    reading_step,
     sleeping_host,
     slow_gpu,
+    slow_step,
     steps,
     told,
 )
@@ -129,6 +131,24 @@ def test_a_rank_that_reads_and_who_waits_for_it_are_one_story(tmp_path: Path) ->
     first, second, *_ = find_in(case_of(reading_rank, tmp_path))
     assert (first.rule, first.place) == ("gpu_idle", 1)
     assert (second.rule, second.same_as) == ("exposed_communication", first.subject)
+
+
+def test_a_slow_step_is_told_by_what_it_waits_for_or_as_work_of_its_gpu(tmp_path: Path) -> None:
+    first, *others = find_in(case_of(reading_step, tmp_path))
+    assert (first.rule, first.saved_ns) == ("gpu_idle", 30 * MS)
+    assert [one.same_as for one in others if one.rule == "slow_steps"] == [first.subject]
+    (one,) = [one for one in find_in(case_of(slow_step, tmp_path)) if one.rule == "slow_steps"]
+    assert (one.saved_ns, one.stake_ns) == (0, 30 * MS), "more work is no idle time"
+    assert "1 of 20 steps keep the GPU longer" in one.title
+
+
+def test_a_sample_of_more_time_than_a_gap_says_nothing_of_it(tmp_path: Path) -> None:
+    synth = sleeping_host(tmp_path / "r.sqlite")
+    for number in range(20):
+        synth.gpu_metric(number * 10 * MS + MS // 2, "SMs Active [Throughput %]", 90)
+    found = find_in(Case(open_report(synth.write(), use_cache=False)))
+    one = next(one for one in found if one.rule == "gpu_idle")
+    assert (one.confidence, one.metrics) == (Confidence.MEASURED, "")
 
 
 def test_who_prefetches_is_not_told_to_prefetch(tmp_path: Path) -> None:

@@ -241,8 +241,10 @@ def test_flops_utilisation_is_of_the_peak_of_the_gpu(
     ("name", "peak"),
     [
         ("NVIDIA H100 80GB HBM3", 989.4),
-        ("NVIDIA H100 PCIe", None),
-        ("Tesla V100-PCIE-16GB", None),
+        ("NVIDIA H100 PCIe", 756.5),
+        ("NVIDIA H200 NVL", None),
+        ("NVIDIA A100-SXM-64GB", None),
+        ("Tesla V100-PCIE-16GB", 112.0),
         ("Tesla V100-SXM2-16GB", 125.0),
         ("Tesla T4", 65.0),
         # Names that only begin alike, and a GPU that no row is about.
