@@ -115,26 +115,24 @@ class Case:
         return [(place, row_numbers(ops, rows)) for place, rows in parts]
 
     @cached_property
-    def _busy(self) -> dict[int, tuple[Intervals, frozenset[int]]]:
-        """When each device worked, and the processes (globalPid) that it worked for."""
+    def _idle_of(self) -> dict[int, tuple[Intervals, frozenset[int]]]:
+        """When each device idled, and the processes (globalPid) that it worked for."""
         ops, found = self.report.operations, {}
         for place, rows in self.by_device:
             busy = intervals.union(*clipped(ops, rows, self.scope.window))
             # No CUDA call holds rendering up.
             by_calls = ops.process[rows][ops.kind[rows] <= OpKind.GRAPH]
             owners = ops.processes[np.flatnonzero(np.bincount(by_calls))]
-            found[place] = busy, frozenset(owners.tolist())
+            found[place] = intervals.gaps(*busy, *self.base), frozenset(owners.tolist())
         return found
 
     def busy_ns(self, place: int) -> int:
         """How long a device worked."""
-        return intervals.total(*self._busy[place][0])
+        return self.base_ns - intervals.total(*self._idle_of[place][0])
 
     def idle_part(self, place: int, spans: Intervals) -> Intervals:
         """What of some intervals a device was idle in, within the time looked at."""
-        return intervals.subtract(
-            intervals.clip(*intervals.union(*spans), *self.base), self._busy[place][0]
-        )
+        return intervals.meet(intervals.union(*spans), self._idle_of[place][0])
 
     def held_up(
         self, starts: Int64, ends: Int64, codes: NDArray[np.integer], processes: Int64
@@ -153,7 +151,7 @@ class Case:
         used = processes[np.flatnonzero(np.bincount(codes))]
         place, idle, known = -1, intervals.empty(), {*used.tolist()}
         spans_of: dict[frozenset[int], Intervals] = {}
-        for other, (_, owners) in self._busy.items():
+        for other, (_, owners) in self._idle_of.items():
             if not (mine := owners & known):
                 continue
             if mine not in spans_of:

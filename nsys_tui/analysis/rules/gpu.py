@@ -264,11 +264,12 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
     found: list[Finding] = []
     if len(order):
         share = 100 * time[wanted].sum() / whole
+        mean = 100 * float(np.average(seen.share[wanted], weights=time[wanted]))
         top = int(kernels[0])
         found = case.finding(
             "low_occupancy",
-            f"{share:.0f}% of compute time in kernels below"
-            f" ≈{arguments.number('below'):.0f}% occupancy, most in {fit(names[0], _NAME_CELLS)}"
+            f"{share:.0f}% of compute time at ≈{mean:.0f}% theoretical occupancy,"
+            f" most in {fit(names[0], _NAME_CELLS)}"
             f" ({LIMITS[seen.limit[order[0]]]})",
             "look at block size, registers and shared memory of these kernels",
             subject="low occupancy",
