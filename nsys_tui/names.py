@@ -145,7 +145,7 @@ def _without_clone_suffix(name: str) -> str:
 _DIGITS: Final = re.compile(r"[0-9]+")
 _LAYER: Final = re.compile(r"(?i)layer[ _.:#-]?\d+\s*:?")
 _TRAIN_STEP: Final = re.compile(r"(?i)train[ _-]?step[ _.:#-]?\d+\s*:?")
-_OP_ID: Final = re.compile(r",? ?\b(?:seq|op_id) = \d+")
+_OP_ID: Final = re.compile(r",? ?\b(?:seq|op_id) = [\d#]+")
 _API_VERSION: Final = re.compile(r"_v[0-9]{4,5}\Z")
 _API_VERSION_NSYS: Final = re.compile(r"_v[0-9]{4}\Z")
 
@@ -168,6 +168,11 @@ def is_train_step(name: str) -> bool:
 def strip_op_id(name: str) -> str:
     """A PyTorch range without running numbers: ``aten::mm, seq = 5, op_id = 7`` → ``aten::mm``."""
     return _OP_ID.sub("", name) if "= " in name else name
+
+
+def similar_name(name: str) -> str:
+    """What a range shares with those that differ in numbers only: ``aten::mm``, ``step #``."""
+    return normalise_nvtx(strip_op_id(name))
 
 
 def api_name(name: str, nsys_compatible: bool = False) -> str:

@@ -33,7 +33,9 @@ By default nothing is stripped or dropped: the weights add up to the time of all
 """
 
 
-DESCRIPTION = "Folds GPU time by NVTX path, CPU samples, or API and OS backtraces."
+DESCRIPTION = (
+    "Folds GPU time by NVTX path, CPU samples, API and OS backtraces, or time off the CPU."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,9 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scope(parser)
     parser.add_argument(
         "--source",
-        choices=("gpu", "cpu", "cuda", "osrt"),
+        choices=("gpu", "cpu", "cuda", "osrt", "off"),
         default="gpu",
-        help="GPU time by NVTX path (default), CPU samples, CUDA API or OS runtime backtraces",
+        help="GPU time by NVTX path (default), CPU samples, CUDA API or OS runtime backtraces, "
+        "time off the CPU by OS call",
     )
     add_format(parser, "export.folded", ("folded", "svg", "json", "tree"))
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
@@ -100,6 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _fold(arguments: argparse.Namespace, report: Report) -> Stacks:
     from nsys_tui.analysis.stacks.folding import StackSource, call_stacks, cpu_stacks, gpu_stacks
+    from nsys_tui.analysis.stacks.off_cpu import off_cpu_stacks
 
     source, rules = StackSource(arguments.source), _rules(arguments)
     if source is not StackSource.GPU and arguments.across_threads:
@@ -107,6 +111,8 @@ def _fold(arguments: argparse.Namespace, report: Report) -> Stacks:
     scope = scope_from(arguments, report)
     if source is StackSource.CPU:
         return cpu_stacks(report, scope, rules=rules)
+    if source is StackSource.OFF:
+        return off_cpu_stacks(report, scope, rules=rules)
     if source is not StackSource.GPU:
         return call_stacks(report, source, scope, rules=rules)
     return gpu_stacks(
@@ -153,10 +159,10 @@ def _rendered(arguments: argparse.Namespace, stacks: Stacks, report: Report) -> 
         notes = chain(stacks.notes, report.notes)
         yield from document_text(folded.DOCUMENT, stacks.tree, None, notes)
     elif arguments.format == "svg":
+        from nsys_tui.analysis.stacks.folding import TITLES, StackSource
         from nsys_tui.export.flamegraph import flame_graph
 
-        what = {"gpu": "GPU time by NVTX path", "cpu": "CPU samples"}
-        title = what.get(arguments.source, f"{arguments.source} calls by backtrace")
+        title = TITLES[StackSource(arguments.source)]
         yield flame_graph(stacks.tree, f"{report.name}: {title}", stacks.notes)
     else:
         yield from _tree_lines(stacks)

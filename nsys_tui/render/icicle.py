@@ -49,9 +49,18 @@ class Icicle:
         nodes = nodes[inside]
         return np.asarray(nodes[np.argsort(self.left[nodes], kind="stable")])
 
-    def node_at(self, root: int, width: int, column: int, depth: int) -> int | None:
-        """The frame drawn in a cell, for the pointer; None where there is none."""
-        nodes = self.below(root, depth)
+    def seen(self, root: int, level: int) -> npt.NDArray[np.intp]:
+        """Nodes of a level of the tree while ``root`` fills the width: a caller of it, or below."""
+        above = int(self.trie.depth[root]) - level
+        if above <= 0:
+            return self.below(root, -above)
+        for _ in range(above):
+            root = int(self.trie.parent[root])
+        return np.array([root])
+
+    def node_at(self, root: int, width: int, column: int, level: int) -> int | None:
+        """The frame drawn in a cell of a level, for the pointer; None where there is none."""
+        nodes = self.seen(root, level)
         first, last = self.cells(nodes, root, width)
         hit = np.flatnonzero((first <= column) & (column < last))
         return int(nodes[hit[0]]) if len(hit) else None
@@ -118,7 +127,7 @@ def draw_icicle(
     matches: npt.NDArray[np.bool_] | None = None,
     inks: npt.NDArray[np.integer] | None = None,
 ) -> Drawn:
-    """Draws the subtree of ``root``, which fills the first row.
+    """Draws the subtree of ``root``, which fills a row, below its callers, which are as wide.
 
     Args:
         icicle: the layout.
@@ -127,7 +136,7 @@ def draw_icicle(
         glyphs: blocks or brackets.
         label: text of a node; made visible and fitted here.
         root: the frame zoomed to.
-        skip: levels below the root that are scrolled away.
+        skip: levels of the tree that are scrolled away.
         selected: node shown in bold reverse.
         matches: mask of the nodes that a search found, underlined.
         inks: even ink of each node; by default one of the slots by the frame's name, so that the
@@ -135,7 +144,7 @@ def draw_icicle(
     """
     rows, elided = [], 0
     for line in range(height):
-        nodes = icicle.below(root, skip + line)
+        nodes = icicle.seen(root, skip + line)
         if not len(nodes):
             break
         painter = _Line(icicle, nodes, root, width, glyphs)
@@ -144,7 +153,7 @@ def draw_icicle(
         elided += painter.count(label)
         painter.emphasise(selected, matches)
         rows.append(painter.row)
-    deeper = len(rows) == height and len(icicle.below(root, skip + height)) > 0
+    deeper = len(rows) == height and len(icicle.seen(root, skip + height)) > 0
     rows += [Row.blank(width) for _ in range(height - len(rows))]
     return Drawn(rows, elided, deeper)
 
@@ -165,11 +174,15 @@ class _Line:
         whole, begin = _fitting(max(int(icicle.weight[root]), 1), begin, 2 * width)
         self.narrow_cells = np.clip(begin * width // whole, 0, width - 1)
         self.taken = np.zeros(width, bool)
+        self.calls_root = bool(icicle.trie.depth[nodes[0]] < icicle.trie.depth[root])
 
     def paint(self, inks: npt.NDArray[np.integer] | None) -> None:
         """Grounds or fills of the frames that have cells."""
         for node, first, last in self._frames():
             self.taken[first:last] = True
+            if self.calls_root:
+                self.row.styles[first:last] = MUTED
+                continue
             name = int(self.icicle.trie.label[node])
             ink = slot_ink(name) if inks is None else int(inks[node])
             if self.glyphs.solid:

@@ -25,6 +25,8 @@ class Options:
     across: bool = False
     similar: bool = False
     """Frames that differ in numbers only are one."""
+    addresses: bool = False
+    """Addresses without a symbol are told apart, not named by their library."""
     recursion: bool = False
     small: bool = False
     thread: int | None = None

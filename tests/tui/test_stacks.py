@@ -73,11 +73,17 @@ async def test_keys_walk_zoom_and_come_back(report: Path) -> None:
         assert path(pilot) == ("step", "bwd")
         await press(pilot, "h", "j", "enter")
         assert path(pilot) == ("step", "fwd", "gemm")
-        assert rows(pilot)[3].startswith("|gemm 60% -")
-        await press(pilot, "escape")
-        assert rows(pilot)[3].startswith("|fwd 70% -")
+        seen = [line.split("  ")[0] for line in rows(pilot)[3:7]]
+        assert seen[:3] == ["|all 100%", "|step 100%", "|fwd 70%"]
+        assert rows(pilot)[6].startswith("|gemm 60% -")
         await press(pilot, "k", "k")
-        assert path(pilot) == ("step", "fwd")
+        assert path(pilot) == ("step",)
+        assert rows(pilot)[6].startswith("|gemm 60% -")
+        await press(pilot, "j", "j")
+        assert path(pilot) == ("step", "fwd", "gemm")
+        await press(pilot, "escape")
+        assert rows(pilot)[3].startswith("|all 100% -")
+        assert rows(pilot)[5].index("fwd 70%") < rows(pilot)[5].index("bwd 30%")
 
 
 async def test_same_frame_goes_to_its_next_place(report: Path) -> None:
@@ -89,7 +95,7 @@ async def test_same_frame_goes_to_its_next_place(report: Path) -> None:
 async def test_search_counts_and_shares(report: Path) -> None:
     async with running(report) as pilot:
         await press(pilot, "6", "/", *"gemm", "enter")
-        assert "/gemm: 2 frames, 90.0% of the whole" in text(pilot)
+        assert "/gemm: 1 of 2 frames, 900 ns, 90.0% of all" in text(pilot)
         assert path(pilot) == ("step", "fwd", "gemm")
         await press(pilot, "n")
         assert path(pilot) == ("step", "bwd", "gemm")
@@ -121,12 +127,37 @@ async def test_samples_fold_recursion_collapses_and_threads_part(report: Path) -
         assert "2 samples" in text(pilot)
 
 
+async def test_frames_without_symbols_are_their_library_until_told_apart(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(1).sample(5, ("0x7f01", "0x7f02", "main"))
+    async with running(synth.write()) as pilot:
+        await press(pilot, "6", "j", "j")
+        assert path(pilot) == ("main", "[python3]")
+        await press(pilot, "m")
+        assert "|0x7f02 100%" in text(pilot)
+
+
 async def test_a_source_without_data_says_what_records_it(report: Path) -> None:
     async with running(report) as pilot:
         await press(pilot, "6", "s", "s")
         assert "--cudabacktrace" in text(pilot)
         await press(pilot, "s", "s")
+        assert "--cpuctxsw" in text(pilot)
+        await press(pilot, "s")
         assert "all 100%" in text(pilot)
+
+
+async def test_time_off_the_cpu_is_told_by_thread_and_call(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(7, "train")
+    for time, on in ((0, True), (100, False), (400, True), (500, False), (600, True)):
+        synth.sched(time, on)
+    synth.osrt("read", 90, 390, frames=("fread", "load", "main")).osrt("poll", 700, 800)
+    synth.kernel("gemm", 600, 700)
+    async with running(synth.write()) as pilot:
+        await press(pilot, "6", *"ssss", "j", "j", "j", "j", "j")
+        assert "off the CPU by OS call" in text(pilot)
+        assert path(pilot)[1:] == ("main", "load", "fread", "read")
+        assert "total 290 ns, 72.5%" in text(pilot)
+        assert "[no OS call" in text(pilot)
 
 
 async def test_the_same_stacks_as_a_tree(report: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from nsys_tui.analysis.nvtx.attribution import NO_CALL, NO_RANGE
 from nsys_tui.model.tree import TrieBuilder
-from nsys_tui.names import normalise_nvtx, strip_op_id
+from nsys_tui.names import similar_name, strip_op_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ def similar_paths(paths: Paths, *, merge: bool = True) -> SimilarPaths:
     """
     trie = paths.builder.trie()
     builder = TrieBuilder()
-    keys = [normalise_nvtx(strip_op_id(text)) if merge else text for text in trie.labels]
+    keys = [similar_name(text) if merge else text for text in trie.labels]
     code = np.array([builder.label(key) for key in keys], np.int64)
     node = builder.graft(trie.parent, code[trie.label]).astype(np.int32)
     # Operations without a path have roots of their own; made here, because later on the trie is

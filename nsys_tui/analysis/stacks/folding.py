@@ -1,4 +1,4 @@
-"""Folded stacks from three sources: GPU time by NVTX path, CPU samples, API and OS backtraces."""
+"""Folded stacks by source: GPU time by NVTX path, CPU samples, API and OS backtraces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from nsys_tui.analysis.nvtx.attribution import attribute
 from nsys_tui.analysis.nvtx.operation_paths import CHUNK
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
-from nsys_tui.analysis.stacks.frames import DROPPED, FrameRules, rewrite
+from nsys_tui.analysis.stacks.frames import DROPPED, FrameRules, library, rewrite
 from nsys_tui.analysis.window import Scope, clipped, row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
@@ -43,6 +43,16 @@ class StackSource(StrEnum):
     CPU = "cpu"
     CUDA = "cuda"
     OSRT = "osrt"
+    OFF = "off"
+
+
+TITLES: Final = {
+    StackSource.GPU: "GPU time by NVTX path",
+    StackSource.CPU: "CPU samples",
+    StackSource.CUDA: "CUDA API by backtrace",
+    StackSource.OSRT: "OS runtime by backtrace",
+    StackSource.OFF: "off the CPU by OS call",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +165,7 @@ def cpu_stacks(
         kept &= samples.threads[samples.thread] == thread
     rows = np.flatnonzero(kept)
     builder = TrieBuilder()
-    node = _chain_nodes(report.chains(Kind.SAMPLE_CHAIN), samples.chain[rows], builder, rules)
+    node = chain_nodes(report.chains(Kind.SAMPLE_CHAIN), samples.chain[rows], builder, rules)
     inside = np.flatnonzero(node != DROPPED)
     tree = weighted(builder, node[inside], np.ones(len(inside), np.int64), "samples")
     return Stacks(tree, rows[inside], node[inside], (*rules.labels, *_broken(tree)))
@@ -198,7 +208,7 @@ def call_stacks(
     if not takes.any():
         raise NoDataError(f"{report.name}: {report.lacks(lack) or 'no call has a backtrace'}")
     builder = TrieBuilder()
-    above = _chain_nodes(report.chains(kind), chain[rows], builder, rules)
+    above = chain_nodes(report.chains(kind), chain[rows], builder, rules)
     inside = np.flatnonzero(above != DROPPED)
     leaves = np.array([builder.label(api_name(name)) for name in calls.names], np.int64)
     node = _below(builder, above[inside], calls.name[rows[inside]], leaves)
@@ -218,7 +228,7 @@ def _broken(tree: WeightedTree) -> tuple[str, ...]:
     return (f"{share} of the {what} under {BROKEN}: nsys lost the callers there; {UNBROKEN}",)
 
 
-def _chain_nodes(
+def chain_nodes(
     chains: CallChains, wanted: Int64, builder: TrieBuilder, rules: FrameRules
 ) -> Int64:
     """Trie node of each event's call chain, outermost frame first.
@@ -234,17 +244,22 @@ def _chain_nodes(
     """
     place, ids = factorise(wanted)
     first = np.searchsorted(chains.id, ids, side="left")
-    last = np.searchsorted(chains.id, ids, side="right")
+    final = np.searchsorted(chains.id, ids, side="right")
     codes = rules.codes(chains.symbols, builder)
-    nodes = np.full(len(ids), ROOT, np.int64)
+    libraries = rules.codes(tuple(map(library, chains.modules)), builder)
+    unnamed = np.fromiter(map(rules.is_unnamed, chains.symbols), bool, len(chains.symbols))
+    nodes, last = np.full(len(ids), ROOT, np.int64), np.zeros(len(ids), np.int64)
     going = np.arange(len(ids))
-    for level in range(int((last - first).max(initial=0))):
-        going = going[(last[going] - first[going] > level) & (nodes[going] != DROPPED)]
-        code = codes[chains.symbol[last[going] - 1 - level]]
+    for level in range(int((final - first).max(initial=0))):
+        going = going[(final[going] - first[going] > level) & (nodes[going] != DROPPED)]
+        row = final[going] - 1 - level
+        bare = unnamed[chains.symbol[row]]
+        code = np.where(bare, libraries[chains.module[row]], codes[chains.symbol[row]])
         nodes[going[code == DROPPED]] = DROPPED
-        kept = code > 0
+        kept = (code > 0) & ~(bare & (code == last[going]))
+        last[going] = code
         if kept.any():
             nodes[going[kept]] = builder.children(nodes[going[kept]], code[kept])
-    nodes[last == first] = builder.add((NO_CHAIN,))
+    nodes[final == first] = builder.add((NO_CHAIN,))
     found: Int64 = nodes[place]
     return found

@@ -37,6 +37,8 @@ class FrameRules:
     """Applied to every frame in order, before the others."""
     drop: tuple[Callable[[str], bool], ...] = ()
     """A stack with a frame for which one of these holds is left out altogether."""
+    libraries: bool = False
+    """Whether addresses without a symbol are named by their library, neighbours as one frame."""
     labels: tuple[str, ...] = field(default=())
     """What the rules do, in words, for the note under a result."""
 
@@ -107,6 +109,10 @@ class FrameRules:
             labels=(*self.labels, "stacks below validation are dropped"),
         )
 
+    def is_unnamed(self, symbol: str) -> bool:
+        """Whether a frame is named by its library."""
+        return self.libraries and symbol.startswith("0x")
+
     def frame(self, text: str) -> str | None:
         """The frame as it is folded; None if it is left out."""
         for change in self.rename:
@@ -127,6 +133,12 @@ class FrameRules:
             elif kept:
                 found[place] = builder.label(kept)
         return found
+
+
+def library(module: str) -> str:
+    """What addresses in a library are called: ``/usr/lib64/libcuda.so.1`` → ``[libcuda.so.1]``."""
+    name = module.replace("\\", "/").rpartition("/")[2].strip("[]")
+    return f"[{name}]" if name else ""
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from nsys_tui.model.groups import sums
 from nsys_tui.model.tree import ROOT, Trie, TrieBuilder, WeightedTree
-from nsys_tui.names import normalise_nvtx
+from nsys_tui.names import similar_name
 
 MOST_CALLERS: Final = 1 << 20
 """Nodes of a view of callers from which on what is farther away is counted: the callers of a frame
@@ -52,7 +52,7 @@ def merge_similar(tree: WeightedTree) -> View:
     """
     trie, builder = tree.trie, TrieBuilder()
     labels = _labels(trie, builder)
-    alike = np.array([builder.label(normalise_nvtx(text)) for text in trie.labels], np.int64)
+    alike = np.array([builder.label(similar_name(text)) for text in trie.labels], np.int64)
     wanted = np.where(tree.self_count > 0, labels[trie.label], alike[trie.label])
     return _moved(tree, builder, builder.graft(trie.parent, wanted))
 
@@ -94,8 +94,8 @@ def located(trie: Trie, frames: Iterable[str]) -> int:
         children = trie.children_of(node).tolist()
         names = [trie.labels[code] for code in trie.label[children]]
         if frame not in names:
-            names = [normalise_nvtx(name) for name in names]
-            frame = normalise_nvtx(frame)
+            names = [similar_name(name) for name in names]
+            frame = similar_name(frame)
         if frame not in names:
             break
         node = children[names.index(frame)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 from rich.segment import Segment
@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from nsys_tui.model.tree import ROOT
+from nsys_tui.render.cells import MUTED
 from nsys_tui.render.icicle import Drawn, Icicle, draw_icicle, lay_out
 from nsys_tui.ui.saving import Saving, save
 from nsys_tui.ui.widgets.frame import Framed
@@ -24,6 +25,25 @@ if TYPE_CHECKING:
     from nsys_tui.model.tree import Trie, WeightedTree
     from nsys_tui.ui.front import FrontScreen
     from nsys_tui.ui.host import Host
+
+CALLERS: Final = 3
+"""At most this part of the height shows callers of the frame that is zoomed to."""
+TOLD: Final = 0.005
+"""Share of the whole from which on a frame says what it took itself."""
+LONG: Final = 12
+"""Characters of a caller's name from which on a frame does not repeat them."""
+
+
+def _below_caller(trie: Trie, node: int) -> str:
+    """Name of a frame; what it repeats of a long name that stands above it is left out."""
+    if not node:
+        return "all"
+    name, above = (trie.labels[trie.label[n]] for n in (node, int(trie.parent[node])))
+    rest = name.removeprefix(above)
+    repeats = (
+        len(above) >= LONG and rest != name and rest and not (rest[0].isalnum() or rest[0] == "_")
+    )
+    return f"..{rest}" if repeats else name
 
 
 class IciclePane(Framed, can_focus=True):
@@ -47,6 +67,12 @@ class IciclePane(Framed, can_focus=True):
         self.matches: NDArray[np.bool_] | None = None
         self.inks: NDArray[np.integer] | None = None
         """Ink of each node; None colours by the frame's name."""
+        self.tells_own = True
+        """Whether frames say what they took themselves: callers upside down took nothing."""
+        self.message: tuple[str, ...] = ()
+        """Said instead of stacks."""
+        self._zoomed: list[int] = []
+        """What filled the pane before it was zoomed."""
         self._skip = 0
         self._drawn: tuple[object, Drawn] | None = None
 
@@ -63,7 +89,13 @@ class IciclePane(Framed, can_focus=True):
         self.stacks = tree
         self.icicle = laid or lay_out(tree.trie, tree.weight, order)
         self.root = self.selected = ROOT
-        self.matches, self._skip, self._drawn = None, 0, None
+        self.matches, self._skip, self._drawn, self._zoomed = None, 0, None, []
+        self.refresh()
+
+    def say(self, *lines: str) -> None:
+        """Says why there are no stacks."""
+        self.stacks = self.icicle = None
+        self.message = lines
         self.refresh()
 
     def mark(self, matches: NDArray[np.bool_] | None) -> None:
@@ -72,51 +104,69 @@ class IciclePane(Framed, can_focus=True):
         self.refresh()
 
     def label(self, stacks: WeightedTree, node: int) -> str:
-        """Text of a frame with its share of the whole."""
-        trie, weight = stacks.trie, stacks.weight
-        name = trie.labels[trie.label[node]] if node else "all"
-        return f"{name} {100 * int(weight[node]) / max(int(weight[ROOT]), 1):.0f}%"
+        """Text of a frame with its share of the whole, and what it took itself beside others."""
+        mine, own = int(stacks.weight[node]), int(stacks.self_weight[node])
+        whole = max(int(stacks.weight[ROOT]), 1)
+        beside = (
+            f" (self {100 * own / whole:.0f}%)"
+            if self.tells_own and mine > own >= TOLD * whole
+            else ""
+        )
+        return f"{_below_caller(stacks.trie, node)} {100 * mine / whole:.0f}%{beside}"
 
     def select(self, node: int) -> None:
         """Moves to a frame; zooms out if it lies outside what is shown."""
         if self.stacks is None or self.icicle is None:
             return
         trie = self.stacks.trie
-        while self.root != ROOT and not self._inside(self.icicle, trie, node):
+        while not (self._inside(self.icicle, self.root, node) or self._calls_root(node)):
             self.root = int(trie.parent[self.root])
         self.selected = node
-        depth = self._depth(trie, node)
+        depth = int(trie.depth[node])
         height = max(self.size.height, 1)
         self._skip = min(max(self._skip, depth - height + 1), depth)
         self.refresh()
         self.post_message(self.Moved(node))
 
     def zoom(self, node: int) -> None:
-        """Makes one frame as wide as the pane."""
-        self.root, self._skip = node, 0
+        """Makes one frame as wide as the pane, below the nearest of its callers."""
+        if node != self.root:
+            self._zoomed.append(self.root)
+        self._fill_with(node)
         self.select(node)
 
     def zoom_out(self) -> bool:
-        """One zoom back; False where nothing was zoomed."""
+        """To what filled the pane before, or further out; False where nothing was zoomed."""
         if self.root == ROOT or self.stacks is None:
             return False
-        self.root, self._skip = int(self.stacks.trie.parent[self.root]), 0
+        before = [node for node in self._zoomed if self._calls_root(node)]
+        self._zoomed = before[:-1]
+        self._fill_with(before[-1] if before else ROOT)
         self.select(self.selected)
         return True
 
-    def _depth(self, trie: Trie, node: int) -> int:
-        return int(trie.depth[node] - trie.depth[self.root])
+    def _fill_with(self, node: int) -> None:
+        self.root = node
+        depth = 0 if self.stacks is None else int(self.stacks.trie.depth[node])
+        self._skip = max(0, depth - self.size.height // CALLERS)
 
-    def _inside(self, icicle: Icicle, trie: Trie, node: int) -> bool:
-        left, right = icicle.left, icicle.right
-        inside = left[self.root] <= left[node] and right[node] <= right[self.root]
-        return bool(inside) and self._depth(trie, node) >= 0
+    def _inside(self, icicle: Icicle, root: int, node: int) -> bool:
+        """Whether a node is another one or lies below it."""
+        left, right, depth = icicle.left, icicle.right, icicle.trie.depth
+        inside = left[root] <= left[node] and right[node] <= right[root]
+        return bool(inside and depth[node] >= depth[root])
+
+    def _calls_root(self, node: int) -> bool:
+        """Whether a node is a caller of the one that fills the width."""
+        icicle = self.icicle
+        return icicle is not None and node != self.root and self._inside(icicle, node, self.root)
 
     def render_line(self, y: int) -> Strip:
         """One level of frames."""
         width, inks = self.size.width, self.app.inks
         if self.icicle is None or self.stacks is None:
-            return Strip.blank(width, inks[0])
+            said = dict(enumerate(self.message, 2)).get(y, "")
+            return Strip([Segment(f"   {said}", inks[MUTED])]).adjust_cell_length(width, inks[0])
         drawn = self._draw(self.icicle, self.stacks, width, self.size.height)
         return Strip([Segment(text, inks[code]) for text, code in drawn.rows[y].runs()], width)
 
@@ -141,16 +191,22 @@ class IciclePane(Framed, can_focus=True):
 
     def action_stacks_move_up(self) -> None:
         """To the caller."""
-        if self.stacks is not None and self.selected != self.root:
+        if self.stacks is not None and self.selected != ROOT:
             self.select(int(self.stacks.trie.parent[self.selected]))
 
     def action_stacks_move_down(self) -> None:
-        """To the heaviest callee."""
+        """To the heaviest callee; of a caller of the zoomed frame, towards that."""
         if self.stacks is None:
             return
-        children = self.stacks.trie.children_of(self.selected)
-        if len(children) and int(self.stacks.weight[children].max()) > 0:
-            self.select(int(children[np.argmax(self.stacks.weight[children])]))
+        trie, weight, node = self.stacks.trie, self.stacks.weight, self.root
+        if self._calls_root(self.selected):
+            while int(trie.parent[node]) != self.selected:
+                node = int(trie.parent[node])
+            self.select(node)
+            return
+        children = trie.children_of(self.selected)
+        if len(children) and int(weight[children].max()) > 0:
+            self.select(int(children[np.argmax(weight[children])]))
 
     def action_stacks_move_left(self) -> None:
         """To the frame at the left on the same level."""
@@ -161,9 +217,9 @@ class IciclePane(Framed, can_focus=True):
         self._beside(1)
 
     def _beside(self, step: int) -> None:
-        if self.icicle is None or self.stacks is None or self.selected == self.root:
+        if self.icicle is None or self.stacks is None:
             return
-        level = self.icicle.below(self.root, self._depth(self.stacks.trie, self.selected))
+        level = self.icicle.seen(self.root, int(self.stacks.trie.depth[self.selected]))
         place = int(np.flatnonzero(level == self.selected)[0]) + step
         if 0 <= place < len(level):
             self.select(int(level[place]))

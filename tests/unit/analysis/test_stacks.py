@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,6 +10,7 @@ from synth import Synth
 
 from nsys_tui.analysis.stacks.folding import StackSource, call_stacks, cpu_stacks, gpu_stacks
 from nsys_tui.analysis.stacks.frames import FrameRules
+from nsys_tui.analysis.stacks.off_cpu import NO_CALL, off_cpu_stacks
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.export.folded import folded_lines
@@ -196,3 +199,32 @@ def test_folded_total_is_the_sum_of_all_operations(path: Path) -> None:
     for across in (False, True):
         folded = lines(gpu_stacks(report, across_threads=across))
         assert sum(int(line.rpartition(" ")[2]) for line in folded) == expected + graphs
+
+
+@needs_reports
+@pytest.mark.parametrize("name", ["cloverleaf-a100-2024.5", "uvm-migration-2025.1"])
+def test_time_off_the_cpu_is_that_between_the_switches(name: str) -> None:
+    (path,) = (path for path in report_paths() if path.stem == name)
+    with sqlite3.connect(f"file:{path}?immutable=1", uri=True) as connection:
+        rows = connection.execute(
+            "SELECT globalTid, start, isSchedIn FROM SCHED_EVENTS ORDER BY 1, 2"
+        ).fetchall()
+    pairs = [(a, b) for a, b in itertools.pairwise(rows) if a[0] == b[0] and b[2] and not a[2]]
+    report = open_report(path, use_cache=False)
+    lo, hi = report.extent
+    stacks = off_cpu_stacks(report)
+    assert stacks.tree.weight[0] == sum(min(b[1], hi) - max(a[1], lo) for a, b in pairs)
+    of_calls = {frames[-1]: 0 for frames, _ in stacks.tree.folded()}
+    for frames, weight in stacks.tree.folded():
+        of_calls[frames[-1]] += weight
+    assert of_calls["poll"] > 0
+    assert NO_CALL in of_calls
+
+
+def test_addresses_without_a_symbol_are_named_by_their_library(synth: Synth) -> None:
+    for frames in (("0x7f01", "0x7f02", "main"), ("0x7f03", "main"), ("0x7f04", "f", "0x7f05")):
+        synth.sample(100, frames, module="/usr/lib64/libcuda.so.1")
+    report = open_report(synth.write(), use_cache=False)
+    assert "main;0x7f02;0x7f01 1" in lines(cpu_stacks(report))
+    named = cpu_stacks(report, rules=FrameRules(libraries=True))
+    assert lines(named) == ["[libcuda.so.1];f;[libcuda.so.1] 1", "main;[libcuda.so.1] 2"]

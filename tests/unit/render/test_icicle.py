@@ -50,12 +50,24 @@ def test_time_order_and_zoom() -> None:
     for time, name in enumerate(("data", "step", "backward", "forward", "attn", "mlp")):
         first_seen[node_of(name)] = time
     icicle = lay_out(TREE.trie, TREE.weight, first_seen)
-    rows = draw_icicle(icicle, 32, 3, ASCII, label, root=node_of("step")).rows
+    rows = draw_icicle(icicle, 32, 3, ASCII, label, root=node_of("step"), skip=1).rows
     assert as_text(rows).splitlines() == [
         "step --------------------------|",
         "backward ||forward ----------|  ",
         "          |attn -||mlp ------|  ",
     ]
+
+
+def test_callers_of_the_frame_that_fills_the_width_stay_above_it() -> None:
+    icicle = lay_out(TREE.trie, TREE.weight)
+    rows = draw_icicle(icicle, 32, 4, ASCII, label, root=node_of("forward")).rows
+    assert as_text(rows).splitlines() == [
+        "all                            |",
+        "step                           |",
+        "forward -----------------------|",
+        "mlp --------------||attn ------|",
+    ]
+    assert icicle.node_at(node_of("forward"), 32, 31, 1) == node_of("step")
 
 
 def test_children_lie_inside_their_parents_and_never_overlap() -> None:

@@ -12,7 +12,7 @@ from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.tree import ROOT
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.screens.result import ResultScreen
-from nsys_tui.ui.screens.stacks.panes import Shown, several
+from nsys_tui.ui.screens.stacks.panes import Shown, amount, several
 from nsys_tui.ui.widgets.icicle import IciclePane
 from nsys_tui.units import format_share
 
@@ -95,7 +95,10 @@ class Finding(ResultScreen[Shown | NoDataError]):
             return ""
         weight = stack_views.matched_weight(pane.stacks, pane.matches)
         share = format_share(weight, int(pane.stacks.weight[ROOT]))
-        return f"/{self.pattern}: {several(len(self._hits), 'frame')}, {share} of the whole"
+        here = np.flatnonzero(self._hits == pane.selected)
+        place = f"{here[0] + 1} of " if len(here) else ""
+        frames = several(len(self._hits), "frame")
+        return f"/{self.pattern}: {place}{frames}, {amount(pane.stacks, weight)}, {share} of all"
 
     def action_find_next(self) -> None:
         """Next match by weight."""

@@ -9,18 +9,22 @@ import numpy as np
 
 from nsys_tui.analysis.stacks import views as stack_views
 from nsys_tui.analysis.stacks.folding import (
+    TITLES,
     Stacks,
     StackSource,
     call_stacks,
     cpu_stacks,
     gpu_stacks,
 )
+from nsys_tui.analysis.stacks.frames import FrameRules
+from nsys_tui.analysis.stacks.off_cpu import off_cpu_stacks
 from nsys_tui.export.flamegraph import flame_graph
 from nsys_tui.export.folded import DOCUMENT, folded_lines
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Unit
 from nsys_tui.model.tree import ROOT, WeightedTree
-from nsys_tui.names import cell_len, cut, normalise_nvtx
+from nsys_tui.names import cell_len, cut, similar_name
 from nsys_tui.render.cells import MUTED
 from nsys_tui.render.icicle import lay_out
 from nsys_tui.text.documents import document_text
@@ -53,14 +57,6 @@ LOOKED_AT = 5000
 """Names of ranges that tell whether they are."""
 
 
-SOURCES = {
-    StackSource.GPU: "GPU time by NVTX path",
-    StackSource.CPU: "CPU samples",
-    StackSource.CUDA: "CUDA API by backtrace",
-    StackSource.OSRT: "OS runtime by backtrace",
-}
-
-
 @dataclass(frozen=True, eq=False)
 class Shown:
     """What the screen shows now."""
@@ -90,29 +86,46 @@ def fold(report: Report, options: Options, scope: Scope, names: str, progress: P
         return gpu_stacks(
             report, scope, names=names, across_threads=options.across, progress=progress
         )
-    if options.source is StackSource.CPU:
-        return cpu_stacks(report, scope, thread=options.thread)
-    return call_stacks(report, options.source, scope)
+    rules = FrameRules(libraries=not options.addresses)
+    if options.source in OF_THREADS:
+        by_thread = cpu_stacks if options.source is StackSource.CPU else off_cpu_stacks
+        return by_thread(report, scope, rules=rules, thread=options.thread)
+    return call_stacks(report, options.source, scope, rules=rules)
 
 
 NEEDED = {
     StackSource.CPU: Capability.SAMPLES,
     StackSource.CUDA: Capability.CUDA_BACKTRACES,
     StackSource.OSRT: Capability.OSRT_BACKTRACES,
+    StackSource.OFF: Capability.SCHED,
 }
+OF_THREADS = (StackSource.CPU, StackSource.OFF)
+"""Sources that can be folded of one thread."""
 
 
 def first_source(report: Report) -> StackSource:
-    """The first source that a report has something of; GPU time where there is nothing."""
-    if len(report.operations):
+    """The first source with stacks: GPU time where ranges tell it apart, or nothing else does."""
+    if len(report.operations) and (len(report.ranges) or not report.can(Capability.SAMPLES)):
         return StackSource.GPU
     return next((source for source, kind in NEEDED.items() if report.can(kind)), StackSource.GPU)
+
+
+def busiest_threads(report: Report, source: StackSource) -> list[int]:
+    """globalTids of a source in ``OF_THREADS``, most samples or switches first."""
+    samples = report.samples
+    if source is StackSource.CPU:
+        tids = samples.threads[samples.thread]
+    else:
+        tids = report.numbers(Kind.SCHEDULING, "global_tid")[1]
+    threads, counts = np.unique(tids, return_counts=True)
+    found: list[int] = threads[np.argsort(-counts, kind="stable")].tolist()
+    return found
 
 
 def merges_at_first(report: Report) -> bool:
     """Whether most names of ranges differ in numbers only, as PyTorch's (op_id, seq) do."""
     names = report.ranges.names[:LOOKED_AT]
-    return len(names) >= MANY_NAMES and 4 * len(set(map(normalise_nvtx, names))) <= len(names)
+    return len(names) >= MANY_NAMES and 4 * len(set(map(similar_name, names))) <= len(names)
 
 
 def event_set(report: Report, source: StackSource) -> EventSet:
@@ -143,7 +156,7 @@ def arranged(report: Report, stacks: Stacks, options: Options) -> Shown:
         for view in views:
             node = view.of_node[node]
         order = stack_views.first_seen(tree, node, events.start[stacks.rows])
-    frame = normalise_nvtx(options.frame) if options.merges else options.frame
+    frame = similar_name(options.frame) if options.merges else options.frame
     if options.order is Order.SANDWICH and frame in tree.trie.labels:
         label = tree.trie.labels.index(frame)
         below = stack_views.callees(tree, label).tree
@@ -156,10 +169,13 @@ def _hint(tree: WeightedTree, options: Options) -> str:
     """Says that similar frames are merged, or can be where that leaves at most half of them."""
     if options.merges:
         return "names that differ in numbers only are one: m tells them apart"
-    if options.source is not StackSource.GPU:
-        return ""
     names = tree.trie.labels
-    alike = len({normalise_nvtx(name) for name in names})
+    if options.source is not StackSource.GPU:
+        bare = not options.addresses and any(name.endswith("]") and ".so" in name for name in names)
+        return (
+            "[library] is code without symbols in it: m tells its addresses apart" if bare else ""
+        )
+    alike = len({similar_name(name) for name in names})
     if len(names) < max(2 * alike, MANY_NAMES):
         return ""
     return f"m merges names that differ in numbers only: {len(names)} become {alike}"
@@ -183,7 +199,7 @@ def heading(options: Options, thread: str, room: int, extra: str, zoomed: str) -
         zoomed: bool(zoomed),
     }
     right = extra or ", ".join(text for text, is_set in flags.items() if is_set)
-    left = f"{SOURCES[options.source]}{'  ' if thread else ''}{thread}  v: "
+    left = f"{TITLES[options.source]}{'  ' if thread else ''}{thread}  v: "
     orders = " ".join(f"[{o}]" if o is options.order else str(o) for o in Order)
     if right and cell_len(left + orders + right) > room:
         orders = f"[{options.order}]"
@@ -234,12 +250,13 @@ def frame_facts(shown: Shown, pane: IciclePane, found: str, width: int) -> list[
     events = "sample" if tree.unit == "samples" else "event"
     parent = int(trie.parent[node])
     of_parent = f", {format_share(mine, int(weight[parent]))} of its caller" if node else ""
+    of_all = f", {format_share(own, whole)}" if own else ""
     lines: list[Line] = [
         [(name, 0)],
         [
             (
                 f"total {amount(tree, mine)}, {format_share(mine, whole)}{of_parent}   "
-                f"self {amount(tree, own)}   {several(int(tree.count[node]), events)}",
+                f"self {amount(tree, own)}{of_all}   {several(int(tree.count[node]), events)}",
                 0,
             )
         ],

@@ -6,11 +6,10 @@ from dataclasses import replace
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 from textual.containers import Horizontal, Vertical
 
 from nsys_tui.analysis.stacks import views as stack_views
-from nsys_tui.analysis.stacks.folding import StackSource
+from nsys_tui.analysis.stacks.folding import TITLES, StackSource
 from nsys_tui.errors import NoDataError
 from nsys_tui.export.folded import folded_frame
 from nsys_tui.model.tree import ROOT
@@ -22,9 +21,10 @@ from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.screens.stacks.finding import Finding
 from nsys_tui.ui.screens.stacks.panes import (
-    SOURCES,
+    OF_THREADS,
     Shown,
     arranged,
+    busiest_threads,
     event_set,
     first_source,
     fold,
@@ -58,11 +58,16 @@ ACTIONS: tuple[Action, ...] = (
     Action("stacks.move_up", ("k", "up"), "up", "frame above"),
     Action("stacks.move_right", ("l", "right"), "right", "frame at the right on the same level"),
     Action("stacks.order", ("v",), "view", "left-heavy, time order, sandwich of this frame", 12),
-    Action("stacks.source", ("s",), "source", "GPU time, CPU samples, API or OS backtraces", 13),
-    Action("stacks.thread", ("t",), "thread", "next thread (CPU samples) or all"),
+    Action("stacks.source", ("s",), "source", "GPU time, on or off the CPU, API, OS calls", 13),
+    Action("stacks.thread", ("t",), "thread", "next thread, on or off the CPU, or all"),
     Action("stacks.across", ("a",), "across", "credit backward work across threads, marked ~"),
     Action("stacks.same", ("#",), "same", "next place of the same frame", 46),
-    Action("stacks.similar", ("m",), "merge", "one frame for names that differ in numbers only"),
+    Action(
+        "stacks.similar",
+        ("m",),
+        "merge",
+        "one frame for names that differ in numbers, or addresses",
+    ),
     Action("stacks.recursion", ("r",), "recursion", "collapse a frame that calls itself"),
     Action("stacks.hide_small", ("u",), "small", "hide small frames behind a counted one"),
     Action("stacks.tree", ("i",), "tree", "icicle, or the same stacks as a tree", 14),
@@ -111,6 +116,7 @@ class StacksScreen(Finding):
         """The icicle over the facts of the selected frame; callers and callees at the side."""
         icicle, above = IciclePane(id="icicle"), IciclePane(id="callers")
         above.heading("Callers")
+        above.tells_own = False
         yield Horizontal(
             Vertical(
                 above,
@@ -155,8 +161,11 @@ class StacksScreen(Finding):
 
         def work(progress: Progress) -> Shown | NoDataError:
             try:
-                key = ("stacks", options.source, options.across, options.thread, scope, names)
-                folded = memo(key, lambda: fold(report, options, scope, names, progress))
+                how = (options.source, options.across, options.thread, options.addresses)
+                folded = memo(
+                    ("stacks", *how, scope, names),
+                    lambda: fold(report, options, scope, names, progress),
+                )
                 return arranged(report, folded, options)
             except NoDataError as error:
                 return error
@@ -204,9 +213,8 @@ class StacksScreen(Finding):
 
     def _show_nothing(self, pane: IciclePane, *lines: str) -> None:
         self.shown = None
-        pane.stacks = pane.icicle = None
-        pane.refresh()
-        self._say(*lines)
+        pane.say(*lines)
+        self._say()
 
     def _keep_place(self, pane: IciclePane) -> None:
         """Remembers where the reader is: another order or view of the stacks keeps the place."""
@@ -309,12 +317,10 @@ class StacksScreen(Finding):
 
     def action_stacks_thread(self) -> None:
         """The next sampled thread, then all again."""
-        if self.report is None or self.options.source is not StackSource.CPU:
-            self.app.say("threads are told apart for CPU samples: s changes the source")
+        if self.report is None or self.options.source not in OF_THREADS:
+            self.app.say("threads are told apart on and off the CPU: s changes the source")
             return
-        samples = self.report.samples
-        counts = np.bincount(samples.thread, minlength=len(samples.threads))
-        busiest = samples.threads[np.argsort(-counts, kind="stable")].tolist()
+        busiest = busiest_threads(self.report, self.options.source)
         choices = [None, *busiest]
         self._change(thread=choices[(choices.index(self.options.thread) + 1) % len(choices)])
 
@@ -323,11 +329,12 @@ class StacksScreen(Finding):
         self._change(across=not self.options.across)
 
     def action_stacks_similar(self) -> None:
-        """Merges frames that differ in numbers only, or tells them apart."""
-        if self.options.source is not StackSource.GPU:
-            self.app.say("only names of NVTX ranges are merged: s changes the source")
-            return
-        self._change(similar=not self.options.similar)
+        """Merges frames that differ in numbers only, or addresses, or tells them apart."""
+        options = self.options
+        if options.source is StackSource.GPU:
+            self._change(similar=not options.similar)
+        else:
+            self._change(addresses=not options.addresses)
 
     def action_stacks_recursion(self) -> None:
         """Collapses recursion or shows it."""
@@ -365,7 +372,7 @@ class StacksScreen(Finding):
         pane = self.icicle
         if self.shown is None or not isinstance(self.focused, IciclePane):
             return {}
-        title = f"{self.session.name}: {SOURCES[self.options.source]}"
+        title = f"{self.session.name}: {TITLES[self.options.source]}"
         return picture_writers(self.shown, pane.root, title)
 
     def action_stacks_timeline(self) -> None:
@@ -380,7 +387,9 @@ class StacksScreen(Finding):
         events, stacks = event_set(self.report, self.options.source), self.shown.stacks
 
         def show(row: int | None) -> None:
-            if row is not None:
+            if row is None:
+                self.app.say("no event of this frame to show over time")
+            else:
                 show_on_timeline(self.app, events, row)
 
         self.compute("longest", lambda: stacks.longest(events, nodes), show)
