@@ -19,6 +19,9 @@ PRIVATE_FACT: Final = re.compile(
 )
 """Rows of the name and value tables whose value is replaced; environments are deleted."""
 
+PUBLIC: Final = frozenset({"nvidia"})
+"""Names of folders that are in the names of libraries too."""
+
 
 def scrubbed(report: Path, target: Path) -> Path:
     """A copy whose host, user, command, environment and folders are stand-ins."""
@@ -53,7 +56,7 @@ def private_words(report: Path) -> set[str]:
                     words = words.union(*map(_of_variable, value.split(";")))
                 elif _is_private(name) and "COMMAND" not in name:  # the process is called so
                     words |= {value, *re.split(r"[\s/:=]+", value)}
-    return {word for word in words if len(word) > 5 and not word.isdigit()}
+    return {word for word in words if len(word) > 5 and not word.isdigit()} - PUBLIC
 
 
 def _of_variable(assignment: str) -> set[str]:
