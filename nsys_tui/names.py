@@ -232,17 +232,28 @@ _SMALLEST_CUT: Final = 3
 _WORD: Final = re.compile(r"[ _,;/|]+")
 
 
+_NUMBERED: Final = re.compile(
+    r"(?i)\b(?:step|iteration|iter|epoch|batch|layer|repeat|tid|pid|rank) (\d+)$"
+)
+"""A name whose number tells it from its neighbours."""
+
+
 @lru_cache(maxsize=65536)
 def fit(name: str, cells: int) -> str:
     """The longest readable form of a name that fits, or nothing.
 
     The ladder: the name, without template arguments and the like, without its namespace, its first
-    words, its first characters and ``~``. What is cut keeps at least three cells.
+    words, its first characters and ``~``. What is cut keeps at least three cells. Of steps, layers
+    and threads the number stays.
     """
     if cell_len(name) <= cells:
         return name
     if cells < _SMALLEST_CUT:
         return ""
+    if numbered := _NUMBERED.search(name):
+        for shorter in (numbered[0], numbered[1]):
+            if cell_len(shorter) <= cells:
+                return shorter
     plain = normalise_kernel(name)
     base = last_component(plain)
     for shorter in (plain, base):

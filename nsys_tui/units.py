@@ -86,6 +86,11 @@ def format_count(value: int) -> str:
     return f"{value:,}"
 
 
+def out_of(part: int, whole: int) -> str:
+    """``33 of 1,204``: the one form of a part of a number of things."""
+    return f"{part:,} of {whole:,}"
+
+
 def parse_duration(text: str, default_unit: str = "ns") -> int:
     """Parses ``12ms``, ``1.5 s``, ``300`` into nanoseconds, exactly (no float is involved).
 

@@ -33,6 +33,17 @@ class Witness(StrEnum):
     NONE = ""
 
 
+class Off(StrEnum):
+    """Why a thread was off the CPU, as far as events say so."""
+
+    BLOCKED = "blocked"
+    """The scheduler says so, or it was in a call of the OS runtime when it was taken off."""
+    RUNNABLE = "runnable"
+    """The scheduler says that it was taken off while it could go on."""
+    UNKNOWN = "off the CPU"
+    """Blocked in a call that was not traced, or waiting for a CPU."""
+
+
 @dataclass(frozen=True, eq=False)
 class ThreadStates:
     """Where one thread was; of the time that neither covers nothing is known."""
@@ -44,6 +55,10 @@ class ThreadStates:
     witness: Witness
 
 
+_PREEMPTED: Final = 1
+"""State of a thread that was running when it was taken off."""
+_BLOCKED: Final = (2, 3, 4, 7, 8)
+"""States: interruptible, uninterruptible, stopped, waiting, in the OS runtime."""
 _UNKNOWN: Final = ThreadStates(intervals.empty(), intervals.empty(), Witness.NONE)
 
 
@@ -63,16 +78,39 @@ class Scheduling:
         return (
             self._sampled(global_tid)
             if switches is None
-            else _paired(*switches, self._report.extent[1])
+            else _paired(*switches[:2], self._report.extent[1])
         )
 
+    def off_by_why(self, global_tid: int) -> dict[Off, Intervals]:
+        """The times off a CPU of a thread with switches, by what they were; empty ones left out."""
+        switches = self._switches.get(global_tid)
+        if switches is None:
+            return {}
+        starts, ends = self.thread(global_tid).off
+        times, switched_in, states = switches
+        left = np.flatnonzero(~switched_in)
+        states = states[left[np.searchsorted(times[left], starts)]]
+        rows = self._calls.rows(global_tid)
+        calls = intervals.union(self._report.osrt.start[rows], self._report.osrt.end[rows])
+        inside = intervals.busy_before(
+            calls, intervals.prefix(*calls), np.stack((starts, starts + 1))
+        )
+        blocked = np.isin(states, _BLOCKED) | ((states <= 0) & (inside[1] > inside[0]))
+        masks = {Off.BLOCKED: blocked, Off.RUNNABLE: (states == _PREEMPTED) & ~blocked}
+        masks[Off.UNKNOWN] = ~(blocked | masks[Off.RUNNABLE])
+        return {why: (starts[mask], ends[mask]) for why, mask in masks.items() if mask.any()}
+
     @cached_property
-    def _switches(self) -> dict[int, tuple[Int64, Bool]]:
-        """Times in order and whether each puts the thread on a CPU, by thread."""
+    def _calls(self) -> ByThread:
+        return ByThread(self._report.osrt)
+
+    @cached_property
+    def _switches(self) -> dict[int, tuple[Int64, Bool, Int64]]:
+        """Times in order, whether each puts the thread on a CPU, and its state, by thread."""
         if not self._report.can(Capability.SCHED):
             return {}
-        _, start, switched_in, thread = self._report.numbers(
-            Kind.SCHEDULING, "start", "is_sched_in", "global_tid"
+        _, start, switched_in, thread, state = self._report.numbers(
+            Kind.SCHEDULING, "start", "is_sched_in", "global_tid", "thread_state"
         )
         codes, threads = factorise(thread)
         # Rows are not in the order of their times in one of six real reports.
@@ -80,7 +118,7 @@ class Scheduling:
         grouped, edges = by_code(codes[order], len(threads))
         rows = np.split(order[grouped], edges[1:-1])
         return {
-            int(tid): (start[mine], switched_in[mine] != 0)
+            int(tid): (start[mine], switched_in[mine] != 0, state[mine])
             for tid, mine in zip(threads, rows, strict=True)
         }
 

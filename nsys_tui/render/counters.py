@@ -12,12 +12,12 @@ from nsys_tui.render.cells import MUTED, Ink, Row, style
 from nsys_tui.render.viewport import Viewport
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nsys_tui.model.intervals import Int64
     from nsys_tui.model.lanes import Lane
     from nsys_tui.render.glyphs import Glyphs
 
-OFF = "s"
-"""A thread that sleeps, or waits for a CPU."""
 _ASCII_STEPS = " .:-=+*%#"
 _BRAILLE = 0x2800
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
@@ -113,22 +113,26 @@ def draw_samples(times: Int64, window: Viewport, glyphs: Glyphs) -> tuple[Row, i
     return Row(text, np.full(window.width, style(Ink.COUNTER), np.uint32)), most
 
 
-def draw_shares(lane: Lane, window: Viewport, glyphs: Glyphs, off: Lane | None = None) -> Row:
+def draw_shares(
+    lane: Lane, window: Viewport, glyphs: Glyphs, off: Sequence[tuple[str, Lane]] = ()
+) -> Row:
     """How much of each cell a lane covers.
 
     Args:
         lane: times that count.
         window: the cells.
         glyphs: the ramp.
-        off: other times, whose cells hold a letter where none of the first count.
+        off: other times by name, the first letter of which the cells hold where none of the first
+            count: of several that of the longest.
     """
     ramp = np.array(list(glyphs.ramp))
     shares = lane.busy(window.edges) / np.maximum(window.widths, 1)
     text = ramp[_steps(shares, 1.0, len(ramp) - 1)]
     row = Row([], np.full(window.width, style(Ink.COUNTER), np.uint32))
-    if off is not None:
-        cells = (shares == 0) & (off.busy(window.edges) > 0)
-        text[cells] = OFF
+    if off:
+        times = np.stack([one.busy(window.edges) for _, one in off])
+        cells = (shares == 0) & (times.max(axis=0) > 0)
+        text[cells] = np.array([name[0] for name, _ in off])[times.argmax(axis=0)][cells]
         row.styles[cells] = MUTED
     row.chars = text.tolist()
     return row

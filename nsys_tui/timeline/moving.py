@@ -10,7 +10,7 @@ import numpy as np
 from nsys_tui.analysis.timeline.facts import ranges_around
 from nsys_tui.errors import UsageError
 from nsys_tui.state import Cursor, Window, bounded, panned, zoomed
-from nsys_tui.units import parse_duration
+from nsys_tui.units import out_of, parse_duration
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.iterations.detection import Iterations
@@ -258,5 +258,5 @@ def step_iteration(model: TimelineModel, iterations: Iterations, step: int) -> T
         lead = window.width // MARGIN
         target = Window(start - lead, start - lead + window.width)
     label = iterations.labels[number] if number < len(iterations.labels) else ""
-    said = f"iteration {number + 1} of {len(iterations)} {label} ({iterations.rule})"
+    said = f"iteration {out_of(number + 1, len(iterations))} {label} ({iterations.rule})"
     return model.telling(said).jumped(window=target, cursor=Cursor(start, model.lane_key))

@@ -95,6 +95,8 @@ class Scene:
     """Colours that events brought along, for the theme."""
     explained: Mapping[int, Explained] = field(default_factory=dict)
     """The gaps whose cause is known, by device."""
+    below: str = ""
+    """Said below the last lane where there is room."""
     message: tuple[str, ...] = ()
     """Said instead of lanes where there are none."""
     counters: str = "blocks"
@@ -131,6 +133,8 @@ class Painter:
         frame = _Frame(scene, window, margin, tally_width(width), glyphs, column, self._related[1])
         rows = [self._axis(frame)]
         rows += [self._lane(frame, track) for track in shown]
+        if scene.below and len(rows) < height and scene.top + len(shown) == len(scene.rows):
+            rows.append(text_row(cut(visible(f" {scene.below}"), width).ljust(width), MUTED))
         rows += [Row.blank(width) for _ in range(height - len(rows))]
         return rows
 
@@ -159,7 +163,7 @@ class Painter:
         drawn, tally = self._rows[key]
         self.exact = self.exact and drawn.exact
         row = Row(drawn.chars.copy(), drawn.styles.copy())
-        if frame.column is not None:
+        if frame.column is not None and track.shape is not Shape.HEADING:
             draw_cursor(row, frame.column, glyphs)
         found = [o.matches for o in overlays if o.matches is not None]
         matches = f" {sum(map(len, found)):,}" if scene.searching and found else ""

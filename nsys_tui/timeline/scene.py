@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from nsys_tui.analysis.timeline.events import NEEDED
 from nsys_tui.analysis.timeline.launch_links import related
@@ -11,7 +14,7 @@ from nsys_tui.state import ColourBy
 from nsys_tui.timeline.areas import shown_span
 from nsys_tui.timeline.painter import Picked, Scene
 from nsys_tui.times import window_text
-from nsys_tui.units import format_count, format_duration
+from nsys_tui.units import format_count, format_duration, out_of
 
 if TYPE_CHECKING:
     from nsys_tui.timeline.model import TimelineModel
@@ -41,6 +44,7 @@ def scene_of(model: TimelineModel) -> Scene:
         view=lambda track: lanes.view(track, display),
         own=lanes.colours.own,
         explained=lanes.explained,
+        below=_folded(model),
         message=_message(model),
         counters=display.counters,
         time=model.moment,
@@ -62,13 +66,27 @@ def _related(model: TimelineModel) -> list[Picked]:
     return [Picked(*found) for found in related(report, *picked, (window.start, window.end))]
 
 
+def _folded(model: TimelineModel) -> str:
+    """The rows without an event in the window, counted by the group that they stand in."""
+    every, rows = model.all_rows, model.rows
+    if len(every) == len(rows):
+        return ""
+    gone = [every[n] for n in np.flatnonzero(~np.isin(every.places, rows.places)).tolist()]
+    tops = [every.lineup.track(row.parents[0]) if row.parents else row for row in gone]
+    counts = Counter((top.words or top.label) for top in tops if top is not None)
+    told = ", ".join(f"{name} {format_count(count)}" for name, count in counts.items())
+    return f"+ rows without events here: {told} (L shows them)"
+
+
 def _message(model: TimelineModel) -> tuple[str, ...]:
     """What is said where there are no lanes at all."""
     report = model.report
     if report is None or model.lanes.whole.lineup or not model.trace.finished:
         return ()
-    why = tuple(dict.fromkeys(text for need in NEEDED if (text := report.lacks(need))))
-    return ("There is nothing to show over time in this report.", "", *why)
+    why = [report.lacks(need) for need in NEEDED]
+    if not all(why):
+        return ("the lanes are being drawn ...",)
+    return ("There is nothing to show over time in this report.", "", *dict.fromkeys(why))
 
 
 def heading(model: TimelineModel, room: int) -> tuple[str, str]:
@@ -87,7 +105,7 @@ def heading(model: TimelineModel, room: int) -> tuple[str, str]:
     by = display.colour_by
     remark = [] if by is ColourBy.CATEGORY else [f"colour: {by}"]
     if model.rows:
-        remark.append(f"lane {model.row_number + 1}/{len(model.rows)}")
+        remark.append(f"lane {out_of(model.row_number + 1, len(model.rows))}")
     right = "  ".join(remark)
     full = f"{name} {window_text(window, display.time, model.report)}  {rest}"
     return (full if len(full) <= room - len(right) else f"{name}  {rest}"), right

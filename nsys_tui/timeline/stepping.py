@@ -11,6 +11,7 @@ from nsys_tui.analysis.timeline.steps import Step, after, before, column, lanes_
 from nsys_tui.model.events import ApiCalls, EventSet, Operations, Syncs
 from nsys_tui.state import Selection, Window
 from nsys_tui.timeline.painter import Picked
+from nsys_tui.units import out_of
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.timeline.tracks import Track
@@ -56,7 +57,7 @@ def snap(model: TimelineModel, *, forward: bool) -> TimelineModel:
     target = _arrived(model, track, lanes, held.longest)
     if held.events == 1:
         return target
-    return target.telling(f"{held.number} of {held.events} in this column")
+    return target.telling(f"{out_of(held.number, held.events)} in this column")
 
 
 def _standing(model: TimelineModel, track: Track, lanes: tuple[Lane, ...]) -> Step:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.names import cell_len, visible
 from nsys_tui.ui import resume
+from nsys_tui.units import out_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +28,7 @@ def tabs(sessions: Sequence[Session], front: Session, room: int) -> str:
     text = " ".join(names)
     if cell_len(text) <= room:
         return text
-    return f"{front.name} ({sessions.index(front) + 1} of {len(sessions)})"
+    return f"{front.name} ({out_of(sessions.index(front) + 1, len(sessions))})"
 
 
 def tab_at(sessions: Sequence[Session], front: Session, title: str, cell: int) -> Session | None:

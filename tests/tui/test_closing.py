@@ -111,7 +111,7 @@ async def test_a_report_that_is_still_read_can_be_closed(
         assert "loading cancelled" not in text(pilot)
         await until(lambda: not opened(other))
         await press(pilot, "3")
-        assert re.search(r"Kernels \d+ shown / \d+", text(pilot))
+        assert re.search(r"Kernels \d+ of \d+", text(pilot))
 
 
 async def test_lanes_and_pairs_of_a_closed_report_go_with_it(reports: list[Path]) -> None:
@@ -133,7 +133,7 @@ async def test_lanes_and_pairs_of_a_closed_report_go_with_it(reports: list[Path]
         assert "run1.sqlite" not in "\n".join(rows(pilot)[:-1])
         assert "A: run0.sqlite   B: run2.sqlite" in text(pilot)
         await press(pilot, "f7")
-        assert "Ranks 4 shown / 4" in text(pilot)
+        assert "Ranks 4 of 4" in text(pilot)
 
 
 async def test_a_report_that_was_read_again_leaves_no_file_open(
@@ -146,4 +146,4 @@ async def test_a_report_that_was_read_again_leaves_no_file_open(
         await press(pilot, "R")
         await until(lambda: len(opened(copy)) == before)
         await press(pilot, "3")
-        assert re.search(r"Kernels \d+ shown / \d+", text(pilot))
+        assert re.search(r"Kernels \d+ of \d+", text(pilot))

@@ -44,7 +44,7 @@ async def test_the_fleet_fills_every_size(ranks: list[Path], size: tuple[int, in
         lines = rows(pilot)
         assert {len(line) for line in lines} == {size[0]}
         body = "\n".join(lines)
-        assert "Ranks 4 shown / 4" in body
+        assert "Ranks 4 of 4" in body
         assert "Heat map: GPU busy (full: 100%)" in body
         assert "node1" in body
         assert all(line.isascii() for line in lines)
@@ -100,7 +100,7 @@ async def test_enter_opens_the_rank_at_that_time_and_f7_comes_back(ranks: list[P
         assert usual.path in ranks[:3]
         await pilot.press("f7")
         await settled(pilot)
-        assert "Ranks 4 shown / 4" in text(pilot)
+        assert "Ranks 4 of 4" in text(pilot)
         assert "report_3.sqlite" in rows(pilot)[0]
 
 
@@ -127,7 +127,7 @@ async def test_a_broken_report_is_named_and_the_others_are_shown(
         await pilot.press("f7")
         await settled(pilot)
         body = text(pilot)
-        assert "Ranks 2 shown / 2  1 skipped" in body
+        assert "Ranks 2 of 2  1 skipped" in body
         assert "broken.sqlite" in body
 
 
@@ -136,10 +136,10 @@ async def test_reports_opened_later_join_the_fleet(ranks: list[Path]) -> None:
         app: Any = pilot.app
         await pilot.press("f7")
         await settled(pilot)
-        assert "Ranks 1 shown / 1" in text(pilot)
+        assert "Ranks 1 of 1" in text(pilot)
         app.open_path(ranks[2])
         await settled(pilot)
-        assert "Ranks 2 shown / 2" in text(pilot)
+        assert "Ranks 2 of 2" in text(pilot)
 
 
 async def test_a_cancelled_reading_goes_on_when_the_screen_comes_back(
@@ -158,7 +158,7 @@ async def test_a_cancelled_reading_goes_on_when_the_screen_comes_back(
         monkeypatch.setattr(fleet_screen, "run_fleet", real)
         await pilot.press("1", "f7")
         await settled(pilot)
-        assert "Ranks 4 shown / 4" in text(pilot)
+        assert "Ranks 4 of 4" in text(pilot)
 
 
 async def test_when_no_report_can_be_read_the_error_stays(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ async def test_ranks_appear_as_their_reports_are_read(
         await settled(pilot)
         assert [(done, len(found)) for done, found, _ in seen] == [(1, 1), (2, 2), (3, 3)]
         assert seen[1][2] == "2 of 4 reports read, Esc stops"
-        assert "Ranks 4 shown / 4" in text(pilot)
+        assert "Ranks 4 of 4" in text(pilot)
         assert "reports read" not in text(pilot)
 
 
@@ -203,7 +203,7 @@ async def test_the_cursor_stays_on_its_rank_while_others_come(ranks: list[Path])
         app.sessions.append(Session(ranks[0]))
         app.sync()
         await settled(pilot)
-        assert "Ranks 4 shown / 4" in text(pilot)
+        assert "Ranks 4 of 4" in text(pilot)
         assert ">    2 node1" in text(pilot)
 
 
@@ -276,7 +276,7 @@ async def test_numbers_that_no_report_has_are_an_error_and_the_ranks_come_back(
         assert "no GPU 9 in this report" in text(pilot)
         await pilot.press("escape", "w", "ctrl+u", "enter")
         await settled(pilot)
-        assert "Ranks 4 shown / 4" in text(pilot)
+        assert "Ranks 4 of 4" in text(pilot)
 
 
 async def test_only_some_reports_with_what_is_chosen(ranks: list[Path]) -> None:
@@ -285,7 +285,7 @@ async def test_only_some_reports_with_what_is_chosen(ranks: list[Path]) -> None:
         await settled(pilot)
         await pilot.press("w", "ctrl+u", *"process 1002", "enter")
         await settled(pilot)
-        assert "Ranks 1 shown / 1" in text(pilot)
+        assert "Ranks 1 of 1" in text(pilot)
         assert "3 skipped" in text(pilot)
 
 

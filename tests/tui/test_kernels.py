@@ -63,7 +63,7 @@ async def test_the_wheel_scrolls_a_table(demo: Path) -> None:
 async def test_kernels_at_80x24_look_like_the_drawing(demo: Path) -> None:
     lines = await frame(demo, (80, 24), "3")
     assert lines[1].startswith("1 Over 2 Time [3 Kernels] 4 NVTX")
-    assert lines[2].startswith("+- > Kernels 33 shown / 33  group: name")
+    assert lines[2].startswith("+- > Kernels 33 of 33  group: name")
     assert lines[2].rstrip("-+ ").endswith("sort: total desc")
     assert lines[3].split() == ["|", "%", "total", "v", "calls", "avg", "p99", "when", "name", "|"]
     assert lines[4].startswith("|>")
@@ -143,7 +143,7 @@ async def test_search_counts_goes_round_and_becomes_a_filter(demo: Path) -> None
         assert "/gemm: 7 of 7" in text(pilot)
         await pilot.press("n", "slash", "ctrl+f")
         await settled(pilot)
-        assert "7 shown / 33  filter: gemm" in text(pilot)
+        assert "7 of 33  filter: gemm" in text(pilot)
         assert pilot.app.state.filter.pattern == "gemm"  # type: ignore[attr-defined]
         await pilot.press("escape")
         await settled(pilot)

@@ -73,7 +73,7 @@ async def test_logs_of_a_folder_are_read_and_joined(demo: Demo, size: tuple[int,
         await open_logs(pilot, demo)
         assert screen(pilot).section == "files"
         shown = text(pilot)
-        assert "Logs 2 shown / 2" in shown
+        assert "Logs 2 of 2" in shown
         assert "per-op" in shown
         await press(pilot, "j")
         assert screen(pilot).section == "per-op"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -83,3 +84,29 @@ async def test_what_is_not_found_again_still_has_its_span(idle: Path) -> None:
         body = text(pilot)
         assert "gap: unknown" in body
         assert "11.00 us" in body
+
+
+async def test_without_a_selection_the_cell_under_the_cursor_is_told(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(100, "train").gpu(0)
+    synth.launch("gemm", call=(0, 2_000), gpu=(10_000, 200_000))
+    synth.launch("relu", call=(600_000, 602_000), gpu=(603_000, 1_000_000))
+    synth.osrt("read", 250_000, 590_000)
+    for time, on in ((0, True), (260_000, False), (580_000, True)):
+        synth.sched(time, on)
+    async with running(synth.write(), size=(160, 45)) as pilot:
+        await pilot.press("2", *["right"] * 5)
+        await settled(pilot)
+        assert re.search(r"stream 7 compute: 8\.\d+ us at", text(pilot))
+        assert re.search(r"compute 8\.\d+ us 100\.0%  ", text(pilot))
+        await pilot.press("up", "g", *"400us", "enter")
+        await settled(pilot)
+        assert "in a gap of 403.0 us, I/O (enter: why)" in text(pilot)
+        await pilot.press("down", "down")
+        await settled(pilot)
+        assert re.search(r"blocked 8\.\d+ us 100\.0%", text(pilot))
+        assert "read 8." in text(pilot)
+        assert "from before" in text(pilot)
+        await pilot.press("down", "tab")
+        await settled(pilot)
+        assert "relu" in text(pilot)
+        assert "blocked" not in text(pilot)

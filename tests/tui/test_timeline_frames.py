@@ -57,7 +57,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 PANE = """\
-+- > Timeline  1 col = 10.00 us  cursor 0.000100 s ----------------- lane 5/7 -+
++- > Timeline  1 col = 10.00 us  cursor 0.000100 s -------------- lane 5 of 7 -+
 | time       |0.0000             |0.0002             |0.0004 s           |     |
 | v NVTX     [step 0 ------------------------][step 1 ------------------------]|
 |   d1            [forward ----------]                                         |

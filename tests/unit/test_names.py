@@ -116,7 +116,8 @@ def test_a_label_goes_down_its_ladder(cells: int, expected: str) -> None:
 
 def test_a_short_name_fits_whole_below_three_cells() -> None:
     assert names.fit("l0", 2) == "l0"
-    assert names.fit("step 4", 5) == "step"
+    assert names.fit("step 4", 5) == "4"
+    assert names.fit("Train step 12", 8) == "step 12"
 
 
 @settings(max_examples=100, deadline=None)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.model.events import ApiCalls, Int64, Ranges, ThreadEvents, UInt8
+    from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.lanes import Codes
     from nsys_tui.model.report import Report
 
@@ -55,7 +56,13 @@ class _Kind:
     """Place among the rows of a thread."""
 
 
-STATES = _Kind("states", "on cpu", "on a CPU", "share of the time on a CPU; s: off it", 0)
+STATES = _Kind(
+    "states",
+    "on cpu",
+    "on a CPU",
+    "share of the time on a CPU; b: blocked, r: runnable, o: off it",
+    0,
+)
 API = _Kind("api", "api", "CUDA API", "CUDA API", 1)
 SYNC = _Kind("syncs", "sync", "GPU waits", "waits for the GPU", 2)
 HOST = _Kind("host_events", "", "", "", 3)
@@ -373,6 +380,10 @@ def sample_tracks(report: Report) -> list[Track]:
     return tracks
 
 
+def _spans(times: Intervals) -> Lane:
+    return Lane.build(*times, np.arange(len(times[0])))
+
+
 def state_tracks(report: Report) -> list[Track]:
     """When each thread was on a CPU, by context switches; of threads with other events only."""
     if not report.can(Capability.SCHED):
@@ -383,11 +394,9 @@ def state_tracks(report: Report) -> list[Track]:
     states = Scheduling(report)
     tracks: list[Track] = []
     for tid in np.intersect1d(threads, known[known >= 0]).tolist():
-        found = states.thread(tid)
         tracks += headings(report, tid)
-        lane, off = (
-            Lane.build(*each, np.arange(len(each[0]))) for each in (found.running, found.off)
-        )
+        lane = _spans(states.thread(tid).running)
+        off = tuple((str(why), _spans(spans)) for why, spans in states.off_by_why(tid).items())
         track = _track(report, tid, STATES, None)
         tracks.append(replace(track, shape=Shape.SHARE, covered=lane, off=off))
     return tracks

@@ -82,8 +82,8 @@ class Track:
     counter: Counter | None = None
     covered: Lane | None = None
     """Times of which each cell shows its share."""
-    off: Lane | None = None
-    """Times that are known to be none of these."""
+    off: tuple[tuple[str, Lane], ...] = ()
+    """Times that are known to be none of these, by what they were: its first letter is drawn."""
     note: str = ""
     """Text in the row of a heading."""
     folded: bool = False

@@ -15,6 +15,7 @@ from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.widgets.frame import Framed
 from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.units import out_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +114,7 @@ class Picker(ListDialog):
             pane.show(lines, found[:SHOWN])
         else:
             pane.show([[(" nothing fits", MUTED)]])
-        rest = f"{len(found)} of {len(self.entries)}, " if typed else f"{len(found)}, "
+        rest = f"{out_of(len(found), len(self.entries))}, " if typed else f"{len(found)}, "
         self.query_one(DialogBox).heading(self._title, f"{rest}enter: choose, esc: close")
 
     def find(self, typed: str) -> Sequence[Entry]:

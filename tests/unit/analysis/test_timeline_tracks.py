@@ -28,7 +28,7 @@ from nsys_tui.analysis.timeline.host import (
 from nsys_tui.analysis.timeline.lineup import Lineup
 from nsys_tui.analysis.timeline.metrics import metric_tracks
 from nsys_tui.analysis.timeline.step_tracks import step_tracks
-from nsys_tui.analysis.timeline.tracks import Section, arrange, launching_first, passes
+from nsys_tui.analysis.timeline.tracks import Section, Track, arrange, launching_first, passes
 from nsys_tui.model.categories import Category
 from nsys_tui.reader import open_report
 
@@ -221,13 +221,35 @@ def test_time_on_a_cpu_is_a_row_of_threads_that_have_others(tmp_path: Path) -> N
     synth.sched(0, True, tid=7).sched(40, False, tid=7).sched(90, True, tid=7)
     synth.sched(100, False, tid=7).sched(10, True, tid=9).sched(20, False, tid=9)
     tracks = [track for track in state_tracks(opened(synth)) if track.covered is not None]
-    assert [track.title for track in tracks] == ["tid 7: share of the time on a CPU; s: off it"]
+    assert [track.title[:38] for track in tracks] == ["tid 7: share of the time on a CPU; b: "]
     lane = tracks[0].covered
     assert lane is not None
     assert (lane.starts.tolist(), lane.ends.tolist()) == ([0, 90], [40, 100])
-    off = tracks[0].off
-    assert off is not None
-    assert (int(off.starts[0]), int(off.ends[0])) == (40, 90)
+    assert spans(tracks[0]) == {"blocked": [(40, 90)]}
+
+
+def spans(track: Track) -> dict[str, list[tuple[int, int]]]:
+    """Times off the CPU by what they were."""
+    return {
+        name: list(zip(lane.starts.tolist(), lane.ends.tolist(), strict=True))
+        for name, lane in track.off
+    }
+
+
+def test_times_off_the_cpu_are_told_apart_as_far_as_events_do(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "states.sqlite", schema="2024.5").process(1000)
+    synth.osrt("poll", 5, 25, tid=7)
+    for time, on, state in (
+        (0, 1, 0), (10, 0, 0), (30, 1, 0), (40, 0, 0), (50, 1, 0), (60, 0, 1), (70, 1, 0),
+        (80, 0, 2), (90, 1, 0),
+    ):  # fmt: skip
+        synth.sched(time, bool(on), tid=7, threadState=state)
+    (track,) = (track for track in state_tracks(opened(synth)) if track.covered is not None)
+    assert spans(track) == {
+        "blocked": [(10, 30), (80, 90)],
+        "runnable": [(60, 70)],
+        "off the CPU": [(40, 50)],
+    }
 
 
 def test_threads_that_call_the_gpu_stand_for_themselves_and_the_others_fold(

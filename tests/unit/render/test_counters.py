@@ -58,3 +58,5 @@ def test_nothing_recorded_draws_nothing() -> None:
 def test_cells_show_the_share_of_them_that_is_covered() -> None:
     lane = Lane.build([0, 15, 45], [10, 20, 46])
     assert draw_shares(lane, WINDOW, UNICODE).text() == "█▄  ▁"
+    off = (("blocked", Lane.build([20], [33])), ("off the CPU", Lane.build([33], [45])))
+    assert draw_shares(lane, WINDOW, UNICODE, off).text() == "█▄bo▁"

@@ -24,6 +24,7 @@ from nsys_tui.ui.screens.result import failure_text
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE
 from nsys_tui.ui.widgets.table.table import VirtualTable
+from nsys_tui.units import out_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -160,7 +161,7 @@ class FleetScreen(ReportScreen):
         """The ranks known so far."""
         if reading is not self._reading or not self.is_current:
             return
-        self._take(found, f"{done} of {len(self._paths)} reports read, Esc stops")
+        self._take(found, f"{out_of(done, len(self._paths))} reports read, Esc stops")
         self._show_map()
 
     def _say_failed(self, error: Exception) -> None:
@@ -181,7 +182,9 @@ class FleetScreen(ReportScreen):
         lines = [f"skipped: {visible(f.path)}: {f.reason.splitlines()[0]}" for f in fleet.failures]
         self.query_one("#notes", LinePane).show([[(line, 0)] for line in (*lines, *fleet.notes)])
         if fleet.failures:
-            self.app.say(f"{len(fleet.failures)} of {len(self._paths)} reports skipped: see notes")
+            self.app.say(
+                f"{out_of(len(fleet.failures), len(self._paths))} reports skipped: see notes"
+            )
         self._show_map()
 
     def _take(self, found: Shown, note: str) -> None:

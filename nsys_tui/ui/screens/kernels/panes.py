@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from nsys_tui.names import cut, visible
 from nsys_tui.render.spark import MARGIN, draw_histogram
 from nsys_tui.ui.pane_text import labelled
-from nsys_tui.units import format_bytes, format_count, format_duration
+from nsys_tui.units import format_bytes, format_count, format_duration, out_of
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.kernel_facts import KernelFacts, Parts
@@ -54,7 +54,7 @@ def fact_lines(facts: KernelFacts, where: str, width: int, note: str = "") -> li
     if facts.callers.listed:
         pairs.append(("called by", parts_text(facts.callers)))
     if facts.uncalled:
-        pairs.append(("", f"{facts.uncalled:,} of {facts.count:,} without an API call"))
+        pairs.append(("", f"{out_of(facts.uncalled, facts.count)} without an API call"))
     if facts.ranges.listed:
         pairs.append(("nvtx", parts_text(facts.ranges)))
     more = f"  (+{facts.name_count - 1:,} more)" if facts.name_count > 1 else ""

@@ -8,7 +8,7 @@ from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.names import visible
 from nsys_tui.render.cells import MUTED, STALL
 from nsys_tui.render.spark import draw_bars
-from nsys_tui.units import format_duration
+from nsys_tui.units import format_duration, out_of
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.iterations.detection import Iterations
@@ -67,7 +67,7 @@ def _counts(steps: StepTimes) -> list[str]:
     counts = []
     begun = int((steps.rows >= 0).sum())
     if begun < len(steps):
-        counts.append(f"in {begun:,} of {len(steps):,} iterations")
+        counts.append(f"in {out_of(begun, len(steps))} iterations")
     if steps.outside:
         counts.append(f"{steps.outside:,} outside{'' if counts else ' of iterations'}")
     return counts

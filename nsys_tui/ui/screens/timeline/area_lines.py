@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 LOW_NAME: Final = 24
-"""Cells of a name where there are few lines."""
+"""Least cells of a name where there are few lines."""
 
 
 def area_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Line]:
@@ -64,14 +64,19 @@ def low_lines(found: Area, width: int, *, ascii_only: bool = False) -> list[Line
     host: list[tuple[str, int]] = []
     for row in found.categories:
         share = f" {format_share(row.busy, row.of)}" if row.of else ""
-        text = f"{row.name} {format_duration(row.busy)}{share} {format_count(row.events)}x"
+        text = f"{row.name} {format_duration(row.busy)}{share}{_times(row.events)}"
         (work if row.of else host).append((text, 0))
     names: list[tuple[str, int]] = []
     for entry in found.names:
-        name = squeezed(visible(entry.name, ascii_only), LOW_NAME)
-        text = f"{name} {format_duration(entry.total)} {format_count(entry.events)}x"
+        name = squeezed(visible(entry.name, ascii_only), max(LOW_NAME, width // 4))
+        text = f"{name} {format_duration(entry.total)}{_times(entry.events) or ' from before'}"
         names.append((text, category_ink(entry.category)))
     return [*_flow(work, width), *_flow(names, width), *_flow(host, width)]
+
+
+def _times(events: int) -> str:
+    """How many events begin; nothing for those that only reach in."""
+    return f" {format_count(events)}x" if events else ""
 
 
 def _flow(parts: list[tuple[str, int]], width: int) -> list[Line]:

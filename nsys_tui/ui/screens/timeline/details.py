@@ -12,6 +12,7 @@ from nsys_tui.analysis.timeline.facts import Facts, facts_of
 from nsys_tui.render.cells import MUTED
 from nsys_tui.state import Window
 from nsys_tui.timeline.areas import selected_tracks
+from nsys_tui.timeline.cell_facts import cell_facts, cell_title
 from nsys_tui.timeline.marking import mark_lines, marks_in_order
 from nsys_tui.times import window_text
 from nsys_tui.ui.mark_spans import span_between, split_between
@@ -22,6 +23,7 @@ from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
+    from nsys_tui.render.cells import Line
     from nsys_tui.state import ViewState
     from nsys_tui.timeline.model import TimelineModel
     from nsys_tui.ui.screens.timeline.model_screen import ModelScreen
@@ -84,9 +86,10 @@ class Details:
         """Tells what is new of it."""
         self.arrange()
         chosen = old.selection != new.selection
+        here = new.selection is None and (old.cursor, old.window) != (new.cursor, new.window)
         named = old.display.names != new.display.names
         timed = old.display.time != new.display.time
-        if chosen or named or timed:
+        if chosen or named or timed or here:
             self.show_facts()
         if chosen or named:
             self.count_area()
@@ -108,15 +111,38 @@ class Details:
             self._screen.compute("facts", work, self._found_out)
         elif selection is None or selection.span is None or selection.kind == "area":
             self.facts = None
-            for pane in (self.facts_pane, self.strip):
-                pane.heading("Nothing selected")
-                pane.show([[(" tab snaps to an event, . steps on", MUTED)]])
+            self._tell_cell()
         else:
             session, evidence = self._screen.session, selection
             self._show(span_facts(evidence, model.exactly))
             if session.finished and evidence.kind in EVIDENCE:
                 known = partial(evidence_facts, session, evidence, model.exactly)
                 self._screen.compute("facts", known, self._found_out)
+
+    def _tell_cell(self) -> None:
+        """What the cell under the cursor holds, while nothing is selected."""
+        model, title = self._model, cell_title(self._model)
+        if title:
+            self._screen.compute(
+                "facts", partial(cell_facts, model), partial(self._show_cell, title)
+            )
+        else:
+            self._show_cell("", ([], None))
+
+    def _show_cell(self, title: str, found: tuple[list[str], Area | None]) -> None:
+        said, sums = found
+        hint = "tab snaps to an event, . steps on" if sums or said else "nothing here: tab goes on"
+        self.strip.heading(title or "Nothing selected", "enter: select")
+        if self._model.view.selection is not None:
+            return
+        first: list[Line] = [[(f" {'   '.join(said)}", 0)]] if said else []
+        self.strip.show_built(
+            lambda width: [
+                *first,
+                *(low_lines(sums, width, ascii_only=self._screen.app.ascii) if sums else []),
+                [(f" {hint}", MUTED)],
+            ]
+        )
 
     def _found_out(self, facts: Facts) -> None:
         selection = self._model.view.selection

@@ -216,6 +216,8 @@ class TimelineScreen(ModelScreen):
         if self.model.picked is None and self.state.selection is not None:
             self.adopt(self.model.following())
             self.details.show_facts()
+        elif self.state.selection is None:
+            self.details.show_facts()
         self.adopt(self.model.reaching())
         self.redraw()
         self.reports_beside.go_to_joined()

@@ -11,6 +11,7 @@ from textual.widgets import Input, Static
 
 from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.runtime.line_input import LineInput
+from nsys_tui.units import out_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,7 @@ class FindLine(Dialog[Sought | None]):
 
     def _tell(self, pattern: str, number: int) -> None:
         if self.is_attached and self.query_one(Input).value == pattern:
-            text = f"{number:,} of {self._whole:,}  enter: search  ^F: filter"
+            text = f"{out_of(number, self._whole)}  enter: search  ^F: filter"
             self.query_one("#count", Static).update(Content(text))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

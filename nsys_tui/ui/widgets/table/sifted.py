@@ -16,6 +16,7 @@ from nsys_tui.ui.widgets.table.find import FindLine, Sought
 from nsys_tui.ui.widgets.table.frequency import FrequencyList
 from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.rows import Arrangement, Pick
+from nsys_tui.units import out_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -234,7 +235,7 @@ class SiftedGrid(Grid):
         places, here = self.matches()
         number = int(np.searchsorted(places, here))
         on = number < len(places) and places[number] == here
-        return f"{number + 1:,} of {len(places):,}" if on else f"{len(places):,}"
+        return out_of(number + 1, len(places)) if on else f"{len(places):,}"
 
     def view(self) -> GridView:
         """Everything ``restore`` needs."""

@@ -15,6 +15,7 @@ import numpy as np
 from nsys_tui.ui.widgets.table.columns import table_of
 from nsys_tui.ui.widgets.table.rows import Arrangement, arrange, found, positions
 from nsys_tui.ui.widgets.table.sifted import GridView, SiftedGrid
+from nsys_tui.units import out_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -189,5 +190,5 @@ class VirtualTable(SiftedGrid):
 
     def counted_title(self) -> str:
         """Title, and how many rows there are."""
-        size = f"{self.shown:,} shown / {self.size_all:,}" if self.size_all else ""
+        size = out_of(self.shown, self.size_all) if self.size_all else ""
         return f"{self.title} {size}".strip()
