@@ -38,15 +38,21 @@ def cell_facts(model: TimelineModel) -> tuple[list[str], Area | None]:
     return said, sums if sums.categories else None
 
 
-def _gap(model: TimelineModel) -> Iterator[str]:
+def gap_cause(model: TimelineModel) -> str:
+    """The cause of the gap around the cursor; empty where there is none, or none is known."""
     gap, row = gap_here(model), model.row
     if gap is None or gap.span is None or row is None or row.device is None:
-        return
+        return ""
     explained = model.lanes.explained.get(row.device, NOTHING)
     number = int(np.searchsorted(explained.ends, gap.span.end))
     known = number < len(explained.ends) and int(explained.ends[number]) == gap.span.end
-    cause = f", {explained.reason(number)}" if known else ""
-    yield f"in a gap of {format_duration(gap.span.width)}{cause} (enter: why)"
+    return explained.reason(number) if known else ""
+
+
+def _gap(model: TimelineModel) -> Iterator[str]:
+    if (gap := gap_here(model)) is not None and gap.span is not None:
+        cause = f", {cause}" if (cause := gap_cause(model)) else ""
+        yield f"in a gap of {format_duration(gap.span.width)}{cause} (enter: why)"
 
 
 def _states(row: Track, span: tuple[int, int]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from nsys_tui.ui.runtime.batched_screen import BatchedScreen
 from nsys_tui.ui.runtime.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import BinaryIO
 
     from textual.geometry import Offset
@@ -84,6 +84,11 @@ class FrontScreen(BatchedScreen[None], inherit_bindings=False):
     def writers(self) -> Mapping[str, Callable[[BinaryIO, Progress], None]]:
         """What a file of some suffix holds instead of the table in focus."""
         return {}
+
+    @property
+    def words_here(self) -> Sequence[str]:
+        """Words for the thing under the cursor that is no row of a table, most telling first."""
+        return ()
 
     @property
     def to_record(self) -> str:

@@ -384,3 +384,42 @@ async def test_help_explains_the_columns_of_the_screen_and_finds_words(small: Pa
         await pilot.press(*"skew")
         await settled(pilot)
         assert "How long the first rank had to wait" in text(pilot), "a word of another screen"
+
+
+WORDS = {
+    "1": "verdict line",
+    "2": "thread state",
+    "3": "kernel name",
+    "4": "path",
+    "5": "cause",
+    "6": "sandwich",
+    "7": "verdict",
+    "8": "views of sql",
+    "9": "preset",
+    "f7": "straggler",
+    "f8": "bus bandwidth",
+}
+"""A word that is told on each screen."""
+
+
+async def test_help_explains_words_on_every_screen_and_the_thing_under_the_cursor(
+    small: Path,
+) -> None:
+    async with running(small, size=(120, 260)) as pilot:
+        app: Any = pilot.app
+        for key, word in WORDS.items():
+            await pilot.press(key)
+            await settled(pilot)
+            await pilot.press("question_mark")
+            await settled(pilot)
+            lines = [line.strip("| ") for line in rows(pilot)]
+            assert "WHAT THE WORDS MEAN" in lines, key
+            assert word in lines, key
+            told = lines[3:7]
+            if key in ("2", "5", "6"):
+                # Before the keys: the row's kind, the gap's cause, what is folded.
+                assert not told[0].startswith("THIS VIEW"), key
+                assert {"2": "GPU operation", "5": "cause: I/O", "6": "path"}[key] in told, key
+            await pilot.press("escape")
+            await settled(pilot)
+            assert app.error is None

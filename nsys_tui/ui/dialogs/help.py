@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
+from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.ranking import RULES
 from nsys_tui.names import cell_len, cut, pad
 from nsys_tui.render.cells import BOLD, KEY, MUTED, category_ink, style
 from nsys_tui.render.glyphs import FILLS
-from nsys_tui.text.definitions import definitions, on_screen
+from nsys_tui.text.definitions import Definition, define, definitions, on_screen
 from nsys_tui.text.folding import wrapped
 from nsys_tui.ui.dialogs.picker import DialogBox
 from nsys_tui.ui.keymap import GLOBAL, Action, effective_keys, shown_key
@@ -20,6 +22,7 @@ from nsys_tui.ui.runtime.batched_screen import Dialog
 from nsys_tui.ui.runtime.line_input import LineInput
 from nsys_tui.ui.widgets.chrome import KeyLine
 from nsys_tui.ui.widgets.lines import CURSOR, LinePane
+from nsys_tui.ui.widgets.table.grid import Grid
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.ui.widgets.tree.tree import VirtualTree
 
@@ -29,8 +32,12 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from nsys_tui.render.cells import Line
-    from nsys_tui.text.definitions import Definition
+    from nsys_tui.ui.front import FrontScreen
     from nsys_tui.ui.host import Host
+
+
+TOLD: Final = 2
+"""Most definitions of the thing under the cursor."""
 
 
 class HelpScreen(Dialog[str]):
@@ -41,6 +48,7 @@ class HelpScreen(Dialog[str]):
         everywhere: the global ones that work now.
         name: what the screen below is called.
         terms: what its columns and figures are called.
+        found: what is meant by the thing under the cursor, told first.
         typed: what stands in the box at first.
     """
 
@@ -64,8 +72,10 @@ class HelpScreen(Dialog[str]):
         name: str,
         terms: Sequence[Definition] = (),
         typed: str = "",
+        found: Sequence[Definition] = (),
     ) -> None:
         super().__init__()
+        self._found_here = found
         self._here, self._everywhere, self._name, self._terms = here, everywhere, name, terms
         self._chosen = 0
         self._typed, self._first = "", typed
@@ -153,7 +163,9 @@ class HelpScreen(Dialog[str]):
         left = [self._cell(number, column, 12) for number in range(split)]
         right = [self._cell(number, column, 14) for number in range(split, len(self._shown))]
         heads = (f"THIS VIEW: {self._name}", "EVERYWHERE") if self._here else ("EVERYWHERE", "")
-        lines: list[Line] = [[(pad(heads[0], column), BOLD), (heads[1], BOLD)]]
+        lines = _meanings(self._found_here, width)
+        lines += [[], [(pad(heads[0], column), BOLD), (heads[1], BOLD)]]
+        lines = lines if self._found_here else lines[1:]
         blank: Line = [(" " * column, 0)]
         lines += [[*(a or blank), *(b or [])] for a, b in zip_longest(left, right)]
         words: list[Line] = [[("", 0)], [("WHAT THE WORDS MEAN", BOLD)]] if self._terms else []
@@ -177,7 +189,7 @@ class HelpScreen(Dialog[str]):
         terminal, config = self.app.terminal, self.app.config
         found = [f"{name} {why}" for name, why in terminal.reasons.items() if name != "app"]
         facts = [
-            "~38~ = 38 events merged (zoom in)   . idle   ! idle with a known cause   ≈ estimate",
+            ". idle   ! idle with a known cause   ≈ estimate   ~38~ = 38 narrow frames of a stack",
             "mouse: Shift+drag selects text as usual; --no-mouse leaves the mouse to the terminal",
             f"config: {config.path}{'' if config.path.exists() else ' (not there: defaults)'}",
             f"terminal: {terminal.colours} colours, {'ASCII' if terminal.ascii else 'Unicode'}"
@@ -196,9 +208,26 @@ def open_help(app: Host, typed: str = "") -> None:
     everywhere = [a for a in GLOBAL if a.id not in ids and app.handler(a.id)]
     grids = (*front.query(VirtualTable), *front.query(VirtualTree))
     headers = [column.header for grid in grids for column in grid.columns]
-    terms = on_screen(front.SCREEN, headers)
-    help_screen = HelpScreen(here, everywhere, front.long_name, terms, typed)
+    found = under_cursor(front)
+    terms = [term for term in on_screen(front.SCREEN, headers) if term not in found]
+    help_screen = HelpScreen(here, everywhere, front.long_name, terms, typed, found)
     app.push_screen(help_screen, lambda found: _run(app, found))
+
+
+def under_cursor(front: FrontScreen) -> list[Definition]:
+    """What is meant by the row, cell, line or event under the cursor: the most telling few."""
+    pane, texts = front.focused, front.words_here
+    if isinstance(pane, LinePane) and isinstance(pane.choice, Finding):
+        rule = RULES.get(pane.choice.rule)
+        return [Definition(rule.title, (), "", (), rule.help)] if rule else []
+    if isinstance(pane, LinePane):
+        texts = [pane.text_under_cursor.split("  ")[0], *pane.text_under_cursor.split()[:1]]
+    elif isinstance(pane, Grid) and pane.row is not None and pane.columns:
+        chosen = pane.columns[pane.column]
+        cells = (pane.cell(pane.row, column)[0] for column in pane.columns if column.is_text)
+        texts = [pane.cell(pane.row, chosen)[0], *cells, chosen.header]
+    words = [part.strip() for text in texts for part in (text, text.partition(":")[0])]
+    return list(dict.fromkeys(one for word in words if word for one in define(word)))[:TOLD]
 
 
 def _run(app: Host, action_id: str | None) -> None:

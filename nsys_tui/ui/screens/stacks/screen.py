@@ -80,6 +80,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("stacks.timeline", ("g",), "timeline", "longest instance on the timeline", 47),
 )
 
+KINDS = {StackSource.GPU: "path", StackSource.CPU: "on-cpu", StackSource.OFF: "off-cpu"}
+"""Word for what is folded."""
 NARROW = 76
 SPARE_CELLS = 11
 """Of a heading: corners, blanks, the sign of focus, and a gap before the remark."""
@@ -143,6 +145,14 @@ class StacksScreen(Finding):
     def needs_new(self, old: ViewState, new: ViewState) -> bool:
         """Window, filter and name style decide what is folded."""
         return super().needs_new(old, new) or old.display.names != new.display.names
+
+    @property
+    def words_here(self) -> list[str]:
+        """The selected frame where it stands for what was not recorded, and what is folded."""
+        stacks, node = self.icicle.stacks, self.icicle.selected
+        name = stacks.trie.labels[stacks.trie.label[node]] if stacks is not None else ""
+        of_library = name.startswith("[") and ".so" in name
+        return ["[library]" if of_library else name, KINDS.get(self.options.source, "stack")]
 
     def view(self) -> Options:
         """For going back."""

@@ -19,6 +19,7 @@ from nsys_tui.timeline import (
     searching,
     stepping,
 )
+from nsys_tui.timeline.cell_facts import gap_cause
 from nsys_tui.times import window_text
 from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.dialogs.prompt import Prompt
@@ -53,6 +54,15 @@ if TYPE_CHECKING:
 
 FAR: Final = 8
 """How many times closer the far zoom is."""
+
+
+PLAIN: Final = ("dur", "start", "stream", "GPU", "call", "name", "bytes", "corr")
+"""Facts that are told of most events and need no word."""
+KINDS: Final = {
+    "states": "thread state", "syncs": "sync call", "osrt": "os runtime calls", "ranges": "range",
+    "operations": "operation", "api": "call", "projected": "GPU time of a range", "steps": "step",
+}  # fmt: skip
+"""Word for the events of a row, by its part."""
 
 
 def step(to_next: Step) -> Callable[[TimelineScreen], None]:
@@ -233,6 +243,17 @@ class TimelineScreen(ModelScreen):
             return left, right
         text = window_text(model.window, self.state.display.time, self.report)
         return left, f"{text} (all)" if self.state.window is None else text
+
+    @property
+    def words_here(self) -> list[str]:
+        """The cause of a gap, the terms of the selected event, or the kind of the cursor's row."""
+        row, facts = self.model.row, self.details.facts
+        words = [gap_cause(self.model)]
+        if facts is not None:
+            words = [text for name, text in facts.facts if name == "cause"]
+            words += [name for name, _ in facts.facts if name not in PLAIN]
+        kinds = () if row is None else (KINDS.get(row.part, ""), row.words or row.label)
+        return [*words, *kinds]
 
     def view(self) -> int:
         """The scroll position."""
