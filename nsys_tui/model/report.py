@@ -313,7 +313,7 @@ class Report:
         return self._source.rows(kind, fields)
 
     def numbers(self, kind: Kind, *names: str) -> tuple[Int64, ...]:
-        """Rowids and values of fields of numbers, -1 where a row has none."""
+        """Rowids and values of fields of numbers, -1 where a row, or its table, has none."""
         return self._source.numbers(kind, names)
 
     def close(self) -> None:

@@ -348,11 +348,12 @@ class FileSource:
         return None if string_id is None else self._strings.get(string_id)
 
     def numbers(self, kind: Kind, names: tuple[str, ...]) -> tuple[Int64, ...]:
-        """Rowids and values of fields of numbers, -1 where a row has none."""
+        """Rowids and values of fields of numbers, -1 where a row, or its table, has none."""
         table = self.table_of(kind)
-        known = [self._fields(table)[name].name for name in names]
-        raw = read_columns(self._db, table, tuple(known))
-        return raw.rowid, *(column(raw, name) for name in known)
+        fields = self._fields(table)
+        raw = read_columns(self._db, table, tuple(fields[n].name for n in names if n in fields))
+        none = np.full(len(raw.rowid), -1, np.int64)
+        return raw.rowid, *(column(raw, fields[n].name) if n in fields else none for n in names)
 
     def close(self) -> None:
         """Closes the file; mapped parts stay usable."""

@@ -15,7 +15,6 @@ from textual import events
 
 from nsys_tui.ui.app import NsysTuiApp
 from nsys_tui.ui.keymap import normal_key
-from nsys_tui.units import out_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -136,7 +135,7 @@ class TourApp(NsysTuiApp):
                 await self._rest()
             if not self.touring:
                 return
-            self.tell(f" {out_of(number, len(STOPS))}  {stop.caption}")
+            self.tell(f" {number}/{len(STOPS)}  {stop.caption}")
             await self._rest()
             self.on.clear()
             await self._stay(self, stop)
