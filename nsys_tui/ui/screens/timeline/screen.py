@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -203,8 +204,11 @@ class TimelineScreen(ModelScreen):
         self.builder.recolour()
         if old.filter != new.filter:
             self.builder.draw()
-        if old.selection != new.selection:
-            self.adopt(self.model.following().reaching())
+        # A screen may send once more what it sent before: again without a lane.
+        again = new.selection is not None and not new.cursor.lane
+        if old.selection != new.selection or again:
+            model = self.model.following()
+            self.adopt((replace(model, reached=None) if again else model).reaching())
         if old.cursor.time != new.cursor.time and old.window == new.window:
             # Only the cursor was sent, to a time out of view: the window moves along.
             model = self.model
