@@ -65,12 +65,12 @@ async def test_enter_on_rows_lands_on_their_events(name: str) -> None:
                 here, number = f"{name} {screen} {grid.row}", grid.row
                 await press(pilot, "enter")
                 if (
-                    app.front.SCREEN == screen
+                    screen == app.front.SCREEN
                 ):  # a range without work of the GPU opens its instances
                     await press(pilot, "enter")
                 model = landed(pilot, here)
                 gone += model.picked is not None or model.view.selection.kind == "gap"
-                while app.front.SCREEN != screen:
+                while screen != app.front.SCREEN:
                     await press(pilot, "escape")
                 assert app.front.focused.row == number, here
                 await press(pilot, step)
