@@ -121,13 +121,8 @@ class Details:
 
     def _tell_cell(self) -> None:
         """What the cell under the cursor holds, while nothing is selected."""
-        model, title = self._model, cell_title(self._model)
-        if title:
-            self._screen.compute(
-                "facts", partial(cell_facts, model), partial(self._show_cell, title)
-            )
-        else:
-            self._show_cell("", ([], None))
+        # Not in a worker: one millisecond, and its job would hold a closed report.
+        self._show_cell(cell_title(self._model), cell_facts(self._model))
 
     def _show_cell(self, title: str, found: tuple[list[str], Area | None]) -> None:
         said, sums = found
