@@ -69,8 +69,8 @@ def _torn(result: LogResult) -> list[Advice]:
         found.append(
             Advice(
                 "warning",
-                f"{torn} torn lines: several processes wrote over one another; what is whole in "
-                "them was used. Set NCCL_DEBUG_FILE=nccl.%h.%p.log, one file per process",
+                f"{torn} torn line{'s' * (torn != 1)}: several processes wrote over one another;"
+                " what is whole was used. Set NCCL_DEBUG_FILE=nccl.%h.%p.log, one file per process",
             )
         )
     if cut:

@@ -82,7 +82,7 @@ def _network(answer: LogAnswer, _: Sequence[Any]) -> list[str]:
     topology = answer.result.topology
     notes = [f"{subject}: {said}" for subject, said, _ in topology.network]
     if lost := topology.unattributed:
-        notes.append(f"{lost} lines name no communicator that can be told; they are in the row '-'")
+        notes.append(f"lines that name no communicator that can be told, in the row '-': {lost}")
     return notes
 
 

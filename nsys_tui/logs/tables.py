@@ -89,7 +89,8 @@ def _of_steps(answer: LogAnswer, rows: Sequence[Any]) -> list[str]:
             notes.append(f"{row.format}: {_warm(row.warmup)} the mean is {mean} s")
         if row.lines > row.steps:
             notes.append(
-                f"{row.format}: {row.lines} lines of {row.steps} steps: each step counts once"
+                f"{row.format}: {row.lines} lines of {row.steps} step{'s' * (row.steps != 1)}:"
+                " each step counts once"
             )
     return notes + [_total(total) for total in result.run_totals]
 

@@ -78,7 +78,13 @@ async def test_logs_of_a_folder_are_read_and_joined(demo: Demo, size: tuple[int,
         await press(pilot, "j")
         assert screen(pilot).section == "per-op"
         assert "AllReduce" in text(pilot)
-        await press(pilot, "k", "k")
+        await pilot.click("#sections", offset=(4, 7))
+        await settled(pilot)
+        assert screen(pilot).section == "aggregate"
+        assert "Distinct sizes, by total bytes" in text(pilot)
+        await press(pilot, "k", "k", "k")
+        assert screen(pilot).section == "files"
+        await press(pilot, "k")
         assert screen(pilot).section == "which kernel"
         notes = " ".join(text(pilot).split())
         assert "joined by order" in notes

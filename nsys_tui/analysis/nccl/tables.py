@@ -41,7 +41,7 @@ def each_table(found: Collectives, top: int | None = None) -> Table:
     """
     rows = range(len(found))[:top]
     hidden = len(found) - len(rows)
-    more = [f"{hidden:,} more"] if hidden else []
+    more = [f"and {hidden:,} more rows: --top 0 prints all"] if hidden else []
     return table_of("collectives", "Collectives", _PRINTED, rows, found, [*more, *found.notes])
 
 

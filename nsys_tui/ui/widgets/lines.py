@@ -193,6 +193,7 @@ class LinePane(ScrolledPane):
         if line < len(self._choices) and self._choices[line] is not None:
             self.cursor = line
             self.refresh()
+            self.post_message(self.Moved(self, self.choice))
             if event.chain > 1:
                 self.action_nav_open()
 
