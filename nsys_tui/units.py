@@ -149,6 +149,12 @@ def parse_window(text: str) -> tuple[int | None, int | None]:
     return start, end
 
 
+def named_ranks(ranks: Iterable[int]) -> str:
+    """``ranks_text`` with its noun: ``rank 3``, ``ranks 0-7``."""
+    found = set(ranks)
+    return f"rank{'s' * (len(found) != 1)} {ranks_text(found)}"
+
+
 def ranks_text(ranks: Iterable[int], most: int = 8) -> str:
     """Many ranks in few words: ``3``, ``0-7, 12``, ``0-511 except 37``.
 

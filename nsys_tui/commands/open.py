@@ -271,7 +271,7 @@ def _app(
         config=config,
         terminal=terminal,
         start=start,
-        resume=arguments.resume,
+        resume=getattr(arguments, "resume", False),
         use_cache=not arguments.no_cache,
     )
 

@@ -19,7 +19,7 @@ from nsys_tui.fleet.table_parts import (
     time_column,
 )
 from nsys_tui.model.table import Column, Table, Unit
-from nsys_tui.units import format_duration, ranks_text
+from nsys_tui.units import format_duration, named_ranks, ranks_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -112,7 +112,7 @@ def _short_notes(fleet: Fleet) -> list[str]:
             lacking.setdefault(short, []).append((most - group.calls, most, group.name))
     told = sorted(((max(found), short) for short, found in lacking.items()), reverse=True)
     return [
-        f"rank {ranks_text(short)} made {most - fewer:,} of {most:,} calls of {name}: stopped"
+        f"{named_ranks(short)} made {most - fewer:,} of {most:,} calls of {name}: stopped"
         " before the others did, or captured for a shorter time"
         for (fewer, most, name), short in told[:_SHORT]
     ]
@@ -167,8 +167,8 @@ def _cause(shares: NDArray[np.float64]) -> str | None:
 
 def _group(group: Group, members: Sequence[Member]) -> str:
     guess = purpose(group, members)
-    own = _members([member.rank for member in members], group)
-    return f"{group.name} of rank {own}" + (f" ({guess})" if guess else "")
+    own = named_ranks(members[place].rank for place in group.members)
+    return f"{group.name} of {own}" + (f" ({guess})" if guess else "")
 
 
 def calls_table(fleet: Fleet, ask: Ask) -> Table:

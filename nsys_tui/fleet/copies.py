@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
 from typing import TYPE_CHECKING
 
@@ -68,15 +67,15 @@ def _of_other_runs(reports: Reports) -> list[Failure]:
 
     Only reports whose rank the largest run has too are left out, and only where it has several.
     """
-    runs = _runs(reports)
-    if len(runs) < 2:
+    others = of_other_times(reports)
+    main = set().union(*_runs(reports)).difference(others)
+    if not others or len(main) < 2:
         return []
-    main = max(runs, key=lambda run: (len(run), run[0]))
-    if len(main) < 2:
-        return []
-    holder = {claim: reports[place][0] for place in main for claim in _claims(reports[place][1])}
+    holder = {
+        claim: reports[place][0] for place in sorted(main) for claim in _claims(reports[place][1])
+    }
     found = []
-    for place in sorted(set(itertools.chain(*runs)).difference(main)):
+    for place in others:
         path, report = reports[place]
         claims = _claims(report)
         if claims and all(claim in holder for claim in claims):
@@ -88,6 +87,13 @@ def _of_other_runs(reports: Reports) -> list[Failure]:
                 )
             )
     return found
+
+
+def of_other_times(reports: Reports) -> list[int]:
+    """Places of reports that do not overlap in time with those of the largest run."""
+    runs = _runs(reports)
+    main = max(runs, key=len, default=[])
+    return sorted(place for run in runs if run is not main for place in run)
 
 
 def _runs(reports: Reports) -> list[list[int]]:

@@ -21,7 +21,7 @@ from nsys_tui.fleet.summary import (
 )
 from nsys_tui.fleet.summary_parts import METRIC_SHIFT, metric_grid
 from nsys_tui.fleet.time_grid import Grid, grid_over, rebinned
-from nsys_tui.units import format_duration, ranks_text
+from nsys_tui.units import format_duration, named_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -192,9 +192,7 @@ class Fleet:
     def unknown(self) -> list[str]:
         """A note that says whose GPU work is not known, if anybody's; why stands in ``notes``."""
         ranks = [member.rank for member in self.members if member.report.gpu_doubt]
-        return [f"GPU work of rank {ranks_text(ranks)} is not known: it is not in this"] * bool(
-            ranks
-        )
+        return [f"GPU work of {named_ranks(ranks)} is not known: it is not in this"] * bool(ranks)
 
     @property
     def metrics(self) -> tuple[str, ...]:

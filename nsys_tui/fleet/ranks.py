@@ -14,7 +14,7 @@ import numpy as np
 
 from nsys_tui.model.nvtx_text import payload_fields
 from nsys_tui.model.target import PROCESS_MASK
-from nsys_tui.units import ranks_text
+from nsys_tui.units import named_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -186,7 +186,7 @@ def conflicts(members: Sequence[Evidence], found: Sequence[tuple[int, str]]) -> 
             if _sure(entry) and claimed[entry] == 1 and entry[0] != rank:
                 against.setdefault((source, entry[1]), []).append(rank)
     notes += [
-        f"rank {ranks_text(ranks)} by {source}, although the {other} says another"
+        f"{named_ranks(ranks)} by {source}, although the {other} says another"
         for (source, other), ranks in against.items()
     ]
     return notes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.fleet.clocks import closer, fitted, judged
 from nsys_tui.fleet.collectives import match
-from nsys_tui.fleet.copies import left_out
+from nsys_tui.fleet.copies import left_out, of_other_times
 from nsys_tui.fleet.files import in_order
 from nsys_tui.fleet.fleet import Clock, Fleet, Member, listed, only_notes
 from nsys_tui.fleet.rank_file import check_counts
@@ -22,7 +22,7 @@ from nsys_tui.fleet.ranks import (
 )
 from nsys_tui.fleet.session_clock import SessionClock
 from nsys_tui.fleet.summary import Failure, Options, ProcessSummary, ReportSummary
-from nsys_tui.units import format_duration, ranks_text
+from nsys_tui.units import format_duration, named_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,7 +68,8 @@ def reduce(
     evidence = _evidence(reports, given)
     ranks = decide(evidence)
     order = sorted(range(len(owners)), key=lambda place: ranks[place][0])
-    used, origin, clocks = _clocks([report for _, report in reports], owners, clock)
+    others = of_other_times(reports)
+    used, origin, clocks = _clocks([report for _, report in reports], owners, clock, others)
     members = tuple(
         Member(
             ranks[place][0],
@@ -84,6 +85,7 @@ def reduce(
     notes = (
         *([_CLOCK_TEXT[used]] if several else []),
         *_left_notes(left),
+        *_other_notes([os.path.basename(reports[place][0]) for place in others]),
         *_notes(members, used),
         *conflicts(evidence, ranks),
         *(_clock_notes(members) if several else []),
@@ -130,13 +132,30 @@ def _left_notes(left: Sequence[Failure]) -> list[str]:
     return [*notes, more] if len(left) > _SHOWN else notes
 
 
+def _other_notes(names: Sequence[str]) -> list[str]:
+    """Which reports may be of another run, or of a machine whose clock is wrong."""
+    text = f"another run? {listed(names)}: captured at another time than the rest"
+    return [f"{text}; only --clock utc keeps that time between them"] * bool(names)
+
+
 def _clocks(
-    reports: Sequence[ReportSummary], owners: Sequence[tuple[int, ProcessSummary]], clock: Clock
+    reports: Sequence[ReportSummary],
+    owners: Sequence[tuple[int, ProcessSummary]],
+    clock: Clock,
+    others: Sequence[int],
 ) -> tuple[Clock, int, list[SessionClock]]:
-    """The clock that was used, its zero in UTC, and that of each report."""
-    known = [report.start_utc for report in reports if report.start_utc is not None]
+    """The clock that was used, its zero in UTC, and that of each report.
+
+    Reports of other times begin with the first, unless UTC was asked for: days between them would
+    leave no cell of a map to the runs.
+    """
+    told = [report.start_utc for report in reports]
+    if clock is not Clock.UTC:
+        doubtful = set(others)
+        told = [None if place in doubtful else start for place, start in enumerate(told)]
+    known = [start for start in told if start is not None]
     first = min(known, default=0)
-    starts = [None if r.start_utc is None else r.start_utc - first for r in reports]
+    starts = [None if start is None else start - first for start in told]
     by_utc = [SessionClock(start or 0) for start in starts]
     sessions = [place for place, _ in owners]
     own = [process.collectives for _, process in owners] if len(reports) > 1 else []
@@ -147,7 +166,11 @@ def _clocks(
     if clock is Clock.UTC:
         return clock, first, by_utc
     found = fitted(groups, sessions, starts)
-    if clock is Clock.AUTO and len(known) == len(reports) and not closer(found, by_utc):
+    if (
+        clock is Clock.AUTO
+        and len(known) + len(others) == len(reports)
+        and not closer(found, by_utc)
+    ):
         return Clock.UTC, first, by_utc
     if clock is Clock.AUTO and all(own.residual is None for own in found):
         return Clock.SESSION, 0, [SessionClock(0)] * len(reports)
@@ -168,7 +191,7 @@ def _clock_notes(members: Sequence[Member]) -> list[str]:
         )
     if off:
         notes.append(
-            f"not aligned: rank {ranks_text(off)}, whose collectives end"
+            f"not aligned: {named_ranks(off)}, whose collectives end"
             f" {format_duration(max(residual for residual, rank in measured if rank in set(off)))}"
             " from those of others, or may be matched wrongly: in no figure across ranks"
         )
@@ -186,7 +209,7 @@ def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
         notes.append(f"no UTC start in {listed(dict.fromkeys(silent))}")
     guessed = [m.rank for m in members if m.source == BY_ORDER or m.source.startswith("≈")]
     if guessed and len(members) > 1:
-        notes.append(f"≈ rank {ranks_text(guessed)} guessed: see the column Rank from")
+        notes.append(f"≈ {named_ranks(guessed)} guessed: see the column Rank from")
     told: dict[str, dict[str, None]] = {}
     for member in members:
         for note in member.report.notes:
@@ -195,7 +218,7 @@ def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
     world = max((m.report.world or 0 for m in members), default=0)
     absent = set(range(world)) - {m.rank for m in members} if world > 1 else set()
     if absent and not guessed:
-        notes.append(f"no report of rank {ranks_text(absent)} of {world}")
+        notes.append(f"no report of {named_ranks(absent)} of {world}")
     if any(m.report.hidden_graphs for m in members):
         notes.append("CUDA graphs were traced as a whole: exposed times are upper bounds")
     pairs = sum(m.process.collectives.point_to_point for m in members)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,9 @@ from unit.fleet.fleet_reports import US, Run, both_in_one
 
 from nsys_tui import cli
 from nsys_tui.analysis.choosing import Choice
+from nsys_tui.commands import fleet as verb
+from nsys_tui.commands import open as opening
+from nsys_tui.config import Config
 from nsys_tui.errors import CancelledError, UsageError
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS
@@ -34,6 +38,14 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture(autouse=True)
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FleetScreen, "WORKERS", 1)
+
+
+def test_the_verb_has_all_that_the_app_asks_for(ranks: list[Path]) -> None:
+    parser = argparse.ArgumentParser()
+    verb.add_arguments(parser)
+    given = parser.parse_args([*map(str, ranks), "--open"])
+    app = opening._app(given, ranks, Config(), FANCY, "fleet")
+    assert [session.path for session in app.sessions] == ranks
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 30), (160, 45), (240, 67)])

@@ -108,7 +108,7 @@ def test_the_table_says_who_why_and_where(
     assert row["others_waited_ns"] == STEPS * LATE * 3
     assert row["slow_kernels_ns"] == pytest.approx((STEPS - 1) * LATE * 3, rel=1e-3)
     assert row["why_late"] == "slow kernels 90%"
-    assert row["mostly_in"].endswith("of rank 0-3")
+    assert row["mostly_in"].endswith("of ranks 0-3")
     assert "rank 2 cost the others 2.400 ms of waiting, 100% of" in section["notes"][1]
 
 
@@ -143,6 +143,6 @@ def test_a_straggler_is_blamed_inside_its_group_of_a_guessed_purpose(
     worst, *others = sections["stragglers"]["rows"]
     assert worst["rank"] == 2
     assert worst["why_late"].startswith("slow kernels")
-    assert worst["mostly_in"].endswith("of rank 0-3 (≈ tensor parallel)")
+    assert worst["mostly_in"].endswith("of ranks 0-3 (≈ tensor parallel)")
     late = {row["rank"]: row["why_late"] or "" for row in others}
     assert all(late[rank].startswith("late before") for rank in (0, 1, 3)), late

@@ -217,7 +217,7 @@ def test_a_job_scripts_rank_gives_way_to_the_file_name(run: Run, tmp_path: Path)
 
 def test_a_missing_rank_is_named(paths: list[Path]) -> None:
     fleet = run_fleet([paths[0], paths[3]])
-    assert "no report of rank 1, 2 of 4" in fleet.notes
+    assert "no report of ranks 1, 2 of 4" in fleet.notes
 
 
 def test_a_broken_report_is_left_out_and_named(paths: list[Path], tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from unit.fleet.fleet_reports import STEP, US, UTC, Run
 
 from nsys_tui import cli
 from nsys_tui.errors import UsageError
+from nsys_tui.fleet.fleet import Clock
 from nsys_tui.fleet.identity import from_environment
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.name_stats import merge
@@ -159,6 +160,10 @@ def test_runs_one_after_the_other_stay_side_by_side(tmp_path: Path) -> None:
     ]
     fleet = run_fleet(paths)
     assert (len(fleet.members), fleet.left_out) == (3, ())
+    others = "another run? run_1.sqlite, run_2.sqlite: captured at another time than the rest"
+    assert any(note.startswith(others) for note in fleet.notes)
+    assert fleet.span[1] < 3600 * 10**9, "hours between them are in no map"
+    assert run_fleet(paths, clock=Clock.UTC).span[1] > 7200 * 10**9
 
 
 def test_ranks_follow_from_hosts_and_local_ranks(tmp_path: Path) -> None:

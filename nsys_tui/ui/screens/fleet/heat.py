@@ -165,7 +165,9 @@ class HeatPane(Framed, can_focus=True):
     def _axis(self, shown: HeatMap, gutter: int) -> Row:
         first, last = int(shown.edges[0]), int(shown.edges[-1])
         window = Viewport(first, last, self.cells)
-        axis = draw_axis(window, self._moment, self.app.glyphs, origin=first)
+        relative = self.app.state.display.time is TimeFormat.RELATIVE
+        origin = first if relative else 0
+        axis = draw_axis(window, self._moment, self.app.glyphs, origin=origin)
         return join(text_row("rank".ljust(gutter), style(Ink.AXIS)), axis)
 
     def _moment(self, moment: int, step: int) -> str:

@@ -16,6 +16,7 @@ from nsys_tui.reader.cache import cache_at
 from nsys_tui.state import Window
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.keymap import Action
+from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.fleet.columns import typical
 from nsys_tui.ui.screens.fleet.heat import HeatPane
@@ -180,7 +181,11 @@ class FleetScreen(ReportScreen):
         only = f"only {visible(self._cut.text)}" if self._cut.text else ""
         self._take(found, "  ".join(filter(None, (only, skipped))))
         lines = [f"skipped: {visible(f.path)}: {f.reason.splitlines()[0]}" for f in fleet.failures]
-        self.query_one("#notes", LinePane).show([[(line, 0)] for line in (*lines, *fleet.notes)])
+        self.query_one("#notes", LinePane).show_built(
+            lambda width: [
+                [(line, 0)] for text in (*lines, *fleet.notes) for line in wrapped(text, width)
+            ]
+        )
         if fleet.failures:
             self.app.say(
                 f"{out_of(len(fleet.failures), len(self._paths))} reports skipped: see notes"
