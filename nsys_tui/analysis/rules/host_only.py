@@ -11,11 +11,13 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.host_time import host_time
+from nsys_tui.analysis.rules.idle import AWAITED, WAITS
 from nsys_tui.analysis.rules.parameters import cut
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.sampled import sampled
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
-from nsys_tui.model.groups import by_code
+from nsys_tui.model import intervals
+from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import fit, normalise_nvtx
@@ -69,7 +71,7 @@ class Part:
     @cached_property
     def ns(self) -> int:
         """Its time, without that of ranges inside of it."""
-        return sum(int((one.ends - one.starts).sum()) for one in self.stretches)
+        return _total(self.stretches)
 
     @property
     def longest(self) -> tuple[int, int]:
@@ -85,23 +87,28 @@ class State:
 
     cause: Cause
     ns: int
-    name: str
-    """The call, or the function that samples hit; empty where none is known."""
+    names: tuple[str, ...]
+    """The calls, or the function that samples hit; the one with most time first."""
+
+    @property
+    def name(self) -> str:
+        """The first of the names, empty where none is known."""
+        return self.names[0] if self.names else ""
 
     def text(self, whole_ns: int) -> str:
         """``99% sleep: clock_nanosleep``; empty where nothing was recorded."""
         if self.cause is Cause.NOTHING:
             return ""
         what = _STATES.get(self.cause, self.cause.key)
-        named = f": {fit(self.name, _LABEL_CELLS)}" if self.name else ""
+        most = ", most in" if len(self.names) > 1 else ":"
+        named = f"{most} {fit(self.name, _LABEL_CELLS)}" if self.name else ""
         return f"{units.format_share(self.ns, whole_ns, 0)} {what}{named}"
 
 
-def main_parts(case: Case) -> list[Part]:
+def _of_ranges(case: Case) -> list[Part]:
     """The time of each process's main thread by innermost NVTX range, longest first.
 
-    The main thread is the one with most time in ranges. Where no thread has any it is the one
-    thread of all that ran longest, and its time the whole that is looked at.
+    The main thread is the one with most time in ranges.
     """
     by_process: dict[int, dict[str, Stretch]] = {}
     for tid in sorted(case.report.ranges.threads.tolist()):
@@ -113,12 +120,15 @@ def main_parts(case: Case) -> list[Part]:
     for by_range in by_process.values():
         for where, stretch in by_range.items():
             found.setdefault(where, []).append(stretch)
-    if not found:
-        lo, hi = np.array([case.scope.bounds(case.report)], np.int64).T
-        for one in host_time(case.report, case.scope, top=1).threads:
-            found[one.name] = [Stretch(one.global_tid, lo, hi)]
     parts = [Part(where, tuple(stretches)) for where, stretches in found.items()]
-    return sorted((part for part in parts if part.ns), key=lambda part: (-part.ns, part.where))
+    return sorted(parts, key=lambda part: (-part.ns, part.where))
+
+
+def _of_thread(case: Case) -> list[Part]:
+    """All the time that is looked at, of the thread that ran longest."""
+    lo, hi = np.array([case.scope.bounds(case.report)], np.int64).T
+    threads = host_time(case.report, case.scope, top=1).threads
+    return [Part(one.name, (Stretch(one.global_tid, lo, hi),)) for one in threads]
 
 
 def _total(stretches: Iterable[Stretch]) -> int:
@@ -134,9 +144,8 @@ def _by_range(case: Case, tid: int) -> dict[str, Stretch]:
     names = [normalise_nvtx(case.work.name(code)) for code in used.tolist()]
     known = {name: place for place, name in enumerate(dict.fromkeys(names))}
     places = np.array([known[name] for name in names], np.intp)[codes]
-    rows, edges = by_code(places, len(known))
-    of_name = zip(known, np.split(kept[rows], edges[1:-1]), strict=True)
-    return {name: Stretch(tid, starts[mine], ends[mine]) for name, mine in of_name}
+    of_name = zip(known, rows_of_codes(places, len(known)), strict=True)
+    return {name: Stretch(tid, starts[kept[mine]], ends[kept[mine]]) for name, mine in of_name}
 
 
 def _state(case: Case, part: Part) -> State:
@@ -145,8 +154,8 @@ def _state(case: Case, part: Part) -> State:
     cause = Cause(int(np.argmax(shares)))
     names: Counter[str] = Counter()
     for one in part.stretches:
-        names.update(_names(case, one, cause))
-    return State(cause, int(shares[cause]), max(names, key=lambda name: names[name], default=""))
+        names.update({name: ns for name, ns in _names(case, one, cause).items() if ns})
+    return State(cause, int(shares[cause]), tuple(name for name, _ in names.most_common()))
 
 
 def _shares(case: Case, stretch: Stretch) -> Int64:
@@ -164,15 +173,14 @@ def _names(case: Case, stretch: Stretch, cause: Cause) -> dict[str, int]:
     named = case.work.thread(stretch.thread).by_class.get(cause)
     if named is None or cause is Cause.OFF_CPU:
         return {}
-    found: Counter[str] = Counter()
-    for starts, ends in _cut(stretch):
-        longest = named.longest(starts, ends)
-        known = longest >= 0
-        weight = np.bincount(longest[known], (ends - starts)[known])
-        found.update(
-            {case.work.name(code): int(weight[code]) for code in np.flatnonzero(weight).tolist()}
+    used, codes = np.unique(named.name, return_inverse=True)
+    pieces = (stretch.starts, stretch.ends)
+    return {
+        case.work.name(code): intervals.overlap_length(
+            intervals.union(named.starts[mine], named.ends[mine]), pieces
         )
-    return found
+        for code, mine in zip(used.tolist(), rows_of_codes(codes, len(used)), strict=True)
+    }
 
 
 def _cut(stretch: Stretch) -> list[tuple[Int64, Int64]]:
@@ -189,8 +197,10 @@ def _cut(stretch: Stretch) -> list[tuple[Int64, Int64]]:
 def host_only(case: Case, arguments: Arguments) -> Result:
     """Where the main threads' time goes by NVTX range, where there is no GPU work to look at."""
     doubted = case.splits or case.report.gpu_doubt
-    parts = [] if doubted else main_parts(case)
+    in_ranges = [] if doubted else _of_ranges(case)
+    parts = in_ranges or ([] if doubted else _of_thread(case))
     whole = sum(part.ns for part in parts)
+    of = "the time in NVTX ranges" if in_ranges else "what was recorded"
     rows, hidden = cut(np.arange(len(parts)), arguments)
     shown = [parts[row] for row in rows.tolist()]
     states = [_state(case, part) for part in shown]
@@ -198,7 +208,7 @@ def host_only(case: Case, arguments: Arguments) -> Result:
         one
         for part, state in list(zip(shown, states, strict=True))[:_MOST]
         if part.ns >= _WORTH * whole
-        for one in _finding(case, part, state, whole)
+        for one in _finding(case, part, state, f"{units.format_share(part.ns, whole, 0)} of {of}")
     ]
     return Result(
         (
@@ -215,16 +225,13 @@ def host_only(case: Case, arguments: Arguments) -> Result:
     )
 
 
-def _finding(case: Case, part: Part, state: State, whole: int) -> list[Finding]:
-    share = units.format_share(part.ns, whole, 0)
-    of = "the time in NVTX ranges" if len(case.report.ranges) else "what was recorded"
-    did = state.text(part.ns)
+def _finding(case: Case, part: Part, state: State, share: str) -> list[Finding]:
+    where, did = fit(part.where, _LABEL_CELLS), state.text(part.ns)
     return case.finding(
         "host_only",
-        f"{fit(part.where, _LABEL_CELLS)}: {units.format_duration(part.ns)}, {share} of {of}"
-        + (f"; {did}" if did else ""),
-        _advice(case, state.cause),
-        subject=f"{fit(part.where, _LABEL_CELLS)} {share}" + (f" ({did})" if did else ""),
+        f"{where}: {units.format_duration(part.ns)}, {share}" + (f"; {did}" if did else ""),
+        _advice(case, state),
+        subject=f"{where} {share.split()[0]}" + (f" ({did})" if did else ""),
         saved_ns=0,
         stake_ns=part.ns,
         window=part.longest,
@@ -232,7 +239,9 @@ def _finding(case: Case, part: Part, state: State, whole: int) -> list[Finding]:
     )
 
 
-def _advice(case: Case, cause: Cause) -> str:
-    if cause is Cause.OFF_CPU and len(case.report.osrt):
+def _advice(case: Case, state: State) -> str:
+    if state.cause is Cause.OFF_CPU and len(case.report.osrt):
         return _NO_CALL
-    return _ADVICE.get(cause, "see what the call waits for")
+    if state.cause is Cause.IO and WAITS.match(state.name):
+        return AWAITED
+    return _ADVICE.get(state.cause, "see what the call waits for")

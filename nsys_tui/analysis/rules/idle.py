@@ -251,8 +251,8 @@ def _told(case: Case, cause: Cause, gaps: Gaps, advice: str) -> tuple[str, Confi
         advice = "see what the launch waits for: a lock, pages of host memory, a first use"
         name = f": {fit(what, _NAME_CELLS)} itself took it, why is not recorded"
         return name, Confidence.INFERRED, advice
-    if cause is Cause.IO and _WAITS.match(what):
-        advice = "see who is to send what it waits for: that process or thread is late, or busy"
+    if cause is Cause.IO and WAITS.match(what):
+        advice = AWAITED
     if cause is Cause.LAUNCH_LATENCY and "GraphLaunch" in what:
         advice = "launch the next graph before this one ends, or let one graph do more"
     several = "" if (gaps.what == gaps.what[0]).all() else "most in "
@@ -262,8 +262,9 @@ def _told(case: Case, cause: Cause, gaps: Gaps, advice: str) -> tuple[str, Confi
     return told + inside, Confidence.INFERRED if inferred else Confidence.MEASURED, advice
 
 
-_WAITS: Final = re.compile(r"_*(p?poll|p?select|epoll|recv|accept|connect)")
+WAITS: Final = re.compile(r"_*(p?poll|p?select|epoll|recv|accept|connect)")
 """Calls that read nothing until somebody else sends."""
+AWAITED: Final = "see who is to send what it waits for: that process or thread is late, or busy"
 _LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
 _BY_DOING: Final = {
     Doing.POLLS: "the thread polls for another rank: see what that rank does, or overlap the wait",

@@ -105,7 +105,7 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
     once = case.has_named_steps
     worth = sorted(causes or worth, key=lambda one: (once and one.rule == "warm_up", -one.saved_ns))
     if worth:
-        named = ", ".join(
+        named = "; ".join(
             f"{'that' if one is most else _subject(case, one)} (up to"
             f" {format_share(one.saved_ns, case.base_ns)})"
             for one in worth[:MOST]
@@ -137,7 +137,7 @@ def _not_recorded(case: Case, findings: Sequence[Finding]) -> str:
         if one.rule != "gpu_idle" or one.saved_ns or one.stake_ns < WORTH_FIXING * case.base_ns:
             continue
         share = format_share(one.stake_ns, case.base_ns)
-        profiler = Cause.PROFILER.label in one.subject
+        profiler = one.subject.startswith(f"idle, {Cause.PROFILER.label}")
         own = f"{share} is idle for the profiler alone"
         said.append(own if profiler else f"why {share} is idle is not recorded")
     return "; ".join(said[:MOST])

@@ -54,6 +54,14 @@ def test_ranges_are_ranked_by_their_own_time_with_what_the_thread_did(tmp_path: 
     )
 
 
+def test_a_wait_for_somebody_else_is_no_reading(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).nvtx("serve", 0, 100 * MS)
+    synth.osrt("poll", 0, 60 * MS).osrt("read", 60 * MS, 90 * MS)
+    (found,), _ = looked_at(synth)
+    assert found.title.endswith("; 90% I/O, most in poll")
+    assert found.advice.startswith("see who is to send")
+
+
 def test_what_nothing_witnesses_is_not_named(tmp_path: Path) -> None:
     found, _ = looked_at(loader(tmp_path, reading=1, on_cpu=False))
     assert [one.title for one in found] == [
@@ -91,6 +99,13 @@ def test_without_ranges_it_is_the_thread_that_ran_longest(tmp_path: Path) -> Non
     assert [one.title for one in found] == [
         "solver: 100.0 ms, 100% of what was recorded; 79% sleep: nanosleep"
     ]
+
+
+def test_where_a_window_has_no_ranges_it_is_not_told_as_time_in_ranges(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
+    synth.nvtx("setup", 0, 10 * MS).sched(20 * MS, True).sched(90 * MS, False)
+    (found,), _ = looked_at(synth, Scope(window=(50 * MS, 90 * MS)))
+    assert found.title.endswith(": 40.00 ms, 100% of what was recorded; 100% on a CPU")
 
 
 def test_of_each_process_the_thread_with_most_time_in_ranges_counts(tmp_path: Path) -> None:
