@@ -95,8 +95,8 @@ class Scene:
     """Colours that events brought along, for the theme."""
     explained: Mapping[int, Explained] = field(default_factory=dict)
     """The gaps whose cause is known, by device."""
-    below: str = ""
-    """Said below the last lane where there is room."""
+    below: Callable[[], str] = str
+    """What is said below the last lane; asked for only where there is room."""
     message: tuple[str, ...] = ()
     """Said instead of lanes where there are none."""
     counters: str = "blocks"
@@ -133,8 +133,9 @@ class Painter:
         frame = _Frame(scene, window, margin, tally_width(width), glyphs, column, self._related[1])
         rows = [self._axis(frame)]
         rows += [self._lane(frame, track) for track in shown]
-        if scene.below and len(rows) < height and scene.top + len(shown) == len(scene.rows):
-            rows.append(text_row(cut(visible(f" {scene.below}"), width).ljust(width), MUTED))
+        is_last = scene.top + len(shown) == len(scene.rows)
+        if is_last and len(rows) < height and (below := scene.below()):
+            rows.append(text_row(cut(visible(f" {below}"), width).ljust(width), MUTED))
         rows += [Row.blank(width) for _ in range(height - len(rows))]
         return rows
 

@@ -44,7 +44,7 @@ def scene_of(model: TimelineModel) -> Scene:
         view=lambda track: lanes.view(track, display),
         own=lanes.colours.own,
         explained=lanes.explained,
-        below=_folded(model),
+        below=lambda: _folded(model),
         message=_message(model),
         counters=display.counters,
         time=model.moment,

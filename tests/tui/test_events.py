@@ -38,7 +38,7 @@ async def test_events_at_80x24_stand_in_time_order(demo: Path) -> None:
         assert lines[3].split() == ["|", "start", "duration", "kind", "where", "name", "|"]
         starts = [line.split()[0].lstrip("|>") for line in lines[4:10]]
         assert starts == sorted(starts)
-        assert f"{len(screen.result):,} shown" in lines[2]
+        assert f"Events {len(screen.result):,} of" in lines[2]
         assert "overhead" in lines[4]
         assert all(line.isascii() and len(line) == 80 for line in lines)
 
