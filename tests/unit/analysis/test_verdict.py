@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
@@ -22,13 +23,13 @@ def told(synth: Synth) -> str:
     return verdict(case, find_in(case))
 
 
-def late_loader(path: Path, read: int) -> Synth:
-    """Ten kernels of 50 ms; before the last one the host reads a file for ``read`` ns."""
+def late_loader(path: Path, read: int, call: str = "pread64") -> Synth:
+    """Ten kernels of 50 ms; before the last one the host is in ``call`` for ``read`` ns."""
     synth = Synth(path / "r.sqlite").process(10, "train")
     start = 0
     for number in range(10):
         if number == 9:
-            synth.osrt("pread64", start + 10, start + read - 10)
+            synth.osrt(call, start + 10, start + read - 10)
             start += read
         synth.launch(f"work{number}", call=(start, start + 5), gpu=(start + 10, start + 50 * MS))
         start += 50 * MS
@@ -38,6 +39,17 @@ def late_loader(path: Path, read: int) -> Synth:
 def test_what_could_give_back_most_is_named_with_its_share(tmp_path: Path) -> None:
     line = told(late_loader(tmp_path, read=100 * MS))
     assert line.startswith("GPU 83% busy. Worth fixing: idle, I/O: pread64 (up to 16.7%); ")
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"), [("pread64", "read or write ahead"), ("poll", "see who is to send")]
+)
+def test_who_waits_for_others_is_not_told_to_read_ahead(
+    tmp_path: Path, call: str, advice: str
+) -> None:
+    case = Case(open_report(late_loader(tmp_path, 100 * MS, call).write()))
+    first = next(one for one in find_in(case) if one.rule == "gpu_idle")
+    assert first.advice.startswith(advice)
 
 
 def test_what_gives_back_less_than_a_hundredth_is_not_worth_fixing(tmp_path: Path) -> None:
@@ -57,6 +69,23 @@ def test_without_gpu_work_it_says_what_would_record_it(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10).osrt("read", 0, 50)
     line = told(synth)
     assert line == "Cannot say: no kernels in this report: record with nsys profile --trace=cuda"
+
+
+@pytest.mark.parametrize(
+    ("text", "severity", "said"),
+    [
+        ("CUDA tracing failed: driver is too new", 3, "; nsys says: CUDA tracing failed"),
+        ("CUDA tracing has started", 1, ""),
+        ("NVTX tracing failed", 3, ""),
+    ],
+)
+def test_without_gpu_work_nsys_is_quoted_on_cuda_alone(
+    tmp_path: Path, text: str, severity: int, said: str
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).osrt("read", 0, 50)
+    line = told(synth.diagnostic(text, severity))
+    assert said in line
+    assert ("nsys says" in line) == bool(said)
 
 
 def test_without_calls_it_does_not_guess_why_the_gpu_stood_idle(tmp_path: Path) -> None:
