@@ -11,7 +11,6 @@ from nsys_tui.analysis.overview_columns import (
     BREAKDOWN,
     DEVICE,
     EACH,
-    FACT,
     FIGURE,
     HEADLINE,
     HOST,
@@ -24,8 +23,10 @@ from nsys_tui.analysis.overview_columns import (
     WAITING,
 )
 from nsys_tui.analysis.rules.bound import PART, bound_line
+from nsys_tui.analysis.rules.register import plural
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.table import (
+    FACTS,
     Column,
     Document,
     Form,
@@ -80,7 +81,6 @@ class OverviewAnswer:
                 "devices", _device_title(result), _device_columns(result, printed),
                 result.devices, self, _device_notes(result)
             ),
-            *([_breakdown_table(result)] if result.breakdown else []),
             *([memory] if self.memory else []),
             _top(
                 "kernels", "Top kernels", "Kernel", result.kernels,
@@ -88,6 +88,7 @@ class OverviewAnswer:
             ),
             *self._host(),
             _top("ranges", "Top NVTX ranges (host time)", "Range", result.ranges, opened),
+            *([_breakdown_table(result)] if result.breakdown else []),
             table_of(
                 "missing", "Not in this report", MISSING, result.missing, None,
                 () if result.missing else ("nothing is missing",)
@@ -119,10 +120,10 @@ class OverviewAnswer:
             span = f"{shown[0]} to {shown[1]} ({shown[2]})"
         facts = {
             "verdict": self.verdict,
-            "bound": bound_line(self.bound),
+            "bound by": bound_line(self.bound).removeprefix("bound by "),
             "report": self.report.name,
             "command": " ".join(data.command),
-            "host": ", ".join(part for part in (data.host, data.os, data.cpu) if part),
+            "host": data.machine,
             "GPUs": counted_names(gpu.name for gpu in data.gpus),
             "nsys": data.product_version or "not known (export of 2021 or older)",
             "driver": data.driver,
@@ -136,7 +137,7 @@ class OverviewAnswer:
             if message.serious
         ]
         known = [(name, value) for name, value in facts.items() if value]
-        return table_of("report", "Report", FACT, known, None, [*result.notes, *warnings])
+        return table_of("report", "Report", FACTS, known, None, [*result.notes, *warnings])
 
     @property
     def is_based(self) -> bool:
@@ -173,7 +174,9 @@ def _device_notes(result: Overview) -> list[str]:
     said = []
     share, session = line.share(line.busy_ns), line.session_share(line.busy_ns)
     if share is not None:
-        said.append(f"{line.device_count} GPU busy {100 * share:.1f}% of the time on average")
+        said.append(
+            f"{plural(line.device_count, 'GPU')} busy {100 * share:.1f}% of the time on average"
+        )
     if session is not None:
         said.append(f"{100 * session:.2f}% of the recorded session")
     straddling = sum(split.straddling_count for split in result.devices)
@@ -206,7 +209,7 @@ def _breakdown_table(result: Overview) -> Table:
     note = "not known: the session's length was not recorded" if percent is None else f"{percent}%"
     if not result.gpu_known:
         note = "and GPU time are not known"
-    title = "Breakdown by kernel name, all GPUs in one union (the older rule)"
+    title = "The whole session, all GPUs in one union, by kernel name"
     return table_of("breakdown", title, FIGURE, rows, None, [f"utilisation {note}"])
 
 

@@ -50,10 +50,6 @@ def _part(name: str, header: str = "") -> Column:
     return Column(header or _titled(name), Unit.PERCENT, 2, key, read)
 
 
-FACT: Final = (
-    Column("Fact", read=lambda fact, _: fact[0]),
-    Column("Value", read=lambda fact, _: fact[1]),
-)
 FIGURE: Final = (
     Column("Figure", read=lambda figure, _: figure[0]),
     Column("Time", Unit.NS, read=lambda figure, _: figure[1]),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
 
-SECTIONS = ("report", "devices", "breakdown", "memory", "kernels", "ranges", "missing")
+SECTIONS = ("report", "devices", "memory", "kernels", "ranges", "breakdown", "missing")
 """What is printed unless ``--section`` chooses; ``each`` comes with ``--each`` beside them."""
 HOST = ("threads", "osrt")
 """Printed in place of what is about GPUs where there is no GPU work."""

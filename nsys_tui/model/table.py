@@ -283,6 +283,13 @@ def table_of(
     return Table(name, title, tuple(columns), data, tuple(notes))
 
 
+FACTS: Final = (
+    Column("Fact", read=lambda fact, _: fact[0]),
+    Column("Value", read=lambda fact, _: fact[1]),
+)
+"""Columns of named facts, pairs of texts, which people read as lines rather than as a table."""
+
+
 @dataclass(frozen=True)
 class Document:
     """What a verb gives to programs: a name, a version, and what its parts are."""

@@ -144,6 +144,12 @@ class Metadata:
     notes: tuple[str, ...] = ()
     """What is odd about this export and how it was handled, one sentence each."""
 
+    @property
+    def machine(self) -> str:
+        """Host name, operating system and processor, as far as nsys knew them."""
+        known = (part for part in (self.host, self.os, self.cpu) if part not in ("", "unknown"))
+        return ", ".join(known)
+
 
 def counted_names(names: Iterable[str]) -> str:
     """``2 x H100, A100``."""

@@ -21,7 +21,7 @@ from nsys_tui.analysis.stats.query import Query
 from nsys_tui.analysis.stats.reports import run_report
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.progress import Progress, silent
-from nsys_tui.model.table import Column, Table, Unit, table_of
+from nsys_tui.model.table import FACTS, Table, table_of
 from nsys_tui.redaction import redacted, redacted_command
 
 if TYPE_CHECKING:
@@ -143,12 +143,6 @@ def _tables(report: Report, scope: Scope, case: Case) -> tuple[dict[str, Table],
     return tables, lacking
 
 
-_CAPTURE: Final = (
-    Column("What", read=lambda pair, _: pair[0]),
-    Column("Value", Unit.TEXT, read=lambda pair, _: pair[1]),
-)
-
-
 def captured(of: Shared) -> Table:
     """How the report was made: versions, hardware, command and nsys's own settings."""
     data, report = of.report.metadata, of.report
@@ -156,7 +150,7 @@ def captured(of: Shared) -> Table:
     rows = {
         "report": report.name,
         "command": " ".join(redacted_command(data.command)),
-        "host": ", ".join(part for part in (data.host, data.os, data.cpu) if part),
+        "host": data.machine,
         **_gpus(report),
         "driver": data.driver,
         "nsys": data.product_version or "not known (export of 2021 or older)",
@@ -166,7 +160,7 @@ def captured(of: Shared) -> Table:
         "told by": f"nsys-tui {__version__}",
     }
     known = [(name, redacted(value)) for name, value in rows.items() if value]
-    return table_of("capture", "How it was captured", _CAPTURE, known)
+    return table_of("capture", "How it was captured", FACTS, known)
 
 
 def _gpus(report: Report) -> dict[str, str]:

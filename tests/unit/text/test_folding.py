@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsys_tui import cli
-from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.model.table import FACTS, Column, Table, Unit, table_of
 from nsys_tui.names import cell_len
 from nsys_tui.text.folding import fitted, flowed, line_width, squeezed, wrapped
 from nsys_tui.text.formats import Format
+from nsys_tui.text.sections import sections
 from nsys_tui.text.tables import render
 
 if TYPE_CHECKING:
@@ -125,3 +126,12 @@ def test_every_verb_fits_the_terminal_it_prints_to(
     lines = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out).splitlines()
     assert len(lines) > 3
     assert [line for line in lines if cell_len(line) > columns] == []
+
+
+def test_facts_are_lines_whose_values_are_broken_below_themselves() -> None:
+    facts = [("host", "alpha beta gamma delta"), ("GPUs", "none")]
+    table = table_of("report", "Report", FACTS, facts)
+    assert "".join(sections([table], "table", room=20)).splitlines() == [
+        "Report", " host  alpha beta", "       gamma delta", " GPUs  none",
+    ]  # fmt: skip
+    assert "| Fact | Value |" in "".join(sections([table], "markdown"))

@@ -261,10 +261,9 @@ def _facts(meta: Metadata, found: Overview, gpus: str) -> list[tuple[str, str]]:
     work = f", GPU work {format_duration(hi - lo)}" if hi > lo else ""
     versions = [f"nsys {meta.product_version}" if meta.product_version else "nsys unknown"]
     versions += [f"driver {meta.driver}"] if meta.driver else []
-    places = [part for part in (meta.host, meta.os, meta.cpu) if part]
     facts = [
         ("command", " ".join(meta.command)),
-        ("host", ", ".join(places)),
+        ("host", meta.machine),
         ("GPUs", gpus),
         ("captured", _utc(meta.session_start_utc_ns)),
         ("duration", session + work),
