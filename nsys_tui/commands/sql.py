@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import threading
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.commands.options import add_format, add_report, add_rows, open_from, rows_shown
 from nsys_tui.commands.printing import DATA_FORMATS
-from nsys_tui.errors import INTERRUPTED, OK, UsageError
+from nsys_tui.errors import OK, UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     from nsys_tui.model.table import Table
     from nsys_tui.sql.console import Console
@@ -23,8 +19,6 @@ if TYPE_CHECKING:
 SHOWN: Final = 1_000
 """Rows unless ``--limit`` says otherwise; json, csv and tsv hold all."""
 _LONGEST: Final = 100_000
-_GRACE_S: Final = 2.0
-"""Seconds that a query has to stop by itself once its time is up."""
 
 DESCRIPTION = (
     "Answers a question asked in SQL over the report: its own tables, and the views kernels,"
@@ -73,8 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.tables:
         answer = Answer(_tables(console), more=False)
     else:
-        with _ended_after(timeout / 1e9 + _GRACE_S, arguments.timeout):
-            answer = console.run(query, limit=limit, timeout_s=timeout / 1e9)
+        answer = console.run(query, limit=limit, timeout_s=timeout / 1e9)
     chosen = Format(arguments.format, room=room(sys.stdout), limit=None)
     write(sys.stdout, chunks(answer.table, chosen, ascii_only=not speaks_unicode(sys.stdout)))
     for note in answer.notes:
@@ -82,24 +75,6 @@ def run(arguments: argparse.Namespace) -> int:
     if answer.more:
         say(f"note: the first {format_count(len(answer.table))} rows; --limit 0 prints all")
     return OK
-
-
-@contextmanager
-def _ended_after(seconds: float, timeout: str) -> Iterator[None]:
-    """Ends the process where SQLite cannot be stopped: one ``instr`` of 8 MiB takes hours."""
-
-    def end() -> None:
-        print(f"nsys-tui: stopped: the query took longer than {timeout}", file=sys.stderr)
-        sys.stderr.flush()
-        os._exit(INTERRUPTED)
-
-    timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _tables(console: Console) -> Table:

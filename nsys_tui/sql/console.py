@@ -6,6 +6,8 @@ import re
 import sqlite3
 import sys
 import threading
+import time
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 
 TIMEOUT_S: Final = 60.0
 """Seconds of a query unless more is allowed."""
+_GRACE_S: Final = 2.0
+"""Seconds that a query has to stop by itself once its time is up, or it is cancelled."""
+_LOOK_S: Final = 0.1
+"""Seconds after which it is asked again whether a query was cancelled."""
 MOST_BYTES: Final = 256 << 20
 """Bytes of the values of an answer."""
 _EXPLAIN: Final = re.compile(r"\s*explain\s+(query\s+plan\s+)?", re.IGNORECASE)
@@ -71,6 +77,7 @@ class Console:
     def __init__(self, report: Report, patterns: tuple[str, ...] = ()) -> None:
         self._report, self._patterns = report, patterns
         self._lock = threading.Lock()
+        self._stuck = False
         self._db = Database.open(report.path)
         self._filled: set[str] = set()
         self._lacking: dict[str, str] = {}
@@ -91,10 +98,16 @@ class Console:
         views = {view.name: columns_of(view) for view in VIEWS}
         return views | {name: each for name, each in self._raw.items() if name not in views}
 
+    @property
+    def stuck(self) -> bool:
+        """Whether a query could not be stopped: nothing can be asked here any more."""
+        return self._stuck
+
     def close(self) -> None:
-        """Closes the file."""
-        with self._lock:
-            self._db.close()
+        """Closes the file, unless a query that cannot be stopped still reads it."""
+        if not self._stuck:
+            with self._lock:
+                self._db.close()
 
     def _prepare(self) -> None:
         connection = self._db.connection
@@ -194,8 +207,44 @@ class Console:
             TimeLimitError: it took longer than ``timeout_s``.
             UsageError: the answer, or what it takes to find it, is too large.
         """
-        with self._lock, self._explained(sql, timeout_s):
-            self._guard.begin(timeout_s, lambda: progress("asking", 0, 0))
+        answer: Future[Answer] = Future()
+        ended = threading.Event()
+
+        def work() -> None:
+            try:
+                answer.set_result(self._answer(sql, limit, timeout_s, ended))
+            except BaseException as error:
+                answer.set_exception(error)
+
+        with self._lock:
+            threading.Thread(target=work, name="query", daemon=True).start()
+            try:
+                return self._awaited(answer, timeout_s, progress)
+            finally:
+                ended.set()
+                self._stuck = not _ends(answer, _GRACE_S)
+
+    def _awaited(self, answer: Future[Answer], timeout_s: float, progress: Progress) -> Answer:
+        """The answer of another thread, which one call of SQLite may hold for hours.
+
+        Such a call (``instr`` of two texts of 4 MiB) heeds neither progress handler nor interrupt.
+        """
+        end = time.monotonic() + timeout_s
+        while not _ends(answer, _LOOK_S):
+            progress("asking", 0, 0)
+            if time.monotonic() > end:
+                raise _too_long(timeout_s)
+        return answer.result()
+
+    def _answer(
+        self, sql: str, limit: int | None, timeout_s: float, ended: threading.Event
+    ) -> Answer:
+        def check() -> None:
+            if ended.is_set():
+                raise CancelledError("the query was cancelled")
+
+        with self._explained(sql, timeout_s):
+            self._guard.begin(timeout_s, check)
             self._db.connection.execute(f"EXPLAIN {_unexplained(sql)}").close()
             notes = self._ready()
             cursor = self._db.connection.execute(sql)
@@ -245,9 +294,7 @@ class Console:
         except (sqlite3.Error, sqlite3.Warning, ValueError, TimeLimitError) as error:
             stopped = self._guard.stopped
             if isinstance(stopped, TimeLimitError):
-                hint = "narrow it, or allow more with --timeout"
-                text = f"stopped: the query took longer than {timeout_s:g} s"
-                raise TimeLimitError(text, hint=hint) from error
+                raise _too_long(timeout_s) from error
             if stopped is not None:
                 raise stopped from error
             raise explained(
@@ -273,6 +320,18 @@ class Console:
         except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
             return str(error)
         return ""
+
+
+def _ends(answer: Future[Answer], seconds: float) -> bool:
+    """Whether there is an answer, or a fault in its place, within so many seconds."""
+    return bool(wait([answer], seconds).done)
+
+
+def _too_long(timeout_s: float) -> TimeLimitError:
+    return TimeLimitError(
+        f"stopped: the query took longer than {timeout_s:g} s",
+        hint="narrow it, or allow more with --timeout",
+    )
 
 
 def _is_read(view: View, read: set[tuple[str, str]]) -> bool:

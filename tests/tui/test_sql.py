@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hostile_sql import HOSTILE, UNSTOPPABLE
 from synth import Synth
 from tui.frames import running, settled, text
 
@@ -102,4 +103,33 @@ async def test_a_chart_and_a_snippet(path: Path) -> None:
         await pilot.press("f2", *"longest", "enter")
         await settled(pilot)
         assert "ORDER BY duration_ns DESC" in text(pilot)
+        assert "2 rows" in text(pilot)
+
+
+async def test_nothing_hostile_is_answered_and_the_screen_goes_on(path: Path) -> None:
+    before = path.read_bytes()
+    async with running(path) as pilot:
+        for query in HOSTILE[::4]:
+            await asked(pilot, query)
+            await settled(pilot)
+            screen: Any = pilot.app.screen
+            assert screen.result.error is not None, query
+        await asked(pilot, "select name from kernels")
+        await settled(pilot)
+        assert "2 rows" in text(pilot)
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+async def test_a_call_that_cannot_be_stopped_lets_the_screen_go(path: Path) -> None:
+    async with running(path) as pilot:
+        await asked(pilot, UNSTOPPABLE)
+        screen: Any = pilot.app.screen
+        pilot.app.session.cancel.set()  # type: ignore[attr-defined]
+        await settled(pilot)
+        assert not screen.is_making
+        assert "cancelled" in text(pilot)
+        pilot.app.session.cancel.clear()  # type: ignore[attr-defined]
+        await asked(pilot, "select name from kernels")
+        await settled(pilot)
         assert "2 rows" in text(pilot)

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hostile_sql import HOSTILE as HOSTILE_QUERIES
 from synth import Synth
 
 from nsys_tui import cli
@@ -80,9 +81,8 @@ async def test_every_tool_answers_within_its_bounds(folder: Path) -> None:
         answers = {
             tool: await asked(client, tool, **arguments) for tool, arguments in questions.items()
         }
-        assert "not allowed" in await refused(
-            client, "sql", report="run.sqlite", query="attach 'other.sqlite' as other"
-        )
+        for query in HOSTILE_QUERIES[::16]:
+            assert "exit code 64" in await refused(client, "sql", report="run.sqlite", query=query)
         tables = await asked(client, "sql", report="run.sqlite", rows=3)
         assert tables["data"][0]["name"] == "kernels"
         assert "iteration" in await refused(client, "steps", report="run.sqlite")

@@ -123,8 +123,12 @@ class SqlScreen(TableScreen[Asked]):
             self.compute("tables", partial(self._console_of, report), self._know)
 
     def _console_of(self, report: Report) -> Console:
-        """The console of a report, opened once; in a worker."""
-        if report not in self._consoles:
+        """The console of a report, opened once, and anew after a query that could not be stopped.
+
+        In a worker.
+        """
+        known = self._consoles.get(report)
+        if known is None or known.stuck:
             patterns = self.app.config.analysis.communication
             self._consoles[report] = Console(report, patterns)
         return self._consoles[report]
