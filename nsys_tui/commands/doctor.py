@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.commands.destinations import room
 from nsys_tui.commands.open import add_looks, settings
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add_report(parser, optional=True)
     add_looks(parser)
-    add_format(parser, "text.documents:LABELLED", ("table", "json"))
+    add_format(parser, "commands.doctor:schema", ("table", "json"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -57,6 +57,44 @@ def run(arguments: argparse.Namespace) -> int:
         cells = room(sys.stdout)
         print("\n\n".join(section(title, lines, cells) for title, lines in sections))
     return status
+
+
+_LABELS: Final = {
+    "Terminal": "size app colours characters background",
+    "Settings": "config theme themes keys problem?",
+    "Clipboard": "route tmux? also",
+    "nsys": "found? then? not_found?",
+    "Cache": "folder used free",
+    "Report": "nsys? note? damaged? yes? no? cannot_be_read?",
+}
+"""What stands in each section; with ``?`` not always."""
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of what json prints: texts by label, by section."""
+    sections = {title: _section_schema(labels.split()) for title, labels in _LABELS.items()}
+    report = sections.pop("Report")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "texts by label, by section",
+        "type": "object",
+        "properties": sections,
+        "required": [*sections],
+        "patternProperties": {"^Report ": report},
+        "additionalProperties": False,
+    }
+
+
+def _section_schema(labels: list[str]) -> dict[str, Any]:
+    names = [label.replace("_", " ") for label in labels]
+    return {
+        "type": "object",
+        "properties": {
+            name.rstrip("?"): {"type": "array", "items": {"type": "string"}} for name in names
+        },
+        "required": [name for name in names if not name.endswith("?")],
+        "additionalProperties": False,
+    }
 
 
 def _labelled(lines: Lines) -> dict[str, list[str]]:

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.commands.destinations import CONSOLE, opened, write
 from nsys_tui.commands.options import (
-    add_format,
+    SCHEMA,
     add_overwriting,
     add_report,
+    add_rows_format,
     add_scope,
     part_from,
+    print_rows_schema,
+    rows_told,
 )
 from nsys_tui.errors import OK, UsageError
 from nsys_tui.export.events import TABLES
@@ -39,11 +42,11 @@ EPILOG = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
-    add_report(parser)
-    what = parser.add_mutually_exclusive_group(required=True)
+    add_report(parser, optional=True)
+    what = parser.add_mutually_exclusive_group()
     what.add_argument("--table", metavar="NAME", help="table of events or statistical report")
     what.add_argument("--perfetto", metavar="FILE", help="trace to write, - for stdout")
-    add_format(parser, "text.documents:ROWS", FORMATS)
+    add_rows_format(parser, FORMATS)
     parser.add_argument("-o", "--output", default=CONSOLE, metavar="FILE", help="- for stdout")
     add_overwriting(parser)
     add_scope(parser)
@@ -51,6 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes the table or the trace."""
+    if rows_told(arguments):
+        return OK
+    if not (arguments.table or arguments.perfetto):
+        raise UsageError("which table?", hint="--table kernels, or a trace: --perfetto FILE")
     if arguments.format == "parquet" and arguments.output == CONSOLE and not arguments.perfetto:
         raise UsageError("Parquet is no text", hint="name a file with -o FILE")
     report, scope = part_from(arguments)
@@ -61,7 +68,11 @@ def run(arguments: argparse.Namespace) -> int:
         with opened(target, Path(target), overwrite=arguments.force_overwrite) as stream:
             write(stream, trace(report, scope))
         return OK
-    _write_table(arguments, _table(report, arguments.table, scope, arguments.window is not None))
+    table = _table(report, arguments.table, scope, arguments.window is not None)
+    if arguments.format == SCHEMA:
+        print_rows_schema(table)
+    else:
+        _write_table(arguments, table)
     return OK
 
 

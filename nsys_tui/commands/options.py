@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.choosing import Choice
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
+    from nsys_tui.model.table import Table
 
 TABLE_FORMATS = ("table", "json", "csv", "tsv", "markdown", "html")
 SCHEMA = "json-schema"
@@ -128,6 +129,36 @@ def add_format(
         help=f"{', '.join(formats)}; {SCHEMA} describes what json prints",
     )
     action.document = document  # type: ignore[attr-defined]
+
+
+def add_rows_format(
+    parser: argparse._ActionsContainer, formats: Sequence[str] = TABLE_FORMATS
+) -> None:
+    """Adds ``--format`` where a report decides which columns there are; see ``rows_told``."""
+    parser.add_argument(
+        "--format",
+        choices=(*formats, SCHEMA),
+        default=formats[0],
+        help=f"{', '.join(formats)}; {SCHEMA} describes what json prints, by REPORT if given",
+    )
+
+
+def rows_told(arguments: argparse.Namespace) -> bool:
+    """Whether only what json prints of any report was asked for, and was printed."""
+    if arguments.format != SCHEMA or arguments.report is not None:
+        return False
+    print_schema("text.documents:ROWS")
+    return True
+
+
+def print_rows_schema(table: Table) -> None:
+    """Prints the JSON Schema of what json prints of a table."""
+    import json
+
+    from nsys_tui.text.formats import Format
+    from nsys_tui.text.tables import rows_schema
+
+    print(json.dumps(rows_schema(table, Format("json").units), indent=1))
 
 
 def add_json(parser: argparse.ArgumentParser, document: str) -> None:
@@ -245,11 +276,14 @@ def open_from(arguments: argparse.Namespace) -> Report:
     """Opens the report that the parsed arguments name.
 
     Raises:
+        UsageError: none was named.
         UnreadableReportError: the file is no usable report.
         NsysMissingError: it must be exported first and no nsys was found.
     """
     from nsys_tui.config import load_config
 
+    if arguments.report is None:
+        raise UsageError("which report file?", hint="such as report.sqlite; see --help")
     if arguments.log:
         log_to(arguments.log)
     from nsys_tui.commands.remote import local_path

@@ -134,8 +134,6 @@ def run(arguments: argparse.Namespace) -> int:
     if wants_schema and arguments.report is None:
         print_schema("text.documents:ROWS")
         return OK
-    if arguments.report is None:
-        raise UsageError("which report file?", hint="nsys-tui stats REPORT; see --help")
     if wants_schema:
         arguments.formats = ["json"]
     if arguments.report_dir is not None:

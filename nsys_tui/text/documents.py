@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from nsys_tui.model.table import Column, Document
 
 _ANY: Final = {"type": ["string", "number", "boolean", "object", "array", "null"]}
+_BY_ENDING: Final = {
+    "patternProperties": {"_(ns|bytes|share|bytes_per_s)$": {"type": ["number", "null"]}},
+    "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
+}
+"""Columns that only a result knows: their keys tell the unit."""
 _TYPES: Final = {Unit.TEXT: "string", Unit.FLAG: "boolean"}
 
 
@@ -171,17 +176,7 @@ ROWS: Final = {
         {"type": "object", "required": ["no_data"]},
     ],
 }
-"""What ``stats`` and ``export`` print as JSON, with the headers of nsys."""
-LABELLED: Final = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "texts by label, by section",
-    "type": "object",
-    "additionalProperties": {
-        "type": "object",
-        "additionalProperties": {"type": "array", "items": {"type": "string"}},
-    },
-}
-"""What ``doctor`` prints as JSON."""
+"""What ``stats``, ``export`` and ``sql`` print as JSON, whatever the report."""
 
 
 def list_schema(title: str, item: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,11 +187,12 @@ def list_schema(title: str, item: Mapping[str, Any]) -> dict[str, Any]:
 
 def row_schema(columns: Sequence[Column]) -> dict[str, Any]:
     """The JSON Schema of one row of a table with these columns."""
+    known = [c for c in columns if c not in OPEN]
     return {
         "type": "object",
-        "properties": _properties(columns),
-        "required": [c.name for c in columns if c.key and not c.optional],
-        "additionalProperties": False,
+        "properties": _properties(known),
+        "required": [c.name for c in known if c.key and not c.optional],
+        **({"additionalProperties": False} if len(known) == len(columns) else _BY_ENDING),
     }
 
 
@@ -205,9 +201,8 @@ def _properties(columns: Iterable[Column]) -> dict[str, Any]:
 
 
 def _schema_of(column: Column) -> dict[str, Any]:
-    if column.inner == OPEN:
-        one: dict[str, Any] = {"type": "object", "additionalProperties": _ANY}
-    elif column.inner:
+    one: dict[str, Any]
+    if column.inner:
         one = row_schema(column.inner) | {"type": ["object", "null"]}
     else:
         kind = "integer" if column.is_whole else _TYPES.get(column.unit, "number")

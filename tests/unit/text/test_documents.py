@@ -11,6 +11,8 @@ from jsonschema import Draft202012Validator
 from paths import LOGS, REPORTS, needs_logs, needs_reports
 
 from nsys_tui import cli
+from nsys_tui.export.events import TABLES
+from nsys_tui.fleet.tables import SECTIONS
 from nsys_tui.model.table import Column, Document, Form, Table, Unit, column, key_of, records
 from nsys_tui.text.documents import document_text, json_schema
 
@@ -29,13 +31,25 @@ RUNS = (
     ("collectives",),
     ("stacks",),
     ("fleet",),
+    ("fleet", "--by", "rank", *(word for name in SECTIONS for word in ("--section", name))),
     ("compare",),
     ("stats",),
     ("stats", "-r", "cuda_gpu_kern_sum"),
-    ("export", "--table", "api"),
     ("doctor",),
     ("compare", "--section", "kernels"),
 )
+SEEN = ("pytorch-nccl-2gpu-2026.2", "mpi-nvtx-callchains-2022.2", "uvm-migration-2025.1")
+ROWS = (
+    *(("export", "--table", name) for name in TABLES),
+    *(("sql", f"select * from {view}") for view in ("kernels", "stalls", "ranges")),
+)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("schemas") / "demo.sqlite"
+    assert cli.main(["demo", "-o", str(path)]) == 0
+    return path
 
 
 def out_of(capsys: Out, *words: str) -> Any:
@@ -45,23 +59,41 @@ def out_of(capsys: Out, *words: str) -> Any:
 
 @needs_reports
 @pytest.mark.parametrize("words", RUNS, ids=" ".join)
-@pytest.mark.parametrize("report", ["pytorch-nccl-2gpu-2026.2", "mpi-nvtx-callchains-2022.2"])
+@pytest.mark.parametrize("report", ["demo", *SEEN])
 def test_what_a_verb_prints_is_what_its_schema_says(
-    capsys: Out, report: str, words: tuple[str, ...]
+    capsys: Out, report: str, words: tuple[str, ...], demo: Path
 ) -> None:
     verb, *rest = words
     schema = out_of(capsys, verb, "--format", "json-schema")
     Draft202012Validator.check_schema(schema)
-    path = REPORTS / f"{report}.sqlite"
+    path = demo if report == "demo" else REPORTS / f"{report}.sqlite"
     more = [str(REPORTS / "cloverleaf-a100-2024.5.sqlite")] if verb == "compare" else []
     cli.main([verb, str(path), *more, *rest, "--format", "json"])
     found = json.loads(capsys.readouterr().out)
-    if verb not in ("stats", "export", "doctor") and "no_data" not in found:
+    if verb not in ("stats", "doctor") and "no_data" not in found:
         assert found["schema"] == {"name": f"nsys-tui/{verb}", "version": 1}
     assert not [
         f"{'/'.join(map(str, error.path))}: {error.message}"
         for error in Draft202012Validator(schema).iter_errors(found)
     ]
+
+
+@needs_reports
+@pytest.mark.parametrize("words", ROWS, ids=" ".join)
+def test_rows_of_one_report_are_told_by_the_schema_of_another(
+    capsys: Out, words: tuple[str, ...], demo: Path
+) -> None:
+    verb, *rest = words
+    options = [word for word in rest if word.startswith("-")]
+    told = out_of(capsys, verb, str(demo), *rest, "--format", "json-schema")
+    valid = Draft202012Validator(told)
+    for path in (demo, *(REPORTS / f"{report}.sqlite" for report in SEEN)):
+        cli.main([verb, str(path), *rest, *(["--window", "/1s"] if options else []),
+                  "--format", "json"])  # fmt: skip
+        found = json.loads(capsys.readouterr().out)
+        if "no_data" not in found:
+            valid.validate(found[:50])
+            assert not found or not valid.is_valid([found[0] | {"More": 1}])
 
 
 @needs_reports
