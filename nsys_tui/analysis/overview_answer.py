@@ -22,7 +22,7 @@ from nsys_tui.analysis.overview_columns import (
     TOP,
     WAITING,
 )
-from nsys_tui.analysis.rules.bound import PART, bound_line
+from nsys_tui.analysis.rules.bound import PART, verdict_facts
 from nsys_tui.analysis.rules.register import plural
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.table import (
@@ -119,8 +119,7 @@ class OverviewAnswer:
             shown = [units.format_duration(ns) for ns in (lo, hi, hi - lo)]
             span = f"{shown[0]} to {shown[1]} ({shown[2]})"
         facts = {
-            "verdict": self.verdict,
-            "bound by": bound_line(self.bound).removeprefix("bound by "),
+            **dict(verdict_facts(self.verdict, self.bound)),
             "report": self.report.name,
             "command": " ".join(data.command),
             "host": data.machine,

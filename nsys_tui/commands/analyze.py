@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands.options import add_question, part_from
-from nsys_tui.commands.printing import print_document, print_tables
+from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_tables
 from nsys_tui.errors import GATE_HIT, OK, UsageError
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         print_document(DOCUMENT, answer, report, report.notes)
     else:
-        print_tables(answer.rules() if names else [answer.table()], arguments.format)
+        head = [] if arguments.format in DATA_FORMATS else [answer.head()]
+        print_tables(answer.rules() if names else [*head, answer.table()], arguments.format)
     worst = gravest(findings)
     if arguments.fail_on and worst and worst.rank >= Severity(arguments.fail_on).rank:
         return GATE_HIT

@@ -100,6 +100,8 @@ class Column:
     form: Form = Form.ONE
     optional: bool = False
     """Left out where there is no value, rather than null."""
+    prose: bool = False
+    """A sentence, which has lines of its own where people read it."""
 
     def __post_init__(self) -> None:
         if self.key is None:

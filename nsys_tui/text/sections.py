@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import units
 from nsys_tui.model.table import FACTS, Column, Table, Unit, plain
-from nsys_tui.names import cell_len, visible
-from nsys_tui.text.cells import pad
-from nsys_tui.text.folding import indented, wrapped
+from nsys_tui.names import visible
+from nsys_tui.text.folding import indented
 from nsys_tui.text.formats import Format
+from nsys_tui.text.prose import facts, sentences
 from nsys_tui.text.tables import chunks, html_page
 
 if TYPE_CHECKING:
@@ -96,23 +96,15 @@ def sections(
             yield from ("\n" if place else "", *_section(table, fmt, room, bars=bars))
 
 
-def _facts(table: Table, room: int | None) -> Iterator[str]:
-    """A line a fact: its name, and its value broken below itself where it is long."""
-    rows = [(visible(name), visible(value)) for name, value in table.rows()]
-    width = max((cell_len(name) for name, _ in rows), default=0) + 2
-    for name, value in rows:
-        lines = [value] if room is None else wrapped(value, room - width - 1)
-        heads = [name, *[""] * (len(lines) - 1)]
-        yield from (f" {pad(head, width)}{line}\n" for head, line in zip(heads, lines, strict=True))
-
-
 def _section(table: Table, fmt: str, room: int | None, *, bars: bool) -> Iterator[str]:
     markdown = fmt == "markdown"
     chosen = Format("markdown") if markdown else Format("column", limit=None, room=room)
     title = visible(table.title)
     yield f"## {title}\n\n" if markdown else indented(title, room, "") + "\n"
     if table.columns == FACTS and not markdown:
-        yield from _facts(table, room)
+        yield from facts(table, room)
+    elif len(table) and not markdown and any(column.prose for column in table.columns):
+        yield from sentences(readable(table, bars=bars), room)
     elif len(table):
         yield from chunks(readable(table, bars=bars), chosen)
     for note in map(visible, table.notes):

@@ -10,12 +10,14 @@ from nsys_tui.analysis.links import finding_link
 from nsys_tui.analysis.rules.bound import (
     NOT_LOOKED_AT,
     PART,
-    bound_line,
     not_looked_at,
     parts,
+    verdict_facts,
 )
+from nsys_tui.analysis.rules.register import plural
 from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.model.table import (
+    FACTS,
     OPEN,
     Column,
     Document,
@@ -64,20 +66,18 @@ class RuleAnswer:
         """What no rule could look at."""
         return not_looked_at(self.case.report)
 
+    def head(self) -> Table:
+        """What the whole comes to, in two lines."""
+        report = self.case.report
+        return table_of("verdict", report.name, FACTS, verdict_facts(self.verdict, self.bound))
+
     def table(self) -> Table:
         """The findings."""
         none = "nothing found; nsys-tui analyze --help-rules says what was looked for"
         notes = [] if self.findings else [none]
-        notes += [line for line in (bound_line(self.bound),) if line]
         notes += [f"not looked at: {one.what} ({one.reason})" for one in self.not_looked_at]
-        return table_of(
-            "findings",
-            f"{self.verdict}. Findings ({len(self.findings)}), the gravest first",
-            _FINDING,
-            self.findings,
-            self.case.report,
-            notes,
-        )
+        title = f"{plural(len(self.findings), 'finding')}, the gravest first"
+        return table_of("findings", title, _FINDING, self.findings, self.case.report, notes)
 
     def rules(self) -> list[Table]:
         """The tables of the rules, each with its advice under it."""
@@ -95,9 +95,9 @@ _FINDING: Final = (
     column("saved_ns"),
     Column("At", Unit.NS, key="", read=lambda f, _: f.window[0] if f.window else None),
     data("window_ns", lambda finding, _: finding.window, form=Form.LIST),
-    column("title", "Finding"),
+    column("title", "Finding", prose=True),
     data("subject", lambda finding, _: finding.subject),
-    column("advice", "Advice"),
+    column("advice", "Advice", prose=True),
     column("rule", "Rule"),
     number("device", _device),
     column("screen"),

@@ -90,10 +90,13 @@ def _idle_by_cause(case: Case) -> list[int]:
 
 def bound_line(found: Sequence[Part]) -> str:
     """The class with most time and its runner-up, empty where there is none."""
-    if not found:
-        return ""
-    first, *others = (f"{part.name} ({format_share(part.share, 1)})" for part in found)
-    return f"bound by {first}" + (f", then {others[0]}" if others else "")
+    return ", then ".join(f"{part.name} ({format_share(part.share, 1)})" for part in found[:2])
+
+
+def verdict_facts(verdict: str, found: Sequence[Part]) -> list[tuple[str, str]]:
+    """What stands first in every text: the verdict and what the time is bound by, where known."""
+    facts = [("verdict", verdict), ("bound by", bound_line(found))]
+    return [fact for fact in facts if fact[1]]
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,7 @@ def test_the_classes_of_time_add_up_with_the_runner_up_named(tmp_path: Path) -> 
     assert sum(part.share for part in found) == pytest.approx(1)
     assert [part.name for part in found[:2]] == [COMPUTE, HOST]
     assert found[1].ns == pytest.approx(19 * 1_000_000, abs=100), "the first step has none before"
-    assert bound_line(found).startswith("bound by compute (90.")
+    assert bound_line(found).startswith("compute (90.")
     assert bound_line([]) == ""
 
 

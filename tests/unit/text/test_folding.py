@@ -131,7 +131,28 @@ def test_every_verb_fits_the_terminal_it_prints_to(
 def test_facts_are_lines_whose_values_are_broken_below_themselves() -> None:
     facts = [("host", "alpha beta gamma delta"), ("GPUs", "none")]
     table = table_of("report", "Report", FACTS, facts)
-    assert "".join(sections([table], "table", room=20)).splitlines() == [
-        "Report", " host  alpha beta", "       gamma delta", " GPUs  none",
+    assert "".join(sections([table], "table", room=27)).splitlines() == [
+        "Report", " host  alpha beta gamma", "       delta", " GPUs  none",
     ]  # fmt: skip
     assert "| Fact | Value |" in "".join(sections([table], "markdown"))
+
+
+def test_sentences_stand_below_each_other_beside_what_leads_them() -> None:
+    told = [Column("Finding", prose=True), Column("Advice", prose=True)]
+    columns = (Column("Sev"), Column("Could Save", Unit.NS), *told, Column("Rule"))
+    data = (
+        ["H"],
+        [63_380_000],
+        ["GPU 1 computes " + "much " * 8 + "longer"],
+        ["see why"],
+        ["slow"],
+    )
+    table = Table("findings", "1 finding", columns, data)
+    assert "".join(sections([table], "table", room=60)).splitlines() == [
+        "1 finding",
+        " Sev  Could Save  Finding",
+        " ---  ----------  ------------------------------------------",
+        " H      63.38 ms  GPU 1 computes much much much much much",
+        "                  much much much longer",
+        "                  -> see why (slow)",
+    ]
