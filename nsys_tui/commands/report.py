@@ -131,7 +131,7 @@ def _fleet(arguments: argparse.Namespace) -> list[Part]:
     fleet = verb.read_fleet(given, paths)
     wanted = [name for name in summary_sections(fleet) if name != "heat"]
     tables = [SECTIONS[name](fleet, Ask(None, False, 1, True)) for name in wanted]
-    said = f"{len(fleet.members)} ranks in {len(paths)} reports"
+    said = f"{len(fleet.members)} ranks in {len(paths)} report{'s' if len(paths) > 1 else ''}"
     return [("What the reports say together", said, [one for one in tables if one.columns])]
 
 

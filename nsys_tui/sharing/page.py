@@ -92,7 +92,7 @@ def _page(
         yield f'<section><h2 id="first-{number}">{text_of(heading, detail.name)}</h2>\n'
         yield f'<p class="verdict">{text_of(sentence, 600)}</p>\n' if sentence else ""
         for table in tables:
-            yield table_html(table, table.title, detail.rows, detail.name)
+            yield table_html(table, detail.rows, detail.name)
         yield "</section>\n"
     if not alone and reports:
         yield '<nav aria-label="Reports"><ul>'

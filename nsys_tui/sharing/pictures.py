@@ -81,7 +81,7 @@ def _rows(report: Report, span: tuple[int, int], place: int | None) -> Iterator[
     ops = report.operations
     places = [place] if place is not None else list(range(len(report.devices)))[:_GPUS]
     rows = row_numbers(ops, Scope(span, frozenset(places)).operations(ops))
-    threads = _busiest(report.api, row_numbers(report.api, Scope(span).threads(report.api)))
+    threads = _busiest(report.api, span) or _busiest(report.ranges, span)
     for events, label, levels in ((report.ranges, "NVTX", _LEVELS), (report.api, "API", 1)):
         if label == "API":
             for stream in _most(ops.stream[rows], ops.end[rows] - ops.start[rows], _STREAMS):
@@ -109,8 +109,9 @@ def _lanes(
         yield _Row("" if number else label, one, naming(events, NameStyle.SHORT), kind.name.lower())
 
 
-def _busiest(events: ThreadEvents, rows: NDArray[np.intp]) -> list[int]:
-    """globalTid of the threads with most time in calls."""
+def _busiest(events: ThreadEvents, span: tuple[int, int]) -> list[int]:
+    """globalTid of the threads with most time in events."""
+    rows = row_numbers(events, Scope(span).threads(events))
     codes = _most(events.thread[rows], events.end[rows] - events.start[rows], _THREADS)
     return [int(events.threads[code]) for code in codes]
 

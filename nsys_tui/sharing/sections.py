@@ -131,9 +131,9 @@ def _finding(of: Shared, finding: Finding, anchor: str, drawn: bool) -> Iterator
 def _time(of: Shared, detail: Detail) -> Iterator[str]:
     if of.bound:
         table = table_of("bound", "Time of all GPUs by class", BOUND, of.bound)
-        yield table_html(table, table.title, detail.rows, detail.name)
+        yield table_html(table, detail.rows, detail.name)
     for one in (of.overview[name] for name in ("devices", "memory") if name in of.overview):
-        yield table_html(one, one.title, detail.rows, detail.name)
+        yield table_html(one, detail.rows, detail.name)
 
 
 def _steps(of: Shared, detail: Detail) -> Iterator[str]:
@@ -146,13 +146,13 @@ def _steps(of: Shared, detail: Detail) -> Iterator[str]:
         "coloured: outliers.</figcaption></figure>\n"
     )
     for table in (of.steps.phases(), of.steps.each(exact=False)):
-        yield table_html(table, table.title, detail.rows, detail.name)
+        yield table_html(table, detail.rows, detail.name)
 
 
 def _tables(of: Shared, detail: Detail) -> Iterator[str]:
     for heading, table in of.tables.items():
         yield f"<h3>{heading}</h3>\n"
-        yield table_html(table, table.title or heading, detail.rows, detail.name)
+        yield table_html(table, detail.rows, detail.name, heading)
     for heading, why in of.lacking.items():
         yield f'<h3>{heading}</h3>\n<p class="note">{text_of(why)}</p>\n'
 
@@ -170,8 +170,7 @@ def _flame(flame: str) -> Iterator[str]:
 
 
 def _capture(of: Shared, detail: Detail) -> Iterator[str]:
-    table = captured(of)
-    yield table_html(table, table.title, 200, detail.name)
+    yield table_html(captured(of), 200, detail.name, _PARTS["capture"])
     for note in of.notes[:20]:
         yield f'<p class="note">{text_of(note, 400)}</p>\n'
 
@@ -179,6 +178,6 @@ def _capture(of: Shared, detail: Detail) -> Iterator[str]:
 def _unseen(of: Shared, detail: Detail) -> Iterator[str]:
     if of.not_looked_at:
         table = table_of("unseen", "Questions without an answer", UNSEEN, of.not_looked_at)
-        yield table_html(table, table.title, 200, detail.name)
+        yield table_html(table, 200, detail.name)
     missing = of.overview["missing"]
-    yield table_html(missing, missing.title, 200, detail.name)
+    yield table_html(missing, 200, detail.name)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from html import escape
-from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.model.table import Unit, plain
 from nsys_tui.sharing.words import text_of
@@ -14,34 +14,37 @@ from nsys_tui.text.values import printed_columns, text_rows
 from nsys_tui.units import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from nsys_tui.model.table import Column, Table
 
+_NAMES: Final = ("Name", "Operation", "Range", "Phase")
+"""Headers of what a row is about: last in a terminal, first on a page, where it stays in view."""
+_SHORT: Final = 20
+"""Characters of a text that stays on one line."""
+_FIGURE: Final = re.compile(r"([+-]?\d[\d,.]* ?[a-zA-Z%]*|gone|new|-|)")
 
-def table_html(table: Table, title: str, most: int, name: int = 300) -> str:
-    """A table with its notes, in a region that scrolls by itself.
+
+def table_html(table: Table, most: int, name: int = 300, heading: str = "") -> str:
+    """A table with its title and notes, in a region that scrolls by itself.
 
     Args:
         table: the table, whole.
-        title: what it is called.
         most: rows at most.
         name: characters of a text at most.
+        heading: what stands above it already and says what its title would.
     """
-    return "".join(_pieces(table, title, most, name))
+    return "".join(_pieces(table, most, name, heading))
 
 
-def _pieces(table: Table, title: str, most: int, name: int) -> Iterator[str]:
-    label, shown = text_of(title), min(most, len(table))
-    columns = [column for column, _ in table.printed()]
-    if len(table):
-        head = "".join(map(_heading, columns))
-        yield (
-            f'<div class="scroll tall" tabindex="0" role="region" aria-label="{label}">'
-            f"<table><caption>{label}</caption><thead><tr>{head}</tr></thead>\n<tbody>"
-        )
-        yield from _rows(table, shown, name)
-        yield "</tbody></table></div>\n"
+def _pieces(table: Table, most: int, name: int, heading: str) -> Iterator[str]:
+    shown = min(most, len(table))
+    if shown:
+        label = text_of(heading or table.title)
+        yield "" if heading else f'<p class="caption">{label}</p>\n'
+        yield f'<div class="scroll tall" tabindex="0" role="region" aria-label="{label}">'
+        yield from _table(_named_first(table, shown), shown, name)
+        yield "</div>\n"
     if len(table) > shown:
         count = format_count(len(table) - shown)
         yield f'<p class="note">The first {shown} rows; {count} more are in the report.</p>\n'
@@ -49,40 +52,57 @@ def _pieces(table: Table, title: str, most: int, name: int) -> Iterator[str]:
         yield f'<p class="note">{text_of(note, 400)}</p>\n'
 
 
-def is_number(column: Column) -> bool:
-    """Whether a column is aligned right and sorted by value."""
-    return column.unit in READABLE or not column.is_text
+def _named_first(table: Table, shown: int) -> Table:
+    """The first rows of the columns that people see, beginning with the name where it is last."""
+    pairs = table.printed()
+    if pairs[-1][0].header in _NAMES:
+        pairs = [pairs[-1], *pairs[:-1]]
+    columns, data = zip(*pairs, strict=True)
+    return replace(table, columns=columns, data=tuple(values[:shown] for values in data))
 
 
-def _heading(column: Column) -> str:
-    kind = ' class="n"' if is_number(column) else ""
-    header = text_of(column.header)
+def _table(table: Table, shown: int, name: int) -> Iterator[str]:
+    rows = [*text_rows(printed_columns(readable(table)), shown, separators=True)]
+    texts = [*zip(*rows, strict=True)]
+    kinds = [*map(_kind, table.columns, texts)]
+    heads = "".join(map(_heading, table.columns, kinds))
+    named = ' class="named"' if table.columns[0].header in _NAMES else ""
+    yield f"<table{named}><thead><tr>{heads}</tr></thead>\n<tbody>"
+    cells = [
+        _cells(each, plain(values), kind, name)
+        for each, values, kind in zip(texts, table.data, kinds, strict=True)
+    ]
+    for row in zip(*cells, strict=True):
+        yield f"<tr>{''.join(row)}</tr>\n"
+    yield "</tbody></table>"
+
+
+def _kind(column: Column, texts: Sequence[str]) -> str:
+    """Class of cells: ``n`` sorted by value, ``r`` what looks like numbers, ``s`` short texts."""
+    if column.unit in READABLE or not column.is_text:
+        return "n"
+    if all(_FIGURE.fullmatch(text.strip()) for text in texts):
+        return "r"
+    return "s" if max(map(len, texts), default=0) <= _SHORT else ""
+
+
+def _heading(column: Column, kind: str) -> str:
+    header = text_of(column.header.strip())
     share = " (%)" if column.unit is Unit.SHARE else ""
     button = f'<button type="button">{header}{share}</button>'
-    return f'<th scope="col" aria-sort="none"{kind}>{button}</th>'
+    return f'<th scope="col" aria-sort="none"{_class(kind)}>{button}</th>'
 
 
-def _rows(table: Table, shown: int, name: int) -> Iterator[str]:
-    raw = [
-        plain(values[:shown]) if is_number(column) else None for column, values in table.printed()
-    ]
-    texts = text_rows(printed_columns(readable(_first(table, shown))), shown, separators=True)
-    for place, row in enumerate(islice(texts, shown)):
-        cells = (
-            _cell(text, None if values is None else (values[place],), name)
-            for text, values in zip(row, raw, strict=True)
-        )
-        yield f"<tr>{''.join(cells)}</tr>\n"
+def _class(kind: str) -> str:
+    return f' class="{kind}"' if kind else ""
 
 
-def _first(table: Table, count: int) -> Table:
-    return replace(table, data=tuple(values[:count] for values in table.data))
-
-
-def _cell(text: str, number: tuple[object] | None, name: int) -> str:
-    if number is None:
-        return f"<td>{text_of(text, name)}</td>"
-    value = number[0]
-    known = isinstance(value, int | float) and value == value
-    shown = escape(repr(value)) if known else ""
-    return f'<td class="n" data-v="{shown}">{text_of(text.strip())}</td>'
+def _cells(texts: Sequence[str], values: Sequence[Any], kind: str, name: int) -> Iterator[str]:
+    """The cells of a column; numbers with their value."""
+    for text, value in zip(texts, values, strict=True):
+        told = ""
+        if kind == "n":
+            known = isinstance(value, int | float) and value == value
+            told = f' data-v="{escape(repr(value)) if known else ""}"'
+        shown = text_of(text.strip() if kind else text, name)
+        yield f"<td{_class(kind)}{told}>{shown}</td>"

@@ -62,7 +62,7 @@ async def test_tables_sort_by_click_and_by_key(page: Path) -> None:
         heading = table.locator("th", has_text="Num Calls")
 
         async def counts() -> list[float]:
-            cells = table.locator("tbody td:nth-child(3)")
+            cells = table.locator("tbody td:nth-child(4)")
             return [float(text.replace(",", "")) for text in await cells.all_inner_texts()]
 
         before = await counts()
@@ -75,10 +75,26 @@ async def test_tables_sort_by_click_and_by_key(page: Path) -> None:
         assert await counts() == sorted(before)
         names = table.locator("th", has_text="Name")
         await names.locator("button").click()
-        texts = await table.locator("tbody td:last-child").all_inner_texts()
+        texts = await table.locator("tbody td:first-child").all_inner_texts()
         assert [text.lower() for text in texts] == sorted(text.lower() for text in texts)
         assert await heading.get_attribute("aria-sort") == "none"
         assert seen.faults == []
+
+
+async def test_on_a_phone_names_stay_beside_their_figures(page: Path) -> None:
+    async with browser.opened(page, browser.PHONE) as seen:
+        region = seen.page.get_by_role("region", name="Kernels", exact=True)
+        await region.evaluate("region => region.scrollLeft = 300")
+        name, figure = (
+            region.locator(f"tbody tr:first-child td{n}") for n in (":first-child", ".n")
+        )
+        box, other = await name.bounding_box(), await figure.last.bounding_box()
+        assert box is not None
+        assert other is not None
+        assert 0 <= box["x"] < box["x"] + box["width"] < browser.PHONE[0] * 0.6
+        assert other["height"] == box["height"] < 60
+        titles = await seen.page.locator(".caption, h2, h3").all_inner_texts()
+        assert len(titles) == len({*titles})
 
 
 async def test_the_flame_graph_zooms_by_click_and_by_key(page: Path) -> None:
