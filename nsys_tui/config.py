@@ -90,7 +90,7 @@ class LaunchBoundConfig:
     idle: float = _setting(0.25, values.share)
     """At least this part of the run is idle."""
     late: float = _setting(0.5, values.share)
-    """In at least this part of them the call starts after the previous operation ended."""
+    """In at least this part of them the call returns after the previous operation ended."""
 
 
 @dataclass(frozen=True)

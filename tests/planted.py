@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import planted_programs as programs
 from synth import Synth
 
 from nsys_tui.analysis.rules.ranking import find_in
@@ -470,6 +471,13 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     cleared: "memsets",
     copies_hidden: "",
     copy_bound: "copies not hidden",
+    programs.autotuning: "set-up (once)",
+    programs.decoding: "idle between short launches",
+    programs.evaluating: "",
+    programs.far_memory: "slow Host-to-Device copies",
+    programs.halo: "idle, in MPI_Sendrecv",
+    programs.logging: "idle, I/O: write",
+    programs.throttled: "kernels of GPU 0 slow down",
     flushed: "",
     late_rank: "waiting for GPU 1 in collectives",
     one_name_sleeping: "idle, sleep: nanosleep",
@@ -491,7 +499,7 @@ PLANTED: Final = {
     "frequent_allocation": Planted((allocator,), (allocated_ahead,)),
     "gpu_idle": Planted((sleeping_host, late_loader, oversubscribed), (sleeping_helper, set_up)),
     "gpu_imbalance": Planted((slow_gpu,), (even_gpus, late_rank)),
-    "launch_bound": Planted((launch_bound,), (tiny_queued,)),
+    "launch_bound": Planted((launch_bound, programs.decoding), (tiny_queued,)),
     "low_occupancy": Planted((registers,), (few_registers,)),
     "memsets": Planted((cleared,), (cleared_little,)),
     "migrations_in_kernels": Planted((migrating, prefetching), (migrated_ahead,)),
@@ -499,11 +507,15 @@ PLANTED: Final = {
     "serial_streams": Planted(
         (alternating,), (alternating_full, alternating_late, alternating_by_events)
     ),
-    "slow_copies": Planted((pageable_slow,), (all_alike,)),
-    "slow_steps": Planted((slow_step,), (steps,)),
+    "shared_gpus": Planted((programs.by_turns,), (programs.beside,)),
+    "slow_copies": Planted((pageable_slow, programs.far_memory), (all_alike,)),
+    "slow_steps": Planted((slow_step,), (steps, programs.logging, programs.autotuning)),
+    "slowing_kernels": Planted((programs.throttled,), (programs.growing_softmax,)),
     "small_copies": Planted((scalar_reads,), (reads_ahead,)),
     "small_grids": Planted((tiny_grid,), (tiny_beside_others,)),
     "tiny_kernels": Planted((tiny_launches,), (tiny_queued,)),
     "sync_by_range": Planted((waits,), (waits_for_work,)),
-    "warm_up": Planted((lazy_loading, set_up), (loaded_ahead, sleeping_host)),
+    "warm_up": Planted(
+        (lazy_loading, set_up, programs.autotuning), (loaded_ahead, sleeping_host, programs.halo)
+    ),
 }

@@ -90,7 +90,7 @@ class LaunchBoundRun:
     idle_ns: int
     gap_count: int
     late: int
-    """Operations whose call starts after the previous operation ended."""
+    """Operations whose call returns after the previous operation ended."""
     first_row: int
     """Row of the first operation in ``Report.operations``."""
 
@@ -198,7 +198,7 @@ def _bound(
     reach = np.maximum.accumulate(np.append(before, ends))[:-1]
     gaps = np.maximum(starts - reach, 0)
     calls = report.calls[rows]
-    called = np.where(calls >= 0, report.api.start[calls] if len(report.api) else 0, 0)
+    called = np.where(calls >= 0, report.api.end[calls] if len(report.api) else 0, 0)
     late = (calls >= 0) & (called >= reach)
     # The first of a run follows what ran before it, which is not its run's fault.
     late[first] = False

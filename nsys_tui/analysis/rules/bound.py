@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
 
 COMPUTE: Final = "compute"
+RENDERING: Final = "rendering"
 GRAPHS: Final = "CUDA graphs"
 COMMUNICATION: Final = "communication"
 COPIES: Final = "memory copies"
@@ -56,8 +57,10 @@ def parts(case: Case) -> list[Part]:
     whole = len(case.splits) * case.base_ns
     if not whole:
         return []
+    rendering = sum(map(case.rendering_ns, range(len(case.report.devices))))
     busy = {
-        COMPUTE: sum(split.compute_ns for split in case.splits),
+        COMPUTE: sum(split.compute_ns for split in case.splits) - rendering,
+        RENDERING: rendering,
         COMMUNICATION: sum(split.exposed_comm_ns for split in case.splits),
         COPIES: sum(split.exposed_memory_ns for split in case.splits),
     }

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 WORTH_A_LINE: Final = 0.0005
 """Findings that could save less than this part of the time looked at are left out."""
 
+_MOST_WARM_UP: Final = 5
+
 
 class Case:
     """One report under examination, with the analyses that several rules share.
@@ -101,11 +103,16 @@ class Case:
 
     @cached_property
     def loop(self) -> tuple[int, int]:
-        """The steady part: from the second step to the last, else all GPU work."""
+        """The part without warm-up: from that step to the last, else all GPU work."""
         steps = self.iterations
         if not self.has_loop:
             return self.base
-        return int(steps.start[1]), int(steps.own_end[-1])
+        return int(steps.start[self.warm_up_steps]), int(steps.own_end[-1])
+
+    @property
+    def warm_up_steps(self) -> int:
+        """First steps in which what never comes again is set-up: a tenth, one to five."""
+        return max(1, min(_MOST_WARM_UP, len(self.iterations) // 10))
 
     @cached_property
     def by_device(self) -> list[tuple[int, NDArray[np.intp]]]:
@@ -125,6 +132,19 @@ class Case:
             owners = ops.processes[np.flatnonzero(np.bincount(by_calls))]
             found[place] = intervals.gaps(*busy, *self.base), frozenset(owners.tolist())
         return found
+
+    def rendering_ns(self, place: int) -> int:
+        """How long nothing but work of graphics libraries ran on a device."""
+        ops = self.report.operations
+        if not (ops.kind > OpKind.GRAPH).any():
+            return 0
+        mine = dict(self.by_device).get(place, np.empty(0, np.intp))
+        own, other = (
+            intervals.union(*clipped(ops, mine[drawn], self.scope.window))
+            for renders in (True, False)
+            for drawn in [(ops.kind[mine] > OpKind.GRAPH) == renders]
+        )
+        return intervals.total(*intervals.subtract(own, intervals.meet(own, other)))
 
     def busy_ns(self, place: int) -> int:
         """How long a device worked."""

@@ -21,6 +21,7 @@ class Certainty:
 
 _MEASURED, _INFERRED, _GUESS = Confidence.MEASURED, Confidence.INFERRED, Confidence.GUESS
 _NCU: Final = "ncu --set full --launch-count 5 PROGRAM"
+_CLOCKS: Final = "nvidia-smi --query-gpu=clocks.sm,clocks_throttle_reasons.active --format=csv -l 1"
 _STALLS: Final = "nsys-tui stalls REPORT"
 _SAME_DATA: Final = "compare checksums of what is uploaded, in the program itself"
 _TWICE: Final = "profile again with the change, then nsys-tui compare BEFORE AFTER"
@@ -60,7 +61,7 @@ CERTAINTY: Final = {
     "gpu_imbalance": Certainty(
         _INFERRED,
         "the GPU may have more work, not be slower",
-        "nvidia-smi --query-gpu=clocks.sm,clocks_throttle_reasons.active --format=csv -l 1",
+        _CLOCKS,
     ),
     "gpu_time_util": Certainty(
         _MEASURED, "the program may have nothing for the GPU to do there", _STALLS
@@ -100,6 +101,12 @@ CERTAINTY: Final = {
     ),
     "slow_steps": Certainty(
         _INFERRED, "these steps may have more to do: evaluation, a checkpoint", _STALLS
+    ),
+    "shared_gpus": Certainty(
+        _MEASURED, "the processes may need the GPU at different times anyway", _TWICE
+    ),
+    "slowing_kernels": Certainty(
+        _INFERRED, "their data may grow in the course of the run", _CLOCKS
     ),
     "small_copies": Certainty(
         _INFERRED, "the host may need each value before it can go on", _STALLS

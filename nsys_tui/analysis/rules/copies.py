@@ -59,15 +59,19 @@ def large_copies(case: Case) -> Rows:
     parameters=(Parameter("below", 50.0, "rate that is slow, in percent of the fast copies'"),),
 )
 def slow_copies(case: Case, arguments: Arguments) -> Result:
-    """Large copies at less than half the rate that the fastest tenth of their direction reaches."""
+    """Large copies at less than half the rate that the fastest tenth of either direction reaches.
+
+    The bus is as quick in both.
+    """
     ops, rows = case.report.operations, large_copies(case)
     group, kinds = factorise_rows((ops.device[rows], ops.copy_kind[rows]))
     rate = ops.bytes[rows] / np.maximum(ops.durations(rows), 1)
-    count = np.bincount(group, minlength=len(kinds))
+    enough = np.bincount(group, minlength=len(kinds)) >= _FEWEST
     by_kind = rows_of_codes(group, len(kinds))
-    best = np.array([np.quantile(rate[own], _FAST) for own in by_kind], np.float64)
-    slow = (100 * rate < arguments.number("below") * best[group]) & (count[group] >= _FEWEST)
-    more = (ops.durations(rows) - ops.bytes[rows] / best[group]) * slow
+    best = np.array([np.quantile(rate[own], _FAST) for own in by_kind], np.float64) * enough
+    best = np.array([best[kinds[:, 0] == place].max() for place in kinds[:, 0]], np.float64)
+    slow = (100 * rate < arguments.number("below") * best[group]) & enough[group]
+    more = (ops.durations(rows) - ops.bytes[rows] / np.maximum(best, 1e-9)[group]) * slow
     lost = np.bincount(group, more, len(kinds))
     used = np.flatnonzero(lost > 0)
     order, hidden = cut(used[np.argsort(-lost[used], kind="stable")], arguments)
@@ -76,8 +80,8 @@ def slow_copies(case: Case, arguments: Arguments) -> Result:
     found: list[Finding] = []
     if len(used):
         top = int(used[np.argmax(lost[used])])
-        mine = group == top
-        found = _slow(case, rows[mine], slow[mine], float(best[top]), int(lost[top]))
+        late, fast = rows[slow & (group == top)], rows[~slow & (ops.device[rows] == kinds[top, 0])]
+        found = _slow(case, late, fast, float(best[top]), int(lost[top]))
     return Result(
         (
             (Column("Could Save", Unit.NS), lost[order].astype(np.int64)),
@@ -100,17 +104,17 @@ def case_labels(case: Case, places: Int64) -> list[str]:
     return [case.report.devices[place].label for place in places.tolist()]
 
 
-def _slow(case: Case, rows: Rows, slow: NDArray[np.bool_], best: float, lost: int) -> list[Finding]:
+def _slow(case: Case, late: Rows, fast: Rows, best: float, lost: int) -> list[Finding]:
     """Slow copies of one direction, and why as far as it is recorded."""
     ops = case.report.operations
-    place, kind = int(ops.device[rows[0]]), int(ops.copy_kind[rows[0]])
-    late, fast = rows[slow], rows[~slow]
+    place, kind = int(ops.device[late[0]]), int(ops.copy_kind[late[0]])
+    every = len(late) + int((ops.copy_kind[fast] == kind).sum())
     told = ops.bytes[late].sum() / ops.durations(late).sum()
     why, advice = _reason(case, late, fast)
     worst = int(late[np.argmax(ops.durations(late))])
     return case.finding(
         "slow_copies",
-        f"{units.format_count(len(late))} of {units.format_count(len(rows))} large"
+        f"{units.format_count(len(late))} of {units.format_count(every)} large"
         f" {_DIRECTIONS[kind]} copies run at {_rate(told)}, others at {_rate(best)}: {why}",
         advice,
         subject=f"slow {_DIRECTIONS[kind]} copies",

@@ -26,6 +26,7 @@ from nsys_tui.names import api_name, fit, normalise_nvtx
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import Int64
@@ -82,12 +83,17 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
 
 
 def _small_copies(case: Case, rows: NDArray[np.intp], of_top: NDArray[np.intp]) -> list[Finding]:
-    """What small copies cost: the GPU idles in their calls, and in the waits right after them."""
+    """What small copies cost: the GPU idles in their calls, and in the waits right after them.
+
+    What is launched after such a wait would have been launched ahead without it.
+    """
     report, ops = case.report, case.report.operations
     calls = report.calls[rows]
     calls = calls[calls >= 0]
-    waits = _waits_after(case, calls)
-    place, lost = case.held_up_by_calls(np.concatenate((calls, waits)))
+    waits = _next_calls(case, calls, Cause.SYNC)
+    blocking = calls[case.work.api_classes[calls] == Cause.COPY]
+    late = _next_calls(case, np.concatenate((blocking, waits)), Cause.API)
+    place, lost = case.held_up_by_calls(np.concatenate((calls, waits, late)))
     kind, size = int(ops.copy_kind[of_top[0]]), int(ops.bytes[of_top[0]])
     held = int(report.api.durations(calls).sum() + report.api.durations(waits).sum())
     waited = ", each waited for" if 2 * len(waits) > len(calls) else ""
@@ -104,16 +110,16 @@ def _small_copies(case: Case, rows: NDArray[np.intp], of_top: NDArray[np.intp]) 
     )
 
 
-def _waits_after(case: Case, calls: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Calls that wait for the GPU and are the next of their thread after one of some calls."""
+def _next_calls(case: Case, calls: NDArray[np.integer], cause: Cause) -> NDArray[np.intp]:
+    """Calls of a class that are the next of their thread after one of some calls."""
     api = case.report.api
     rows = case.calls
     rows = rows[np.lexsort((api.start[rows], api.thread[rows]))]
     same = api.thread[rows[1:]] == api.thread[rows[:-1]]
     follow = same & np.isin(rows[:-1], calls)
     after = rows[1:][follow]
-    waits: NDArray[np.intp] = after[case.work.api_classes[after] == Cause.SYNC]
-    return waits
+    found: NDArray[np.intp] = after[case.work.api_classes[after] == cause]
+    return found
 
 
 @rule(
@@ -254,7 +260,8 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
     shown, hidden = cut(listed, arguments)
     found: list[Finding] = []
     if listed:
-        held = intervals.total([start for start, _, _ in listed], [end for _, end, _ in listed])
+        loads = intervals.union(*np.array([entry[:2] for entry in listed], np.int64).T)
+        held = intervals.total(*loads)
         place, lost = case.held_up(
             np.concatenate((api.start[calls], events.start[others])),
             np.concatenate((api.end[calls], events.end[others])),
@@ -262,7 +269,7 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
         )
         found = case.finding(
             "module_loading",
-            f"code loaded or compiled {plural(len(listed), 'time')} inside the loop,"
+            f"code loaded or compiled {plural(len(loads[0]), 'time')} inside the loop,"
             f" {units.format_duration(held)} in all, longest in {fit(listed[0][2], _LABEL_CELLS)}",
             "warm up before the loop, or load modules eagerly",
             subject="code loaded inside the loop",
@@ -288,6 +295,42 @@ def _idlest(case: Case, starts: Int64, ends: Int64) -> tuple[int | None, Interva
     return max(idle, key=lambda one: intervals.total(*one[1]), default=(None, intervals.empty()))
 
 
+def _longer(values: Int64, steps: Iterations, some: NDArray[np.intp]) -> int:
+    """By how much the values of some steps pass the median of those that are counted, in all."""
+    if not len(some):
+        return 0
+    return int((values[some] - np.median(values[steps.counted])).clip(0).sum())
+
+
+def _launched(case: Case) -> Int64:
+    """GPU time of what each step launches, mean of the GPUs."""
+    report, steps, rows = case.report, case.iterations, case.operations
+    calls = report.calls[rows]
+    begun = report.operations.start[rows].copy()
+    begun[calls >= 0] = report.api.start[calls[calls >= 0]]
+    step = np.searchsorted(steps.start, begun, side="right")
+    time = sums(step, report.operations.durations(rows), len(steps) + 1)[1:]
+    return np.asarray(time // max(len(case.splits), 1), np.int64)
+
+
+def _how(case: Case, outliers: NDArray[np.intp], *, busy: bool) -> tuple[str, bool]:
+    """How some steps differ, and whether it looks meant: work between them, or in each fourth."""
+    steps, report = case.iterations, case.report
+    after = steps.end - steps.own_end
+    if len(steps.rows) and 2 * _longer(after, steps, outliers) > _longer(
+        steps.duration, steps, outliers
+    ):
+        thread = report.ranges.threads[report.ranges.thread[steps.rows[0]]]
+        inside = case.work.innermost(int(thread))
+        codes = inside.longest(steps.own_end[outliers], steps.end[outliers], mostly=True)
+        name = normalise_nvtx(case.work.name(int(codes[0]))) or "other work"
+        return f" followed by {fit(name, _LABEL_CELLS)}", True
+    apart = np.unique(np.diff(outliers))
+    if busy and len(outliers) > 2 and len(apart) == 1 and apart[0] > 1:
+        return f", {apart[0]} apart, keep the GPU longer", True
+    return " keep the GPU longer" if busy else " much slower", False
+
+
 @rule(
     "Steps much slower than the others",
     advice="These steps take far longer than the median: look at their stalls, at the data loader"
@@ -295,27 +338,37 @@ def _idlest(case: Case, starts: Int64, ends: Int64) -> tuple[int | None, Interva
     nothing="No steps found, or all take about equally long.",
 )
 def slow_steps(case: Case, arguments: Arguments) -> Result:
-    """Outliers among the iterations, which are found by NVTX name or by a repeating pattern."""
+    """Outliers among the iterations, which are found by NVTX name or by a repeating pattern.
+
+    Steps that only wait for work of the ones before are not slow. What comes back at a fixed
+    distance, or lies between two steps, is meant so: it is rated low.
+    """
     steps = case.iterations
     outliers = steps.outliers if len(steps) > 2 else np.empty(0, np.intp)
+    outliers = outliers[outliers >= case.warm_up_steps]
     if steps.rule is StepRule.OUTERMOST and len(outliers) > len(steps) * RARE:
         # What merely repeats is no step: its instances differ by nature.
+        outliers = outliers[:0]
+    place, idle = _idlest(case, steps.start[outliers], steps.end[outliers])
+    busy = bool(case.splits) and 2 * intervals.total(*idle) < _longer(
+        steps.duration, steps, outliers
+    )
+    if busy and 2 * _longer(_launched(case), steps, outliers) < _longer(
+        steps.duration, steps, outliers
+    ):
         outliers = outliers[:0]
     slowest = outliers[np.argsort(-steps.duration[outliers], kind="stable")]
     order, hidden = cut(slowest, arguments)
     median = float(np.median(steps.steady)) if len(steps) > 2 else 0.0
     found: list[Finding] = []
     if len(outliers):
-        worst = int(outliers[np.argmax(steps.duration[outliers])])
-        lost = int(steps.duration[outliers].sum() - len(outliers) * median)
+        worst, lost = int(slowest[0]), _longer(steps.duration, steps, outliers)
         why = longer_because(case.report, steps, worst, case.scope)
-        place, idle = _idlest(case, steps.start[outliers], steps.end[outliers])
-        busy = bool(case.splits) and 2 * intervals.total(*idle) < lost
+        what, meant = _how(case, outliers, busy=busy)
+        unsure = steps.rule is StepRule.PATTERN
         found = case.finding(
             "slow_steps",
-            f"{len(outliers)} of {plural(len(steps), 'step')}"
-            f" {'keep the GPU longer' if busy else 'much slower'}"
-            f" ({steps.rule}):"
+            f"{len(outliers)} of {plural(len(steps), 'step')}{what} ({steps.rule}):"
             f" {fit(steps.labels[worst], _LABEL_CELLS)} takes"
             f" {units.format_duration(int(steps.duration[worst]))},"
             f" the median {units.format_duration(round(median))}",
@@ -325,8 +378,8 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
             stake_ns=lost,
             place=place,
             lost=None if busy or place is None else idle,
-            at_most=Severity.LOW if steps.rule is StepRule.PATTERN else None,
-            confidence=Confidence.GUESS if steps.rule is StepRule.PATTERN else None,
+            at_most=Severity.LOW if unsure or meant else Severity.MEDIUM if busy else None,
+            confidence=Confidence.GUESS if unsure else None,
             window=(int(steps.start[worst]), int(steps.end[worst])),
             command=f"nsys-tui stalls REPORT --window {steps.start[worst]}/{steps.end[worst]}"
             if case.splits

@@ -11,7 +11,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.host_time import host_time
-from nsys_tui.analysis.rules.idle import AWAITED, WAITS
+from nsys_tui.analysis.rules.idle import AWAITED, RANKS, WAITS
 from nsys_tui.analysis.rules.parameters import cut
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.sampled import sampled
@@ -35,7 +35,7 @@ _ADVICE: Final = {
     Cause.IO: "read or write ahead, in larger pieces, or on another thread",
     Cause.SLEEP: "wait for the event itself instead of sleeping",
     Cause.OSRT: "make the call less often, or on another thread",
-    Cause.API: "see what the call waits for: of MPI, for which rank",
+    Cause.API: "see what the call waits for",
     Cause.HOST: "make this code faster, or spread it over more threads",
     Cause.OFF_CPU: "see in which call it waits: record with --trace=osrt",
     Cause.NOTHING: "record what it does: --trace=nvtx,osrt --sample=process-tree"
@@ -244,4 +244,6 @@ def _advice(case: Case, state: State) -> str:
         return _NO_CALL
     if state.cause is Cause.IO and WAITS.match(state.name):
         return AWAITED
+    if state.name.startswith("MPI_"):
+        return RANKS
     return _ADVICE.get(state.cause, "see what the call waits for")

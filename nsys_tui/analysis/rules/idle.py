@@ -214,7 +214,8 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Findi
     said = _RENDERING if renders else _CAUSES.get(cause, _SYNC)
     told, confidence, advice = _told(case, cause, gaps, said.advice)
     lost, total = case.idle_part(place, (gaps.start, gaps.end)), int(cost.sum())
-    saved = min(total, case.busy_ns(place)) if said.hidden_by_work else total
+    hidden = said.hidden_by_work and advice is not AWAITED
+    saved = min(total, case.busy_ns(place)) if hidden else total
     label = case.device_labels([place]) + (" and others" if several else "")
     count = units.format_count(len(gaps))
     return case.finding(
@@ -247,6 +248,11 @@ def _told(case: Case, cause: Cause, gaps: Gaps, advice: str) -> tuple[str, Confi
         return f", {cause.label}: pages migrate on demand", Confidence.INFERRED, advice
     if cause is Cause.HOST:
         return _host(case, gaps, inside, advice)
+    if cause is Cause.API and what.startswith("MPI_"):
+        return f", in {fit(what, _NAME_CELLS)}{inside}", Confidence.MEASURED, RANKS
+    if cause is Cause.API and what.startswith(_LAUNCHES) and not _are_long(case, gaps):
+        name = f": {fit(what, _NAME_CELLS)} of other work comes first"
+        return name, Confidence.MEASURED, "launch for each GPU or stream from a thread of its own"
     if cause is Cause.API and what.startswith(_LAUNCHES):
         advice = "see what the launch waits for: a lock, pages of host memory, a first use"
         name = f": {fit(what, _NAME_CELLS)} itself took it, why is not recorded"
@@ -264,6 +270,7 @@ def _told(case: Case, cause: Cause, gaps: Gaps, advice: str) -> tuple[str, Confi
 
 WAITS: Final = re.compile(r"_*(p?poll|p?select|epoll|recv|accept|connect)")
 """Calls that read nothing until somebody else sends."""
+RANKS: Final = "see which rank comes late to it, or let kernels run meanwhile (non-blocking calls)"
 AWAITED: Final = "see who is to send what it waits for: that process or thread is late, or busy"
 _LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
 _BY_DOING: Final = {
@@ -317,6 +324,13 @@ def _before_rendering(case: Case, gaps: Gaps) -> bool:
     return int(gaps.idle[renders & (gaps.next >= 0)].sum()) * 2 > int(gaps.idle.sum())
 
 
+def _are_long(case: Case, gaps: Gaps) -> bool:
+    """Whether the calls that launch what ends some gaps take most of them, not those before."""
+    api, calls = case.report.api, gaps.call
+    own = np.minimum(api.end[calls], gaps.end) - np.maximum(api.start[calls], gaps.start)
+    return 2 * int(own[calls >= 0].clip(0).sum()) > int(gaps.idle.sum())
+
+
 _NAME_CELLS: Final = 22
 _PLACE_CELLS: Final = 16
 """Cells of names in findings, which are one line."""
@@ -329,9 +343,9 @@ _PLACE_CELLS: Final = 16
     nothing="No GPU idles while code is loaded or used for the first time.",
 )
 def warm_up(case: Case, arguments: Arguments) -> Result:
-    """Idle gaps before the second of named steps, and in which code was loaded or used first.
+    """Idle gaps that come in the first of named steps alone, and first uses of code.
 
-    From the second step on, where steps are named, ``module_loading`` tells of what is loaded.
+    In the steps after these, ``module_loading`` tells of what is loaded.
     """
     gaps = case.stalls.gaps
     gaps = gaps.take(gaps.edge == Edge.INNER)
@@ -357,7 +371,8 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
     cost, worst = int(each.sum()), int(np.argmax(gaps.idle))
     name = case.stalls.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).label
     before = 2 * int(each[early].sum()) > cost
-    where = "before the second step" if before else "at first use of code"
+    first = "before the second step" if case.warm_up_steps == 1 else "in the first steps"
+    where = first if before else "at first use of code"
     return case.finding(
         "warm_up",
         f"{case.device_labels([place])} idle {units.format_duration(cost)} {where},"
@@ -382,7 +397,7 @@ def _used_first(gaps: Gaps) -> Int64:
 
 
 def _steady_from(case: Case) -> int:
-    """When the second of named steps begins; before that all is set-up. Far back without steps."""
+    """When warm-up ends; what comes only before that is set-up. Far back without named steps."""
     return case.loop[0] if case.has_named_steps else -FARTHEST
 
 
@@ -416,5 +431,6 @@ def _first_uses(case: Case, gaps: Gaps) -> Bool:
     rare = [api_name(api.names[code]) for code in np.flatnonzero((count > 0) & (count <= _ONCE))]
     found[by_api] |= np.isin(gaps.what[by_api], [case.stalls.work.code(name) for name in rare])
     long = api.durations(gaps.call[by_api]) >= LONG_CALL_NS
+    long &= report.operations.kind[gaps.next[by_api]] == OpKind.KERNEL
     found[by_api] |= used_first[by_api] & long
     return found

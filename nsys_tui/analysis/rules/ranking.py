@@ -13,6 +13,7 @@ from nsys_tui.analysis.rules import (
     host_only,
     idle,
     nsys,
+    pace,
     register,
     report_quality,
     small_work,
@@ -42,6 +43,7 @@ FAMILIES: Final = (
     host_only,
     small_work,
     copies,
+    pace,
 )
 """Importing a family registers its rules."""
 

@@ -49,6 +49,9 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     busy = sum(split.busy_ns for split in case.splits)
     whole = len(case.splits) * case.base_ns
     name = "GPU" if len(case.splits) == 1 else f"{len(case.splits)} GPUs"
+    listed = len(case.report.metadata.gpus)
+    if len(case.splits) < listed and case.scope.devices is None:
+        name = f"{len(case.splits)} of {listed} GPUs"
     parts = [f"{name} {format_share(busy, whole, 0)} busy{_of_session(case)}"]
     if lost_cuda_events(case.report):
         parts.append("nsys lost CUDA events: idle time may be work that is missing")
@@ -92,7 +95,11 @@ def judged(
 
 def _decisive(case: Case, findings: Sequence[Finding]) -> Finding | None:
     """What has most of the run, whatever it could give back, such as its one kernel."""
-    known = (one for one in findings if one.confidence is not Confidence.GUESS)
+    known = (
+        one
+        for one in findings
+        if one.confidence is not Confidence.GUESS and one.rule != "slow_steps"
+    )
     return next((one for one in known if 2 * one.stake_ns > case.base_ns), None)
 
 

@@ -36,6 +36,8 @@ _BUSY: Final = 20.0
 """Per cent of SMs active from which a GPU was not idle."""
 _BOUND: Final = 60.0
 """Per cent of the DRAM's bandwidth from which a kernel looks bound by it."""
+_RESTS: Final = 100_000
+"""Idle time from which a GPU's clock may fall; shorter gaps between kernels keep it, ns."""
 _SLOWER: Final = 0.03
 """Part by which a clock has to be lower to explain a slow GPU."""
 
@@ -67,7 +69,7 @@ def _witnessed(case: Case, finding: Finding) -> Finding:
         spans = (np.array(finding.window[:1], np.int64), np.array(finding.window[1:], np.int64))
     if finding.place is None or spans is None or not len(spans[0]):
         return finding
-    if finding.rule == "gpu_imbalance":
+    if finding.rule in ("gpu_imbalance", "slowing_kernels"):
         return _clocked(case, finding, finding.place)
     found = means(case.report, finding.place, spans)
     if not found:
@@ -132,13 +134,22 @@ def _samples(report: Report, place: int, code: int, spans: Intervals) -> interva
 
 
 def _clocked(case: Case, finding: Finding, place: int) -> Finding:
-    """Whether a slow GPU's clock was lower than that of the others while all worked."""
-    clocks = {split.place: clock for split in case.splits if (clock := _clock(case, split.place))}
+    """Whether a slow GPU's clock was lower than the others', or than at the beginning."""
+    if finding.rule == "slowing_kernels" and finding.window:
+        begin, until = case.base[0], (2 * case.base[0] + case.base[1]) // 3
+        spans, whose = {-1: (begin, until), place: finding.window}, "that at first"
+    else:
+        spans, whose = {split.place: case.base for split in case.splits}, "the others'"
+    clocks = {
+        one: clock
+        for one, span in spans.items()
+        if (clock := _clock(case, place if one < 0 else one, span))
+    }
     others = [clock for other, clock in clocks.items() if other != place]
     if place not in clocks or not others:
         return finding
     own, usual = clocks[place], float(np.median(others))
-    told = f"clock {own / usual:.0%} of the others'"
+    told = f"clock {own / usual:.0%} of {whose}"
     finding = replace(finding, metrics=told)
     if own > usual * (1 - _SLOWER):
         doubt = f"GPU metrics do not explain it ({told}): it may have more work"
@@ -151,9 +162,11 @@ def _clocked(case: Case, finding: Finding, place: int) -> Finding:
     )
 
 
-def _clock(case: Case, place: int) -> float:
+def _clock(case: Case, place: int, span: tuple[int, int]) -> float:
     """Median clock of a GPU while it worked, in the counter's own unit; 0 where not sampled."""
-    whole = (np.array(case.base[:1], np.int64), np.array(case.base[1:], np.int64))
-    busy = intervals.subtract(whole, case.idle_part(place, whole))
+    whole = (np.array(span[:1], np.int64), np.array(span[1:], np.int64))
+    starts, ends = case.idle_part(place, whole)
+    apart = ends - starts >= _RESTS
+    busy = intervals.subtract(whole, (starts[apart], ends[apart]))
     values = [_samples(case.report, place, code, busy) for code in _codes(case.report, _CLOCK)]
     return next((float(np.median(one)) for one in values if len(one)), 0.0)

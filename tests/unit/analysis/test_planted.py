@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import planted_programs as programs
 import pytest
 from planted import (
     MS,
@@ -26,10 +27,18 @@ from planted import (
     told,
 )
 
-from nsys_tui.analysis.rules.bound import COMPUTE, HOST, bound_line, not_looked_at, parts
+from nsys_tui.analysis.rules.bound import (
+    COMPUTE,
+    HOST,
+    RENDERING,
+    bound_line,
+    not_looked_at,
+    parts,
+)
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.reader import open_report
 
@@ -188,3 +197,35 @@ def test_what_could_not_be_looked_at_names_the_option(tmp_path: Path) -> None:
     assert "--cpuctxsw=process-tree" in told["what the host did between its calls"]
     assert "--trace=osrt" in told["files, locks and sleep of the host"]
     assert not any("grids" in what for what in told), "grids and SMs were recorded"
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (programs.accumulating, "6 of 24 steps, 4 apart, keep the GPU longer"),
+        (programs.evaluating, "2 of 30 steps followed by evaluate"),
+    ],
+)
+def test_longer_steps_that_look_meant_are_told_and_rated_low(
+    run: Callable[[Path], Synth], said: str, tmp_path: Path
+) -> None:
+    (one,) = [one for one in find_in(case_of(run, tmp_path)) if one.rule == "slow_steps"]
+    assert one.title.startswith(said)
+    assert one.severity is Severity.LOW
+
+
+def test_a_falling_clock_is_named_where_all_kernels_slow_down(tmp_path: Path) -> None:
+    (one,) = [o for o in find_in(case_of(programs.throttled, tmp_path)) if "slow down" in o.subject]
+    assert one.confidence is Confidence.MEASURED
+    assert ", clock 6" in one.title
+
+
+def test_a_gpu_that_waits_for_launches_on_another_one_is_told_so(tmp_path: Path) -> None:
+    idle = [o for o in find_in(case_of(programs.one_thread_two_gpus, tmp_path)) if o.place == 1]
+    assert any(one.title.endswith("cudaLaunchKernel of other work comes first") for one in idle)
+
+
+def test_what_is_drawn_is_no_compute_and_unused_gpus_are_counted(tmp_path: Path) -> None:
+    case = case_of(lambda path: programs.rendering(path).gpu(1), tmp_path)
+    assert [one.name for one in parts(case)[:2]] == [RENDERING, COMPUTE]
+    assert verdict(case, find_in(case)).startswith("1 of 2 GPUs 100% busy")

@@ -1,0 +1,173 @@
+"""Planted runs of whole programs: what they do is told, and ``machine`` says when it happens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from machine import FULL, MS, US, Machine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from synth import Synth
+
+
+def decoding(path: Path) -> Synth:
+    """Small kernels one after another: each is being launched while the GPU falls idle."""
+    run = Machine(path)
+    for token in range(20):
+        since = run.now
+        for layer in range(60):
+            run.launch(f"gemv_{layer % 5}", 3 * US)
+            run.now += 3 * US
+        run.copy(8, 10, "DtoH", "pageable")
+        run.named(f"decode {token}", since)
+    return run.report
+
+
+def logging(path: Path) -> Synth:
+    """Steps only launch; in each tenth the host waits for all of them, and writes."""
+    run = Machine(path)
+    for step in range(30):
+        since = run.now
+        run.layers()
+        if step % 10 == 9:
+            run.wait()
+            run.report.osrt("write", run.now, run.now + 3 * MS)
+            run.now += 3 * MS
+        run.named(f"train step {step}", since)
+    return run.report
+
+
+def accumulating(path: Path) -> Synth:
+    """Each fourth step runs the optimiser too."""
+    run = Machine(path)
+    for step in range(24):
+        since = run.now
+        run.layers()
+        if step % 4 == 3:
+            run.launch("adam", 5 * MS)
+        run.wait()
+        run.named(f"micro step {step}", since)
+    return run.report
+
+
+def evaluating(path: Path) -> Synth:
+    """After each tenth step the model is evaluated."""
+    run = Machine(path)
+    for step in range(30):
+        since = run.now
+        run.layers()
+        run.wait()
+        run.named(f"train step {step}", since)
+        if step % 10 == 9:
+            since = run.now
+            run.layers(24, tag="eval_")
+            run.wait()
+            run.named("evaluate", since)
+    return run.report
+
+
+def autotuning(path: Path) -> Synth:
+    """Two of 25 steps try kernels out, with memory of their own for each."""
+    run = Machine(path)
+    for step in range(25):
+        since = run.now
+        for trial in range(20 if step < 2 else 0):
+            run.call("cudaMalloc_v3020", 200 * US)
+            run.launch(f"trial_{trial}", 900 * US)
+            run.wait()
+            run.call("cudaFree_v3020", 200 * US)
+        run.layers()
+        run.named(f"train step {step}", since)
+    run.wait()
+    return run.report
+
+
+def throttled(path: Path, growing: str = "") -> Synth:
+    """Kernels take 3 % longer from step to step: all of them, or only those of a name."""
+    run = Machine(path)
+    for step in range(40):
+        since, part = run.now, 1 + 0.03 * max(0, step - 15)
+        for name in ("gemm", "softmax", "norm", "gelu"):
+            run.launch(name, int(MS * (part if growing in ("", name) else 1)))
+        run.wait()
+        run.named(f"train step {step}", since)
+        clock = int(1410 / part)
+        for sample in range(5):
+            time = since + sample * (run.now - since) // 5
+            run.report.gpu_metric(time, "GPC Clock Frequency [MHz]", clock)
+    return run.report
+
+
+def growing_softmax(path: Path) -> Synth:
+    return throttled(path, "softmax")
+
+
+def by_turns(path: Path, together: bool = False) -> Synth:
+    """Two processes on one GPU: their kernels alternate, or run together."""
+    synth = Machine(path).report
+    for number in range(100):
+        start = number * 2 * MS
+        for place, pid in enumerate((10, 11)):
+            begun = start + place * MS * (not together)
+            call = (start - MS, start - MS + 5 * US)
+            synth.process(pid, f"rank {place}" if number == 0 else None)
+            synth.launch("gemm", call, (begun, begun + MS - 9 * US), context=place + 1, grid=FULL)
+    return synth
+
+
+def beside(path: Path) -> Synth:
+    return by_turns(path, together=True)
+
+
+def far_memory(path: Path) -> Synth:
+    """Pinned uploads at a quarter of the rate of downloads."""
+    run = Machine(path)
+    for step in range(20):
+        since = run.now
+        run.copy(20_000_000, 6, "HtoD")
+        run.layers()
+        run.copy(20_000_000, 24, "DtoH")
+        run.named(f"train step {step}", since)
+    return run.report
+
+
+def halo(path: Path) -> Synth:
+    """Each iteration copies its edge out, exchanges it, and copies it back."""
+    run = Machine(path)
+    for step in range(20):
+        since = run.now
+        run.launch("stencil", 5 * MS)
+        run.copy(8_000_000, 12, "DtoH")
+        run.report.mpi("MPI_Sendrecv", run.now, run.now + 1500 * US, "p2p", size=8_000_000)
+        run.now += 1500 * US
+        run.copy(8_000_000, 12, "HtoD")
+        run.named(f"iteration {step}", since)
+    return run.report
+
+
+def one_thread_two_gpus(path: Path) -> Synth:
+    """One thread launches for both GPUs, and waits: the second one idles while it does."""
+    run = Machine(path, gpus=2)
+    for step in range(25):
+        since = run.now
+        for device in (0, 1):
+            for _ in range(20):
+                run.launch("gemm", 100 * US, device)
+        run.wait()
+        run.named(f"step {step}", since)
+    return run.report
+
+
+def rendering(path: Path) -> Synth:
+    """Each frame computes for 2.1 ms and is drawn for 6."""
+    run = Machine(path)
+    for frame in range(20):
+        since = run.now
+        run.layers(3)
+        run.wait()
+        run.report.render("VULKAN", run.now, run.now + 6 * MS, call="vkQueueSubmit")
+        run.now += 6 * MS
+        run.named(f"frame {frame}", since)
+    return run.report
