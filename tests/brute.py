@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 class Figures(NamedTuple):
     total: int
-    count: int
+    count: int  # type: ignore[assignment]  # a tuple has a method of that name
     mean: float
     median: float
     least: int

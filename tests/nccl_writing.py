@@ -111,7 +111,7 @@ class Writer:
         """Lines by rank; ``merged`` puts them in the order of writing."""
         self.merged: list[str] = []
         self.step = 0
-        self.counts = (1, 63, 65536, 2**20, 2**31, 2**53 + 1, 57229824)
+        self.counts: tuple[int, ...] = (1, 63, 65536, 2**20, 2**31, 2**53 + 1, 57229824)
         self.op_counts = [0, 0, 0]
 
     def put(self, rank: Rank, message: str, level: str = "INFO", *, whole: bool = True) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from abc import ABC, abstractmethod
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -27,7 +28,7 @@ def global_pid(pid: int, hw_vm: int = HW_VM) -> int:
     return global_tid(pid, 0, hw_vm)
 
 
-class Base:
+class Base(ABC):
     """Rows by table, strings and ids; says nothing about what kinds of events there are."""
 
     def __init__(
@@ -148,6 +149,10 @@ class Base:
                 table, id=id_, symbol=self.string(frame), module=self.string(module), unresolved=0,
                 originalIP=0x55000000 + self.string(frame), stackDepth=depth, **extra,
             )  # fmt: skip
+
+    @abstractmethod
+    def meta(self, name: str, value: str, *, capture: bool = False) -> Self:
+        """A metadata row."""
 
     def _write_tables(self, connection: sqlite3.Connection) -> None:
         product, version = schema.GENERATIONS[self.generation]

@@ -84,7 +84,7 @@ async def test_a_folder_there_is_listed_on_the_screen_and_a_fetch_shows_and_stop
     here = Synth(tmp_path / "here.sqlite").process(1).kernel("gemm", 0, 500).write()
     async with running(here, size=(120, 30), config=load_config(settings)) as pilot:
         app: Any = pilot.app
-        seen = set()
+        seen: set[str] = set()
 
         async def choose(keys: str, until: Callable[[], bool]) -> None:
             await pilot.press(*keys, "enter")

@@ -10,6 +10,7 @@ from paths import ROOT
 from synth import Synth
 from tui.frames import rows, running, settled, text
 
+from nsys_tui.capture.plan import Form
 from nsys_tui.capture.record import Record, ReportFile, State, Store
 from nsys_tui.config import Config, TargetConfig, load_config
 from nsys_tui.ui.screens.capture import form as forms
@@ -351,16 +352,16 @@ async def test_an_empty_form_shows_what_the_target_brings_along(
 
 def test_variables_are_typed_as_for_a_shell() -> None:
     typed = "A='two words' B= C=$(x) D=a=b"
-    form = forms.changed(forms.Form(), "env", typed)
+    form = forms.changed(Form(), "env", typed)
     assert form.env == {"A": "two words", "B": "", "C": "$(x)", "D": "a=b"}
     (shown,) = [f.value for f in forms.fields(form, Config(), None, frozenset()) if f.key == "env"]
-    assert forms.changed(forms.Form(), "env", shown).env == form.env
+    assert forms.changed(Form(), "env", shown).env == form.env
 
 
 def test_advice_on_an_option_needs_no_program() -> None:
-    said = forms.live_text(forms.Form(), Config(), "extra", "--stop-on-range-end=true", None)
+    said = forms.live_text(Form(), Config(), "extra", "--stop-on-range-end=true", None)
     assert "--stop-on-range-end is deprecated" in said
-    assert "no program to profile" in forms.live_text(forms.Form(), Config(), "program", "", None)
+    assert "no program to profile" in forms.live_text(Form(), Config(), "program", "", None)
 
 
 def test_a_log_line_wider_than_the_pane_goes_on_below() -> None:

@@ -101,7 +101,7 @@ async def test_memory_and_files_of_a_closed_report_are_free(reports: list[Path],
 async def test_a_report_that_is_still_read_can_be_closed(
     reports: list[Path], tmp_path: Path
 ) -> None:
-    other = shutil.copy(reports[1], tmp_path / "other.sqlite")
+    other = Path(shutil.copy(reports[1], tmp_path / "other.sqlite"))
     async with running(reports[0], other) as pilot:
         app: Any = pilot.app
         app.bring_to_front(app.sessions[1])
@@ -139,7 +139,7 @@ async def test_lanes_and_pairs_of_a_closed_report_go_with_it(reports: list[Path]
 async def test_a_report_that_was_read_again_leaves_no_file_open(
     reports: list[Path], tmp_path: Path
 ) -> None:
-    copy = shutil.copy(reports[0], tmp_path / "copy.sqlite")
+    copy = Path(shutil.copy(reports[0], tmp_path / "copy.sqlite"))
     async with running(copy) as pilot:
         before = len(opened(copy))
         assert before

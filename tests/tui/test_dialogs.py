@@ -59,7 +59,7 @@ async def test_keys_of_one_packet_act_in_the_order_of_typing(small: Path) -> Non
     async with running(small) as pilot:
         pilot.app.push_screen(Prompt("program", value="before"))
         await pilot.pause()
-        keys = [("ctrl+u", "\x15"), *((key, key) for key in "abc")]
+        keys: list[tuple[str, str | None]] = [("ctrl+u", "\x15"), *((key, key) for key in "abc")]
         keys += [("backspace", "\x7f"), ("home", None), ("x", "x")]
         for key, character in keys:
             pilot.app.post_message(Key(key, character))

@@ -172,7 +172,12 @@ async def test_what_cannot_be_drawn_is_blank_and_told_once(
         app.keeps_going = True
         told: list[Exception] = []
         show_fault = app.show_fault
-        monkeypatch.setattr(app, "show_fault", lambda e: (told.append(e), show_fault(e)))
+
+        def telling(error: Exception) -> None:
+            told.append(error)
+            show_fault(error)
+
+        monkeypatch.setattr(app, "show_fault", telling)
         with monkeypatch.context() as patched:
             patched.setattr(Grid, "render_line", failing)
             seen = await press(pilot, "3")

@@ -352,8 +352,8 @@ async def test_operations_are_named_in_the_style_chosen(
 ) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10, "train")
     for name, call in (("gemm", 0), ("add", 150 * US)):
-        times = {"call": (call, call + 10 * US), "gpu": (call + 20 * US, call + 100 * US)}
-        synth.launch(f"void f::{name}<8>(float*)", **times, short=name)
+        there, gpu = (call, call + 10 * US), (call + 20 * US, call + 100 * US)
+        synth.launch(f"void f::{name}<8>(float*)", call=there, gpu=gpu, short=name)
     async with running(synth.write(), size=size) as pilot:
         await press(pilot, "5")
         shown = lines_with(pilot, r"\|> L")

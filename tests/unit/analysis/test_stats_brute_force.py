@@ -102,7 +102,7 @@ def test_api_calls_by_recorded_name(path: Path) -> None:
     assert sorted(figures[:2] for figures in by_recorded.values()) == sorted(
         row[1:3] for row in (table.rows() if table else [])
     )
-    plain = {re.sub(r"_v\d{4}$", "", name) for name in by_recorded}
+    plain = {re.sub(r"_v\d{4}$", "", str(name)) for name in by_recorded}
     assert plain == set(table["Name"] if table else ())
 
 

@@ -177,7 +177,8 @@ def test_matches_are_stepped_through_in_time_over_all_lanes(tracks: tuple[Track,
         for place in [keys.index(key)]
         for position in positions
     )
-    here, walked = (-1, -1), []
+    here = (-1, -1)
+    walked: list[tuple[int, int, int]] = []
     while (number := found.step(*here, forward=True)) is not None:
         assert number == len(walked)
         here = (int(found.start[number]), int(found.place[number]))

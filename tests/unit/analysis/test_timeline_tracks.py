@@ -104,8 +104,9 @@ def test_groups_come_in_order_and_overlapping_work_gets_rows_of_its_own(training
 
 
 def test_lanes_of_overlapping_work_share_the_events_and_none_overlaps(training: Report) -> None:
-    tracks = [t for t in all_tracks(training) if t.stream == 0 and t.lane is not None]
-    assert [list(zip(t.lane.starts, t.lane.ends, strict=True)) for t in tracks] == [
+    tracks = [track for track in all_tracks(training) if track.stream == 0 and track.lane]
+    lanes = [track.lane for track in tracks if track.lane]
+    assert [list(zip(lane.starts, lane.ends, strict=True)) for lane in lanes] == [
         [(100, 400)],
         [(300, 600)],
     ]

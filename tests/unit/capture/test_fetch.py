@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nsys_tui.capture import transfer
 from nsys_tui.capture.channel import Channel
 from nsys_tui.capture.events import Progress, Remark
 from nsys_tui.capture.failures import (
@@ -96,7 +95,7 @@ async def test_a_file_arrives_whole_with_its_hash(source: Path, tmp_path: Path) 
 async def test_without_splice_the_bytes_are_copied(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(transfer.os, "splice")
+    monkeypatch.delattr("os.splice")
     fetch, _ = fetching(source, tmp_path / "a.nsys-rep")
     await fetch.run()
     assert (tmp_path / "a.nsys-rep").read_bytes() == source.read_bytes()
@@ -158,9 +157,10 @@ async def test_a_part_of_an_earlier_process_is_used(source: Path, tmp_path: Path
         await first.run()
     kept = (tmp_path / "a.nsys-rep.part").stat().st_size
     assert 500_000 < kept < SIZE
-    heard: list[Progress] = []
+    heard: list[Progress | Remark] = []
     second, _ = fetching(source, target, heard=heard)
     await second.run()
+    assert isinstance(heard[0], Progress)
     assert heard[0].done >= kept
     assert target.read_bytes() == source.read_bytes()
 
@@ -251,16 +251,17 @@ async def test_a_disk_that_fills_up_keeps_the_part(
         written += (moved := real(source, target, count))
         return moved
 
-    monkeypatch.setattr(transfer.os, "splice", splice)
+    monkeypatch.setattr("os.splice", splice)
     fetch, _ = fetching(source, tmp_path / "a.nsys-rep")
     with pytest.raises(FetchError, match="disk of this machine is full"):
         await fetch.run()
-    monkeypatch.setattr(transfer.os, "splice", real)
+    monkeypatch.setattr("os.splice", real)
     kept = (tmp_path / "a.nsys-rep.part").stat().st_size
     assert 0 < kept < SIZE
-    heard: list[Progress] = []
+    heard: list[Progress | Remark] = []
     again, _ = fetching(source, tmp_path / "a.nsys-rep", heard=heard)
     await again.run()
+    assert isinstance(heard[0], Progress)
     assert heard[0].done >= kept
 
 

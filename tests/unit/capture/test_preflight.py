@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -54,9 +55,7 @@ def test_a_good_machine() -> None:
         ({"locked": "20260101-000000-aaaaaa me"}, "lock", "warning", "a capture runs there"),
     ],
 )
-def test_each_lack_is_told(
-    changes: dict[str, str | None], name: str, severity: str, says: str
-) -> None:
+def test_each_lack_is_told(changes: dict[str, Any], name: str, severity: str, says: str) -> None:
     found = lines(**changes)
     assert found[name][0] == severity
     assert says in found[name][1]

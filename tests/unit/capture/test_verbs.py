@@ -101,9 +101,9 @@ def test_options_may_stand_on_either_side_of_the_target(place: Path) -> None:
         assert main(["capture", *words, "--nsys-option=--isr=true", "--", "true", "--trace=x"]) == 0
     calls = (place / "dump").read_bytes().split(b"\0\n")
     for call in (calls[0], calls[2]):
-        words = call.split(b"\0")
-        assert words[:3] == [b"profile", b"--trace=cuda", b"--isr=true"]
-        assert words[4:6] == [b"true", b"--trace=x"]
+        given = call.split(b"\0")
+        assert given[:3] == [b"profile", b"--trace=cuda", b"--isr=true"]
+        assert given[4:6] == [b"true", b"--trace=x"]
 
 
 def test_propagate_returns_the_programs_own_status() -> None:

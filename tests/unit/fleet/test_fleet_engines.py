@@ -14,7 +14,7 @@ import pytest
 from unit.fleet.fleet_reports import US, Run
 
 from nsys_tui.errors import CancelledError, UsageError
-from nsys_tui.fleet import cluster, engine, mapping, summary_cache
+from nsys_tui.fleet import cluster, engine, summary_cache, summary_parts
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening, Task, map_report
 from nsys_tui.fleet.summary import Failure, Options, ReportSummary
@@ -175,7 +175,7 @@ def test_an_unexpected_fault_is_a_failure_of_that_report(
     def fault(report: object, *_: object) -> None:
         raise ZeroDivisionError("planted")
 
-    monkeypatch.setattr(mapping.summary_parts, "collectives", fault)
+    monkeypatch.setattr(summary_parts, "collectives", fault)
     found = map_report(str(paths[0]), Options(), UNCACHED)
     assert isinstance(found, Failure)
     assert "ZeroDivisionError: planted" in found.reason
@@ -250,9 +250,7 @@ def test_the_largest_reports_are_read_first(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"x" * size)
     asked: list[str] = []
 
-    def recording(
-        given: Sequence[Task], opening: Opening
-    ) -> Iterator[tuple[str, ReportSummary | Failure]]:
+    def recording(given: Sequence[Task], opening: Opening) -> Iterator[engine.Done]:
         asked.extend(task.path for task in given)
         yield from engine.here(given, opening)
 

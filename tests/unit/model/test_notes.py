@@ -6,7 +6,8 @@ from nsys_tui.model.notes import Note, Notes
 
 
 def test_a_note_is_kept_and_told_once() -> None:
-    notes, told = Notes(), []
+    notes = Notes()
+    told: list[Note] = []
     early, late = Note("early"), Note("late", "KERNEL", "start")
     notes.add(early)
     notes.listen(told.append)
@@ -17,7 +18,8 @@ def test_a_note_is_kept_and_told_once() -> None:
 
 
 def test_threads_add_at_the_same_time() -> None:
-    notes, told = Notes(), []
+    notes = Notes()
+    told: list[Note] = []
     notes.listen(told.append)
     both = threading.Barrier(4)
 

@@ -17,7 +17,7 @@ from nsys_tui.reader import cache
 from nsys_tui.reader.cache import CacheFolder, Sidecar, cache_root, evict
 from nsys_tui.reader.filecheck import report_id
 
-ARRAYS = {
+ARRAYS: dict[str, np.ndarray[Any, Any]] = {
     "start": np.arange(5000, dtype=np.int64) - 7,
     "code": np.array([3, -1, 2], np.int32),
     "flag": np.array([True, False]),

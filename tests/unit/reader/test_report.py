@@ -4,7 +4,7 @@ import errno
 import os
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
 
 
-def opened(synth: Synth, **options: bool) -> Report:
+def opened(synth: Synth, **options: Any) -> Report:
     return open_report(synth.write(), **options)
 
 

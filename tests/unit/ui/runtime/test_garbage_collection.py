@@ -61,7 +61,8 @@ async def test_a_pause_collects_what_keys_left(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_what_is_kept_is_left_out_and_still_freed_by_counting() -> None:
-    kept, knot = [[[]] for _ in range(100)], Knot()
+    kept: list[list[list[int]]] = [[[]] for _ in range(100)]
+    knot = Knot()
     young = weakref.ref(Knot())
     before = gc.get_freeze_count()
     garbage_collection.keep()

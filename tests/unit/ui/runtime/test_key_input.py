@@ -43,7 +43,7 @@ def test_the_driver_waits_with_that_selector(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(vars(constants), "ESCAPE_DELAY", 0.1)
     monkeypatch.setitem(vars(linux_driver), "selectors", selectors)
     prepare_input(linux_driver.LinuxDriver)
-    assert linux_driver.selectors.SelectSelector is KeySelector
+    assert vars(linux_driver)["selectors"].SelectSelector is KeySelector
     assert constants.ESCAPE_DELAY == WAIT
     used = inspect.getsource(linux_driver.LinuxDriver.run_input_thread)
     assert "selectors.SelectSelector()" in used
