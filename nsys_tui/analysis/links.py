@@ -46,6 +46,12 @@ class Place:
         parts += [self.screen] if self.screen else []
         return "/".join(parts)
 
+    def options(self) -> list[str]:
+        """The same as options of a verb."""
+        times = "/".join(map(exact_time, self.window or ()))
+        words = {"--window": times, "--device": "" if self.device is None else str(self.device)}
+        return [f"{name}={value}" for name, value in words.items() if value]
+
 
 def exact_time(ns: int) -> str:
     """A time that reads back as the same nanosecond: ``2.1s``, ``-350us``, ``0s``."""

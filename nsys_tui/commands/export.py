@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.destinations import CONSOLE, opened, write
+from nsys_tui.commands.destinations import CONSOLE, opened, say, write
 from nsys_tui.commands.options import (
     SCHEMA,
     add_overwriting,
@@ -67,13 +67,20 @@ def run(arguments: argparse.Namespace) -> int:
         target = arguments.perfetto
         with opened(target, Path(target), overwrite=arguments.force_overwrite) as stream:
             write(stream, trace(report, scope))
+        _told(target)
         return OK
     table = _table(report, arguments.table, scope, arguments.window is not None)
     if arguments.format == SCHEMA:
         print_rows_schema(table)
     else:
         _write_table(arguments, table)
+        _told(arguments.output)
     return OK
+
+
+def _told(output: str) -> None:
+    if output != CONSOLE and not output.startswith("@"):
+        say(f"nsys-tui: wrote {output}")
 
 
 def _table(report: Report, name: str, scope: Scope, clip: bool) -> Table:

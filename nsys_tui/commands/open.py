@@ -133,7 +133,11 @@ def run(arguments: argparse.Namespace) -> int:
         return _print_screen(arguments, paths)
     places = [place for _, place in given]
     start = first_screen(places[0]) if places and places[0] else "overview"
-    return run_app(arguments, paths, lambda: _text_overviews(arguments), start, places=places)
+
+    def without() -> int:
+        return _text_overviews(arguments, places)
+
+    return run_app(arguments, paths, without, start, places=places)
 
 
 def _check_links(paths: Sequence[Path]) -> None:
@@ -294,13 +298,15 @@ async def _until_left(app: NsysTuiApp, *, mouse: bool) -> int:
     return status
 
 
-def _text_overviews(arguments: argparse.Namespace) -> int:
-    """The text overview of each report, as ``nsys-tui overview`` prints it."""
+def _text_overviews(arguments: argparse.Namespace, places: Sequence[Place | None]) -> int:
+    """The text overview of each report, or of what a link names, as ``nsys-tui overview``."""
     from nsys_tui.commands import overview
 
     parser = argparse.ArgumentParser()
     overview.add_arguments(parser)
     given = argparse.Namespace(**{name: vars(arguments)[name] for name in ("nsys", "no_cache")})
-    return max(
-        overview.run(parser.parse_args(["--", report], given)) for report in arguments.reports
-    )
+    status = OK
+    for report, place in zip(arguments.reports, places, strict=True):
+        words = [] if place is None else place.options()
+        status = max(status, overview.run(parser.parse_args([*words, "--", report], given)))
+    return status

@@ -40,8 +40,8 @@ EVENT_SETS: Final = {
 }
 """Event sets with a line of help."""
 TABLES: Final = EVENT_SETS | {
-    "kernels": "kernels alone",
-    "copies": "copies and memsets alone",
+    "kernels": "kernels",
+    "copies": "copies and memsets",
 }
 """Tables of events that can be had."""
 _WORK: Final = {

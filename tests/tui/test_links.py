@@ -10,6 +10,7 @@ from demo_making import make
 from tui.frames import running, settled, text
 
 from nsys_tui.analysis.links import parse_place, split_link
+from nsys_tui.cli import main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,3 +110,10 @@ async def test_the_page_is_written_by_a_key(
         assert "written: " in said
         assert "demo.html" in said
     assert "<h1>demo.sqlite</h1>" in (tmp_path / "demo.html").read_text("utf-8")
+
+
+def test_without_a_terminal_a_link_prints_its_part(
+    report: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([f"{report}#0.9s-1s/GPU0/2"]) == 0
+    assert "window    900.0 ms to 1.000 s" in capsys.readouterr().out

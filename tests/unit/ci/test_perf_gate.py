@@ -125,6 +125,27 @@ def test_it_captures_as_often_as_asked_and_compares_that(runner: Runner, runs: P
     assert "worse" in (runner.folder / "results/summary.md").read_text()
 
 
+def test_the_jobs_that_are_shown_run(runner: Runner, runs: Path) -> None:
+    page = (ROOT / "docs/ci.md").read_text("utf-8")
+    shutil.copy(SCRIPT, runner.folder / "perf")
+    shown = re.search(r"  variables:\n((?:    .*\n)+)  script:\n((?:    - .*\n)+)", page)
+    assert shown
+    settings = dict(re.findall(r"(PERF_\w+): (.*)", shown[1]))
+    gitlab = re.findall(r"- (bash .*)", shown[2])
+    jenkins = re.findall(r"sh '(.*)'", page)
+    assert "PERF_COMMAND" in settings
+    assert gitlab == jenkins == ["bash perf/gate.sh"]
+    settings |= {"PERF_COMMAND": "true", "PERF_RUNS": "1"}
+    slow = str(runs / "slow0.sqlite")
+    fake = {"FAKE_NSYS_REPORT": slow, "FAKE_NSYS_SQLITE": slow}
+    done = subprocess.run(
+        ["bash", "-c", gitlab[0]], cwd=runner.folder, env={**runner.environment, **settings, **fake}
+    )
+    assert done.returncode == 1
+    for path in re.findall(r"perf-results/[\w.]+", page):
+        assert (runner.folder / path).read_text(), path
+
+
 def test_a_program_that_fails_fails_the_job(runner: Runner) -> None:
     done = runner.run(PERF_COMMAND="exit 7", PERF_RUNS="1")
     assert done.returncode == 7, done.stderr
