@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class NameStyle(StrEnum):
@@ -153,6 +157,13 @@ _API_VERSION_NSYS: Final = re.compile(r"_v[0-9]{4}\Z")
 def normalise_nvtx(name: str) -> str:
     """A range name with each run of digits as ``#``, so that ``step 1`` and ``step 2`` are one."""
     return _DIGITS.sub("#", name)
+
+
+def numbered_alike(names: Iterable[str]) -> dict[str, str]:
+    """Names with digits as ``#`` where several differ in them only; ``3D_conv`` keeps its own."""
+    short = {name: normalise_nvtx(name) for name in names}
+    times = Counter(short.values())
+    return {name: one if times[one] > 1 else name for name, one in short.items()}
 
 
 def is_layer_number(name: str) -> bool:

@@ -17,7 +17,7 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import regroup
-from nsys_tui.names import NameStyle, normalise_nvtx
+from nsys_tui.names import NameStyle, numbered_alike
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -239,12 +239,16 @@ def _work(report: Report, scope: Scope | None, style: str, *, kernels: bool) -> 
 
 
 def top_ranges(report: Report, scope: Scope | None = None) -> list[TopName]:
-    """Host time by NVTX range name with digits as ``#``, largest first; open ranges left out."""
+    """Host time by NVTX range name, largest first, without open ranges.
+
+    Names that differ in digits only are one, with ``#`` for these.
+    """
     scope = scope or Scope()
     ranges = report.ranges
     rows = row_numbers(ranges, scope.threads(ranges))
     rows = rows[~ranges.open[rows]]
-    names = [normalise_nvtx(name) for name in ranges.names]
+    shown = numbered_alike(ranges.names)
+    names = [shown[name] for name in ranges.names]
     return _by_name(names, ranges.name[rows], ranges, rows, scope.window)
 
 

@@ -5,12 +5,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from paths import needs_reports, report_paths
 from tui.frames import rows, running, settled
 
-from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.demo.report import make_report
-from nsys_tui.ui.keymap import SCREENS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,32 +105,3 @@ async def test_times_of_findings_follow_the_format(demo: tuple[Path, dict[str, A
         await pilot.press("T")
         await settled(pilot)
         assert re.search(r"   GPU \d \d{9} ns \[", "\n".join(rows(pilot)))
-
-
-@needs_reports
-@pytest.mark.parametrize(
-    "name", ["pytorch-nccl-2gpu-2026.2", "cloverleaf-a100-2024.5", "uvm-migration-2025.1"]
-)
-async def test_enter_lands_where_each_finding_shows(name: str) -> None:
-    (path,) = (path for path in report_paths() if path.stem == name)
-    async with running(path, size=(160, 45)) as pilot:
-        app: Any = pilot.app
-        pane = app.screen.query_one("#findings")
-        pane.focus()
-        await settled(pilot)
-        seen = []
-        while pane.choice not in seen and isinstance(pane.choice, Finding):
-            entry = pane.choice
-            seen.append(entry)
-            await pilot.press("enter")
-            await settled(pilot)
-            assert app.error is None
-            assert SCREENS[int(entry.screen) - 1].name == app.front.SCREEN, entry.title
-            if entry.window is not None:
-                shown = app.state.window
-                assert shown is None or shown.start <= entry.window[0] <= shown.end, entry.title
-            await pilot.press("1")
-            pane.focus()
-            await pilot.press("down")
-            await settled(pilot)
-        assert f"Findings ({len(seen)})" in "".join(rows(pilot))

@@ -8,7 +8,12 @@ import pytest
 from paths import needs_reports, report_paths
 from tui.frames import running, settled
 
+from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.names import similar_name
 from nsys_tui.timeline.painter import position_of
+from nsys_tui.ui.keymap import SCREENS
+from nsys_tui.ui.screens.compare.columns import GROUPS
+from nsys_tui.ui.screens.overview.panes import Chosen
 from nsys_tui.ui.widgets.table.grid import Grid
 
 if TYPE_CHECKING:
@@ -100,3 +105,120 @@ async def test_frames_of_stacks_and_bars_of_steps_land(name: str) -> None:
             start = app.state.cursor.time
             assert app.front.SCREEN == "timeline"
             assert app.front.model.window.start <= start < app.front.model.window.end
+
+
+@needs_reports
+@pytest.mark.parametrize(
+    "name", [*REPORTS, "cuda-graph-2025.5", "many-kernels-2025.5", "nsys-stats-2023.3",
+             "nvtx-only-2022.4", "pytorch-nccl-2gpu-2026.2"],
+)  # fmt: skip
+async def test_findings_names_and_bars_of_the_overview_land(name: str) -> None:
+    (path,) = (path for path in report_paths() if path.stem == name)
+    async with running(path, size=(160, 45)) as pilot:
+        app: Any = pilot.app
+        for pane in app.front.query("#findings, #kernels, #ranges"):
+            places = [n for n, choice in enumerate(pane._choices) if choice is not None]
+            few = places if pane.id == "findings" else places[:1] + places[-1:]
+            for place in few if pane.display else ():
+                pane.focus()
+                pane.cursor = place
+                choice, where = pane.choice, f"{name} {pane.text_under_cursor}"
+                await press(pilot, "enter")
+                assert app.error is None, where
+                if isinstance(choice, Finding):
+                    shows_finding(pilot, choice, where)
+                elif isinstance(choice, Chosen):
+                    shows_name(pilot, choice, where)
+                await press(pilot, "1")
+        bars = app.front.query_one("#trace")
+        if bars.display:
+            bars.focus()
+            await press(pilot, "right", "right", "enter")
+            assert app.front.SCREEN == "timeline", name
+            assert app.state.window.width < app.session.extent[1] - app.session.extent[0], name
+
+
+@needs_reports
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("cloverleaf-a100-2024.5", "many-kernels-2025.5"),
+        ("mpi-nvtx-callchains-2022.2", "pytorch-nccl-2gpu-2026.2"),
+        ("nvtx-only-2022.4", "windows-streams-2022.1"),
+        ("cuda-graph-2025.5", "nsys-stats-2023.3"),
+    ],
+)
+async def test_rows_of_compare_land_on_both_timelines(names: tuple[str, str]) -> None:
+    paths = [path for name in names for path in report_paths() if path.stem == name]
+    async with running(*paths, size=(160, 45)) as pilot:
+        app: Any = pilot.app
+        await press(pilot, "7")
+        screen = app.front
+        for group in GROUPS:
+            await settled(pilot)
+            table = screen.table
+            for place in sorted({0, table.shown - 1} if table.shown else ()):
+                where = f"{names} {group} {place}"
+                table.put_cursor(place)
+                change = table.change
+                await press(pilot, "enter")
+                assert app.error is None, where
+                if change is not None:
+                    halves_show(screen.twins, (change.a_count, change.b_count), where)
+                table.focus()
+            await press(pilot, "g")
+        screen.twins.canvases[0].focus()
+        window = screen.twins.windows[0]
+        await press(pilot, "enter")
+        assert (app.front.SCREEN, app.session.path) == ("timeline", paths[0])
+        assert app.state.window == window
+
+
+def halves_show(twins: Any, counts: tuple[int, int], where: str) -> None:
+    """Each timeline has an event of the row's name in its window, on a lane in view."""
+    for side, count in enumerate(counts):
+        picked, window, half = twins.picked[side], twins.windows[side], twins.halves[side]
+        if not count:
+            assert picked is None, where
+            continue
+        assert picked is not None, where
+        assert picked.start < window.end, where
+        assert picked.end >= window.start, where
+        first, many = twins.tops[side], twins.canvases[side].lanes_shown
+        lanes = half.tracks[first : first + many]
+        assert any(
+            one.events is picked.events and position_of(one, picked.row) is not None
+            for one in lanes
+        ), where
+
+
+def shows_finding(pilot: Pilot[int], entry: Finding, where: str) -> None:
+    """The screen that the finding names, on its event, gap, kernel or time."""
+    app: Any = pilot.app
+    front = app.front
+    assert SCREENS[int(entry.screen) - 1].name == front.SCREEN, where
+    if entry.window is None:
+        return
+    start = entry.window[0]
+    if front.SCREEN == "timeline":
+        model = landed(pilot, where)
+        assert model.cursor_time == start, where
+        assert entry.place is None or model.row.device == entry.place, where
+    elif front.SCREEN == "stalls":
+        assert front.stall.start == start, where
+    elif front.SCREEN == "kernels":
+        operations = front.report.operations
+        begun = operations.name[operations.start == start]
+        names = {operations.texts("short")[code] for code in begun.tolist()}
+        assert front.result.labels[front.table.row] in names, where
+
+
+def shows_name(pilot: Pilot[int], choice: Chosen, where: str) -> None:
+    """The row of the name: of one that stands in many places, the one with most time."""
+    app: Any = pilot.app
+    front = app.front
+    if choice.kind == "kernel":
+        assert front.result.labels[front.table.row] == choice.name, where
+    else:
+        label = front.result.trie.labels[front.result.trie.label[front.main.row]]
+        assert similar_name(label).endswith(similar_name(choice.name)), where

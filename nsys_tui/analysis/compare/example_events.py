@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.stalls.gaps import Edge, stalls
+from nsys_tui.model.events import ApiCalls
 from nsys_tui.names import across, api_name, normalise_nvtx
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.compare.measure import Plan
-    from nsys_tui.model.events import EventSet
+    from nsys_tui.model.events import Bool, EventSet, Int64
 
 
 def event_of(
@@ -31,16 +34,41 @@ def event_of(
     codes = np.array([text == name for text in texts], bool)
     if not codes.any():
         return None
-    if window is not None:
-        lo, hi = np.searchsorted(events.start, window)
-        near = lo + np.flatnonzero(codes[events.name[lo:hi]])  # type: ignore[attr-defined]
-        if len(near):
-            return events, int(near[np.argmax(events.durations(near))])
-    rows = np.flatnonzero(codes[events.name])  # type: ignore[attr-defined]
+    named = codes[events.name]  # type: ignore[attr-defined]
+    rows = np.flatnonzero(named & events.real if isinstance(events, ApiCalls) else named)
+    near = rows[_begin_in(events.start[rows], window)]
+    if len(near):
+        return events, int(near[np.argmax(events.durations(near))])
     if not len(rows):
         return None
     order = np.argsort(events.durations(rows), kind="stable")
     return events, int(rows[order[len(order) // 2]])
+
+
+def gap_of(
+    plan: Plan, cause: str, window: tuple[int, int] | None
+) -> tuple[tuple[int, int], int] | None:
+    """The longest idle gap of a cause that begins in a window, else of all.
+
+    Returns:
+        its start and end, and the row of the operation that ends it or else of the one before it.
+    """
+    gaps = stalls(plan.report, plan.part, merge_runs=False).gaps
+    code = next(each for each in Cause if each.key == cause)
+    gaps = gaps.take((gaps.cause == code) & (gaps.edge == Edge.INNER))
+    if (near := _begin_in(gaps.start, window)).any():
+        gaps = gaps.take(near)
+    if not len(gaps.start):
+        return None
+    longest = int(np.argmax(gaps.end - gaps.start))
+    beside = max(int(gaps.next[longest]), int(gaps.previous[longest]))
+    return (int(gaps.start[longest]), int(gaps.end[longest])), beside
+
+
+def _begin_in(starts: Int64, window: tuple[int, int] | None) -> Bool:
+    lo, hi = window or (0, 0)
+    inside: Bool = (starts >= lo) & (starts < hi)
+    return inside
 
 
 def _events(plan: Plan, group: str) -> tuple[EventSet, list[str]]:

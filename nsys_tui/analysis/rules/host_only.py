@@ -20,10 +20,10 @@ from nsys_tui.model import intervals
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK
-from nsys_tui.names import fit, normalise_nvtx
+from nsys_tui.names import fit, numbered_alike
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
@@ -65,7 +65,7 @@ class Part:
     """The own time of the NVTX ranges of one name on main threads, or all of a thread without."""
 
     where: str
-    """The ranges, numbers in their names as ``#``; for a thread without ranges the thread."""
+    """The ranges, numbers that tell them apart as ``#``; for a thread without ranges the thread."""
     stretches: tuple[Stretch, ...]
 
     @cached_property
@@ -111,10 +111,11 @@ def _of_ranges(case: Case) -> list[Part]:
     The main thread is the one with most time in ranges.
     """
     by_process: dict[int, dict[str, Stretch]] = {}
+    names = numbered_alike(case.report.ranges.names)
     for tid in sorted(case.report.ranges.threads.tolist()):
         process = tid & PROCESS_MASK
         if case.scope.has_process(np.array([process]))[0]:
-            threads = [by_process.get(process, {}), _by_range(case, tid)]
+            threads = [by_process.get(process, {}), _by_range(case, tid, names)]
             by_process[process] = max(threads, key=lambda one: _total(one.values()))
     found: dict[str, list[Stretch]] = {}
     for by_range in by_process.values():
@@ -135,13 +136,14 @@ def _total(stretches: Iterable[Stretch]) -> int:
     return sum(int((one.ends - one.starts).sum()) for one in stretches)
 
 
-def _by_range(case: Case, tid: int) -> dict[str, Stretch]:
+def _by_range(case: Case, tid: int, shown: Mapping[str, str]) -> dict[str, Stretch]:
     lo, hi = case.scope.bounds(case.report)
     pieces = case.work.innermost(tid)
     starts, ends = np.clip(pieces.starts, lo, hi), np.clip(pieces.ends, lo, hi)
     kept = np.flatnonzero(ends > starts)
     used, codes = np.unique(pieces.name[kept], return_inverse=True)
-    names = [normalise_nvtx(case.work.name(code)) for code in used.tolist()]
+    texts = [case.work.name(code) for code in used.tolist()]
+    names = [shown.get(text, text) for text in texts]
     known = {name: place for place, name in enumerate(dict.fromkeys(names))}
     places = np.array([known[name] for name in names], np.intp)[codes]
     of_name = zip(known, rows_of_codes(places, len(known)), strict=True)

@@ -62,7 +62,8 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     if len(many):
         top = int(many[np.argmax(count[many])])
         chosen = (count >= arguments.count("count"))[codes]
-        found = _tiny(case, rows[chosen], calls[chosen], names[top], int(count[top]))
+        most = rows[codes == top]
+        found = _tiny(case, rows[chosen], calls[chosen], names[top], most)
     return Result(
         (
             (Column("Launches", Unit.COUNT), count[order].astype(np.int64)),
@@ -76,7 +77,7 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
 
 
 def _tiny(
-    case: Case, rows: Rows, calls: NDArray[np.integer], name: str, count: int
+    case: Case, rows: Rows, calls: NDArray[np.integer], name: str, most: Rows
 ) -> list[Finding]:
     ops = case.report.operations
     place, lost = case.held_up_by_calls(calls)
@@ -86,12 +87,12 @@ def _tiny(
     return case.finding(
         "tiny_kernels",
         f"{units.format_count(len(rows))} kernels of {median}, most {fit(name, _NAME_CELLS)}"
-        f" ({units.format_count(count)}): {label} idle"
+        f" ({units.format_count(len(most))}): {label} idle"
         f" {units.format_duration(idle)} in their launches",
         "fuse them, let one launch do more, or capture the sequence as a CUDA graph",
         subject="launches of tiny kernels",
         saved_ns=idle,
-        window=(int(ops.start[rows[0]]), int(ops.end[rows[-1]])),
+        window=(int(ops.start[most[0]]), int(ops.end[most[-1]])),
         place=place if place >= 0 else None,
         screen="3",
         lost=lost,

@@ -131,19 +131,17 @@ def _gpu_rows(work: dict[int, _Work], span: tuple[int, int]) -> list[CategoryRow
     for ops, lanes in work.values():
         parts = [(_clipped(lane, span), lane) for lane in lanes]
         codes = [lane.categories(spots) for (spots, _, _), lane in parts]
-        for category in GPU:
-            masks = [own == category for own in codes]
-            pieces = zip(parts, masks, strict=True)
-            covered = _union((s[mask], e[mask]) for ((_, s, e), _), mask in pieces)
-            busy[category] += intervals.total(*covered)
-            count[category] += sum(
-                int(
-                    np.count_nonzero(
-                        (lane.starts[spots[mask]] >= span[0]) & ops.counted[lane.rows(spots[mask])]
-                    )
-                )
-                for ((spots, _, _), lane), mask in zip(parts, masks, strict=True)
-            )
+        present = frozenset(np.concatenate(codes).tolist()) if codes else ()
+        for category in (each for each in GPU if each in present):
+            pieces = [
+                (spots[mask], starts[mask], ends[mask], lane)
+                for ((spots, starts, ends), lane), own in zip(parts, codes, strict=True)
+                if (mask := own == category).any()
+            ]
+            busy[category] += intervals.total(*_union((s, e) for _, s, e, _ in pieces))
+            for spots, _, _, lane in pieces:
+                begun = spots[lane.starts[spots] >= span[0]]
+                count[category] += int(np.count_nonzero(ops.counted[lane.rows(begun)]))
         free = intervals.gaps(*_union((s, e) for (_, s, e), _ in parts), *span)
         idle, gaps = idle + intervals.total(*free), gaps + len(free[0])
     rows = [CategoryRow(c.name.lower(), busy[c], whole, count[c]) for c in GPU]

@@ -7,6 +7,7 @@ when it comes back, so a hidden screen costs nothing.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from textual.binding import Binding
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
     from nsys_tui.state import ViewState
     from nsys_tui.ui.host import Host
+    from nsys_tui.ui.keymap import Action
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.icicle import IciclePane
     from nsys_tui.ui.widgets.table.grid import Grid
@@ -245,19 +247,25 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
         """
         if self.app.screen is not self:
             return
-        ranked = sorted(
-            (action for action in (*self.ACTIONS, *GLOBAL) if action.rank), key=lambda a: a.rank
-        )
-        keymap = self.app.keymap
-        mine = [action for action in self.ACTIONS if self.app.handler(action.id)]
-        own = {key for action in mine for key in effective_keys(action, keymap)}
+        handler = self.app.handler
         shown = []
-        for action in ranked:
-            keys = effective_keys(action, keymap)
-            free = keys if action in self.ACTIONS else [key for key in keys if key not in own]
-            if free and self.app.handler(action.id):
-                shown.append((shown_key(free[0]), action))
+        for action, keys in self._ranked_keys:
+            free = (k for k, rivals in keys if not any(handler(rival) for rival in rivals))
+            if (key := next(free, None)) is not None and handler(action.id):
+                shown.append((shown_key(key), action))
         self.query_one(KeyLine).show_keys(tuple(shown))
+
+    @cached_property
+    def _ranked_keys(self) -> list[tuple[Action, list[tuple[str, list[str]]]]]:
+        """What the footer may show: per key of an action, the screen's own that come before it."""
+        keymap, own = self.app.keymap, self.ACTIONS
+
+        def rivals(action: Action, key: str) -> list[str]:
+            others = () if action in own else own
+            return [other.id for other in others if key in effective_keys(other, keymap)]
+
+        ranked = sorted((each for each in (*own, *GLOBAL) if each.rank), key=lambda a: a.rank)
+        return [(a, [(k, rivals(a, k)) for k in effective_keys(a, keymap)]) for a in ranked]
 
     def _on_timer_update(self) -> None:
         """Keys follow what is painted: what is empty, an estimate or hidden is not exported."""

@@ -41,6 +41,8 @@ class ResultScreen(ReportScreen, Generic[T]):
         self.result: T | None = None
         self._pending: Any = None
         """The look to take up when the result is there."""
+        self._is_sent = False
+        """Whether the result that is being made is for a selection that came with it."""
 
     def work(self, report: Report) -> Callable[[Progress], T]:
         """What a worker does to make the result that is wanted now."""
@@ -91,7 +93,9 @@ class ResultScreen(ReportScreen, Generic[T]):
 
     def state_changed(self, old: ViewState, new: ViewState) -> None:
         """Window and scope need another result; filter and selection are followed in this one."""
+        chosen = old.selection != new.selection and new.selection is not None
         if self.needs_new(old, new):
+            self._is_sent = chosen
             self.make()
         if self.result is None:
             return
@@ -99,7 +103,7 @@ class ResultScreen(ReportScreen, Generic[T]):
             self.display_changed(old, new)
         if old.filter.pattern != new.filter.pattern:
             self.filter_by(new.filter.pattern)
-        if old.selection != new.selection and new.selection is not None:
+        if chosen and new.selection is not None:
             self.go_to(new.selection)
 
     def display_changed(self, old: ViewState, new: ViewState) -> None:
@@ -124,8 +128,9 @@ class ResultScreen(ReportScreen, Generic[T]):
         if self._pending is not None:
             view, self._pending = self._pending, None
             self.restore(view)
-        elif (first or self.GOES_BACK) and self.state.selection is not None:
+        elif (first or self.GOES_BACK or self._is_sent) and self.state.selection is not None:
             self.go_to(self.state.selection)
+        self._is_sent = False
 
     def on_grid_filtered(self, message: Grid.Filtered) -> None:
         """The filter is shared by all screens."""

@@ -107,10 +107,12 @@ class LinePane(ScrolledPane):
         self.show([[(line, MUTED)] for line in text.splitlines()])
 
     def _set(self, lines: Sequence[Line], choices: Sequence[object]) -> None:
-        self._lines, self._choices = lines, choices
+        changed, self._choices = lines != self._lines, choices
+        self._lines, cursor = lines, self.cursor
         self.virtual_size = Size(0, len(lines))
-        self.cursor = self._nearest(min(self.cursor, max(0, len(lines) - 1)), 1)
-        self.refresh()
+        self.cursor = self._nearest(min(cursor, max(0, len(lines) - 1)), 1)
+        if changed or cursor != self.cursor:
+            self.refresh()
 
     @property
     def _shows_cursor(self) -> bool:

@@ -88,7 +88,7 @@ def test_devices_processes_and_streams_narrow_the_operations(report: Report) -> 
 
 
 def test_ranges_follow_the_process(report: Report) -> None:
-    assert [r.name for r in top_ranges(report, Scope(processes=frozenset((100,))))] == ["step #"]
+    assert [r.name for r in top_ranges(report, Scope(processes=frozenset((100,))))] == ["step 1"]
     assert top_ranges(report, Scope(processes=frozenset((200,)))) == []
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare
 from nsys_tui.analysis.compare.comparison import with_findings as add_findings
-from nsys_tui.analysis.compare.example_events import event_of
+from nsys_tui.analysis.compare.example_events import event_of, gap_of
 from nsys_tui.analysis.compare.measure import Plan, identity_of, measure, plan
 from nsys_tui.analysis.compare.pooling import pooled_side
 from nsys_tui.analysis.window import Scope
@@ -68,6 +68,9 @@ class Part:
 
 
 End: TypeAlias = Part | Baseline
+BothPicked: TypeAlias = tuple[Picked | None, Picked | None]
+"""An event on each side."""
+Span: TypeAlias = tuple[int, int] | None
 """One end of a comparison."""
 
 
@@ -167,13 +170,24 @@ class Result:
                 return ranges.names[int(ranges.name[made.rows[step]])]
         return f"step {step + 1}"
 
-    def examples(self, group: str, name: str, step: int | None) -> tuple[Picked | None, ...]:
-        """One event of a name on each side; idle time by its cause has none."""
+    def examples(self, group: str, name: str, step: int | None) -> BothPicked:
+        """One event of a name on each side."""
         found = [
-            event_of(made, group, name, window) if made is not None and group != "stalls" else None
+            None if made is None else event_of(made, group, name, window)
             for made, window in zip(self.plans, self.windows(step), strict=True)
         ]
-        return tuple(None if event is None else Picked(*event) for event in found)
+        first, second = (None if event is None else Picked(*event) for event in found)
+        return first, second
+
+    def gaps(self, cause: str, step: int | None) -> tuple[list[Span], BothPicked]:
+        """One idle gap of a cause on each side, and an operation beside it."""
+        spans: list[Span] = [None, None]
+        picked: list[Picked | None] = [None, None]
+        for side, window in enumerate(self.windows(step)):
+            made = self.plans[side]
+            if made is not None and (gap := gap_of(made, cause, window)) is not None:
+                spans[side], picked[side] = gap[0], Picked(made.report.operations, gap[1])
+        return spans, (picked[0], picked[1])
 
 
 def gather(pair: Pair, names: str, rules: Rules) -> Result:

@@ -22,7 +22,7 @@ from nsys_tui.ui.screens.compare.flame import DifferenceIcicle, difference_of
 from nsys_tui.ui.screens.compare.pair import Result, gather, with_findings
 from nsys_tui.ui.screens.compare.panes import summary_lines
 from nsys_tui.ui.screens.compare.parts import asked_parts
-from nsys_tui.ui.screens.compare.timelines import TwinTimelines, half_of
+from nsys_tui.ui.screens.compare.timelines import TwinTimelines, half_of, with_lane_of
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from nsys_tui.state import Selection, ViewState
     from nsys_tui.ui.front import Evidence
     from nsys_tui.ui.saving import Writer
-    from nsys_tui.ui.screens.compare.pair import Pair, Part
+    from nsys_tui.ui.screens.compare.pair import BothPicked, Pair, Part, Span
     from nsys_tui.ui.screens.compare.timelines import Half
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.table.grid import Grid
@@ -251,16 +251,32 @@ class CompareScreen(ResultScreen[Result]):
         if self.table.group == "findings":
             changes = result.found.findings or ()
             if place < len(changes):
-                self.twins.go_to_finding(changes[place])
+                sides = (changes[place].a, changes[place].b)
+                spans = [None if side is None else side.window for side in sides]
+                self.twins.go_to_spans(spans, changes[place].rule)
         elif row is None:
             self.twins.go_to_step(step)
+        elif self.table.group == "stalls":
+            take = partial(self._show_gaps, row.name)
+            self.compute("pick", lambda: result.gaps(row.name, step), take)
         else:
-            group = GROUPS[self.table.group][1][0]
-            self.compute(
-                "pick",
-                lambda: result.examples(group, row.name, step),
-                partial(self.twins.go_to_step, step),
-            )
+            group, twins = GROUPS[self.table.group][1][0], self.twins
+            halves = twins.halves
+
+            def work() -> tuple[BothPicked, list[Half | None]]:
+                picked = result.examples(group, row.name, step)
+                return picked, [*map(with_lane_of, halves, picked)]
+
+            def show(found: tuple[BothPicked, list[Half | None]]) -> None:
+                if halves == twins.halves:
+                    picked, (first, second) = found
+                    twins.halves = first, second
+                    twins.go_to_step(step, picked)
+
+            self.compute("pick", work, show)
+
+    def _show_gaps(self, cause: str, found: tuple[list[Span], BothPicked]) -> None:
+        self.twins.go_to_spans(found[0], cause, found[1])
 
     @property
     def evidence(self) -> Evidence:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -24,15 +24,11 @@ from nsys_tui.units import format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nsys_tui.analysis.compare.finding_changes import FindingChange
     from nsys_tui.analysis.compare.measure import Plan
     from nsys_tui.ui.host import Host
-    from nsys_tui.ui.screens.compare.pair import Result
+    from nsys_tui.ui.screens.compare.pair import BothPicked, Result, Span
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas as Canvas
-
-BothPicked: TypeAlias = tuple[Picked | None, Picked | None]
-"""An event on each side."""
 
 ZOOM: Final = 2
 STEP: Final = 4
@@ -74,6 +70,24 @@ def half_of(part: End, plan: Plan | None) -> Half | None:
     lanes = Lanes().built("operations", [*_steps(plan), *shown(streams)], layers)
     lanes = lanes.built("devices", shown(devices), {})
     return Half(session, replace(lanes, whole=lanes.arranged()))
+
+
+def with_lane_of(half: Half | None, picked: Picked | None) -> Half | None:
+    """The same timeline with the thread's lane that holds an event of the host; for a worker."""
+    report = None if half is None else half.session.report
+    if half is None or picked is None or report is None:
+        return half
+    for part in ("ranges", "api"):
+        tracks, _ = part_tracks(half.session.memo, report, part)
+        own = [track for track in tracks if _holds(track, picked)]
+        if own:
+            lanes = half.lanes.built("host", own, {})
+            return replace(half, lanes=replace(lanes, whole=lanes.arranged()))
+    return half
+
+
+def _holds(track: Track, picked: Picked) -> bool:
+    return track.events is picked.events and position_of(track, picked.row) is not None
 
 
 def _steps(plan: Plan) -> list[Track]:
@@ -169,13 +183,14 @@ class TwinTimelines(Vertical):
         first, second = (around(start, width) for start, _ in spans)
         self.look_at((first, second), what, picked)
 
-    def go_to_finding(self, change: FindingChange) -> None:
-        """Each where its side has the finding; the whole where it has none."""
-        found = [side.window if side is not None else None for side in (change.a, change.b)]
+    def go_to_spans(
+        self, found: Sequence[Span], what: str, picked: BothPicked = (None, None)
+    ) -> None:
+        """Each where its side has what is looked for; the whole where it has none."""
         spans = [span or _whole(half) for span, half in zip(found, self.halves, strict=True)]
         first, second = (around(start, max(end - start, 1)) for start, end in spans)
         self.step = None
-        self.look_at((first, second), change.rule)
+        self.look_at((first, second), what, picked)
 
     def move_step(self, by: int) -> None:
         """Goes to the next (1) or previous (-1) step of both."""
@@ -208,11 +223,8 @@ class TwinTimelines(Vertical):
         """The first row, such that the selected event's lane is in view."""
         if picked is None:
             return 0
-        places = (n for n, t in enumerate(half.tracks) if t.events is picked.events)
-        for place in places:
-            if position_of(half.tracks[place], picked.row) is not None:
-                return max(0, place - self.canvases[side].lanes_shown + 1)
-        return 0
+        places = (n for n, track in enumerate(half.tracks) if _holds(track, picked))
+        return max(0, next(places, 0) - self.canvases[side].lanes_shown + 1)
 
     def _moving(self) -> Iterable[int]:
         if self.locked:

@@ -181,6 +181,9 @@ class KernelsScreen(KernelDetail):
         if selection.kind == "kernel_name" and selection.key:
             name = str(selection.key[0])
             group = table.labels.index(name) if name in table.labels else None
+        elif selection.kind == "finding" and selection.span is not None:
+            rows = np.flatnonzero(report.operations.start == selection.span.start)
+            group = group_of(table, int(rows[0])) if len(rows) else None
         elif (hit := find(report, selection.kind, selection.key)) is not None:
             events, row = hit
             group = group_of(table, row) if isinstance(events, Operations) else None

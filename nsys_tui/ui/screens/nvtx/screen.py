@@ -15,6 +15,7 @@ from nsys_tui.analysis.nvtx.table import NvtxTable, nvtx_table
 from nsys_tui.analysis.timeline.events import find
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import Ranges
+from nsys_tui.names import similar_name
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.nvtx import columns
@@ -259,9 +260,9 @@ class NvtxScreen(RangeDetail):
 
 def nodes_of(found: NvtxTable, name: str) -> NDArray[np.intp]:
     """Nodes of a range name as the overview writes it: digits as ``#``, without domain."""
-    codes = [
-        code
-        for code, label in enumerate(found.trie.labels)
-        if label == name or label.endswith(f":{name}")
-    ]
+    codes: list[int] = []
+    for form in (str, similar_name):
+        wanted = form(name)
+        texts = enumerate(map(form, found.trie.labels))
+        codes = codes or [c for c, text in texts if text == wanted or text.endswith(f":{wanted}")]
     return np.flatnonzero(np.isin(found.trie.label, codes))

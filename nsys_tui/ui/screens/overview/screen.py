@@ -362,7 +362,8 @@ class OverviewScreen(ResultScreen[Overview]):
         if isinstance(choice, panes.Chosen):
             kind = f"{choice.kind}_name"
             screen = "kernels" if choice.kind == "kernel" else "nvtx"
-            self._go(screen, selection=Selection(kind, (choice.name,), label=choice.name))
+            chosen = Selection(kind, (choice.name,), label=choice.name)
+            self._go(screen, window=None, selection=chosen)
 
     def _go_to(self, finding: Finding) -> None:
         """The evidence: its screen with its window, or the timeline where that is not there."""
@@ -379,8 +380,8 @@ class OverviewScreen(ResultScreen[Overview]):
             "window": Window(start - margin, end + margin),
             "selection": selection,
         }
-        if finding.place is not None:
-            changes["cursor"] = Cursor(start, gpu_key(finding.place))
+        lane = "" if finding.place is None else gpu_key(finding.place)
+        changes["cursor"] = Cursor(start, lane)
         self._go(names[0] if names else "timeline", **changes)
 
     @property

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from textual.containers import Horizontal, Vertical
 
 from nsys_tui.analysis.timeline.tracks import gpu_key
@@ -212,6 +213,14 @@ class StallsScreen(TableScreen[Found]):
         if place is None or found is None or report is None:
             return None
         return found.rows.row(report, place)
+
+    def go_to(self, selection: Selection) -> None:
+        """Puts the cursor on the gap that a finding shows."""
+        if self.result is None or selection.kind != "finding" or selection.span is None:
+            return
+        rows = np.flatnonzero(self.result.rows.start == selection.span.start)
+        if not self.result.grouped and len(rows):
+            self.table.put_cursor(self.table.position_of(int(rows[0])) or 0)
 
     def on_grid_moved(self, message: Grid.Moved) -> None:
         """Another row: its scene."""
