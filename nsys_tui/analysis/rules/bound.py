@@ -57,10 +57,9 @@ def parts(case: Case) -> list[Part]:
     whole = len(case.splits) * case.base_ns
     if not whole:
         return []
-    rendering = sum(map(case.rendering_ns, range(len(case.report.devices))))
     busy = {
-        COMPUTE: sum(split.compute_ns for split in case.splits) - rendering,
-        RENDERING: rendering,
+        COMPUTE: sum(split.compute_ns for split in case.splits) - case.rendering_ns,
+        RENDERING: case.rendering_ns,
         COMMUNICATION: sum(split.exposed_comm_ns for split in case.splits),
         COPIES: sum(split.exposed_memory_ns for split in case.splits),
     }

@@ -133,18 +133,18 @@ class Case:
             found[place] = intervals.gaps(*busy, *self.base), frozenset(owners.tolist())
         return found
 
-    def rendering_ns(self, place: int) -> int:
-        """How long nothing but work of graphics libraries ran on a device."""
-        ops = self.report.operations
-        if not (ops.kind > OpKind.GRAPH).any():
-            return 0
-        mine = dict(self.by_device).get(place, np.empty(0, np.intp))
-        own, other = (
-            intervals.union(*clipped(ops, mine[drawn], self.scope.window))
-            for renders in (True, False)
-            for drawn in [(ops.kind[mine] > OpKind.GRAPH) == renders]
-        )
-        return intervals.total(*intervals.subtract(own, intervals.meet(own, other)))
+    @cached_property
+    def rendering_ns(self) -> int:
+        """How long nothing but work of graphics libraries ran, over all devices."""
+        ops, alone = self.report.operations, 0
+        renders = ops.kind > OpKind.GRAPH
+        for _, rows in self.by_device if renders.any() else ():
+            own, other = (
+                intervals.union(*clipped(ops, rows[renders[rows] == drawn], self.scope.window))
+                for drawn in (True, False)
+            )
+            alone += intervals.total(*intervals.subtract(own, other))
+        return alone
 
     def busy_ns(self, place: int) -> int:
         """How long a device worked."""
