@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def with_open(line: str, point: int, verbs: Iterable[str]) -> tuple[str, int]:
-    """A command line whose first word is a report, with the verb that is meant.
+    """A command line that begins with a report or an option, with the verb that is meant.
 
     Args:
         line: as typed.
@@ -37,7 +37,7 @@ def with_open(line: str, point: int, verbs: Iterable[str]) -> tuple[str, int]:
     """
     program, blank, rest = line.partition(" ")
     first, more, _ = rest.lstrip().partition(" ")
-    if not more or first in verbs or first.startswith("-"):
+    if not more or first in (*verbs, "-h", "--help", "--version"):
         return line, point
     return f"{program}{blank}open {rest}", point + len("open ")
 

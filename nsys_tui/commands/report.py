@@ -119,6 +119,7 @@ def _fleet(arguments: argparse.Namespace) -> list[Part]:
     """What ``nsys-tui fleet`` tells of ranks; nothing unless it is asked for."""
     if not arguments.fleet:
         return []
+    from nsys_tui.analysis.rules.register import plural
     from nsys_tui.commands import fleet as verb
     from nsys_tui.fleet.files import find_reports
     from nsys_tui.fleet.table_parts import Ask
@@ -131,7 +132,7 @@ def _fleet(arguments: argparse.Namespace) -> list[Part]:
     fleet = verb.read_fleet(given, paths)
     wanted = [name for name in summary_sections(fleet) if name != "heat"]
     tables = [SECTIONS[name](fleet, Ask(None, False, 1, True)) for name in wanted]
-    said = f"{len(fleet.members)} ranks in {len(paths)} report{'s' if len(paths) > 1 else ''}"
+    said = f"{plural(len(fleet.members), 'rank')} in {plural(len(paths), 'report')}"
     return [("What the reports say together", said, [one for one in tables if one.columns])]
 
 

@@ -54,6 +54,7 @@ def environment(place: Path) -> dict[str, str]:
     ("words", "expected"),
     [
         ("small.sqlite --theme li", "light"),
+        ("--theme li", "light"),
         ("overview small.sqlite --section ker", "kernels"),
         ("keys --keys v", "vim"),
         ("stats small.sqlite -r cuda_gpu_kern", "cuda_gpu_kern_sum"),

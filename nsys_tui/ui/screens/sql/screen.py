@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from nsys_tui.analysis.rules.register import plural
 from nsys_tui.render.cells import MUTED
 from nsys_tui.sql.console import Console
 from nsys_tui.sql.faults import QueryError
@@ -14,6 +15,7 @@ from nsys_tui.ui.dialogs.picker import Picker
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.pane_text import wrapped
+from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.screens.sql.answers import (
     Asked,
     ask,
@@ -151,7 +153,7 @@ class SqlScreen(TableScreen[Asked]):
         self.table.note = "the first ones: there are more" if result.answer.more else ""
         self.table.empty = "no row is an answer"
         self.table.show_rows(columns_of(table), len(table))
-        self._say(*(result.answer.notes or (f"{len(table):,} rows",)))
+        self._say(*(result.answer.notes or (plural(len(table), "row"),)))
         self._draw_chart()
         self.table.focus()
 
@@ -162,6 +164,12 @@ class SqlScreen(TableScreen[Asked]):
         if isinstance(error, QueryError) and error.offset >= 0 and self.editor.text == result.query:
             self.editor.go_to(error.offset)
         self.editor.focus()
+
+    def say_stopped(self, why: str) -> None:
+        """Cancelled: the same key asks again."""
+        super().say_stopped(why)
+        if why == CANCELLED:
+            self.main.empty = "cancelled: F5 asks again"
 
     def report_closed(self, session: Session) -> None:
         """Its file is let go."""
