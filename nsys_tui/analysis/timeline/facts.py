@@ -169,7 +169,7 @@ def _operation(report: Report, ops: Operations, row: int, raw: Mapping[str, Any]
             yield from collective_facts(report, row)
     elif kind in (OpKind.MEMCPY, OpKind.MEMSET):
         yield from transfer_facts(ops, row)
-    else:
+    elif kind == OpKind.GRAPH:
         yield ("note", "launched as a whole graph: no figures of its kernels")
     if node := int(ops.graph_node[row]):
         yield ("graph node", str(node))
@@ -207,7 +207,8 @@ def _origin(report: Report, ops: Operations, row: int) -> Iterator[Fact]:
         return
     call = call_of(report, ops, row)
     if call is None:
-        yield ("launch", "- (no API call with its correlation id)")
+        if ops.kind[row] <= OpKind.GRAPH:
+            yield ("launch", "- (no API call with its correlation id)")
         return
     api, start = report.api, int(ops.start[row])
     thread = report.thread_name(int(api.threads[api.thread[call]]))

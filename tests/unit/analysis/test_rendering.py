@@ -12,6 +12,7 @@ from synth import Synth
 from nsys_tui.analysis.overview import overview
 from nsys_tui.analysis.rules.ranking import find
 from nsys_tui.analysis.stats.reports import run_report
+from nsys_tui.analysis.timeline.facts import facts_of
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -52,6 +53,14 @@ def test_a_report_of_graphics_alone_has_gpu_work(tmp_path: Path, library: str) -
         (name,) = report.operations.names
     assert split.busy_ns == 20
     assert (stream.label, name.short) == (name.short[1:-1].removesuffix(" draw"), name.demangled)
+
+
+def test_rendering_is_no_graph_and_is_not_said_to_lack_a_launch(tmp_path: Path) -> None:
+    path = rendering(tmp_path).write()
+    with closing(open_report(path, use_cache=False)) as report:
+        ops, _ = report.operations, report.api  # launches are told only where calls are loaded
+        told = [dict(facts_of(report, ops, row, "short", str).facts) for row in range(len(ops))]
+    assert [("launch" in facts, "note" in facts) for facts in told].count((True, False)) == 1
 
 
 def test_work_of_no_known_gpu_is_left_out_and_told(tmp_path: Path) -> None:
