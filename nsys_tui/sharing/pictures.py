@@ -44,6 +44,8 @@ AROUND: Final = 1.6
 """The picture is so many times as long as what it shows."""
 SHORTEST: Final = 20_000
 """Shortest picture, ns."""
+_OPERATIONS: Final = 20_000
+"""Operations of a picture, from the start of what it shows."""
 BARS: Final = 240
 """Bars of the step chart; more steps share one, which then shows the longest."""
 
@@ -60,13 +62,20 @@ def evidence(report: Report, finding: Finding) -> str:
     """The timeline around what a finding says; empty for one about the report itself."""
     if finding.window is None or finding.window[1] <= finding.window[0]:
         return ""
-    span = _around(finding.window, report.extent)
+    span = _around(_beginning(report, finding.window), report.extent)
     rows = list(_rows(report, span, finding.place))
     if not rows:
         return ""
     lost = None if finding.lost is None else intervals.clip(*finding.lost, *span)
     said = f"Timeline from {format_duration(span[0])} to {format_duration(span[1])}"
     return _timeline(rows, span, finding.window, lost, f"{said}: {finding.title}")
+
+
+def _beginning(report: Report, window: tuple[int, int]) -> tuple[int, int]:
+    """As much of a window as can be told apart: a run of minutes would be one shade."""
+    starts = report.operations.start
+    last = int(np.searchsorted(starts, window[0])) + _OPERATIONS
+    return (window[0], min(window[1], int(starts[last]))) if last < len(starts) else window
 
 
 def _around(window: tuple[int, int], extent: tuple[int, int]) -> tuple[int, int]:
