@@ -179,7 +179,7 @@ def draw_bars(
     if chosen is not None:
         column = MARGIN + chosen // merged
         for row in rows:
-            row.styles[column] = style(Ink.CURSOR, emphasis=Emphasis.BOLD)
+            row.styles[column : column + 1] = style(Ink.CURSOR, emphasis=Emphasis.BOLD)
     labels = Row.blank(width, style(Ink.AXIS))
     every = max(10, -(-min(room, len(heads)) // 8 // 10) * 10)
     for bar in range(0, len(heads), every):

@@ -20,6 +20,10 @@ CAUSE: Final = "cause: "
 _UNITS: Final = re.compile(r"( (ns|share|bytes|count|per s|gb/s|mb|%)|%)$")
 
 
+_MOST_WORDS: Final = 8
+"""Words of a header or key; what has more is a name from a report, such as a kernel's."""
+
+
 @dataclass(frozen=True)
 class Definition:
     """One term and its paragraph."""
@@ -89,16 +93,15 @@ def define(word: str) -> list[Definition]:
     for asked in (text, _UNITS.sub("", text)):
         if asked in known:
             return known[asked]
-    return _parts(_UNITS.sub("", text).split())
+    words = _UNITS.sub("", text).split()
+    return _parts(words) if len(words) <= _MOST_WORDS else []
 
 
 def _parts(words: list[str]) -> list[Definition]:
     """Definitions of the longest known words that make up the whole, one after the other."""
-    if not words:
-        return []
     for length in range(len(words), 0, -1):
         found = _by_word().get(" ".join(words[:length]), [])
-        rest = _parts(words[length:])
+        rest = _parts(words[length:]) if found else []
         if found and (rest or length == len(words)):
             return [*found, *rest]
     return []

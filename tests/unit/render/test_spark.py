@@ -99,3 +99,10 @@ def test_more_iterations_than_columns_show_the_highest_of_each() -> None:
     assert merged == 4
     assert rows[0].chars[19] == "!"
     assert set(rows[0].chars[10:19]) == {"="}
+
+
+@pytest.mark.parametrize("width", range(1, 24))
+def test_bars_fit_any_width(width: int) -> None:
+    values = list(range(1, 17))
+    rows, _ = draw_bars(values, width, 1, ASCII, str, outliers=[5, 15], chosen=15)
+    assert {len(row.chars) for row in rows} == {width}

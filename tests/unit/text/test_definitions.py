@@ -111,3 +111,8 @@ def test_a_screen_explains_its_columns_first() -> None:
     assert next(one.name for one in on_screen("fleet", ["held up"])) == "held up"
     screens = {screen for one in definitions() for screen in one.screens}
     assert {"overview", "timeline", "nvtx", "kernels", "stalls", "stacks"} <= screens
+
+
+def test_a_long_name_from_a_report_means_nothing_and_takes_no_time() -> None:
+    assert define("void flash_fwd_kernel<Flash_fwd_kernel_traits<128, 64>>" + " params" * 40) == []
+    assert define("busy " * 2000) == []
