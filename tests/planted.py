@@ -472,6 +472,7 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     copies_hidden: "",
     copy_bound: "copies not hidden",
     programs.autotuning: "set-up (once)",
+    programs.choosing: "idle, host compute",
     programs.decoding: "idle between short launches",
     programs.evaluating: "",
     programs.far_memory: "slow Host-to-Device copies",

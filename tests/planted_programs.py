@@ -171,3 +171,46 @@ def rendering(path: Path) -> Synth:
         run.now += 6 * MS
         run.named(f"frame {frame}", since)
     return run.report
+
+
+def copying(path: Path) -> Synth:
+    """Copies for 98 % of the time, behind which hardly anything could run."""
+    run = Machine(path)
+    for _ in range(20):
+        run.copy(500_000_000, 27, "HtoD")
+        run.launch("k", 300 * US)
+    return run.report
+
+
+def choosing(path: Path) -> Synth:
+    """The host computes for 500 us before each kernel, and reads one value after it."""
+    run = Machine(path)
+    run.report.sched(0, True)
+    for _ in range(200):
+        run.now += 500 * US
+        run.launch("k", 100 * US)
+        run.copy(4, 10, "DtoH")
+    return run.report
+
+
+def displaced(path: Path, early: int = 3 * MS, every: int = 1) -> Synth:
+    """The GPU's clock is behind: kernels begin before they are launched."""
+    synth = evaluating(path)
+    for row in synth.rows["CUPTI_ACTIVITY_KIND_KERNEL"][::every]:
+        row["start"] -= early
+        row["end"] -= early
+    return synth
+
+
+def one_displaced(path: Path) -> Synth:
+    return displaced(path, 8 * US, 500)
+
+
+def exported_later(path: Path) -> Synth:
+    text = "Loaded CUPTI library: /opt/nvidia/nsight-systems/2022.4.2/libcupti.so.11.8"
+    return evaluating(path).diagnostic(text)
+
+
+def exported_at_once(path: Path) -> Synth:
+    text = "Loaded CUPTI library: /opt/nvidia/nsight-systems/2026.2.1/libcupti.so.13.1"
+    return evaluating(path).diagnostic(text)

@@ -6,8 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from nsys_tui.model.target import pid_of
-from nsys_tui.units import format_count
+from nsys_tui.units import format_count, format_share
 
 if TYPE_CHECKING:
     from nsys_tui.model.report import Report
@@ -21,6 +23,13 @@ _LOSS: Final = re.compile(
 )
 _ROUTINE: Final = re.compile(r"(?i)^no (nvtx|opengl|vulkan|direct)")
 _CUDA: Final = re.compile(r"(?i)cuda|cupti")
+_CLOCKS: Final = re.compile(r"(?i)\bclocks?\b|timestamp|event order|time sync")
+_CAPTURED: Final = re.compile(r"nsight-systems[-/](\d{4}\.\d+)")
+"""Where nsys's own libraries were loaded from while it recorded."""
+_AHEAD: Final = 0.01
+"""Part of GPU work that begins before its own call from which clocks do not fit."""
+_LOOKED_AT: Final = 1_000_000
+"""Operations that tell as much of the clocks as all of them."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +84,37 @@ def why_no_work(report: Report) -> str:
     return next((f"; nsys says: {text}" for text in about), "")
 
 
-def lost_cuda_events(report: Report) -> bool:
-    """Whether nsys says that events of the GPU work which is looked at are missing."""
+def loss(report: Report) -> str:
+    """That nsys lost events of the GPU work which is looked at, empty where it did not."""
     said = messages(report)
-    return any(one.tells_of_loss and one.is_of_cuda and not one.elsewhere for one in said)
+    lost = any(one.tells_of_loss and one.is_of_cuda and not one.elsewhere for one in said)
+    return "nsys lost CUDA events: idle time may be work that is missing" if lost else ""
+
+
+def clock_trouble(report: Report) -> str:
+    """Why times of host and GPU cannot be compared, empty where nothing is wrong with them."""
+    ops = report.operations
+    rows = np.arange(0, len(ops), len(ops) // _LOOKED_AT + 1)
+    called = rows[report.calls[rows] >= 0]
+    begun = report.api.start[report.calls[called]] if len(called) else called
+    ahead = int((ops.start[called] < begun).sum())
+    if ahead > _AHEAD * len(called):
+        return (
+            f"{format_share(ahead, len(called))} of GPU work begins before its call: clocks differ"
+        )
+    if backwards := int((ops.end[rows] < ops.start[rows]).sum()):
+        return f"{format_count(backwards)} GPU operations end before they begin: clocks jumped"
+    said = (one.text for one in messages(report) if one.serious and _CLOCKS.search(one.text))
+    return next((f"nsys doubts its clocks: {text}" for text in said), "")
+
+
+def other_generation(report: Report) -> str:
+    """That another nsys exported the report than the one that recorded it, empty if not so."""
+    exported = ".".join(report.metadata.product_version.split(".")[:2])
+    said = (_CAPTURED.search(one.text) for one in report.metadata.diagnostics)
+    captured = next((found[1] for found in said if found), exported)
+    differs = bool(exported) and captured != exported
+    return f"recorded by nsys {captured}, exported by {exported}" if differs else ""
 
 
 def _concerns(same: list[Diagnostic], working: set[int]) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.analysis.diagnostics import other_generation
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.table import column, columns, data
@@ -127,4 +128,6 @@ def not_looked_at(report: Report) -> list[NotLookedAt]:
     if not (report.can(Capability.SCHED) or report.can(Capability.SAMPLES)):
         reason = report.lacks(Capability.SCHED)
         found.append(NotLookedAt("what the host did between its calls", reason))
+    if other := other_generation(report):
+        found.append(NotLookedAt("what the nsys that recorded it did not know of", other))
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.diagnostics import lost_cuda_events, why_no_work
+from nsys_tui.analysis.diagnostics import other_generation, why_no_work
 from nsys_tui.analysis.rules.bound import parts
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence
@@ -53,13 +53,14 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     if len(case.splits) < listed and case.scope.devices is None:
         name = f"{len(case.splits)} of {listed} GPUs"
     parts = [f"{name} {format_share(busy, whole, 0)} busy{_of_session(case)}"]
-    if lost_cuda_events(case.report):
-        parts.append("nsys lost CUDA events: idle time may be work that is missing")
+    parts += [doubt for doubt in (case.loss, case.clock_trouble) if doubt]
     most = _decisive(case, findings)
     if most is not None:
         share = format_share(most.stake_ns, case.base_ns)
         parts.append(f"Most of the run ({share}) is {most.subject}")
     parts.append(_worth_fixing(case, findings, most))
+    if other := other_generation(case.report):
+        parts.append(other.capitalize())
     return ". ".join(parts)
 
 

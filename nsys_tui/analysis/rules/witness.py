@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.diagnostics import lost_cuda_events
 from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.model import intervals
@@ -43,18 +42,20 @@ _SLOWER: Final = 0.03
 
 
 def witnessed(case: Case, findings: Iterable[Finding]) -> list[Finding]:
-    """The findings with what their GPU's counters say, less sure where nsys lost events."""
-    if lost_cuda_events(case.report):
-        findings = [_unsure(one) for one in findings]
+    """The findings with what their GPU's counters say, less sure where times or events lack."""
+    if case.loss or case.clock_trouble:
+        findings = [_unsure(case, one) for one in findings]
     if not case.report.can(Capability.GPU_METRICS):
         return [*findings]
     return [_witnessed(case, one) for one in findings]
 
 
-def _unsure(finding: Finding) -> Finding:
-    """Idle time of a report that lacks events of GPUs."""
+def _unsure(case: Case, finding: Finding) -> Finding:
+    """Idle time of a report that lacks events of GPUs, or whose clocks do not fit."""
     if finding.lost is None:
         return finding
+    if case.clock_trouble:
+        return replace(finding, confidence=Confidence.GUESS, doubt=case.clock_trouble)
     sure = finding.confidence
     return replace(
         finding,

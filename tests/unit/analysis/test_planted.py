@@ -229,3 +229,41 @@ def test_what_is_drawn_is_no_compute_and_unused_gpus_are_counted(tmp_path: Path)
     case = case_of(lambda path: programs.rendering(path).gpu(1), tmp_path)
     assert [one.name for one in parts(case)[:2]] == [RENDERING, COMPUTE]
     assert verdict(case, find_in(case)).startswith("1 of 2 GPUs 100% busy")
+
+
+def test_copies_are_priced_by_what_could_run_beside_them(tmp_path: Path) -> None:
+    case = case_of(programs.copying, tmp_path)
+    first = find_in(case)[0]
+    assert (first.rule, first.saved_ns) == ("exposed_copies", 20 * 300 * 1000)
+    assert first.stake_ns > 0.97 * case.base_ns
+    assert "is copies not hidden. Worth fixing: that (up to 1.6%)" in verdict(case, [first])
+
+
+def test_reads_of_single_values_after_host_compute_are_not_to_blame(tmp_path: Path) -> None:
+    found = find_in(case_of(programs.choosing, tmp_path))
+    (reads,) = [one for one in found if one.rule == "small_copies"]
+    assert found[0].subject.startswith("idle, host compute")
+    assert reads.saved_ns < 0.05 * found[0].stake_ns
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (programs.displaced, "of GPU work begins before its call: clocks differ"),
+        (programs.one_displaced, ""),
+        (programs.exported_later, "Recorded by nsys 2022.4, exported by 2026.2"),
+        (programs.exported_at_once, ""),
+    ],
+)
+def test_doubts_about_clocks_and_exports_stand_in_the_verdict(
+    run: Callable[[Path], Synth], said: str, tmp_path: Path
+) -> None:
+    case = case_of(run, tmp_path)
+    found = find_in(case)
+    line = verdict(case, found)
+    assert said in line
+    assert any(word in line for word in ("clocks", "Recorded by")) is bool(said)
+    doubted = [one for one in found if one.lost is not None and one.confidence is Confidence.GUESS]
+    assert bool(doubted) is ("clocks" in said)
+    told = [one.reason for one in not_looked_at(case.report)]
+    assert any("exported by" in one for one in told) is ("exported" in said)
