@@ -10,6 +10,7 @@ import numpy as np
 from nsys_tui.analysis.launches import launches, stream_gaps
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import BLOCK, GRID, REGISTERS
 from nsys_tui.model.groups import sums
 from nsys_tui.names import api_name, normalise_nvtx
 
@@ -93,14 +94,13 @@ def kernel_facts(report: Report, rows: NDArray[np.intp], paths: OperationPaths) 
     names = np.unique(ops.name[rows])
     started = launches(report, rows)
     before = gaps_before(ops, rows)
-    shared = launch.static_shared[shaped].astype(np.int64) + launch.dynamic_shared[shaped]
     return KernelFacts(
         count=len(rows),
         names=tuple(ops.names[code].demangled for code in names[:LISTED].tolist()),
         name_count=len(names),
-        shapes=_shapes(launch.grid[shaped], launch.block[shaped]),
-        registers=_range(launch.registers[shaped]),
-        shared=_range(shared),
+        shapes=_shapes(launch.of(shaped, GRID), launch.of(shaped, BLOCK)),
+        registers=_range(launch.of(shaped, REGISTERS)),
+        shared=_range(launch.shared[launch.code[shaped]]),
         gap=_median(before[before >= 0]),
         latency=_median(started.latency[started.called]),
         uncalled=int(len(rows) - started.called.sum()),

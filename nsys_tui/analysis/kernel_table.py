@@ -17,6 +17,7 @@ from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.window import Scope, clipped, masked
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.events import SHAPE
 from nsys_tui.model.groups import pair_codes, regroup, sums
 from nsys_tui.model.lanes import cell_edges
 from nsys_tui.model.progress import Progress, silent
@@ -174,19 +175,9 @@ def _by_shape(
     if not report.can(Capability.LAUNCH_SHAPES):
         return names, texts
     launch = report.launch_attributes
-    codes: NDArray[np.integer] = names
-    size = max(len(texts), 1)
-    shape: list[tuple[int, ...]] = [()] * size
-    outer = np.arange(size)
-    for column in (*launch.grid[rows].T, *launch.block[rows].T):
-        low = int(column.min()) if len(column) else 0
-        width = int(column.max()) - low + 1 if len(column) else 1
-        codes, before, value = pair_codes(codes, column - low, width)
-        shape = [
-            (*shape[place], number + low)
-            for place, number in zip(before.tolist(), value.tolist(), strict=True)
-        ]
-        outer = outer[before]
+    of_shape, shapes = launch.alike(rows, launch.table[:, SHAPE].T)
+    codes, outer, place = pair_codes(names, of_shape, len(shapes))
+    shape = [tuple(sizes) for sizes in shapes[place].tolist()]
     is_kernel = np.zeros(len(outer), bool)
     is_kernel[codes] = report.operations.kind[rows] == OpKind.KERNEL
     return codes, [

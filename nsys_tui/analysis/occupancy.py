@@ -14,6 +14,7 @@ import numpy as np
 
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import REGISTERS
 from nsys_tui.model.groups import rows_of_codes
 
 if TYPE_CHECKING:
@@ -54,12 +55,12 @@ def occupancy(report: Report, rows: NDArray[np.intp]) -> Occupancy:
         if device.info is None or not len(mine):
             continue
         of_kernels = rows[mine]
-        threads = volumes(launch.block, of_kernels)
+        threads = launch.threads[launch.code[of_kernels]]
         blocks = blocks_per_sm(
             device.info,
             threads,
-            launch.registers[of_kernels].astype(np.int64),
-            launch.static_shared[of_kernels].astype(np.int64) + launch.dynamic_shared[of_kernels],
+            launch.of(of_kernels, REGISTERS).astype(np.int64),
+            launch.shared[launch.code[of_kernels]],
         )
         if blocks is None or not device.info.max_warps_per_sm:
             continue
@@ -67,21 +68,6 @@ def occupancy(report: Report, rows: NDArray[np.intp]) -> Occupancy:
         share[mine] = blocks.min(axis=0) * warps / device.info.max_warps_per_sm
         limit[mine] = blocks.argmin(axis=0)
     return Occupancy(share, limit)
-
-
-def volumes(sizes: NDArray[np.int32], rows: NDArray[np.intp]) -> Int64:
-    """Product of the three sizes of some grids or blocks.
-
-    A factor at a time: a reduction over rows of three takes five times as long.
-
-    Args:
-        sizes: shape (n, 3).
-        rows: which of them.
-    """
-    found: Int64 = sizes[rows, 0].astype(np.int64)
-    found *= sizes[rows, 1]
-    found *= sizes[rows, 2]
-    return found
 
 
 def _warps(gpu: GpuInfo, threads: Int64) -> Int64:

@@ -16,10 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.groups import Codes, factorise_rows
 from nsys_tui.model.kernel_names import short_name, short_names
 from nsys_tui.names import ACROSS, NameStyle, kernel_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from nsys_tui.model.target import Device, Stream
 
 Int64 = NDArray[np.int64]
@@ -361,19 +364,46 @@ class GpuMetrics(EventSet):
     metrics: tuple[str, ...]
 
 
+GRID, BLOCK, SHAPE = slice(0, 3), slice(3, 6), slice(0, 6)
+REGISTERS, STATIC_SHARED, DYNAMIC_SHARED = 6, 7, 8
+"""Columns of ``LaunchAttributes.table``."""
+
+
 @dataclass(frozen=True, eq=False)
 class LaunchAttributes:
-    """Launch configuration of kernels, aligned with ``Operations``; zeros for other operations."""
+    """Launch configurations: few are distinct. Operations that are no kernels have one of zeros."""
 
-    grid: Int32
-    """Shape (n, 3)."""
-    block: Int32
-    """Shape (n, 3)."""
-    registers: Int32
-    static_shared: Int32
-    """Bytes."""
-    dynamic_shared: Int32
-    """Bytes."""
+    code: Int32
+    """Row of ``table``, aligned with ``Operations``."""
+    table: Int32
+    """Grid, block (three each), registers, static and dynamic shared memory in bytes: (k, 9)."""
+
+    def of(self, rows: Any, columns: int | slice) -> Int32:
+        """Some columns of ``table`` for some operations."""
+        found: Int32 = self.table[:, columns][self.code[rows]]
+        return found
+
+    def alike(self, rows: Any, columns: Iterable[NDArray[np.integer]]) -> tuple[Codes, Int64]:
+        """Codes of some operations by columns made of ``table``, and the distinct values."""
+        codes, distinct = factorise_rows([*columns])
+        return codes[self.code[rows]], distinct
+
+    @property
+    def blocks(self) -> Int64:
+        """Blocks of the grid of each configuration."""
+        found: Int64 = self.table[:, GRID].prod(axis=1, dtype=np.int64)
+        return found
+
+    @property
+    def threads(self) -> Int64:
+        """Threads of a block of each configuration."""
+        found: Int64 = self.table[:, BLOCK].prod(axis=1, dtype=np.int64)
+        return found
+
+    @property
+    def shared(self) -> Int64:
+        """Shared memory of a block of each configuration, bytes."""
+        return self.table[:, STATIC_SHARED].astype(np.int64) + self.table[:, DYNAMIC_SHARED]
 
 
 def whole(events: EventSet) -> slice:

@@ -35,7 +35,7 @@ from nsys_tui.model.source import RawRow, RawTable
 from nsys_tui.reader import host
 from nsys_tui.reader.access import read_columns
 from nsys_tui.reader.encode import column
-from nsys_tui.reader.gather import Arrays, gather, insert
+from nsys_tui.reader.gather import Arrays, Tuples, gather, insert
 from nsys_tui.reader.nvtx import NvtxTable, read_payloads
 from nsys_tui.reader.operations import TABLES, build_operations, sample_operations
 from nsys_tui.reader.parts import dump, restore
@@ -84,21 +84,6 @@ _LAUNCH_COLUMNS = (
     "staticSharedMemory",
     "dynamicSharedMemory",
 )
-
-
-def _launch_columns(raw: RawColumns) -> Arrays:
-    """Launch configuration of one piece of the kernel table."""
-
-    def small(name: str) -> Int32:
-        return column(raw, name, 0).astype(np.int32)
-
-    return {
-        "grid": np.stack([small(f"grid{axis}") for axis in "XYZ"], axis=1),
-        "block": np.stack([small(f"block{axis}") for axis in "XYZ"], axis=1),
-        "registers": small("registersPerThread"),
-        "static_shared": small("staticSharedMemory"),
-        "dynamic_shared": small("dynamicSharedMemory"),
-    }
 
 
 _Build: TypeAlias = "Callable[[Database, Strings, Progress | None], EventSet]"
@@ -279,13 +264,18 @@ class FileSource:
         is_kernel = ops.kind == OpKind.KERNEL
         kernels, others = ops.rowid[is_kernel], np.flatnonzero(~is_kernel)
         places, table = _places_in_table(kernels), TABLES[OpKind.KERNEL]
-        kept = gather(self._db, table, _LAUNCH_COLUMNS, _launch_columns, None, len(others))
-        if len(kept["registers"]) > len(kernels):  # some rows are no operations: left out there
+        book = Tuples(len(_LAUNCH_COLUMNS))
+
+        def coded(raw: RawColumns) -> Arrays:
+            return {"code": book.encode([column(raw, name, 0) for name in _LAUNCH_COLUMNS])}
+
+        code = gather(self._db, table, _LAUNCH_COLUMNS, coded, None, len(others))["code"]
+        if len(code) > len(kernels):  # some rows are no operations: left out there
             rows = np.flatnonzero(np.isin(read_columns(self._db, table, ()).rowid, kernels))
             places = rows if places is None else rows[places]
-        for name, values in kept.items():
-            kept[name] = insert(values if places is None else values[places], others, 0)
-        return LaunchAttributes(**kept)
+        distinct = np.array([*book.values, (0,) * len(_LAUNCH_COLUMNS)], np.int64)
+        code = insert(code if places is None else code[places], others, len(distinct) - 1)
+        return LaunchAttributes(code, distinct.astype(np.int32))
 
     @cached_property
     def ranks(self) -> Mapping[int, int]:

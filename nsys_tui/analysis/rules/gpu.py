@@ -9,12 +9,13 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.nccl.waiting import late_device
-from nsys_tui.analysis.occupancy import LIMITS, occupancy, volumes
+from nsys_tui.analysis.occupancy import LIMITS, occupancy
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, plural, rule
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.events import BLOCK, REGISTERS
 from nsys_tui.model.groups import factorise_rows, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import fit
@@ -285,12 +286,9 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
             (Column("Limited By"), [LIMITS[limit] for limit in seen.limit[order].tolist()]),
             (Column("GPU Time", Unit.NS), time[order]),
             (Column("Launches", Unit.COUNT), count[order]),
-            (Column("Block"), ["x".join(map(str, b)) for b in launch.block[kernels].tolist()]),
-            (Column("Registers", Unit.NONE), launch.registers[kernels]),
-            (
-                Column("Shared Memory", Unit.BYTES),
-                launch.static_shared[kernels] + launch.dynamic_shared[kernels],
-            ),
+            (Column("Block"), ["x".join(map(str, b)) for b in launch.of(kernels, BLOCK).tolist()]),
+            (Column("Registers", Unit.NONE), launch.of(kernels, REGISTERS)),
+            (Column("Shared Memory", Unit.BYTES), launch.shared[launch.code[kernels]]),
             (Column("Kernel"), names),
         ),
         tuple(found),
@@ -303,15 +301,9 @@ def _configurations(
 ) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
     """One row of each distinct launch configuration, and which of them each row is."""
     ops, launch = report.operations, report.launch_attributes
-    codes, kinds = factorise_rows(
-        (
-            ops.device[rows],
-            ops.name[rows],
-            volumes(launch.block, rows),
-            launch.registers[rows],
-            launch.static_shared[rows].astype(np.int64) + launch.dynamic_shared[rows],
-        )
-    )
+    of_block = (launch.threads, launch.table[:, REGISTERS], launch.shared)
+    configuration, _ = launch.alike(rows, of_block)
+    codes, kinds = factorise_rows((ops.device[rows], ops.name[rows], configuration))
     first = np.zeros(len(kinds), np.intp)
     first[codes[::-1]] = rows[::-1]
     return first, codes

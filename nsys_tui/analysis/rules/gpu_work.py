@@ -8,7 +8,6 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.occupancy import volumes
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, plural, rule
 from nsys_tui.analysis.rules.severity import Severity
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.model.events import Int64
 
     Floats = NDArray[np.float64]
     Rows = NDArray[np.intp]
@@ -112,23 +110,16 @@ def filled(case: Case, rows: Rows) -> Floats:
     1 for what is no compute kernel, and where grid or number of SMs are not known.
     """
     report, ops = case.report, case.report.operations
-    share = np.ones(len(rows))
     if not report.can(Capability.LAUNCH_SHAPES):
-        return share
+        return np.ones(len(rows))
+    launch = report.launch_attributes
     sms = np.array([(d.info and d.info.sm_count) or 0 for d in report.devices], np.int64)
-    own = sms[ops.device[rows]]
-    kernels = (ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)
-    known = np.flatnonzero(kernels & (own > 0))
-    blocks, threads = _shape(case, rows[known])
-    lanes = np.minimum(threads, _WARP) / _WARP
-    share[known] = np.where(blocks > 0, np.minimum(1.0, blocks * lanes / own[known]), 1.0)
-    return share
-
-
-def _shape(case: Case, rows: Rows) -> tuple[Int64, Int64]:
-    """Blocks of each kernel, and threads of a block."""
-    launch = case.report.launch_attributes
-    return volumes(launch.grid, rows), volumes(launch.block, rows)
+    filling = launch.blocks * np.minimum(launch.threads, _WARP) / _WARP
+    share = np.minimum(1.0, filling / np.maximum(sms, 1)[:, None])
+    share[(sms == 0)[:, None] | (launch.blocks <= 0)] = 1.0
+    found = share[ops.device[rows], launch.code[rows]]
+    found[(ops.kind[rows] != OpKind.KERNEL) | (ops.category[rows] != Category.COMPUTE)] = 1.0
+    return found
 
 
 @rule(
@@ -148,9 +139,10 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
     every = row_numbers(ops, case.operations)
     share = filled(case, every)
     small = (share < 1) & (ops.durations(every) >= 1000 * arguments.number("shortest"))
-    rows = every[small]
-    blocks, threads = _shape(case, rows)
-    codes, kinds = factorise_rows((ops.name[rows], blocks, threads))
+    rows, launch = every[small], report.launch_attributes
+    of_shape, shapes = launch.alike(rows, (launch.blocks, launch.threads))
+    codes, kinds = factorise_rows((ops.name[rows], of_shape))
+    kinds = np.column_stack((kinds[:, 0], shapes[kinds[:, 1]]))
     time = sums(codes, ops.durations(rows), len(kinds))
     lost = np.bincount(codes, ops.durations(rows) * (1 - share[small]), len(kinds))
     order, hidden = cut(np.argsort(-lost, kind="stable"), arguments)

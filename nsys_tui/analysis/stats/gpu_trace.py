@@ -14,6 +14,7 @@ from nsys_tui.analysis.stats.summary import NAME, only
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import MEMORY_KINDS, OpKind
+from nsys_tui.model.events import BLOCK, DYNAMIC_SHARED, GRID, REGISTERS, STATIC_SHARED
 from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.kinds import OPERATIONS
 from nsys_tui.model.table import Column, Unit
@@ -38,8 +39,8 @@ def cuda_gpu_trace(query: Query) -> Columns:
     has_shape = is_kernel & query.report.can(Capability.LAUNCH_SHAPES)
     duration = ops.end[rows] - ops.start[rows]
 
-    def kernels_only(values: NDArray[Any]) -> NDArray[Any]:
-        return only(values[rows], has_shape)
+    def kernels_only(attribute: int) -> NDArray[Any]:
+        return only(launch.of(rows, attribute), has_shape)
 
     def copies_only(values: NDArray[Any]) -> NDArray[Any]:
         return only(values, ~is_kernel)
@@ -56,15 +57,15 @@ def cuda_gpu_trace(query: Query) -> Columns:
         (Column("Duration", Unit.NS), duration),
         (Column("CorrId", Unit.NONE), np.maximum(ops.correlation[rows], 0)),
     ]
-    for header, sizes in (("Grd", launch.grid), ("Blk", launch.block)):
-        columns += [
-            (Column(f"{header}{axis}", Unit.NONE), kernels_only(sizes[:, place]))
-            for place, axis in enumerate("XYZ")
-        ]
     columns += [
-        (Column("Reg/Trd", Unit.NONE), kernels_only(launch.registers)),
-        (Column("StcSMem", Unit.MB), kernels_only(launch.static_shared)),
-        (Column("DymSMem", Unit.MB), kernels_only(launch.dynamic_shared)),
+        (Column(f"{what}{axis}", Unit.NONE), kernels_only(first + place))
+        for what, first in (("Grd", GRID.start), ("Blk", BLOCK.start))
+        for place, axis in enumerate("XYZ")
+    ]
+    columns += [
+        (Column("Reg/Trd", Unit.NONE), kernels_only(REGISTERS)),
+        (Column("StcSMem", Unit.MB), kernels_only(STATIC_SHARED)),
+        (Column("DymSMem", Unit.MB), kernels_only(DYNAMIC_SHARED)),
         (Column("Bytes", Unit.MB), copies_only(moved)),
         (Column("Throughput", Unit.MB_PER_S), copies_only(throughput)),
         (Column("SrcMemKd"), _memory(ops.src_kind[rows], ~is_kernel)),

@@ -12,7 +12,7 @@ from nsys_tui.analysis.stats.kernels import (
     LAUNCHES,
     kernel_rows,
     operation_codes,
-    shape_texts,
+    xyz,
 )
 from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
 from nsys_tui.analysis.stats.summary import moments, only
@@ -20,6 +20,7 @@ from nsys_tui.analysis.stats.thread_columns import pids, tids
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.events import BLOCK, GRID
 from nsys_tui.model.groups import factorise_rows
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.stats.query import Query
     from nsys_tui.analysis.window import Rows
-    from nsys_tui.model.events import Int32, Operations
+    from nsys_tui.model.events import Operations
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +167,10 @@ def cuda_kern_exec_trace(query: Query) -> Columns:
     queued = made.queued[order]
     name = np.array(made.names, object)
 
-    def shapes(sizes: Int32) -> NDArray[Any]:
+    def shapes(columns: slice) -> NDArray[Any]:
         known = query.report.can(Capability.LAUNCH_SHAPES)
-        return only(shape_texts(sizes[made.operation[order]]), np.full(len(order), known))
+        texts = np.array([xyz(sizes) for sizes in launch.table[:, columns]], object)
+        return only(texts[launch.code[made.operation[order]]], np.full(len(order), known))
 
     def where_queued(values: Int64) -> NDArray[Any]:
         return only(values[order], queued)
@@ -185,7 +187,7 @@ def cuda_kern_exec_trace(query: Query) -> Columns:
         (Column("TID", Unit.NONE), tids(made.thread[order])),
         (Column("DevId", Unit.NONE), made.ordinal[order]),
         (Column("API Function"), _names(query)[query.report.api.name[made.call[order]]]),
-        (Column("GridXYZ"), shapes(launch.grid)),
-        (Column("BlockXYZ"), shapes(launch.block)),
+        (Column("GridXYZ"), shapes(GRID)),
+        (Column("BlockXYZ"), shapes(BLOCK)),
         (Column("Kernel Name"), name[made.name[order]]),
     ]

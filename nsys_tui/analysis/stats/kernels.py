@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from nsys_tui.analysis.window import clipped, row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
+from nsys_tui.model.events import SHAPE
 from nsys_tui.model.groups import factorise_rows, pair_codes, regroup
 from nsys_tui.model.table import Column, Unit
 
@@ -151,22 +152,14 @@ def cuda_gpu_kern_gb_sum(query: Query) -> Columns:
         raise NoDataError(lacking)
     codes, names = operation_codes(query, rows)
     launch = query.report.launch_attributes
-    grid, block = launch.grid[rows], launch.block[rows]
-    sizes = [shape[:, axis] for shape in (grid, block) for axis in range(3)]
-    joined, groups = factorise_rows([*sizes, codes])
+    of_shape, sizes = launch.alike(rows, launch.table[:, SHAPE].T)
+    joined, groups = factorise_rows([of_shape, codes])
     labels: Columns = [
-        (Column("GridXYZ"), [xyz(group[:3]) for group in groups]),
-        (Column("BlockXYZ"), [xyz(group[3:6]) for group in groups]),
-        (NAME, [names[group[6]] for group in groups]),
+        (Column("GridXYZ"), [xyz(sizes[shape, :3]) for shape, _ in groups]),
+        (Column("BlockXYZ"), [xyz(sizes[shape, 3:]) for shape, _ in groups]),
+        (NAME, [names[name] for _, name in groups]),
     ]
     return operation_sums(query, rows, joined, labels)
-
-
-def shape_texts(sizes: NDArray[np.integer]) -> NDArray[Any]:
-    """``xyz`` of each row of sizes, shape (n, 3)."""
-    codes, distinct = factorise_rows([sizes[:, axis] for axis in range(3)])
-    texts = np.array([xyz(size) for size in distinct], object)
-    return np.asarray(texts[codes])
 
 
 def xyz(numbers: NDArray[np.integer]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from synth import Synth
 
+from nsys_tui.model.events import REGISTERS
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def names(ops: Operations) -> list[str]:
 def check(report: Report) -> None:
     kept = [0, 3, 4, 5, 6, 7, 8, 9]
     assert names(report.operations) == [f"k{i}" for i in kept]
-    assert report.launch_attributes.registers.tolist() == [10 + i for i in kept]
+    assert report.launch_attributes.of(slice(None), REGISTERS).tolist() == [10 + i for i in kept]
     ranges = report.ranges
     assert [ranges.names[code] for code in ranges.name] == [f"range {i}" for i in kept]
     assert set(report.notes.texts) >= {
@@ -63,7 +64,7 @@ def test_the_same_where_the_file_is_not_in_order_of_start(path: Path) -> None:
     report = open_report(path, use_cache=False)
     kept = [9, 8, 7, 6, 5, 4, 3, 0]
     assert names(report.operations) == [f"k{i}" for i in kept]
-    assert report.launch_attributes.registers.tolist() == [10 + i for i in kept]
+    assert report.launch_attributes.of(slice(None), REGISTERS).tolist() == [10 + i for i in kept]
 
 
 def test_an_event_without_a_gpu_a_process_or_a_time_is_none(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from synth import Synth
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
+from nsys_tui.model.events import BLOCK, GRID
 from nsys_tui.reader import btree, filecheck, open_report
 from nsys_tui.reader.cache import cache_root
 from nsys_tui.reader.gather import merge
@@ -323,8 +324,8 @@ def test_launch_attributes_follow_the_operations(synth: Synth) -> None:
     synth.kernel("late", 50, 60, gridX=5, blockX=64).memcpy(20, 30)
     synth.kernel("early", 10, 20, gridX=7, blockX=32)
     attributes = opened(synth).launch_attributes
-    assert attributes.grid[:, 0].tolist() == [7, 0, 5]
-    assert attributes.block[:, 0].tolist() == [32, 0, 64]
+    assert attributes.of(slice(None), GRID)[:, 0].tolist() == [7, 0, 5]
+    assert attributes.of(slice(None), BLOCK)[:, 0].tolist() == [32, 0, 64]
 
 
 def test_a_string_id_without_a_row_is_named_by_its_number(synth: Synth) -> None:
@@ -388,7 +389,7 @@ def test_rows_of_another_type_are_left_out_and_counted(synth: Synth, value: str)
     report = opened(synth)
     assert report.operations.start.tolist() == [5, 40]
     assert [device.id for device in report.devices] == [0]
-    assert len(report.launch_attributes.grid) == 2
+    assert len(report.launch_attributes.code) == 2
     (note,) = report.notes
     assert (note.table, note.column) == (kernels, "deviceId")
     assert note.text.endswith("left out")

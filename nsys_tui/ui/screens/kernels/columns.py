@@ -17,7 +17,8 @@ from nsys_tui.analysis.kernel_table import (
 from nsys_tui.analysis.launches import launches
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.groups import factorise, factorise_rows
+from nsys_tui.model.events import SHAPE
+from nsys_tui.model.groups import factorise
 from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import category_ink, style
 from nsys_tui.times import duration_text
@@ -209,11 +210,10 @@ def _shape_column(report: Report, rows: NDArray[np.intp]) -> TableColumn:
     launch = report.launch_attributes
 
     def write(place: int) -> str:
-        row = rows[place]
-        return shape_text((*launch.grid[row].tolist(), *launch.block[row].tolist()))
+        return shape_text(tuple(launch.of(rows[place], SHAPE).tolist()))
 
     def load() -> tuple[NDArray[np.integer], list[str]]:
-        codes, shapes = factorise_rows((*launch.grid[rows].T, *launch.block[rows].T))
+        codes, shapes = launch.alike(rows, launch.table[:, SHAPE].T)
         return codes, [shape_text(tuple(own)) for own in shapes.tolist()]
 
     return written("grid x block", 20, write, load, extra=True)
