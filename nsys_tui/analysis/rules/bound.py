@@ -28,6 +28,8 @@ HOST: Final = "launch and host"
 DEVICE: Final = "waits on the device"
 SHORT: Final = "gaps too short to look at"
 UNKNOWN: Final = "idle for unknown reasons"
+_SEEN: Final = 0.0005
+"""Share from which a class is told: less is 0.0 %."""
 _WAITS: Final = (Cause.PEER, Cause.PROCESS, Cause.EVENT, Cause.STREAM)
 
 
@@ -93,7 +95,8 @@ def _idle_by_cause(case: Case) -> list[int]:
 
 def bound_line(found: Sequence[Part]) -> str:
     """The class with most time and its runner-up, empty where there is none."""
-    return ", then ".join(f"{part.name} ({format_share(part.share, 1)})" for part in found[:2])
+    seen = [part for part in found[:2] if part.share >= _SEEN] or found[:1]
+    return ", then ".join(f"{part.name} ({format_share(part.share, 1)})" for part in seen)
 
 
 def verdict_facts(verdict: str, found: Sequence[Part]) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ from nsys_tui.analysis.stalls.causes import Cause, host_event_classes
 from nsys_tui.analysis.stalls.gaps import Edge
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.groups import factorise, factorise_rows, sums
+from nsys_tui.model.groups import factorise, factorise_rows, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, fit, normalise_nvtx
 
@@ -90,9 +90,16 @@ def _small_copies(case: Case, rows: NDArray[np.intp], of_top: NDArray[np.intp]) 
     report, ops = case.report, case.report.operations
     calls = report.calls[rows]
     calls = calls[calls >= 0]
-    waits = _next_calls(case, calls, Cause.SYNC)
+    following = _following(case)
+
+    def after(some: NDArray[np.integer], cause: Cause) -> NDArray[np.integer]:
+        found = following[some]
+        kept: NDArray[np.integer] = found[(found >= 0) & (case.work.api_classes[found] == cause)]
+        return kept
+
+    waits = after(calls, Cause.SYNC)
     blocking = calls[case.work.api_classes[calls] == Cause.COPY]
-    late = _next_calls(case, np.concatenate((blocking, waits)), Cause.API)
+    late = after(np.concatenate((blocking, waits)), Cause.API)
     place, lost = case.held_up_by_calls(np.concatenate((calls, waits, late)))
     kind, size = int(ops.copy_kind[of_top[0]]), int(ops.bytes[of_top[0]])
     held = int(report.api.durations(calls).sum() + report.api.durations(waits).sum())
@@ -110,15 +117,12 @@ def _small_copies(case: Case, rows: NDArray[np.intp], of_top: NDArray[np.intp]) 
     )
 
 
-def _next_calls(case: Case, calls: NDArray[np.integer], cause: Cause) -> NDArray[np.intp]:
-    """Calls of a class that are the next of their thread after one of some calls."""
-    api = case.report.api
-    rows = case.calls
-    rows = rows[np.lexsort((api.start[rows], api.thread[rows]))]
-    same = api.thread[rows[1:]] == api.thread[rows[:-1]]
-    follow = same & np.isin(rows[:-1], calls)
-    after = rows[1:][follow]
-    found: NDArray[np.intp] = after[case.work.api_classes[after] == cause]
+def _following(case: Case) -> NDArray[np.int32]:
+    """Of each API call the next one of its thread, -1 for none."""
+    api, rows = case.report.api, case.calls
+    found = np.full(len(api), -1, np.int32)
+    for mine in rows_of_codes(api.thread[rows], len(api.threads)):
+        found[rows[mine[:-1]]] = rows[mine[1:]]
     return found
 
 

@@ -243,6 +243,7 @@ def _pids(global_ids: NDArray[np.int64]) -> list[int]:
         COMPAT,
     ),
     of_nsys=True,
+    finds=False,
 )
 def cuda_api_sync(case: Case, arguments: Arguments) -> Result:
     """Calls that make the host wait.

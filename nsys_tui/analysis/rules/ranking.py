@@ -70,10 +70,11 @@ def find(
 def find_in(case: Case, progress: Progress | None = None) -> list[Finding]:
     """The same on a case of which analyses may be there already."""
     found: list[Finding] = []
-    for done, rule in enumerate(RULES.values()):
+    rules = [rule for rule in RULES.values() if rule.finds]
+    for done, rule in enumerate(rules):
         found += rule.run(case).findings
         if progress is not None:
-            progress(rule.name, done + 1, len(RULES))
+            progress(rule.name, done + 1, len(rules))
     return ranked(case, found)
 
 

@@ -52,6 +52,8 @@ class Rule:
     look: Look
     of_nsys: bool
     """Whether nsys has a rule of this name."""
+    finds: bool
+    """Whether it has findings; else it is a table for those who ask."""
 
     @property
     def help(self) -> str:
@@ -120,12 +122,15 @@ def rule(
     nothing: str,
     parameters: tuple[Parameter, ...] = (),
     of_nsys: bool = False,
+    finds: bool = True,
 ) -> Callable[[Look], Look]:
     """Registers a rule under its function's name; the arguments are fields of ``Rule``."""
 
     def register(look: Look) -> Look:
         name = look.__name__
-        RULES[name] = Rule(name, title, advice, nothing, (*parameters, *COMMON), look, of_nsys)
+        RULES[name] = Rule(
+            name, title, advice, nothing, (*parameters, *COMMON), look, of_nsys, finds
+        )
         return look
 
     return register

@@ -86,6 +86,7 @@ _NOT_ZEROED: Final = 0x1000
     " meant for it.",
     nothing="No DirectX 12 memory operation of a flagged kind.",
     of_nsys=True,
+    finds=False,
 )
 def dx12_mem_ops(case: Case, arguments: Arguments) -> Result:
     """Heaps created with zeroing, and reads or writes of sub-resources on the wrong heap or page.

@@ -82,6 +82,7 @@ def _parts(case: Case, compat: bool) -> Iterator[_Part]:
     nothing="No idle gap longer than the limit.",
     parameters=(Parameter("gap", 500.0, "list gaps longer than this, in ms"), COMPAT),
     of_nsys=True,
+    finds=False,
 )
 def gpu_gaps(case: Case, arguments: Arguments) -> Result:
     """Times between the first and the last operation of a process on a GPU when nothing ran.
@@ -142,6 +143,7 @@ def _idle(case: Case, part: _Part, compat: bool) -> Intervals:
         COMPAT,
     ),
     of_nsys=True,
+    finds=False,
 )
 def gpu_time_util(case: Case, arguments: Arguments) -> Result:
     """Stretches between first and last operation in which a GPU is used little.

@@ -54,6 +54,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
         name = f"{len(case.splits)} of {listed} GPUs"
     parts = [f"{name} {format_share(busy, whole, 0)} busy{_of_session(case)}"]
     parts += [doubt for doubt in (case.loss, case.clock_trouble) if doubt]
+    parts += [one.subject for one in findings if one.rule == "shared_gpus"]
     most = _decisive(case, findings)
     if most is not None:
         share = format_share(most.stake_ns, case.base_ns)

@@ -267,3 +267,8 @@ def test_doubts_about_clocks_and_exports_stand_in_the_verdict(
     assert bool(doubted) is ("clocks" in said)
     told = [one.reason for one in not_looked_at(case.report)]
     assert any("exported by" in one for one in told) is ("exported" in said)
+
+
+def test_a_gpu_that_works_by_turns_is_told_in_the_verdict(tmp_path: Path) -> None:
+    case = case_of(programs.by_turns, tmp_path)
+    assert "GPU 0 shared by processes" in verdict(case, find_in(case))
