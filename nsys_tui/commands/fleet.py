@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from nsys_tui.commands.destinations import say
@@ -24,6 +25,7 @@ from nsys_tui.errors import UNREADABLE, EmptyAnswerError, UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from nsys_tui.fleet.cluster import Cluster
@@ -67,6 +69,7 @@ _OF_COMMAND = (
     "iteration",
     "pace",
     "scheduler",
+    "slurm",
     "ranks",
 )
 EPILOG = """\
@@ -102,21 +105,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_computing(parser: argparse.ArgumentParser) -> None:
-    engine = parser.add_mutually_exclusive_group()
-    engine.add_argument(
-        "--workers", type=positive, metavar="N", help="processes here (default: one per processor)"
+    parser.add_argument(
+        "--workers",
+        type=positive,
+        metavar="N",
+        help="processes here (default: one per processor), or jobs with --slurm (default 4)",
     )
+    engine = parser.add_mutually_exclusive_group()
     engine.add_argument(
         "--scheduler",
         metavar="ADDRESS",
         help="Dask scheduler whose workers read the reports; what none of them finds under the "
         "same name is read here (needs nsys-terminal[cluster])",
     )
+    engine.add_argument(
+        "--slurm",
+        action="store_const",
+        const=True,
+        help="jobs of Slurm read the reports, which the nodes must see under the same name "
+        "(needs nsys-terminal[slurm])",
+    )
+    parser.add_argument(
+        "--sbatch",
+        action="append",
+        metavar="OPTION",
+        help="with --slurm: option of its jobs, such as --sbatch=--partition=cpu (repeatable)",
+    )
     parser.add_argument(
         "--per-node",
         action="store_true",
-        help="with --scheduler: REPORT and DIR are on the disks of the nodes, each of which reads "
-        "its own",
+        help="with --scheduler or --slurm: REPORT and DIR are on the disks of the nodes, each of "
+        "which reads its own",
     )
     parser.add_argument(
         "--clock",
@@ -230,8 +249,12 @@ def _check(arguments: argparse.Namespace) -> None:
             f"--{name} is for the printed fleet, not for --open",
             hint="w on the fleet screen asks for a window, step, range, GPU, process or stream",
         )
-    if arguments.per_node and not arguments.scheduler:
+    if arguments.per_node and not (arguments.scheduler or arguments.slurm):
         raise UsageError("--per-node is for --scheduler", hint="name the scheduler of the nodes")
+    if arguments.workers and arguments.scheduler:
+        raise UsageError("--workers: not allowed with --scheduler, which has its own")
+    if arguments.sbatch and not arguments.slurm:
+        raise UsageError("--sbatch is for --slurm")
     if arguments.format == "parquet" and not arguments.output:
         raise UsageError("Parquet is no text", hint="name a file or a folder with -o PATH")
     if arguments.format in ("csv", "tsv") and not arguments.output:
@@ -264,24 +287,24 @@ def read_fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
         _tell(path, result, count, total)
 
     options = _options(arguments, config.analysis.communication)
-    engine = _engine(arguments)
     names: list[Path | str] = [*paths]
-    if engine is not None and arguments.per_node:
-        names = [*engine.per_node(arguments.reports)]
     try:
-        return run_fleet(
-            names,
-            options,
-            engine=engine,
-            workers=arguments.workers or default_workers(),
-            opening=Opening(
-                nsys, not arguments.no_cache, cache_at(config.cache.dir, config.cache.limit)
-            ),
-            clock=Clock(arguments.clock),
-            window=None if arguments.window is None else parse_window(arguments.window),
-            given=_given(arguments, names),
-            told=told,
-        )
+        with _engine(arguments) as engine:
+            if engine is not None and arguments.per_node:
+                names = [*engine.per_node(arguments.reports)]
+            return run_fleet(
+                names,
+                options,
+                engine=engine,
+                workers=arguments.workers or default_workers(),
+                opening=Opening(
+                    nsys, not arguments.no_cache, cache_at(config.cache.dir, config.cache.limit)
+                ),
+                clock=Clock(arguments.clock),
+                window=None if arguments.window is None else parse_window(arguments.window),
+                given=_given(arguments, names),
+                told=told,
+            )
     except KeyboardInterrupt:
         kept = "" if arguments.no_cache else ": the same command goes on from there"
         print(f"\nnsys-tui: {done} of {len(names)} reports done{kept}", file=sys.stderr)
@@ -300,12 +323,16 @@ def _given(
     )
 
 
-def _engine(arguments: argparse.Namespace) -> Cluster | None:
+def _engine(arguments: argparse.Namespace) -> AbstractContextManager[Cluster | None]:
+    if arguments.slurm:
+        from nsys_tui.fleet.slurm import JOBS, slurm_cluster
+
+        return slurm_cluster(arguments.workers or JOBS, arguments.sbatch or ())
     if not arguments.scheduler:
-        return None
+        return nullcontext()
     from nsys_tui.fleet.cluster import dask_cluster
 
-    return dask_cluster(arguments.scheduler)
+    return nullcontext(dask_cluster(arguments.scheduler))
 
 
 def _options(arguments: argparse.Namespace, patterns: tuple[str, ...]) -> Options:

@@ -72,6 +72,8 @@ class Cluster:
 
     address: str
     """Of the scheduler, such as ``tcp://node1:8786``."""
+    security: Any = None
+    """Its certificates, where it has some of this run."""
     _places: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Path and address of its node of each report that only one node has, by ``host:path``."""
 
@@ -81,7 +83,7 @@ class Cluster:
         Raises:
             UsageError: there is no such scheduler, or no worker with this version.
         """
-        client = _connected(self.address)
+        client = _connected(self.address, self.security)
         try:
             yield from _Work(client, tasks, opening, self._places).results()
         finally:
@@ -96,7 +98,7 @@ class Cluster:
         Raises:
             UsageError: as above, or no node has any.
         """
-        client = _connected(self.address)
+        client = _connected(self.address, self.security)
         try:
             answers = client.run(_found, [os.path.abspath(name) for name in names])
         finally:
@@ -140,12 +142,14 @@ def dask_cluster(address: str) -> Cluster:
     return Cluster(address)
 
 
-def _connected(address: str) -> Any:
+def _connected(address: str, security: Any) -> Any:
     distributed: Any = importlib.import_module("distributed")
     before = logging.getLogger("distributed").level
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
-        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+        client = distributed.Client(
+            address, timeout=PATIENCE, security=security, set_as_default=False
+        )
     except (OSError, ValueError, TypeError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise UsageError(f"no Dask scheduler at {address}: {reason}") from error

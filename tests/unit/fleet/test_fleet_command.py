@@ -155,6 +155,9 @@ def test_a_broken_report_is_told_on_stderr_and_the_status_stays_0(
         (["--open", "--step", "3"], "--step is for the printed fleet"),
         (["--window", "5s"], "not a time window"),
         (["--window", "1s/2s", "--step", "3"], "not allowed with argument"),
+        (["--slurm", "--scheduler", "tcp://x:1"], "not allowed with argument"),
+        (["--workers", "2", "--scheduler", "tcp://x:1"], "not allowed with --scheduler"),
+        (["--sbatch=--mem=1G"], "--sbatch is for --slurm"),
     ],
 )
 def test_what_cannot_be_understood_is_a_usage_error(
