@@ -249,9 +249,9 @@ def _check(arguments: argparse.Namespace) -> None:
             f"--{name} is for the printed fleet, not for --open",
             hint="w on the fleet screen asks for a window, step, range, GPU, process or stream",
         )
-    if arguments.per_node and not (arguments.scheduler or arguments.slurm):
+    if arguments.per_node and arguments.scheduler is None and not arguments.slurm:
         raise UsageError("--per-node is for --scheduler", hint="name the scheduler of the nodes")
-    if arguments.workers and arguments.scheduler:
+    if arguments.workers and arguments.scheduler is not None:
         raise UsageError("--workers: not allowed with --scheduler, which has its own")
     if arguments.sbatch and not arguments.slurm:
         raise UsageError("--sbatch is for --slurm")
@@ -328,7 +328,7 @@ def _engine(arguments: argparse.Namespace) -> AbstractContextManager[Cluster | N
         from nsys_tui.fleet.slurm import JOBS, slurm_cluster
 
         return slurm_cluster(arguments.workers or JOBS, arguments.sbatch or ())
-    if not arguments.scheduler:
+    if arguments.scheduler is None:
         return nullcontext()
     from nsys_tui.fleet.cluster import dask_cluster
 

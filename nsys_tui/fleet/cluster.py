@@ -6,11 +6,13 @@ here. A worker that falls silent loses its reports to the others.
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import logging
 import os
 import socket
 import time
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pydoc import locate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -27,12 +29,16 @@ if TYPE_CHECKING:
     from nsys_tui.fleet.engine import Done, Engine, Result
     from nsys_tui.fleet.summary import Options
 
-PATIENCE = "3s"
-"""How long a scheduler may take to answer."""
+PATIENCE: Final = 2.0
+"""Seconds that a scheduler may take to answer."""
 PATIENCE_FOR_WORKERS = "120s"
 """How long it may take until it has a worker: batch systems start them late."""
-VERSIONS_WITHIN = 3.0
+VERSIONS_WITHIN: Final = 3.0
 """Seconds that all workers may take to tell their version."""
+RESULT_WITHIN: Final = 5.0
+"""Seconds that a result that is there may take to come."""
+DISKS_WITHIN: Final = 60.0
+"""Seconds that all workers may take to tell what is on their disks."""
 SILENCE = 20.0
 """Seconds without a sign of life after which a worker is taken for dead."""
 LOOK = 2.0
@@ -40,6 +46,7 @@ LOOK = 2.0
 VERSION_AT: Final = "nsys_tui.__version__"
 VERSION: Final = str(locate(VERSION_AT))
 _NONE_LEFT: Final = "no worker of the cluster is left"
+_CUT: Final = "the scheduler of the cluster does not answer any more"
 _log = logging.getLogger(__name__)
 
 
@@ -83,11 +90,8 @@ class Cluster:
         Raises:
             UsageError: there is no such scheduler, or no worker with this version.
         """
-        client = _connected(self.address, self.security)
-        try:
+        with _connected(self.address, self.security) as client:
             yield from _Work(client, tasks, opening, self._places).results()
-        finally:
-            client.close()
 
     def per_node(self, names: Sequence[str]) -> list[str]:
         """The reports on the disks of the nodes, as ``host:path``; each node then reads its own.
@@ -98,11 +102,15 @@ class Cluster:
         Raises:
             UsageError: as above, or no node has any.
         """
-        client = _connected(self.address, self.security)
-        try:
-            answers = client.run(_found, [os.path.abspath(name) for name in names])
-        finally:
-            client.close()
+        places = [os.path.abspath(name) for name in names]
+        with _connected(self.address, self.security) as client:
+            try:
+                answers = client.sync(client._run, _found, places, callback_timeout=DISKS_WITHIN)
+            except TimeoutError as error:
+                raise UsageError(
+                    f"not all workers tell within {DISKS_WITHIN:.0f} s what is on their disks",
+                    hint="the page of the scheduler shows which one hangs",
+                ) from error
         by_host: dict[str, list[str]] = {}
         for worker, (host, _) in sorted(answers.items()):
             by_host.setdefault(host, []).append(worker)
@@ -142,32 +150,51 @@ def dask_cluster(address: str) -> Cluster:
     return Cluster(address)
 
 
-def _connected(address: str, security: Any) -> Any:
+@contextmanager
+def _connected(address: str, security: Any) -> Iterator[Any]:
+    """A client of a scheduler that has workers of this version.
+
+    Raises:
+        UsageError: there is none.
+    """
     distributed: Any = importlib.import_module("distributed")
-    before = logging.getLogger("distributed").level
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
-        client = distributed.Client(
-            address, timeout=PATIENCE, security=security, set_as_default=False
-        )
-    except (OSError, ValueError, TypeError) as error:
-        reason = str(error).partition("\n")[0] or type(error).__name__
+        kind = asyncio.run(asyncio.wait_for(_kind(address, security), PATIENCE))
+    except MemoryError as error:  # its first bytes, read as a length
+        raise UsageError(f"no Dask scheduler at {address}: something else answers") from error
+    except Exception as error:  # of the address, the network, TLS, or what the other end sends
+        reason = str(error).partition("\n")[0] or f"no answer within {PATIENCE} s"
         raise UsageError(f"no Dask scheduler at {address}: {reason}") from error
-    finally:
-        logging.getLogger("distributed").setLevel(before)
+    if kind != "Scheduler":
+        raise UsageError(f"no Dask scheduler at {address}: it is a {kind}")
+    client = distributed.Client(address, security=security, set_as_default=False)
     try:
-        client.wait_for_workers(1, timeout=PATIENCE_FOR_WORKERS)
-        _check_versions(client)
-    except (OSError, TimeoutError) as error:
-        client.close()
-        raise UsageError(
-            f"the Dask scheduler at {address} has no workers",
-            hint=f"start some with: dask worker {address}",
-        ) from error
-    except NsysTuiError:
-        client.close()
-        raise
-    return client
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE_FOR_WORKERS)
+            _check_versions(client)
+        except (OSError, TimeoutError) as error:
+            raise UsageError(
+                f"the Dask scheduler at {address} has no workers",
+                hint=f"start some with: dask worker {address}",
+            ) from error
+        yield client
+    finally:
+        with suppress(TimeoutError):
+            client.close(PATIENCE)
+
+
+async def _kind(address: str, security: Any) -> str:
+    """What a server of Dask says it is; a client waits for others without end."""
+    core: Any = importlib.import_module("distributed.core")
+    safe = security or importlib.import_module("distributed").Security()
+    how = safe.get_connection_args("client")
+    comm = await core.connect(address, **how)
+    try:
+        return str((await core.send_recv(comm, op="identity", reply=True))["type"])
+    finally:
+        comm.abort()
 
 
 def _check_versions(client: Any) -> None:
@@ -221,21 +248,27 @@ class _Work:
         self.signs: dict[str, tuple[float, float]] = {}
         """Last sign of life of each worker by the scheduler's clock, and when it was noticed."""
         self.looked = self.alone_since = time.monotonic()
+        self.workers: dict[str, Any] | None = {}
+        """As the scheduler knew them at the last look; None where it did not answer."""
         self.silent: set[str] = set()
 
     def results(self) -> Iterator[Done]:
         """Results as they come; None now and then while none comes."""
+        self.workers = self._known_workers()
         for task in self.left.values():
             self._submit(task, self._having(task.path) if task.path in self.places else set())
         while self.left:
-            finished = [future for future in self.waiting if future.done()]
-            for future in finished:
-                path, _ = self.waiting.pop(future)
-                result = self._answer(future, path) if path in self.left else None
+            for future in [future for future in self.waiting if future.done()]:
+                path, _ = self.waiting[future]
+                try:
+                    result = self._answer(future, path) if path in self.left else None
+                except TimeoutError:  # who has it hangs: told when that is noticed
+                    break
+                del self.waiting[future]
                 if result is not None:
                     del self.left[path]
                     yield path, result
-            if not finished:
+            if self.left:
                 yield None
                 time.sleep(PULSE)
                 yield from self._look()
@@ -250,7 +283,7 @@ class _Work:
 
     def _having(self, path: str) -> set[str]:
         """Workers that may find a report."""
-        workers = set(self._workers()) - self.blind.get(path, set()) - self.silent
+        workers = set(self.workers or ()) - self.blind.get(path, set()) - self.silent
         if path not in self.places:
             return workers
         return {worker for worker in workers if _node(worker) == self.places[path][1]}
@@ -270,12 +303,14 @@ class _Work:
     def _answer(self, future: Any, path: str) -> Result | None:
         """A result; None where another worker is asked, or the report is read here."""
         try:
-            found: Result | _Unseen = future.result()
-        except NsysTuiError:
+            found: Result | _Unseen = future.result(RESULT_WITHIN)
+        except (NsysTuiError, TimeoutError):
             raise
         except Exception as error:
+            if future.cancelled():
+                return Failure(path, _CUT, lost=True)
             reason = f"the worker that read it failed: {type(error).__name__}: {error}"
-            return Failure(path, reason, lost=bool(future.cancelled()))
+            return Failure(path, reason, lost=True)
         if isinstance(found, Failure):
             return replace(found, path=path)
         if not isinstance(found, _Unseen):
@@ -290,9 +325,17 @@ class _Work:
             return None
         return Failure(path, "no worker of the cluster finds it", lost=True)
 
-    def _workers(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
-        return found
+    def _known_workers(self) -> dict[str, Any] | None:
+        """The workers that the scheduler knows; None where it does not answer."""
+        identity = self._asked(self.client.scheduler.identity, n_workers=-1)
+        return None if identity is None else identity["workers"]
+
+    def _asked(self, question: Any, **arguments: Any) -> Any:
+        """The scheduler's answer; None where there is none in time."""
+        try:
+            return self.client.sync(question, callback_timeout=PATIENCE, **arguments)
+        except (OSError, TimeoutError):
+            return None
 
     def _look(self) -> Iterator[Done]:
         """Notices workers that died or fell silent; gives their reports to others."""
@@ -300,27 +343,25 @@ class _Work:
         if now - self.looked < LOOK:
             return
         self.looked = now
-        try:
-            workers = self._workers()
-        except (OSError, TimeoutError):
-            workers = {}
-        for worker, facts in workers.items():
+        self.workers = self._known_workers()
+        for worker, facts in (self.workers or {}).items():
             sign = float(facts.get("last_seen", 0.0))
             if self.signs.get(worker, (-1.0, now))[0] != sign:
                 self.signs[worker] = sign, now
-        silent = {worker for worker in workers if now - self.signs[worker][1] > SILENCE}
-        alive = set(workers) - silent
-        if alive:
-            self.alone_since = now
-        elif now - self.alone_since > SILENCE:
-            for path in list(self.left):
-                del self.left[path]
-                yield path, Failure(path, _NONE_LEFT, lost=True)
+                self.alone_since = now
+        if now - self.alone_since > SILENCE:
+            yield from self._lost(list(self.left), _CUT if self.workers is None else _NONE_LEFT)
             return
+        if self.workers is None:
+            return
+        silent = {worker for worker in self.workers if now - self.signs[worker][1] > SILENCE}
         fallen, self.silent = silent - self.silent, silent
         if fallen:
             _log.warning("no sign of life from %s: others read its reports", _few(sorted(fallen)))
-        stuck = self._keys_of(fallen) if fallen else set()
+        yield from self._moved(set(self.workers) - silent, self._keys_of(silent))
+
+    def _moved(self, alive: set[str], stuck: set[str]) -> Iterator[Done]:
+        """Gives what lies with dead workers to others."""
         for future, (path, only) in list(self.waiting.items()):
             if path in self.left and (future.key in stuck or (only and not only & alive)):
                 del self.waiting[future]
@@ -328,10 +369,16 @@ class _Work:
                 if others:
                     self._submit(self.left[path], others)
                 else:
-                    del self.left[path]
-                    yield path, Failure(path, _NONE_LEFT, lost=True)
+                    yield from self._lost([path], _NONE_LEFT)
+
+    def _lost(self, paths: list[str], reason: str) -> Iterator[Done]:
+        for path in paths:
+            del self.left[path]
+            yield path, Failure(path, reason, lost=True)
 
     def _keys_of(self, workers: set[str]) -> set[str]:
-        """What the scheduler has given to workers."""
-        given = self.client.processing(sorted(workers))
-        return {key for keys in given.values() for key in keys}
+        """What workers have, done and undone."""
+        scheduler = self.client.scheduler
+        questions = (scheduler.processing, scheduler.has_what) if workers else ()
+        answers = [self._asked(question, workers=sorted(workers)) for question in questions]
+        return {key for answer in answers for keys in (answer or {}).values() for key in keys}

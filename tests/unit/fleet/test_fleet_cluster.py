@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socketserver
+import subprocess
+import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +21,7 @@ from nsys_tui.errors import UsageError
 from nsys_tui.fleet import cluster
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening, Task
-from nsys_tui.fleet.summary import Options
+from nsys_tui.fleet.summary import Failure, Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,14 +138,66 @@ def test_reports_of_a_worker_that_is_gone_go_to_the_other(
     assert [m.rank for m in fleet.members] == [0, 1, 2, 3]
 
 
+class Web(socketserver.BaseRequestHandler):
+    """Answers what no scheduler would."""
+
+    def handle(self) -> None:
+        self.request.recv(64)
+        self.request.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+
+
 def test_no_scheduler_is_said_in_one_line_at_once() -> None:
-    run = cluster.dask_cluster("tcp://127.0.0.1:1")
-    begun = time.monotonic()
-    with pytest.raises(UsageError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:1") as caught:
+    with socketserver.TCPServer(("127.0.0.1", 0), Web) as web:
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        other = f"tcp://127.0.0.1:{web.server_address[1]}"
+        for address in (
+            "tcp://127.0.0.1:1",
+            "nowhere",
+            "foo://x:1",
+            "tls://127.0.0.1:1",
+            "",
+            other,
+        ):
+            run = cluster.dask_cluster(address)
+            with pytest.raises(UsageError, match=f"no Dask scheduler at {address}: .") as caught:
+                list(run([Task("x", Options())], Opening()))
+            assert "\n" not in str(caught.value)
+        web.shutdown()
+    assert cluster.PATIENCE < 3
+
+
+def test_a_worker_is_no_scheduler(threads: Any) -> None:
+    run = cluster.dask_cluster(next(iter(threads.scheduler_info["workers"])))
+    with pytest.raises(UsageError, match="it is a Worker"):
         list(run([Task("x", Options())], Opening()))
-    assert "\n" not in str(caught.value)
-    assert float(cluster.PATIENCE.removesuffix("s")) < 5
-    assert time.monotonic() > begun
+
+
+@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_scheduler_that_is_gone_fails_what_was_not_read(
+    paths: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+) -> None:
+    monkeypatch.setattr(cluster, "SILENCE", 1.0)
+    monkeypatch.setattr(cluster, "LOOK", 0.1)
+    monkeypatch.setattr(cluster, "RESULT_WITHIN", 1.0)
+    monkeypatch.setattr(cluster, "PATIENCE", 1.5)
+    known = tmp_path / "scheduler.json"
+    server = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard", "--port=0"]
+    server += ["--host=127.0.0.1", f"--scheduler-file={known}"]
+    with subprocess.Popen(server, stderr=subprocess.DEVNULL) as scheduler:
+        while not (known.exists() and known.read_text().strip().endswith("}")):
+            time.sleep(0.1)
+        worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard"]
+        worker += ["--no-nanny", f"--scheduler-file={known}"]
+        with subprocess.Popen(worker, stderr=subprocess.DEVNULL) as reading:
+            run = cluster.dask_cluster(json.loads(known.read_text())["address"])
+            work = run([Task(str(path), Options()) for path in paths], Opening(use_cache=False))
+            assert next(work) is None, "they are under way"
+            os.kill(scheduler.pid, how)
+            done = dict(found for found in work if found is not None)
+            reading.kill()
+        scheduler.kill()
+    reasons = {found.reason for found in done.values() if isinstance(found, Failure)}
+    assert reasons == {"the scheduler of the cluster does not answer any more"}
 
 
 def test_a_scheduler_without_workers_is_not_waited_for_forever(
