@@ -21,7 +21,13 @@ from nsys_tui.commands.options import (
     positive,
     rows_shown,
 )
-from nsys_tui.errors import UNREADABLE, EmptyAnswerError, UsageError
+from nsys_tui.errors import (
+    UNREADABLE,
+    EmptyAnswerError,
+    NoDataError,
+    UnreadableReportError,
+    UsageError,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -224,11 +230,12 @@ def _report(arguments: argparse.Namespace, paths: list[Path]) -> int:
     """Prints the fleet."""
     if arguments.log:
         log_to(arguments.log)
-    from nsys_tui.commands.fleet_output import print_fleet
+    from nsys_tui.commands.fleet_output import print_fleet, prints_notes
 
     fleet = read_fleet(arguments, paths)
-    for note in fleet.notes:
-        say(f"nsys-tui: {note}")
+    if not prints_notes(arguments):
+        for note in fleet.notes:
+            say(f"nsys-tui: {note}")
     shown = rows_shown(arguments.top, SHOWN if arguments.format == "table" else None)
     print_fleet(arguments, fleet, shown)
     if not any(len(m.process.devices) or len(m.process.steps.labels) for m in fleet.members):
@@ -305,6 +312,10 @@ def read_fleet(arguments: argparse.Namespace, paths: list[Path]) -> Fleet:
                 given=_given(arguments, names),
                 told=told,
             )
+    except (UnreadableReportError, NoDataError) as error:
+        if len(names) > 1:
+            error.message = ""  # each reason was told
+        raise
     except KeyboardInterrupt:
         kept = "" if arguments.no_cache else ": the same command goes on from there"
         print(f"\nnsys-tui: {done} of {len(names)} reports done{kept}", file=sys.stderr)
@@ -366,7 +377,7 @@ def _tell(path: str, result: Result, done: int, total: int) -> None:
     from nsys_tui.names import visible
 
     terminal = sys.stderr.isatty()
-    if isinstance(result, Failure):
+    if isinstance(result, Failure) and total > 1:  # one alone is the error itself
         start = "\r\x1b[K" if terminal else ""
         reason = "; ".join(line.strip() for line in result.reason.splitlines())
         named = "" if path in reason else f"{path}: "

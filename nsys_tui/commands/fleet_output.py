@@ -26,6 +26,12 @@ _READ = ("table", "markdown", "html")
 """Formats for people."""
 
 
+def prints_notes(arguments: argparse.Namespace) -> bool:
+    """Whether the notes of a fleet stand in what is printed, below its section of reports."""
+    sections = arguments.section
+    return arguments.format in _READ and (not sections or "reports" in sections)
+
+
 def print_fleet(arguments: argparse.Namespace, fleet: Fleet, top: int | None) -> None:
     """Prints the sections that the arguments of ``nsys-tui fleet`` ask for, or writes files.
 

@@ -96,6 +96,17 @@ def of_other_times(reports: Reports) -> list[int]:
     return sorted(place for run in runs if run is not main for place in run)
 
 
+def of_same_ranks(reports: Reports, others: Sequence[int]) -> set[int]:
+    """Which of some reports say that they are ranks that the rest has, too."""
+    rest = {
+        claim
+        for place, (_, report) in enumerate(reports)
+        if place not in others
+        for claim in _claims(report)
+    }
+    return {place for place in others if rest.intersection(_claims(reports[place][1]))}
+
+
 def _runs(reports: Reports) -> list[list[int]]:
     """Places of reports whose sessions overlap in time, directly or by others; in order of time."""
     spans = []

@@ -54,6 +54,8 @@ class Member:
     report: ReportSummary
     process: ProcessSummary
     clock: SessionClock
+    of_other_run: bool = False
+    """Captured at another time than the largest run, and not on its clock."""
 
     @property
     def offset(self) -> int:
@@ -89,11 +91,25 @@ class Fleet:
     notes: tuple[str, ...] = ()
     left_out: tuple[Failure, ...] = ()
     """Reports that are no ranks of their own: copies, and captures of another run."""
+    without: tuple[str, ...] = ()
+    """Files of other runs that this is the ``run`` without."""
+
+    @cached_property
+    def run(self) -> Fleet:
+        """The largest run alone: sums over ranks, and steps and calls side by side, are of one."""
+        kept = tuple(member for member in self.members if not member.of_other_run)
+        if len(kept) == len(self.members):
+            return self
+        others = dict.fromkeys(m.file for m in self.members if m.of_other_run)
+        return replace(self, members=kept, without=tuple(others))
 
     @cached_property
     def collectives(self) -> Matched:
-        """Collectives matched over the ranks whose clocks are aligned."""
-        own = [m.process.collectives if m.clock.aligned else Collectives() for m in self.members]
+        """Collectives matched over the ranks of a run whose clocks are aligned."""
+        own = [
+            m.process.collectives if m.clock.aligned and not m.of_other_run else Collectives()
+            for m in self.members
+        ]
         return match(own, [member.clock for member in self.members])
 
     @cached_property
@@ -190,9 +206,12 @@ class Fleet:
 
     @cached_property
     def unknown(self) -> list[str]:
-        """A note that says whose GPU work is not known, if anybody's; why stands in ``notes``."""
+        """Notes on whose work is not in a figure over ranks, if anybody's; why is in ``notes``."""
         ranks = [member.rank for member in self.members if member.report.gpu_doubt]
-        return [f"GPU work of {named_ranks(ranks)} is not known: it is not in this"] * bool(ranks)
+        return [
+            *[f"GPU work of {named_ranks(ranks)} is not known: it is not in this"] * bool(ranks),
+            *[f"another run, not in this: {listed(self.without)}"] * bool(self.without),
+        ]
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -28,13 +28,14 @@ def names_table(fleet: Fleet, family: str, by_rank: bool) -> Table:
     """
     if family not in fleet.options.families:
         return made(family, family.capitalize(), [], [f"not computed: --section {family}"])
+    fleet = fleet if by_rank else fleet.run
     parts = _parts(fleet, family)
     columns = _by_rank(fleet, parts) if by_rank else _over_all(fleet, parts)
     notes = [] if by_rank else [_APPROXIMATE]
     if not len(columns[0][1]):
         notes = [f"no {family} in any report"]
     title = f"{family.capitalize()} by name{' and rank' if by_rank else ' over all ranks'}"
-    unknown = fleet.unknown if family in OF_GPU else []
+    unknown = fleet.unknown if family in OF_GPU or fleet.without else []
     return made(family, title, columns, [*notes, *unknown])
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.fleet.clocks import closer, fitted, judged
 from nsys_tui.fleet.collectives import match
-from nsys_tui.fleet.copies import left_out, of_other_times
+from nsys_tui.fleet.copies import left_out, of_other_times, of_same_ranks
 from nsys_tui.fleet.files import in_order
 from nsys_tui.fleet.fleet import Clock, Fleet, Member, listed, only_notes
 from nsys_tui.fleet.rank_file import check_counts
@@ -70,6 +70,8 @@ def reduce(
     order = sorted(range(len(owners)), key=lambda place: ranks[place][0])
     others = of_other_times(reports)
     used, origin, clocks = _clocks([report for _, report in reports], owners, clock, others)
+    twice = of_same_ranks(reports, others)
+    apart = {place for place in others if place in twice or not clocks[place].fitted}
     members = tuple(
         Member(
             ranks[place][0],
@@ -78,6 +80,7 @@ def reduce(
             reports[owners[place][0]][1],
             owners[place][1],
             clocks[owners[place][0]],
+            owners[place][0] in apart,
         )
         for place in order
     )

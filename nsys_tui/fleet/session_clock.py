@@ -23,6 +23,11 @@ class SessionClock(NamedTuple):
     aligned: bool = True
     """Whether it may be compared with other sessions to the residual."""
 
+    @property
+    def fitted(self) -> bool:
+        """Whether it shares collectives with other sessions, and these end together."""
+        return self.aligned and self.residual is not None
+
     def fleet(self, times: Int64) -> Int64:
         """Fleet times of times of the session."""
         if not self.drift:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 def steps_table(fleet: Fleet, ask: Ask) -> Table:
     """Every step: its times over the ranks, the slowest rank, and who had most to compute."""
+    fleet = fleet.run
     found = fleet_steps(fleet)
     if found is None:
         return made("steps", "Steps", [], ["no steps found: name their ranges with --iteration"])
@@ -63,6 +64,7 @@ def _ranks(found: FleetSteps, rows: NDArray[np.intp]) -> list[int | None]:
 
 def step_ranks_table(fleet: Fleet, ask: Ask) -> Table:
     """Times of each rank's steps that count, and how often it was the slowest."""
+    fleet = fleet.run
     found = fleet_steps(fleet)
     if found is None:
         return made("step-ranks", "Steps by rank", [], ["no steps found"])

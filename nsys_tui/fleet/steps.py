@@ -95,7 +95,7 @@ def fleet_steps(fleet: Fleet) -> FleetSteps | None:
     Returns:
         the steps, or None where no rank has any.
     """
-    having = [member for member in fleet.members if len(member.process.steps.labels)]
+    having = [member for member in fleet.run.members if len(member.process.steps.labels)]
     if not having:
         return None
     own = [member.process.steps for member in having]

@@ -144,6 +144,7 @@ def _span(member: Member) -> int:
 def total_table(fleet: Fleet, ask: Ask) -> Table:
     """The same figures over all GPUs: sum, mean share, and the ranks at both ends."""
     del ask
+    fleet = fleet.run
     rows = fleet.rows
     splits = [_split(fleet.members[place], device) for place, device in rows]
     base = np.array([_span(fleet.members[place]) for place, _ in rows], np.float64)

@@ -233,7 +233,7 @@ def test_a_wrong_utc_start_is_seen_and_ends_take_over(
     assert [m.clock.aligned for m in asked.members] == [True, True, False, True]
     assert asked.collectives.by_rank().calls.tolist() == [20, 20, 0, 20], "no figure of rank 2"
     assert cli.main(["fleet", *map(str, paths), "--clock", "utc", "--section", "reports"]) == 0
-    assert "not aligned: rank 2, whose collectives end 3.000 ms from" in capsys.readouterr().err
+    assert "not aligned: rank 2, whose collectives end 3.000 ms from" in capsys.readouterr().out
 
 
 def test_a_drift_within_the_bound_is_corrected_all_the_same(tmp_path: Path) -> None:

@@ -139,8 +139,13 @@ def test_a_broken_report_is_told_on_stderr_and_the_status_stays_0(
     assert f"skipped: cannot read {broken}" in err
     assert json.loads(out)["skipped"][0]["report"] == str(broken)
     assert main([*arguments, "--strict"]) == 65
+    capsys.readouterr()
     assert main(["fleet", str(broken)]) == 65
-    assert "none of the reports can be read" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert err.startswith("nsys-tui: none of the reports can be read")
+    assert err.count(str(broken)) == 1, "the cause is told once"
+    assert main(["fleet", str(broken), str(folder / "no.sqlite")]) == 65
+    assert capsys.readouterr().err.count(str(broken)) == 1
 
 
 @pytest.mark.parametrize(

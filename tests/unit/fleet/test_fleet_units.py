@@ -21,6 +21,8 @@ from nsys_tui.fleet.rank_file import read_ranks
 from nsys_tui.fleet.ranks import BY_ORDER, GIVEN, conflicts
 from nsys_tui.fleet.reduction import reduce
 from nsys_tui.fleet.summary import Options
+from nsys_tui.fleet.table_parts import Ask
+from nsys_tui.fleet.tables import SECTIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,6 +165,12 @@ def test_runs_one_after_the_other_stay_side_by_side(tmp_path: Path) -> None:
     others = "another run? run_1.sqlite, run_2.sqlite: captured at another time than the rest"
     assert any(note.startswith(others) for note in fleet.notes)
     assert fleet.span[1] < 3600 * 10**9, "hours between them are in no map"
+    alone = run_fleet(paths[:1])
+    apart = "another run, not in this: run_1.sqlite, run_2.sqlite"
+    for name in ("total", "steps", "step-ranks", "kernels", "ranges"):
+        table, own = (SECTIONS[name](found, Ask()) for found in (fleet, alone))
+        assert (table.rows(), apart in table.notes) == (own.rows(), True), name
+    assert len(SECTIONS["ranks"](fleet, Ask()).rows()) == 3
     assert run_fleet(paths, clock=Clock.UTC).span[1] > 7200 * 10**9
 
 
