@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.logs.calls import narrow, rows_by
-from nsys_tui.logs.grammar import POINT_TO_POINT, datatype_name
-from nsys_tui.model.groups import factorise
+from nsys_tui.logs.grammar import ALL_TO_ALL, POINT_TO_POINT, datatype_name
+from nsys_tui.model.groups import factorise, factorise_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _FEWEST: Final = 8
 """Calls below which no guess is made."""
+_STAGES_BESIDE: Final = 2
+"""Stages that a stage of a pipeline talks to at most: the one before and the one behind."""
 _LARGE: Final = 1 << 20
 _MAX: Final = 2
 """ncclMax."""
@@ -31,8 +33,9 @@ def purposes(
     """A guess for each group, marked ``≈``; empty where the calls show no pattern.
 
     Many calls of one size in half precision look like tensor parallelism, large gathers and
-    reductions like data parallelism, single values with ``max`` like a check for overflow, sends
-    and receives like pipeline or expert parallelism.
+    reductions like data parallelism, single values with ``max`` like a check for overflow. Sends
+    and receives of each rank with one or two others are those of pipeline stages; with itself or
+    with more they are the exchange of experts.
     """
     if not len(calls):
         return [""] * len(groups)
@@ -47,7 +50,9 @@ def _purpose(calls: Calls, rows: NDArray[np.integer], group: Group) -> str:
     numbers = np.bincount(calls.op[rows], minlength=len(calls.ops))
     called = {op: int(count) for op, count in zip(calls.ops, numbers, strict=True) if count}
     if sum(called.get(op, 0) for op in POINT_TO_POINT) > len(rows) / 2:
-        return "≈ pipeline or expert parallel"
+        return _exchange(calls, rows)
+    if sum(called.get(op, 0) for op in ALL_TO_ALL) > len(rows) / 2:
+        return "≈ expert parallel"
     if ((calls.count[rows] == 1) & (calls.reduction[rows] == _MAX)).mean() > 0.5:
         return "≈ overflow check"
     code, sizes = factorise(calls.bytes[rows])
@@ -60,3 +65,16 @@ def _purpose(calls: Calls, rows: NDArray[np.integer], group: Group) -> str:
     if (sizes >= _LARGE).any() and not called.keys().isdisjoint(("AllReduce", "ReduceScatter")):
         return "≈ data parallel"
     return ""
+
+
+def _exchange(calls: Calls, rows: NDArray[np.integer]) -> str:
+    """Pipeline or expert parallelism, by how many partners a rank has."""
+    places = [place for place, op in enumerate(calls.ops) if op in POINT_TO_POINT]
+    rows = rows[np.isin(calls.op[rows], places)]
+    peers = calls.root[rows]
+    _, pairs = factorise_rows((calls.communicator[rows], peers))
+    several = np.bincount(pairs[:, 0]).max() > _STAGES_BESIDE
+    if several or (calls.rank[rows] == peers).any():
+        return "≈ expert parallel"
+    told = (calls.rank[rows] >= 0).all() or (calls.nranks[rows] > 1 + _STAGES_BESIDE).all()
+    return "≈ pipeline parallel" if told else "≈ pipeline or expert parallel"

@@ -30,6 +30,7 @@ REDUCTIONS: Final = ("sum", "prod", "max", "min", "avg")
 
 REDUCING: Final = frozenset({"AllReduce", "Reduce", "ReduceScatter"})
 POINT_TO_POINT: Final = frozenset({"Send", "Recv", "PutSignal", "Signal", "WaitSignal"})
+ALL_TO_ALL: Final = frozenset({"AlltoAll", "AllToAll", "AllToAllv"})
 OPERATIONS: Final = (
     "AllReduce",
     "Broadcast",

@@ -278,7 +278,11 @@ PURPOSES = {
     "≈ tensor parallel": [body(count=4096 * 8192, datatype=6)] * 12,
     "≈ data parallel": [body("ReduceScatter", count=10**7), body("AllGather", count=10**7)] * 6,
     "≈ overflow check": [body(count=1, reduction=2)] * 12,
-    "≈ pipeline or expert parallel": [body("Send"), body("Recv")] * 6,
+    "≈ pipeline or expert parallel": [body("Send", nranks=2), body("Recv", nranks=2)] * 6,
+    "≈ pipeline parallel": [body("Send", root=1, nranks=8), body("Recv", root=7, nranks=8)] * 6,
+    "≈ expert parallel": [
+        body(op, root=peer, nranks=8) for peer in range(8) for op in ("Send", "Recv")
+    ],
     "": [body("Broadcast", count=8)] * 12,
 }
 
