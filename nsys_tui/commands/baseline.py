@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from nsys_tui.export.baseline_files import Run
     from nsys_tui.export.baselines import Baseline
     from nsys_tui.model.report import Report
+    from nsys_tui.model.table import Table
 
 
 DESCRIPTION = (
@@ -41,19 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     save = actions.add_parser("save", help="measure a report and keep its figures under a name")
     save.add_argument("name", metavar="NAME")
-    add_report(save)
-    add_scope(save)
-    save.add_argument("--iteration", metavar="REGEX", help="NVTX names that are steps")
-    add_names(save, "of kernels", "normalised")
     added = actions.add_parser(
         "add", help="measure a report and add it as a run to a file, for compare --baseline-file"
     )
-    add_report(added)
+    for measuring in (save, added):
+        add_report(measuring)
+        add_scope(measuring)
+        measuring.add_argument("--iteration", metavar="REGEX", help="NVTX names that are steps")
+        add_names(measuring, "of kernels", "normalised")
     added.add_argument("--file", type=Path, required=True, help="made if it is not there")
     added.add_argument("--label", metavar="TEXT", help="what the run is called (default: its file)")
-    add_scope(added)
-    added.add_argument("--iteration", metavar="REGEX", help="NVTX names that are steps")
-    add_names(added, "of kernels", "normalised")
     runs = actions.add_parser("runs", help="the runs of a file, and where they jumped or drift")
     runs.add_argument("file", metavar="FILE", type=Path)
     add_format(runs, "commands.baseline:runs_schema", ("text", "json"))
@@ -112,8 +110,6 @@ def _save(arguments: argparse.Namespace) -> int:
 
 def _list(arguments: argparse.Namespace) -> int:
     from nsys_tui.export import baselines
-    from nsys_tui.text.documents import table_rows
-    from nsys_tui.text.tables import chunks
 
     found: list[Baseline] = []
     for name in baselines.names():
@@ -122,10 +118,8 @@ def _list(arguments: argparse.Namespace) -> int:
         except UsageError as error:
             say(f"nsys-tui: {error}")
     table = table_of("baselines", "Baselines", _COLUMNS, found)
-    if arguments.format == "json":
-        print(json.dumps([*table_rows(table)], indent=1))
-    elif found:
-        write(sys.stdout, chunks(table, "column:nolimit"))
+    if found or arguments.format == "json":
+        _print(table, arguments.format)
     else:
         print("no baselines yet: nsys-tui baseline save NAME REPORT")
     return OK
@@ -135,19 +129,24 @@ def _runs(arguments: argparse.Namespace) -> int:
     """The runs of a file in their order, and what changed in their course."""
     from nsys_tui.analysis.compare.history import sentences, shifts
     from nsys_tui.export import baseline_files
-    from nsys_tui.text.documents import table_rows
-    from nsys_tui.text.tables import chunks
 
     runs = baseline_files.load(arguments.file).runs
     table = table_of("runs", "Runs", _RUN_COLUMNS, runs)
     told = sentences(shifts([run.side for run in runs]), [run.side.label for run in runs])
-    if arguments.format == "json":
-        print(json.dumps([*table_rows(table)], indent=1))
-    else:
-        write(sys.stdout, chunks(table, "column:nolimit"))
+    _print(table, arguments.format)
     for sentence in told:
         say(f"nsys-tui: {sentence}")
     return OK
+
+
+def _print(table: Table, fmt: str) -> None:
+    from nsys_tui.text.documents import table_rows
+    from nsys_tui.text.tables import chunks
+
+    if fmt == "json":
+        print(json.dumps([*table_rows(table)], indent=1))
+    else:
+        write(sys.stdout, chunks(table, "column:nolimit"))
 
 
 def _mean_wall(run: Run, _: object) -> int:

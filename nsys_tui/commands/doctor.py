@@ -52,7 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
         report, status = report_lines(arguments)
         sections.append((f"Report {visible(arguments.report)}", report))
     if arguments.format == "json":
-        print(json.dumps({title: _labelled(lines) for title, lines in sections}, indent=1))
+        found = {title.partition(" ")[0]: _labelled(lines) for title, lines in sections}
+        print(json.dumps(found, indent=1))
     else:
         cells = room(sys.stdout)
         print("\n\n".join(section(title, lines, cells) for title, lines in sections))
@@ -65,36 +66,26 @@ _LABELS: Final = {
     "Clipboard": "route tmux? also",
     "nsys": "found? then? not_found?",
     "Cache": "folder used free",
-    "Report": "nsys? note? damaged? yes? no? cannot_be_read?",
+    "Report?": "nsys? note? damaged? yes? no? cannot_be_read?",
 }
 """What stands in each section; with ``?`` not always."""
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of what json prints: texts by label, by section."""
-    sections = {title: _section_schema(labels.split()) for title, labels in _LABELS.items()}
-    report = sections.pop("Report")
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "texts by label, by section",
-        "type": "object",
-        "properties": sections,
-        "required": [*sections],
-        "patternProperties": {"^Report ": report},
-        "additionalProperties": False,
-    }
+    from nsys_tui.model.table import Column, Form
+    from nsys_tui.text.documents import row_schema
 
+    def column(name: str, **options: Any) -> Column:
+        key = name.rstrip("?").replace("_", " ")
+        return Column(key=key, optional=name.endswith("?"), **options)
 
-def _section_schema(labels: list[str]) -> dict[str, Any]:
-    names = [label.replace("_", " ") for label in labels]
-    return {
-        "type": "object",
-        "properties": {
-            name.rstrip("?"): {"type": "array", "items": {"type": "string"}} for name in names
-        },
-        "required": [name for name in names if not name.endswith("?")],
-        "additionalProperties": False,
-    }
+    def section(labels: str) -> tuple[Column, ...]:
+        return tuple(column(label, form=Form.LIST) for label in labels.split())
+
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    known = [column(title, inner=section(labels)) for title, labels in _LABELS.items()]
+    return {"$schema": draft, "title": "texts by label, by section", **row_schema(known)}
 
 
 def _labelled(lines: Lines) -> dict[str, list[str]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.analysis.compare.side_as_data import from_data, to_data
 from nsys_tui.errors import UsageError
+from nsys_tui.writing import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,10 +123,8 @@ def add(path: Path, run: Run) -> RunFile:
         raise UsageError(f"{path} was saved with --names {styles.pop()}")
     runs[run.id] = run
     lines = [f"{_text(runs[key])},\n" for key in sorted(runs)]
-    part = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        part.write_text("".join((_HEAD, *lines, _END)), encoding="utf-8")
-        part.replace(path)
+        write_whole(path, "".join((_HEAD, *lines, _END)), 0o644)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
     return load(path)

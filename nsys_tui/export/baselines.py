@@ -7,7 +7,6 @@ gone; it says so then.
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.analysis.compare.side_as_data import from_data, to_data
 from nsys_tui.errors import UsageError
+from nsys_tui.writing import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,13 +65,9 @@ def save(name: str, side: Side, report: Path, report_id: str, folder: Path | Non
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
         "side": to_data(side),
     }
-    part = target.with_name(f"{target.name}.{os.getpid()}")
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "w", encoding="ascii") as file:
-            json.dump(data, file)
-        part.replace(target)
+        write_whole(target, json.dumps(data))
     except OSError as error:
         raise UsageError(f"cannot write {target}: {error.strerror}") from error
     return target

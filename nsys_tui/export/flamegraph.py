@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Callable
 from html import escape
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -29,104 +30,10 @@ SMALLEST: Final = 0.1
 _CHAR: Final = 6.6
 _NOT_XML: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
-_STYLE: Final = """
-text { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 11px; fill: #1a1a1a; }
-.title { font-size: 15px; font-weight: bold; }
-.ground { fill: #fafafa; }
-.frame { cursor: pointer; }
-.frame rect { stroke: #ffffff; stroke-width: 0.5; }
-.frame:hover rect, .frame:focus rect { stroke: #000000; stroke-width: 1; }
-.above rect { opacity: 0.45; }
-.found rect { fill: #cc66ff; }
-.button { cursor: pointer; text-decoration: underline; }
-"""
-
-# Frames carry their place as data attributes (x and width as parts of the whole), so that zooming
-# needs no layout of its own. Of all frames one can be reached by Tab; arrows go on from there.
-SCRIPT: Final = """
-function flame(svg) {
-  const wide = +svg.dataset.wide, left = +svg.dataset.left, all = s => [...svg.querySelectorAll(s)];
-  const frames = all('.frame').map(g => ({
-    g, rect: g.querySelector('rect'), text: g.querySelector('text'),
-    name: g.dataset.name, x: +g.dataset.x, w: +g.dataset.w, depth: +g.dataset.depth}));
-  if (!frames.length) return;
-  const [info] = all('.info'), [hits] = all('.hits');
-  function fit(name, room) {
-    const count = Math.floor(room / 6.6);
-    if (count < 3) return '';
-    return name.length <= count ? name : name.slice(0, count - 1) + '\\u2026';
-  }
-  const holds = (a, b) => b.x >= a.x - 1e-8 && b.x + b.w <= a.x + a.w + 1e-8;
-  function zoom(to) {
-    for (const f of frames) {
-      const above = f.depth < to.depth && holds(f, to);
-      f.g.style.display = above || (f.depth >= to.depth && holds(to, f)) ? '' : 'none';
-      f.g.classList.toggle('above', above);
-      const x = above ? left : left + (f.x - to.x) / to.w * wide;
-      const w = above ? wide : f.w / to.w * wide;
-      f.rect.setAttribute('x', x); f.rect.setAttribute('width', Math.max(w, 0.1));
-      f.text.setAttribute('x', x + 3); f.text.textContent = fit(f.name, w - 4);
-    }
-  }
-  function search() {
-    const text = prompt('Regular expression to look for (empty clears):', '');
-    if (text === null) return;
-    let test = null;
-    try { test = text ? new RegExp(text) : null; }
-    catch (e) { hits.textContent = String(e); return; }
-    let spans = [];
-    for (const f of frames) {
-      const found = test !== null && test.test(f.name);
-      f.g.classList.toggle('found', found);
-      if (found) spans.push([f.x, f.x + f.w]);
-    }
-    spans.sort((a, b) => a[0] - b[0]);
-    let share = 0, end = 0;
-    for (const [a, b] of spans) {
-      share += Math.max(0, b - Math.max(a, end));
-      end = Math.max(end, b);
-    }
-    hits.textContent = test ? 'matched ' + (100 * share).toFixed(1) + '% in ' + spans.length : '';
-  }
-  function beside(f, key) {
-    const down = key === 'ArrowDown' ? 1 : key === 'ArrowUp' ? -1 : 0;
-    const near = frames.filter(o => o.depth === f.depth + down && o.g.style.display !== 'none');
-    if (down > 0) return near.filter(o => holds(f, o)).sort((a, b) => b.w - a.w)[0];
-    if (down < 0) return near.find(o => holds(o, f));
-    const sign = key === 'ArrowRight' ? 1 : -1;
-    return near.filter(o => sign * (o.x - f.x) > 0).sort((a, b) => sign * (a.x - b.x))[0];
-  }
-  function focus(f) {
-    for (const o of frames) o.g.setAttribute('tabindex', o === f ? 0 : -1);
-    f.g.focus();
-  }
-  function pressed(act) {
-    return e => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); act(); } };
-  }
-  for (const f of frames) {
-    f.g.addEventListener('click', () => zoom(f));
-    f.g.addEventListener('keydown', pressed(() => zoom(f)));
-    f.g.addEventListener('keydown', e => {
-      if (e.key === 'Escape') zoom(frames[0]);
-      if (!e.key.startsWith('Arrow')) return;
-      e.preventDefault();
-      const to = beside(f, e.key);
-      if (to) focus(to);
-    });
-    const tip = f.g.querySelector('title').textContent;
-    for (const how of ['mouseover', 'focus']) {
-      f.g.addEventListener(how, () => { info.textContent = tip; });
-    }
-  }
-  for (const [name, act] of [['.reset', () => zoom(frames[0])], ['.search', search]]) {
-    for (const button of all(name)) {
-      button.addEventListener('click', act);
-      button.addEventListener('keydown', pressed(act));
-    }
-  }
-}
-document.querySelectorAll('svg.flame').forEach(flame);
-"""
+_OWN: Final = files(__package__)
+_STYLE: Final = _OWN.joinpath("flame.css").read_text("utf-8")
+SCRIPT: Final = _OWN.joinpath("flame.js").read_text("utf-8")
+"""Zooms and searches every flame graph of a page."""
 
 
 def flame_graph(

@@ -243,7 +243,9 @@ def not_sqlite(path: Path, start: bytes) -> UnreadableReportError:
         return unreadable(path, cause, hint)
     if is_nsys_report(path, start):
         return unreadable(path, "it is an nsys report in NVIDIA's own format", _EXPORT_HINT)
-    return unreadable(path, f"it is {kind_of(start)}, not a SQLite export of nsys", _EXPORT_HINT)
+    kind = kind_of(start)
+    hint = f"{_EXPORT_HINT}; nsys-tui logs reads logs" if kind == "text" else _EXPORT_HINT
+    return unreadable(path, f"it is {kind}, not a SQLite export of nsys", hint)
 
 
 def kind_of(start: bytes) -> str:

@@ -77,7 +77,8 @@ class Console:
     def __init__(self, report: Report, patterns: tuple[str, ...] = ()) -> None:
         self._report, self._patterns = report, patterns
         self._lock = threading.Lock()
-        self._stuck = False
+        self.stuck = False
+        """Whether a query could not be stopped: nothing can be asked here any more."""
         self._db = Database.open(report.path)
         self._filled: set[str] = set()
         self._lacking: dict[str, str] = {}
@@ -98,14 +99,9 @@ class Console:
         views = {view.name: columns_of(view) for view in VIEWS}
         return views | {name: each for name, each in self._raw.items() if name not in views}
 
-    @property
-    def stuck(self) -> bool:
-        """Whether a query could not be stopped: nothing can be asked here any more."""
-        return self._stuck
-
     def close(self) -> None:
         """Closes the file, unless a query that cannot be stopped still reads it."""
-        if not self._stuck:
+        if not self.stuck:
             with self._lock:
                 self._db.close()
 
@@ -222,7 +218,7 @@ class Console:
                 return self._awaited(answer, timeout_s, progress)
             finally:
                 ended.set()
-                self._stuck = not _ends(answer, _GRACE_S)
+                self.stuck = not _ends(answer, _GRACE_S)
 
     def _awaited(self, answer: Future[Answer], timeout_s: float, progress: Progress) -> Answer:
         """The answer of another thread, which one call of SQLite may hold for hours.
