@@ -234,19 +234,21 @@ def _check_verb(word: str) -> None:
     """Tells a misspelt verb from a report.
 
     Raises:
-        UsageError: there is no file of that name, and a verb is nearly called so.
+        UsageError: there is no file of that name, and a verb is nearly called so, or it is a word.
     """
     if os.path.exists(word):
         return
     import difflib
 
-    if near := difflib.get_close_matches(word, VERBS, 1, 0.75):
-        raise UsageError(
-            f"{word!r} is neither a verb nor a file", hint=f"did you mean nsys-tui {near[0]}?"
-        )
+    near = difflib.get_close_matches(word, VERBS, 1, 0.75)
+    if near or word.isalpha():
+        hint = f"did you mean nsys-tui {near[0]}?" if near else "nsys-tui --help lists the verbs"
+        raise UsageError(f"{word!r} is neither a verb nor a file", hint=hint)
 
 
 def _run(words: list[str]) -> int:
+    if words[:1] == ["help"] and not os.path.exists("help"):
+        words = [*words[1:2], "--help"]
     if not words or words[0] not in (*VERBS, "-h", "--help", "--version"):
         if words:
             _check_verb(words[0])

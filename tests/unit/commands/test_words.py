@@ -184,3 +184,7 @@ def test_a_misspelt_verb_is_told_from_a_report(report: str, capsys: Out) -> None
     assert status == USAGE
     assert "did you mean nsys-tui overview?" in err
     assert "there is no such file" in run(capsys, "report7.sqlite")[2]
+    status, _, err = run(capsys, "version")
+    assert status == USAGE
+    assert "neither a verb nor a file" in err
+    assert "usage: nsys-tui stalls" in run(capsys, "help", "stalls")[1]
