@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from nsys_tui.commands.destinations import CONSOLE, opened, say, write
 from nsys_tui.commands.options import (
     SCHEMA,
+    add_format,
     add_overwriting,
     add_report,
-    add_rows_format,
     add_scope,
     part_from,
     print_rows_schema,
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--table", metavar="NAME", help="table of events or statistical report")
     what.add_argument("--perfetto", metavar="FILE", help="trace to write, - for stdout")
-    add_rows_format(parser, FORMATS)
+    add_format(parser, "", FORMATS)
     parser.add_argument("-o", "--output", default=CONSOLE, metavar="FILE", help="- for stdout")
     add_overwriting(parser)
     add_scope(parser)

@@ -118,29 +118,18 @@ def add_format(
 
     Args:
         parser: of the verb.
-        document: module whose ``DOCUMENT`` declares what json holds, or ``module:NAME``.
+        document: module whose ``DOCUMENT`` declares what json holds, or ``module:NAME``; empty
+            where a report decides which columns there are: see ``rows_told``.
         formats: what can be printed.
     """
     action = parser.add_argument(
         "--format",
-        action=_FormatAction,
+        action=_FormatAction if document else "store",
         choices=(*formats, SCHEMA),
         default=formats[0],
         help=f"{', '.join(formats)}; {SCHEMA} describes what json prints",
     )
     action.document = document  # type: ignore[attr-defined]
-
-
-def add_rows_format(
-    parser: argparse._ActionsContainer, formats: Sequence[str] = TABLE_FORMATS
-) -> None:
-    """Adds ``--format`` where a report decides which columns there are; see ``rows_told``."""
-    parser.add_argument(
-        "--format",
-        choices=(*formats, SCHEMA),
-        default=formats[0],
-        help=f"{', '.join(formats)}; {SCHEMA} describes what json prints, by REPORT if given",
-    )
 
 
 def rows_told(arguments: argparse.Namespace) -> bool:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from nsys_tui.config import Config
 
 
-_CAPTURE: Final = re.compile(r"\d{8}-\d{6}-\w+")
-"""How the ids of captures look."""
+_CAPTURE: Final = re.compile(r"\d{8}-\d{6}(-\w+)?")
+"""How the ids of captures look, also without their ends."""
 
 
 def local_path(name: str, config: Config) -> Path:

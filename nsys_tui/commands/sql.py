@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.commands.options import (
     SCHEMA,
+    add_format,
     add_report,
     add_rows,
-    add_rows_format,
     open_from,
     print_rows_schema,
     rows_shown,
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tables", action="store_true", help="list views and tables with their columns instead"
     )
-    add_rows_format(parser)
+    add_format(parser, "")
     add_rows(
         parser, "--limit", f"rows to print, 0 for all (default {SHOWN}; all in csv, tsv and json)"
     )
