@@ -214,3 +214,16 @@ def exported_later(path: Path) -> Synth:
 def exported_at_once(path: Path) -> Synth:
     text = "Loaded CUPTI library: /opt/nvidia/nsight-systems/2026.2.1/libcupti.so.13.1"
     return evaluating(path).diagnostic(text)
+
+
+def gathering(path: Path) -> Synth:
+    """One thread drives two GPUs and waits for both; the first one alone updates the model."""
+    run = Machine(path, gpus=2)
+    for step in range(20):
+        since = run.now
+        for device in (0, 1):
+            run.launch("gemm", 3 * MS, device)
+        run.launch("adam", 2 * MS)
+        run.wait()
+        run.named(f"train step {step}", since)
+    return run.report

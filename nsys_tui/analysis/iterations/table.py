@@ -71,11 +71,14 @@ class IterationTable:
     def why(self, row: int) -> str:
         """What makes an iteration longer than usual: ``+54.9 ms idle: OSRT call pread64``.
 
-        Empty where it is not longer by 1 % of the median, or was never closed.
+        Empty where it is not longer by 1 % of the median, or was never closed. GPU work that was
+        launched longer ago than a step takes is of the steps before.
         """
         more = self.found.duration[row] - self._median
         if self.found.never_closed[row] or more <= NOTABLE * self._median:
             return ""
+        if self.parts.lead[row] > self._median:
+            return "waits for work that the steps before it launched"
         told = (
             self.parts.why(row, self.usual)
             if self.gpus

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.breakdown import DeviceSplit, coverages
-from nsys_tui.analysis.diagnostics import clock_trouble, loss
+from nsys_tui.analysis.diagnostics import clock_trouble
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
 from nsys_tui.analysis.nccl.waiting import collective_waits, split_with_waiting
@@ -73,11 +73,6 @@ class Case:
             split_with_waiting(self.report, one, self.scope, waits)
             for one in coverages(self.report, self.scope)
         ]
-
-    @cached_property
-    def loss(self) -> str:
-        """That nsys lost events of GPUs, empty where it did not."""
-        return loss(self.report)
 
     @cached_property
     def clock_trouble(self) -> str:

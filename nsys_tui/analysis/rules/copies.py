@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.finding import Confidence
-from nsys_tui.analysis.rules.nsys import HOST_COPIES, PAGEABLE
+from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, PAGEABLE
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, plural, rule
 from nsys_tui.analysis.rules.severity import Severity
@@ -34,7 +34,6 @@ _FEWEST: Final = 4
 """Copies of a direction below which there is nothing to compare with."""
 _LOOKED_AT: Final = 10
 """Sizes of uploads of which it is asked whether each step has them."""
-_DIRECTIONS: Final = {1: "Host-to-Device", 2: "Device-to-Host"}
 
 
 def exposed_ns(case: Case, place: int) -> int:
@@ -86,7 +85,7 @@ def slow_copies(case: Case, arguments: Arguments) -> Result:
         (
             (Column("Could Save", Unit.NS), lost[order].astype(np.int64)),
             (Column("GPU"), case_labels(case, kinds[order, 0])),
-            (Column("Direction"), [_DIRECTIONS[kind] for kind in kinds[order, 1].tolist()]),
+            (Column("Direction"), [DIRECTIONS[kind] for kind in kinds[order, 1].tolist()]),
             (Column("Count", Unit.COUNT), np.bincount(group[slow], minlength=len(kinds))[order]),
             (
                 Column("Throughput", Unit.MB_PER_S, 1),
@@ -115,9 +114,9 @@ def _slow(case: Case, late: Rows, fast: Rows, best: float, lost: int) -> list[Fi
     return case.finding(
         "slow_copies",
         f"{units.format_count(len(late))} of {units.format_count(every)} large"
-        f" {_DIRECTIONS[kind]} copies run at {_rate(told)}, others at {_rate(best)}: {why}",
+        f" {DIRECTIONS[kind]} copies run at {_rate(told)}, others at {_rate(best)}: {why}",
         advice,
-        subject=f"slow {_DIRECTIONS[kind]} copies",
+        subject=f"slow {DIRECTIONS[kind]} copies",
         saved_ns=min(lost, exposed_ns(case, place)),
         window=(int(ops.start[worst]), int(ops.end[worst])),
         place=place,

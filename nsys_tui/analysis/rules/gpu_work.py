@@ -8,6 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
+from nsys_tui.analysis.rules.nsys import PAGEABLE, SMALL_COPY
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, plural, rule
 from nsys_tui.analysis.rules.severity import Severity
@@ -204,12 +205,8 @@ def _empty_time(case: Case, rows: Rows, share: Floats, small: NDArray[np.bool_])
     return found
 
 
-_UNIFIED: Final = 11
-"""First copyKind of migrations of unified memory."""
-_SMALL_COPY: Final = 65_536
 _LARGE_COPY: Final = 1_000_000
 """Bytes from which a copy's rate is the bus's or the memory's, not that of its start."""
-_PAGEABLE: Final = 0
 _DEVICE_TO_DEVICE: Final = 8
 
 
@@ -305,13 +302,13 @@ def _copy_advice(case: Case, rows: Rows, hides: bool) -> str:
     first = rows[0]
     if ops.kind[first] == OpKind.MEMSET:
         return "clear less, or let the kernel that writes first do it"
-    if ops.copy_kind[first] >= _UNIFIED:
+    if ops.copy_kind[first] in UVM_COPY_KINDS:
         return case.page_advice
-    if ops.bytes[rows].mean() <= _SMALL_COPY:
+    if ops.bytes[rows].mean() <= SMALL_COPY:
         return "gather small copies in one buffer, or keep the data on the GPU"
     if ops.copy_kind[first] == _DEVICE_TO_DEVICE:
         return "let kernels write their results where they are needed"
-    pageable = _PAGEABLE in (ops.src_kind[first], ops.dst_kind[first])
+    pageable = PAGEABLE in (ops.src_kind[first], ops.dst_kind[first])
     if not hides:
         pin = "pin the host memory, and " if pageable else ""
         return f"{pin}copy less, or keep the data on the GPU: too little runs to hide copies behind"

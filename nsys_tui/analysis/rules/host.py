@@ -11,7 +11,7 @@ from nsys_tui.analysis.iterations.detection import Rule as StepRule
 from nsys_tui.analysis.iterations.table import longer_because
 from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.idle import idle_findings
-from nsys_tui.analysis.rules.nsys import HOST_COPIES, SERIES, SMALL_COPY
+from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, SERIES, SMALL_COPY
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, plural, rule
 from nsys_tui.analysis.rules.severity import Severity
@@ -37,7 +37,6 @@ RARE = 0.1
 _LABEL_CELLS = 24
 _LOOKUP_NS = 20_000
 """Shorter calls about modules look something up and load nothing."""
-_DIRECTIONS = {1: "Host-to-Device", 2: "Device-to-Host"}
 
 
 @rule(
@@ -72,7 +71,7 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
         (
             (Column("Count", Unit.COUNT), count[order]),
             (Column("Bytes Each", Unit.BYTES), series[order, 1]),
-            (Column("Direction"), [_DIRECTIONS[kind] for kind in series[order, 0].tolist()]),
+            (Column("Direction"), [DIRECTIONS[kind] for kind in series[order, 0].tolist()]),
             (Column("Host Time", Unit.NS), host[order]),
             (Column("GPU Time", Unit.NS), gpu[order]),
             (Column("Bytes", Unit.BYTES), series[order, 1] * count[order]),
@@ -107,7 +106,7 @@ def _small_copies(case: Case, rows: NDArray[np.intp], of_top: NDArray[np.intp]) 
     return case.finding(
         "small_copies",
         f"{units.format_count(len(rows))} small copies, most {units.format_bytes(size)}"
-        f" {_DIRECTIONS[kind]}{waited}: {units.format_duration(held)} in their calls",
+        f" {DIRECTIONS[kind]}{waited}: {units.format_duration(held)} in their calls",
         "gather them in one copy, or keep the data on the GPU",
         subject="small copies",
         saved_ns=intervals.total(*lost),

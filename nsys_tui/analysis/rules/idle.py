@@ -19,6 +19,7 @@ from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.gaps import LONG_CALL_NS, Edge
 from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.analysis.thread_states import Witness
+from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import OPTIONS, Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import FARTHEST
@@ -248,6 +249,9 @@ def _told(case: Case, cause: Cause, gaps: Gaps, advice: str) -> tuple[str, Confi
         return f", {cause.label}: pages migrate on demand", Confidence.INFERRED, advice
     if cause is Cause.HOST:
         return _host(case, gaps, inside, advice)
+    if cause is Cause.SYNC and (other := _waits_for(case, gaps)) >= 0:
+        told = f", {fit(what, _NAME_CELLS)} waits for {case.device_labels([other])}"
+        return told, Confidence.INFERRED, "spread that GPU's work, or give this one some meanwhile"
     if cause is Cause.API and what.startswith("MPI_"):
         return f", in {fit(what, _NAME_CELLS)}{inside}", Confidence.MEASURED, RANKS
     if cause is Cause.API and what.startswith(_LAUNCHES) and not _are_long(case, gaps):
@@ -322,6 +326,19 @@ def _before_rendering(case: Case, gaps: Gaps) -> bool:
     """Whether most of the idle time ends with work of a graphics library."""
     renders = case.report.operations.kind[gaps.next] > OpKind.GRAPH
     return int(gaps.idle[renders & (gaps.next >= 0)].sum()) * 2 > int(gaps.idle.sum())
+
+
+def _waits_for(case: Case, gaps: Gaps) -> int:
+    """Place of another GPU that works for the waiting thread through most of some gaps, or -1."""
+    report, spans = case.report, intervals.union(gaps.start, gaps.end)
+    for place, rows in case.by_device:
+        if place == int(gaps.place[0]):
+            continue
+        if 2 * intervals.total(*case.idle_part(place, spans)) < intervals.total(*spans):
+            calls = report.calls[rows]
+            if np.isin(report.api.thread[calls[calls >= 0]], gaps.caller).any():
+                return place
+    return -1
 
 
 def _are_long(case: Case, gaps: Gaps) -> bool:

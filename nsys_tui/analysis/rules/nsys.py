@@ -155,8 +155,9 @@ def _blocking(
     )
 
 
-HOST_COPIES: Final = (1, 2)
-"""Host-to-device and device-to-host."""
+DIRECTIONS: Final = {1: "Host-to-Device", 2: "Device-to-Host"}
+HOST_COPIES: Final = tuple(DIRECTIONS)
+"""Kinds of copies between host and device."""
 SMALL_COPY: Final = 65_536
 """Bytes up to which a copy is small."""
 SERIES: Final = 100

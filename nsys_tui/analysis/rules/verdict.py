@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.diagnostics import other_generation, why_no_work
+from nsys_tui.analysis.diagnostics import loss, other_generation, why_no_work
 from nsys_tui.analysis.rules.bound import parts
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence
@@ -53,7 +53,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     if len(case.splits) < listed and case.scope.devices is None:
         name = f"{len(case.splits)} of {listed} GPUs"
     parts = [f"{name} {format_share(busy, whole, 0)} busy{_of_session(case)}"]
-    parts += [doubt for doubt in (case.loss, case.clock_trouble) if doubt]
+    parts += [doubt for doubt in (loss(case.report), case.clock_trouble) if doubt]
     parts += [one.subject for one in findings if one.rule == "shared_gpus"]
     most = _decisive(case, findings)
     if most is not None:

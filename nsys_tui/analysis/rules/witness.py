@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.analysis.diagnostics import loss
 from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.model import intervals
@@ -43,7 +44,7 @@ _SLOWER: Final = 0.03
 
 def witnessed(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     """The findings with what their GPU's counters say, less sure where times or events lack."""
-    if case.loss or case.clock_trouble:
+    if case.clock_trouble or loss(case.report):
         findings = [_unsure(case, one) for one in findings]
     if not case.report.can(Capability.GPU_METRICS):
         return [*findings]

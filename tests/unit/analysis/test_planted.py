@@ -27,6 +27,7 @@ from planted import (
     told,
 )
 
+from nsys_tui.analysis.iterations.table import iteration_table
 from nsys_tui.analysis.rules.bound import (
     COMPUTE,
     HOST,
@@ -272,3 +273,16 @@ def test_doubts_about_clocks_and_exports_stand_in_the_verdict(
 def test_a_gpu_that_works_by_turns_is_told_in_the_verdict(tmp_path: Path) -> None:
     case = case_of(programs.by_turns, tmp_path)
     assert "GPU 0 shared by processes" in verdict(case, find_in(case))
+
+
+def test_a_gpu_whose_host_waits_for_another_gpu_is_told_so(tmp_path: Path) -> None:
+    idle = [o for o in find_in(case_of(programs.gathering, tmp_path)) if o.place == 1]
+    assert "idle, cudaDeviceSynchronize waits for GPU 0" in [one.subject for one in idle]
+
+
+def test_a_step_that_waits_for_earlier_launches_is_not_told_to_compute_longer(
+    tmp_path: Path,
+) -> None:
+    table = iteration_table(case_of(programs.logging, tmp_path).report)
+    assert table.why(9) == "waits for work that the steps before it launched"
+    assert iteration_table(case_of(programs.accumulating, tmp_path).report).why(3).startswith("+5.")
