@@ -25,18 +25,18 @@ _CLOCKS: Final = "nvidia-smi --query-gpu=clocks.sm,clocks_throttle_reasons.activ
 _STALLS: Final = "nsys-tui stalls REPORT"
 _SAME_DATA: Final = "compare checksums of what is uploaded, in the program itself"
 _TWICE: Final = "profile again with the change, then nsys-tui compare BEFORE AFTER"
+_NEEDED: Final = Certainty(
+    _MEASURED,
+    "the host may need the data before it can go on, so that it waits all the same",
+    _TWICE,
+)
+_SLOWED: Final = Certainty(
+    _INFERRED, "the profiler makes each launch slower than it is without", _TWICE
+)
 
 CERTAINTY: Final = {
-    "cuda_memcpy_async": Certainty(
-        _MEASURED,
-        "the host may need the data before it can go on, so that it waits all the same",
-        _TWICE,
-    ),
-    "cuda_memcpy_sync": Certainty(
-        _MEASURED,
-        "the host may need the data before it can go on, so that it waits all the same",
-        _TWICE,
-    ),
+    "cuda_memcpy_async": _NEEDED,
+    "cuda_memcpy_sync": _NEEDED,
     "cuda_memset_sync": Certainty(
         _MEASURED, "the host may wait for something else right after", _TWICE
     ),
@@ -72,15 +72,11 @@ CERTAINTY: Final = {
     "slow_copies": Certainty(
         _INFERRED, "another GPU or device may have used the bus meanwhile", _TWICE
     ),
-    "tiny_kernels": Certainty(
-        _INFERRED, "the profiler makes each launch slower than it is without", _TWICE
-    ),
+    "tiny_kernels": _SLOWED,
     "host_only": Certainty(
         _MEASURED, "it may be the work itself, which nothing can leave out", _TWICE
     ),
-    "launch_bound": Certainty(
-        _INFERRED, "the profiler makes each launch slower than it is without", _TWICE
-    ),
+    "launch_bound": _SLOWED,
     "low_occupancy": Certainty(
         _INFERRED, "tensor-core kernels are often built so and lose nothing", _NCU
     ),

@@ -51,6 +51,8 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     for place, rows in case.by_device:
         rows = rows[(ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)]
         third = len(rows) // 3
+        if third < _FEWEST:
+            continue
         early, late = (_paces(case, part) for part in (rows[:third], rows[len(rows) - third :]))
         known = np.flatnonzero((early[1] >= _FEWEST) & (late[1] >= _FEWEST) & (early[0] > 0))
         if not len(known):
@@ -109,37 +111,33 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
     found: list[Finding] = []
     for place, rows in case.by_device:
         code = ops.process[rows]
+        time = sums(code, ops.durations(rows), len(ops.processes))
         turns = np.flatnonzero(np.diff(code))
-        used = np.flatnonzero(np.bincount(code))
-        if len(turns) < _TURNS or len(used) < 2:
+        if len(turns) < _TURNS or np.count_nonzero(time) < 2:
             continue
-        times = {
-            c: intervals.union(ops.start[rows[code == c]], ops.end[rows[code == c]])
-            for c in used.tolist()
-        }
-        alone = {c: intervals.total(*own) for c, own in times.items()}
-        whole = intervals.total(ops.start[rows], ops.end[rows]) or 1
-        order = sorted(alone, key=lambda c: -alone[c])
-        second = alone[order[1]]
-        together = sum(alone.values()) - whole
+        order = [c for c in np.argsort(-time, kind="stable").tolist() if time[c]]
+        whole, second = int(time.sum()), int(time[order[1]])
+        spans = [rows[code == c] for c in order[:2]]
+        runs = [intervals.union(ops.start[own], ops.end[own]) for own in spans]
+        together = intervals.overlap_length(*runs)
         if 100 * second < arguments.number("share") * whole or 10 * together > second:
             continue
         label = case.device_labels([place])
         names = [case.report.process_name(int(ops.processes[c])) for c in order]
         listed += [
-            (label, name, alone[c], 100 * alone[c] / whole)
+            (label, name, int(time[c]), 100 * time[c] / whole)
             for c, name in zip(order, names, strict=True)
         ]
         found += case.finding(
             "shared_gpus",
-            f"{label} works by turns for {len(used)} processes:"
-            f" {units.format_share(alone[order[0]], whole, 0)} of its time for"
+            f"{label} works by turns for {len(order)} processes:"
+            f" {units.format_share(int(time[order[0]]), whole, 0)} of its time for"
             f" {fit(names[0], _NAME_CELLS)}, {units.format_share(second, whole, 0)} for"
             f" {fit(names[1], _NAME_CELLS)}",
             "use MPS (nvidia-cuda-mps-control) so that they overlap, or a GPU for each",
             subject=f"{label} shared by processes",
             saved_ns=0,
-            stake_ns=whole - alone[order[0]],
+            stake_ns=whole - int(time[order[0]]),
             window=(int(ops.start[rows[turns[0]]]), int(ops.end[rows[turns[0] + 1]])),
             place=place,
             at_most=Severity.MEDIUM,
