@@ -93,6 +93,12 @@ RANK_LABELS: Final = (
 """Ranks that launchers put before a line: ``srun -l``, ``mpirun --tag-output`` and torchrun. Its
 ``[default0]:`` numbers the processes of one node, so it is no rank."""
 
+FRONT: Final = re.compile(
+    rb"(?:\d{1,7}: ?|\[\d+,\d{1,7}\]<std\w+>:? ?|\[(?:rank|default)?\d{1,7}\]: ?|\[pod/[^\]\s]+\] "
+    rb"|\(\w+ pid=\d+[^)]{0,99}\) |[\[(]?" + STAMP.pattern + rb"[\])]?:? )*"
+)
+"""What launchers and collectors of logs put before a line; nothing where they do not."""
+
 LONGEST_HEAD: Final = 4096
 """No more than this is looked at before a message, and no more of a line of another kind."""
 

@@ -18,6 +18,7 @@ from nsys_tui.logs import (
     watchdogs,
 )
 from nsys_tui.logs.benchmark_tables import BenchmarkTables
+from nsys_tui.logs.grammar import FRONT
 from nsys_tui.logs.mpip import MpipLines
 from nsys_tui.logs.plugins import PluginLines
 from nsys_tui.logs.progress_bars import WORDS, Bars
@@ -97,17 +98,17 @@ class OtherLines:
             line: its number.
             glued: whether a COLL line follows in it.
         """
-        if self._tables and self.benchmarks.add(text, line):
+        if self._tables and self.benchmarks.add(_bare(text), line):
             return True
         inside = self.mpip.inside or self.servers.in_result
         if not inside and not any(word in text for word in self._words):
             return False
-        if self.mpip.add(text):
+        if self.mpip.add(_bare(text)):
             return True
         found = self._trainers.add(text, line, glued=glued)
         found |= self._bars.add(text, line)
         found |= self.watchdogs.add(text, line) or self.plugins.add(text)
-        return found | self.servers.add(text, line)
+        return found | self.servers.add(text, line) | self.servers.add_result(_bare(text), line)
 
     def end(self) -> None:
         """Puts together what only the whole file tells."""
@@ -121,3 +122,9 @@ class OtherLines:
         self.totals = run_totals(self._trainers.totals, shown) + self.servers.totals
         steps = self._trainers.steps + self._bars.steps(self.totals)
         self.steps = sorted(steps, key=lambda one: one.line)
+
+
+def _bare(text: bytes) -> bytes:
+    """A line without its rank and time: those of tables are told by what they begin with."""
+    front = FRONT.match(text)
+    return text[front.end() :] if front else text

@@ -104,10 +104,10 @@ class ServerLines:
                     )
                 )
                 return True
-        return self._in_result(text, line)
+        return False
 
-    def _in_result(self, text: bytes, line: int) -> bool:
-        """A line of the block that a serving benchmark ends with."""
+    def add_result(self, text: bytes, line: int) -> bool:
+        """Takes in a line of the block that a serving benchmark ends with."""
         if b"Serving Benchmark Result" in text and _RESULT.match(text.decode("utf-8", "replace")):
             self._result, self._result_line = {}, line
             return True

@@ -170,7 +170,7 @@ TRAINERS: Final = (
 TOTALS: Final = (
     ("llm.c", re.compile(rf"total average iteration time: (?P<ms>{N}) ms")),
     ("nanogpt", re.compile(rf"time per iteration: (?P<ms>{N})ms, MFU: (?P<mfu>{N})%")),
-    ("litgpt", re.compile(rf"^Training time: (?P<training_time_s>{N})s$")),
+    ("litgpt", re.compile(rf"(?:^|[\s:])Training time: (?P<training_time_s>{N})s$")),
     ("huggingface", re.compile(r"\{(?P<dict>[^{}]*'train_runtime':[^{}]*)\}")),
     (
         "huggingface",

@@ -392,3 +392,25 @@ def test_a_table_of_steps_names_the_warmup(tmp_path: Path) -> None:
 @needs_logs
 def test_no_trainer_is_seen_in_a_log_of_nccl() -> None:
     assert read_logs([LOGS / "excerpt-megatron-tp2dp2-4xa100.log"]).step_lines == ()
+
+
+FRONTS = (
+    "3: ",
+    "[default3]:",
+    "[pod/train-0/pytorch] ",
+    "2026-03-04T05:06:07.123Z ",
+    "[1,3]<stdout>:",
+)
+
+
+@needs_formats
+@pytest.mark.parametrize("front", FRONTS)
+def test_what_a_launcher_puts_before_lines_changes_no_table(tmp_path: Path, front: str) -> None:
+    for name in ("osu-1", "mpip-1", "vllm-1", "litgpt-1", "nccl-tests-1"):
+        text = (FORMATS / f"{name}.log").read_text()
+        path = tmp_path / name
+        path.write_text("".join(front + line for line in text.splitlines(keepends=True)))
+        bare, dressed = real(name), read_logs([path])
+        for found in ("benchmarks", "mpip", "run_totals"):
+            assert getattr(dressed, found) == getattr(bare, found), (name, found)
+        assert bare.benchmarks or bare.mpip or bare.run_totals
