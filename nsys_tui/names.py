@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 class NameStyle(StrEnum):
@@ -239,6 +239,29 @@ def both_ends(text: str, cells: int) -> str:
     return f"{cut(text, cells - 1 - cell_len(tail))}~{tail}"
 
 
+def told_apart(names: Sequence[str], cells: int) -> list[str]:
+    """Names cut to some cells; those that would look the same lose what they begin with alike.
+
+    ``gemm bf16 96x64x64 TN bias`` and ``gemm bf16 192x64x64 TN bias`` are ``gem~96x64x64 TN bias``
+    and ``gem~192x64x64 TN bias``.
+    """
+    shown = [both_ends(name, cells) for name in names]
+    alike: dict[str, list[int]] = {}
+    for place, text in enumerate(shown):
+        alike.setdefault(text, []).append(place)
+    for places in alike.values():
+        own = [names[place] for place in places]
+        pairs = enumerate(zip(min(own), max(own), strict=False))
+        common = next((at for at, (one, other) in pairs if one != other), 0)
+        for place in places if common > _KEPT else ():
+            rest = names[place][common:]
+            head = names[place][: max(_KEPT, cells - 1 - cell_len(rest))]
+            shown[place] = both_ends(f"{head}~{rest}", cells)
+    return shown
+
+
+_KEPT: Final = 3
+"""Characters that stay of what names begin with alike."""
 _SMALLEST_CUT: Final = 3
 _WORD: Final = re.compile(r"[ _,;/|]+")
 

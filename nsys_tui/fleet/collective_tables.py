@@ -124,7 +124,6 @@ def stragglers_table(fleet: Fleet, ask: Ask) -> Table:
     late, blamed = matched.by_rank(), blame(matched)
     order = [int(row) for row in np.argsort(-late.held_up, kind="stable") if late.calls[row]]
     members = fleet.members
-    ranks = [member.rank for member in members]
     shares = blamed.causes / np.maximum(blamed.causes.sum(axis=1), 1)[:, None]
     main = [_cause(shares[row]) for row in order]
     where = [_group(matched.groups[n], members) if (n := blamed.mostly[r]) >= 0 else None
@@ -149,14 +148,24 @@ def stragglers_table(fleet: Fleet, ask: Ask) -> Table:
     notes = _match_notes(fleet)
     if order:
         notes = ["Held up: time that all others waited for this rank alone", *_short_notes(fleet)]
-        worst, cost = order[0], int(blamed.cost.sum())
-        if cost:
-            notes.append(
-                f"rank {ranks[worst]} cost the others {format_duration(int(blamed.cost[worst]))} of"
-                f" waiting, {blamed.cost[worst] / cost:.0%} of what single late ranks cost:"
-                f" {main[0]}"
-            )
+        if said := late_rank(fleet):
+            notes.append(said)
     return cut(made("stragglers", "Stragglers", columns, notes), ask.top)
+
+
+def late_rank(fleet: Fleet) -> str:
+    """Who held the others up most, how much and why, in one line; empty where nobody did."""
+    matched = fleet.collectives
+    blamed, held = blame(matched), matched.by_rank().held_up
+    if not (cost := int(blamed.cost.sum())):
+        return ""
+    worst = int(np.argmax(held))
+    cause = _cause(blamed.causes[worst] / max(blamed.causes[worst].sum(), 1))
+    return (
+        f"rank {fleet.members[worst].rank} cost the others"
+        f" {format_duration(int(blamed.cost[worst]))} of waiting,"
+        f" {blamed.cost[worst] / cost:.0%} of what single late ranks cost: {cause}"
+    )
 
 
 def _cause(shares: NDArray[np.float64]) -> str | None:

@@ -51,7 +51,14 @@ def reports_table(fleet: Fleet, ask: Ask) -> Table:
         (Column("Job"), [m.report.job or None for m in members]),
         (Column("Report"), [m.file for m in members]),
     ]
+    if ask.human:
+        empty = ("Host", "Node", "Job")
+        columns = [(c, own) for c, own in columns if c.header not in empty or _any(own)]
     return cut(made("reports", "Reports", columns, list(fleet.notes)), ask.top)
+
+
+def _any(values: Values) -> bool:
+    return any(value is not None for value in values)
 
 
 def _clock_columns(members: Sequence[Member]) -> Columns:

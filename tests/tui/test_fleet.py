@@ -58,6 +58,7 @@ async def test_the_fleet_fills_every_size(ranks: list[Path], size: tuple[int, in
         body = "\n".join(lines)
         assert "Ranks 4 of 4" in body
         assert "Heat map: GPU busy (full: 100%)" in body
+        assert lines[2].startswith(" rank 2 cost the others ")
         assert "node1" in body
         assert all(line.isascii() for line in lines)
 

@@ -152,7 +152,7 @@ async def test_logs_join_every_open_report_of_the_run(tmp_path: Path) -> None:
         await press(pilot, "f8")
         screen(pilot).open([tmp_path / "nccl0.log", tmp_path / "nccl1.log"])
         await settled(pilot)
-        joined = screen(pilot).joined
+        joined = screen(pilot).result
         assert joined is not None
         assert joined.found.seen.tolist() == [2, 2, 2]
         assert joined.found.skew.tolist() == [400] * 3
@@ -178,7 +178,7 @@ async def test_logs_of_another_run_leave_the_report_its_own_sizes(
         await press(pilot, "f8")
         screen(pilot).open([tmp_path / "other.log"])
         await settled(pilot)
-        joined = screen(pilot).joined
+        joined = screen(pilot).result
         assert joined is not None
         assert joined.found.sized_by == "NVTX payloads"
         assert any("the logs fit no open report" in note for note in joined.found.notes)
@@ -209,3 +209,19 @@ async def test_logs_that_grow_are_followed(
         assert screen(pilot).section == "per-op"
         await press(pilot, "t")
         assert screen(pilot)._follower is None
+
+
+async def test_logs_open_on_hangs_where_there_are_any(small: Path, tmp_path: Path) -> None:
+    calls = {0: 3, 1: 2}
+    for rank, count in calls.items():
+        lines = [info(init("0x10", rank, 2), pid=70 + rank)]
+        for call in range(count):
+            said = body(op_count=call, count=256 << call, comm="0x10", nranks=2)
+            lines.append(info(said, pid=70 + rank))
+        (tmp_path / f"nccl{rank}.log").write_text("".join(f"{line}\n" for line in lines))
+    async with running(small, size=(160, 45)) as pilot:
+        await press(pilot, "f8")
+        screen(pilot).open(expand(str(tmp_path / "*.log")))
+        await settled(pilot)
+        assert screen(pilot).section == "hangs"
+        assert screen(pilot).table.shown

@@ -150,3 +150,13 @@ def test_shown_text_can_be_encoded_and_holds_no_control(text: str, ascii_only: b
     shown = names.visible(text, ascii_only)
     shown.encode("ascii" if ascii_only else "utf-8")
     assert not any(ord(char) < 32 or 127 <= ord(char) < 160 for char in shown)
+
+
+@pytest.mark.parametrize("cells", [12, 14, 20, 26])
+def test_names_cut_to_some_cells_stay_apart(cells: int) -> None:
+    given = ["gemm bf16 96x64x64 TN bias", "gemm bf16 192x64x64 TN bias", "softmax", "softmax"]
+    shown = names.told_apart(given, cells)
+    assert len(set(shown)) == 3
+    assert shown[2:] == ["softmax"] * 2
+    assert max(map(len, shown)) <= cells
+    assert shown[0].startswith("gem")

@@ -212,7 +212,10 @@ def _align(
     """Puts the shorter of two sequences where it fits into the longer one; says what went wrong."""
     wanted = np.array([_code(kind) for kind in launches.kinds])[launches.kind[places]]
     given = np.array([_code(kind) for kind in kernels.kinds])[kernels.kind[rows]]
-    counts = f"{len(places):,} launches and {len(rows):,} kernels"
+    counts = (
+        f"{len(places):,} launch{'es' * (len(places) != 1)} and"
+        f" {len(rows):,} kernel{'s' * (len(rows) != 1)}"
+    )
     if not len(rows) or not len(places):
         return f"{counts}: nothing to join"
     swap = len(wanted) > len(given)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, cast
 
 from nsys_tui.ui.loader import unexpected
 from nsys_tui.ui.scoping import same_scope
@@ -75,7 +75,7 @@ class ResultScreen(ReportScreen, Generic[T]):
     @property
     def can_begin(self) -> bool:
         """Whether as much of the report is read as the result needs."""
-        return self.session.finished
+        return self.report is not None and self.session.finished
 
     @property
     def is_making(self) -> bool:
@@ -111,10 +111,10 @@ class ResultScreen(ReportScreen, Generic[T]):
 
     def make(self) -> None:
         """Has the result made that is wanted now."""
-        report = self.report
-        if report is None or not self.can_begin:
+        if not self.can_begin:
             return
         self.say_busy()
+        report = cast("Report", self.report)  # a screen of several reports asks for none
         take = partial(self._take, report)
         cancelled = partial(self.say_stopped, CANCELLED)
         self.compute_telling(self.KIND, self.work(report), take, cancelled, self._failed)
@@ -133,9 +133,10 @@ class ResultScreen(ReportScreen, Generic[T]):
         self._is_sent = False
 
     def on_grid_filtered(self, message: Grid.Filtered) -> None:
-        """The filter is shared by all screens."""
-        shared = replace(self.state.filter, pattern=message.pattern)
-        self.app.set_state(replace(self.state, filter=shared))
+        """The filter is shared by all screens of one report."""
+        if self.OF_ONE_REPORT:
+            shared = replace(self.state.filter, pattern=message.pattern)
+            self.app.set_state(replace(self.state, filter=shared))
 
     def action_timeline_whole(self) -> None:
         """The whole trace again."""

@@ -10,8 +10,9 @@ from textual.message import Message
 from textual.strip import Strip
 
 from nsys_tui.names import both_ends, cell_len, cut, visible
-from nsys_tui.render.cells import MUTED, Emphasis, style
+from nsys_tui.render.cells import BOLD, MUTED, Emphasis, style
 from nsys_tui.render.glyphs import is_drawn
+from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.widgets.frame import ScrolledPane
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ Line: TypeAlias = "Sequence[tuple[str, int]]"
 """Runs of (text, style code), as ``Row.runs`` of ``render`` gives them."""
 
 
+MOST: Final = 3
+"""Lines of a verdict; one less on a low screen."""
 CURSOR: Final = style(emphasis=Emphasis.REVERSE | Emphasis.BOLD)
 
 
@@ -205,3 +208,26 @@ class LinePane(ScrolledPane):
         ahead = [r for r in rows if self._choices[r] is not None and (r - row) * step >= 0]
         behind = [r for r in rows if self._choices[r] is not None and (r - row) * step < 0]
         return min(ahead or behind or [row], key=lambda r: abs(r - row))
+
+
+class Verdict(LinePane, can_focus=False):
+    """What a screen says first, in as many lines as that takes: read, not chosen from."""
+
+    DEFAULT_CSS = """
+    Verdict { height: 1; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="verdict", framed=False)
+
+    def tell(self, text: str) -> None:
+        """Shows it."""
+
+        def build(width: int) -> list[Line]:
+            most, lines = MOST - self.screen.has_class("-short"), wrapped(text, width - 1)
+            if len(lines) > most:
+                lines[most - 1 :] = [cut(lines[most - 1], width - 4) + " .."]
+            self.styles.height = max(1, len(lines))
+            return [[(f" {line}", BOLD)] for line in lines]
+
+        self.show_built(build)

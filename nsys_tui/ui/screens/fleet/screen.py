@@ -17,23 +17,24 @@ from nsys_tui.state import Window
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.pane_text import wrapped
-from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.fleet.columns import typical
 from nsys_tui.ui.screens.fleet.heat import HeatPane
 from nsys_tui.ui.screens.fleet.reading import EXAMPLES, Cut, Partial, Shown, parse_cut, shown
-from nsys_tui.ui.screens.result import failure_text
-from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.screens.result import CANCELLED
+from nsys_tui.ui.screens.tables import TableScreen
+from nsys_tui.ui.widgets.lines import LinePane, Verdict
 from nsys_tui.ui.widgets.table.actions import TABLE
 from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.units import out_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from nsys_tui.fleet.engine import Result
     from nsys_tui.fleet.fleet import Fleet
     from nsys_tui.fleet.heat_maps import HeatMap
     from nsys_tui.model.progress import Progress
+    from nsys_tui.model.report import Report
     from nsys_tui.state import ViewState
     from nsys_tui.ui.screens.fleet.columns import RankRow
     from nsys_tui.ui.widgets.table.grid import Grid
@@ -50,10 +51,13 @@ FEW: Final = 3
 """Up to so many reports are read in this process: starting others takes longer."""
 
 
-class FleetScreen(ReportScreen):
+class FleetScreen(TableScreen[Shown]):
     """Ranks of all open reports in a table, and a heat map of ranks over time below it."""
 
-    SCREEN = "fleet"
+    SCREEN = KIND = "fleet"
+    READING = MAKING = "reading reports ..."
+    BUSY = "reading"
+    wish: Cut = Cut()
     OF_ONE_REPORT = False
     ACTIONS = ACTIONS
     AUTO_FOCUS = "#ranks"
@@ -69,26 +73,30 @@ class FleetScreen(ReportScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.fleet: Fleet | None = None
         self.map = "busy"
         self._paths: tuple[Path, ...] = ()
         """What is shown, or being read."""
-        self._rows: list[RankRow] = []
         self._cancelled = False
-        self._cut = Cut()
         self._reading: object | None = None
         """What is being read: results of anything else come too late."""
+        self._shown: Shown | None = None
+        """The ranks known so far."""
 
     def body(self) -> Iterable[Any]:
-        """Ranks above, time below."""
-        yield VirtualTable("Ranks", empty="reading reports ...", id="ranks")
+        """Who holds the others up, ranks, and time below."""
+        yield Verdict()
+        yield VirtualTable("Ranks", empty=self.READING, id="ranks")
         yield HeatPane(id="heat")
         yield LinePane("Notes", id="notes")
 
     @property
-    def table(self) -> VirtualTable:
-        """The rank picker."""
-        return self.query_one("#ranks", VirtualTable)
+    def fleet(self) -> Fleet | None:
+        """The ranks known so far."""
+        return self._shown.fleet if self._shown is not None else None
+
+    @property
+    def _rows(self) -> list[RankRow]:
+        return self._shown.rows if self._shown is not None else []
 
     @property
     def heat(self) -> HeatPane:
@@ -108,24 +116,44 @@ class FleetScreen(ReportScreen):
         super().sync()
         paths = tuple(session.path.absolute() for session in self.app.sessions)
         if paths != self._paths:
-            self._read(paths)
+            self._paths = paths
+            self.make()
+
+    @property
+    def can_begin(self) -> bool:
+        """Reports of other processes are read, not those of the app."""
+        return True
+
+    def show_report(self) -> None:
+        """Another report in front changes nothing."""
+
+    def load_finished(self) -> None:
+        """Nor does one that was read."""
 
     def drop_tasks(self) -> None:
         """What is being read does not depend on the report in front: another one voids nothing."""
 
-    def state_changed(self, old: ViewState, new: ViewState) -> None:
+    def needs_new(self, old: ViewState, new: ViewState) -> bool:  # noqa: ARG002
+        """Windows and filters are those of the report in front."""
+        return False
+
+    def display_changed(self, old: ViewState, new: ViewState) -> None:
         """Times follow the display."""
         if old.display.time != new.display.time:
             self.heat.refresh()
 
-    def _read(self, paths: tuple[Path, ...]) -> None:
-        self._paths = paths
+    def filter_by(self, pattern: str) -> None:
+        """The shared filter is not of ranks."""
+
+    def work(self, report: Report) -> Callable[[Progress], Shown]:  # noqa: ARG002
+        """Reads all reports, and hands on what is known meanwhile."""
+        paths = self._paths
         workers = self.WORKERS or default_workers()
         workers = workers if len(paths) > FEW else 1
         config = self.app.config
-        options = self._cut.of(Options(patterns=config.analysis.communication))
+        options = self.wish.of(Options(patterns=config.analysis.communication))
         cache = cache_at(config.cache.dir, config.cache.limit)
-        opening, window = Opening(config.nsys.path, self.app.use_cache, cache), self._cut.window
+        opening, window = Opening(config.nsys.path, self.app.use_cache, cache), self.wish.window
         in_one_go = window is None and options == options.unrestricted
         reading = self._reading = object()
 
@@ -154,32 +182,29 @@ class FleetScreen(ReportScreen):
             )
             return shown(fleet)
 
-        self.table.note = f"reading {len(paths)} reports ..." if len(paths) > 1 else "reading ..."
-        self.table.redraw_heading()
-        self.compute_telling("fleet", work, self._show, self._stopped, self._say_failed)
+        return work
 
     def _show_partial(self, reading: object, found: Shown, done: int) -> None:
         """The ranks known so far."""
         if reading is not self._reading or not self.is_current:
             return
-        self._take(found, f"{out_of(done, len(self._paths))} reports read, Esc stops")
+        self._show_ranks(found, f"{out_of(done, len(self._paths))} reports read, Esc stops")
         self._show_map()
 
-    def _say_failed(self, error: Exception) -> None:
-        self.table.note, self.table.empty = "", failure_text(error)
-        self.table.show_rows((), 0)
+    def say_stopped(self, why: str) -> None:
+        """Coming back reads on what was cancelled."""
+        self._reading, self._cancelled = None, why == CANCELLED
+        if why == CANCELLED:
+            why = self.table.note = "cancelled: coming back here reads on"
+        super().say_stopped(why)
 
-    def _stopped(self) -> None:
-        self._reading, self._cancelled = None, True
-        self.table.note = "cancelled: coming back here reads on"
-        self.table.redraw_heading()
-
-    def _show(self, found: Shown) -> None:
-        self._reading = None
-        fleet = found.fleet
+    def show_result(self, report: Report, result: Shown) -> None:  # noqa: ARG002
+        """The whole fleet."""
+        self._reading, fleet = None, result.fleet
         skipped = f"{len(fleet.failures)} skipped" if fleet.failures else ""
-        only = f"only {visible(self._cut.text)}" if self._cut.text else ""
-        self._take(found, "  ".join(filter(None, (only, skipped))))
+        only = f"only {visible(self.wish.text)}" if self.wish.text else ""
+        self._show_ranks(result, "  ".join(filter(None, (only, skipped))))
+        self.query_one(Verdict).tell(result.verdict)
         lines = [f"skipped: {visible(f.path)}: {f.reason.splitlines()[0]}" for f in fleet.failures]
         self.query_one("#notes", LinePane).show_built(
             lambda width: [
@@ -192,10 +217,10 @@ class FleetScreen(ReportScreen):
             )
         self._show_map()
 
-    def _take(self, found: Shown, note: str) -> None:
+    def _show_ranks(self, found: Shown, note: str) -> None:
         """Another table; the cursor stays on its rank, or goes to the report in front."""
         here = self._identity(self.table.row)
-        self.fleet, self._rows = found.fleet, found.rows
+        self._shown = found
         self.table.note, self.table.empty = note, "no rank in these reports"
         places = {self._identity(row): row for row in range(len(self._rows))}
         row = self._front() if here is None else places.get(here)
@@ -300,10 +325,9 @@ class FleetScreen(ReportScreen):
 
         def done(text: str | None) -> None:
             if text is not None:
-                self._cut = parse_cut(text)
-                self._read(self._paths)
+                self.change(parse_cut(text))
 
-        self.app.push_screen(Prompt("Only this part", EXAMPLES, self._cut.text, parse_cut), done)
+        self.app.push_screen(Prompt("Only this part", EXAMPLES, self.wish.text, parse_cut), done)
 
     def action_fleet_beside(self) -> None:
         """The rank's lanes below those of the report in front, in one timeline."""

@@ -15,10 +15,10 @@ from nsys_tui.ui.evidence import show_on_timeline
 from nsys_tui.ui.keymap import Action
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.pane_text import wrapped
-from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.screens.logs.files import entries, expand
 from nsys_tui.ui.screens.logs.found import (
     JOINED,
+    Joined,
     Place,
     find_collectives,
     is_empty,
@@ -27,21 +27,22 @@ from nsys_tui.ui.screens.logs.found import (
     section_table,
     sections,
 )
-from nsys_tui.ui.screens.result import failure_text
+from nsys_tui.ui.screens.result import CANCELLED, ResultScreen, failure_text
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE
 from nsys_tui.ui.widgets.table.result_columns import columns_of
 from nsys_tui.ui.widgets.table.table import VirtualTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from textual.timer import Timer
 
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.model.table import Table
-    from nsys_tui.ui.screens.logs.found import Joined, Opened
+    from nsys_tui.state import ViewState
+    from nsys_tui.ui.screens.logs.found import Opened
     from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.table.grid import Grid
 
@@ -55,6 +56,8 @@ FOLLOW_S = 2.0
 """Seconds between two looks at logs that are followed."""
 MOST_OTHERS: Final = 63
 """Open reports that are joined with the one in front."""
+URGENT: Final = ("hangs", "timeouts")
+"""Sections that are shown first where they have rows."""
 NOTHING: Final = (
     "no log is open: o opens NCCL, trainer or MPI logs; what NCCL has to write:",
     "NCCL_DEBUG=INFO  NCCL_DEBUG_SUBSYS=INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV",
@@ -62,10 +65,11 @@ NOTHING: Final = (
 )
 
 
-class LogsScreen(ReportScreen):
+class LogsScreen(ResultScreen[Joined]):
     """Sections at the left, the table of the chosen one at the right, its notes below."""
 
     SCREEN = "logs"
+    KIND = "join"
     OF_ONE_REPORT = False
     ACTIONS = ACTIONS
     AUTO_FOCUS = "#sections"
@@ -80,7 +84,6 @@ class LogsScreen(ReportScreen):
     def __init__(self) -> None:
         super().__init__()
         self.opened: Opened | None = None
-        self.joined: Joined | None = None
         self._others: dict[Path, Report] = {}
         self.section = ""
         self._tables: dict[str, Table] = {}
@@ -103,27 +106,23 @@ class LogsScreen(ReportScreen):
         """The table of the section."""
         return self.query_one("#table", VirtualTable)
 
-    def show_report(self) -> None:
+    def clear(self) -> None:
         """Another report: the logs stay, their join is made anew."""
-        self.joined = None
         self._refill()
 
     def report_closed(self, session: Session) -> None:
         """The join is with reports that are open."""
         super().report_closed(session)
-        self.joined = None
+        self.result = None
         self._others.pop(session.path, None)
 
-    def load_finished(self) -> None:
-        """Kernels, calls and ranges are there: the join can be made."""
-        self._join()
+    def needs_new(self, old: ViewState, new: ViewState) -> bool:  # noqa: ARG002
+        """Whole reports are joined."""
+        return False
 
-    def _join(self) -> None:
-        report, opened = self.report, self.opened
-        if report is None or not self.session.finished:
-            return
-        self._busy("joining with the open reports")
-        front = Place(self.session.path, report)
+    def work(self, report: Report) -> Callable[[Progress], Joined]:
+        """Finds the collectives of the open reports, by the logs where there are any."""
+        front, opened = Place(self.session.path, report), self.opened
         # Without logs nobody asked for the other reports, so those not yet read are left alone.
         others = [
             session
@@ -135,7 +134,7 @@ class LogsScreen(ReportScreen):
             places, notes = self._read_others(others, progress)
             return find_collectives(front, places, notes, opened)
 
-        self.compute_telling("join", work, self._take_joined, self._not_busy, self._failed)
+        return work
 
     def _read_others(
         self, sessions: list[Session], progress: Progress
@@ -157,17 +156,20 @@ class LogsScreen(ReportScreen):
             notes.append(f"{len(sessions) - MOST_OTHERS} more open reports are not joined")
         return places, notes
 
-    def _take_joined(self, joined: Joined) -> None:
-        self.joined = joined
+    def show_result(self, report: Report, result: Joined) -> None:  # noqa: ARG002
+        """There are more sections now, and one of them may be the chosen one."""
         self._refill()
 
-    def _not_busy(self) -> None:
-        self._busy("")
+    def say_busy(self) -> None:
+        """The sections there are stay meanwhile."""
+        self._busy("joining with the open reports")
 
-    def _failed(self, error: Exception) -> None:
-        self.table.empty = failure_text(error)
-        self._not_busy()
-        self.table.refresh()
+    def say_stopped(self, why: str) -> None:
+        """What was there stays."""
+        self._busy("")
+        if why != CANCELLED:
+            self.table.empty = why
+            self.table.refresh()
 
     def _busy(self, what: str) -> None:
         self.table.busy = what
@@ -177,7 +179,7 @@ class LogsScreen(ReportScreen):
         """Lists the sections there are now; the chosen one stays chosen if it is still there."""
         self._busy("")
         self._tables.clear()
-        names = sections(self.opened, self.joined)
+        names = sections(self.opened, self.result)
         pane = self.query_one("#sections", LinePane)
         if self.section in names:
             pane.cursor = names.index(self.section)
@@ -208,7 +210,7 @@ class LogsScreen(ReportScreen):
         if name in self._tables:
             self._show(name, self._tables[name])
             return
-        work = partial(section_table, name, self.opened, self.joined)
+        work = partial(section_table, name, self.opened, self.result)
         self.compute("section", work, partial(self._show, name))
 
     def _show(self, name: str, table: Table | None) -> None:
@@ -217,7 +219,7 @@ class LogsScreen(ReportScreen):
         self._tables[name] = table
         self.table.title, self.table.empty = table.title, "none"
         self.table.show_rows(columns_of(table), len(table))
-        joined = self.joined.found.notes if self.joined is not None and name in JOINED else ()
+        joined = self.result.found.notes if self.result is not None and name in JOINED else ()
         self._show_notes(dict.fromkeys((*table.notes, *joined)))
 
     def _show_notes(self, notes: Iterable[str]) -> None:
@@ -246,7 +248,13 @@ class LogsScreen(ReportScreen):
         def work(progress: Progress) -> Opened:
             return open_logs(paths, progress)
 
-        self.compute_telling("read", work, self._take_logs, self._not_busy, self._failed)
+        self.compute_telling(
+            "read",
+            work,
+            self._take_logs,
+            partial(self.say_stopped, CANCELLED),
+            lambda error: self.say_stopped(failure_text(error)),
+        )
 
     def action_logs_follow(self) -> None:
         """Reads the logs anew whenever they grow, or no more."""
@@ -272,15 +280,16 @@ class LogsScreen(ReportScreen):
         if opened is not None and self._follower is not None:
             self._take_logs(opened, self.section)
 
-    def _take_logs(self, opened: Opened, section: str = "files") -> None:
-        self.opened, self.section = opened, section
-        self.joined = None
+    def _take_logs(self, opened: Opened, section: str = "") -> None:
+        urgent = (name for name in URGENT if not is_empty(name, opened))
+        self.opened, self.section = opened, section or next(urgent, "files")
+        self.result = None
         self._refill()
-        self._join()
+        self.make()
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """Shows the kernel of a collective on the timeline: that of the rank that came last."""
-        joined = self.joined
+        joined = self.result
         if self.section != "which kernel" or joined is None:
             return
         found = joined.found

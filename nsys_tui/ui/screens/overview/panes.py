@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from nsys_tui.analysis.thread_states import Witness
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
-from nsys_tui.names import cell_len, cut, pad, visible
+from nsys_tui.names import cell_len, cut, pad, told_apart, visible
 from nsys_tui.render.cells import BOLD, MUTED, Ink, category_ink, style
 from nsys_tui.render.glyphs import FILLS
 from nsys_tui.ui.pane_text import wrapped
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 ADVISED: Final = 100
 """Cells from which a finding tells what to do about it in its second line."""
 NAME_BAR: Final = 8
+ROOMY: Final = 66
+"""Cells of a line from which names have means beside them."""
 OF: Final = {"kernel": "of GPU work", "call": "of all calls", "range": "of all ranges"}
 """What the shares of a list of names are of."""
 
@@ -142,18 +144,20 @@ def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}" if whole else "-"
 
 
-def top_list(found: Overview, kind: str, glyphs: Glyphs) -> tuple[list[Line], list[Chosen | None]]:
+def top_list(
+    found: Overview, kind: str, glyphs: Glyphs, width: int
+) -> tuple[list[Line], list[Chosen | None]]:
     """Kernels or ranges with their shares, or why there are none; and what each line stands for.
 
     Without GPU work OS runtime calls stand in the place of kernels.
     """
     if kind == "kernel" and found.calls:
-        lines, _ = top_names(found.calls, "call", "OS runtime call", glyphs)
+        lines, _ = top_names(found.calls, "call", "OS runtime call", glyphs, width)
         return lines, [None] * len(lines)
     names = found.kernels if kind == "kernel" else found.ranges
     if names:
         what = "kernel" if kind == "kernel" else "range (host time)"
-        return top_names(names, kind, what, glyphs)
+        return top_names(names, kind, what, glyphs, width)
     lacking = {"kernel": Capability.KERNELS, "range": Capability.NVTX}[kind]
     reasons = [entry.reason for entry in found.missing if entry.kind == lacking]
     text = reasons[0] if reasons else f"no {lacking} in this report"
@@ -161,7 +165,13 @@ def top_list(found: Overview, kind: str, glyphs: Glyphs) -> tuple[list[Line], li
 
 
 def top_names(
-    names: Sequence[TopName], kind: str, what: str, glyphs: Glyphs, *, sampled: bool = False
+    names: Sequence[TopName],
+    kind: str,
+    what: str,
+    glyphs: Glyphs,
+    width: int,
+    *,
+    sampled: bool = False,
 ) -> tuple[list[Line], list[Chosen | None]]:
     """A heading and one line per name with a bar, and what each line stands for.
 
@@ -170,23 +180,28 @@ def top_names(
         kind: what a line stands for.
         what: head of the column of names.
         glyphs: the characters of this terminal.
+        width: cells per line; narrow ones have no means.
         sampled: shares and means are estimates, totals and counts unknown.
     """
-    lines: list[Line] = [[(f" {OF[kind]:>15}    total      n      avg  {what}", MUTED)]]
+    average = width >= ROOMY
+    head = f" {OF[kind]:>15}    total      n{'      avg' * average}  {what}"
+    lines: list[Line] = [[(head, MUTED)]]
+    room = max(8, width - len(head) + len(what))
+    texts = told_apart([visible(entry.name) for entry in names], room)
     choices: list[Chosen | None] = [None]
     top = names[0].share if names else 1.0
-    for entry in names:
+    for entry, text in zip(names, texts, strict=True):
         mean = "-" if entry.mean_ns is None else format_duration(entry.mean_ns)
         scaled = round(NAME_BAR * entry.share / top) if top else 0
         share, total = format_share(entry.share, 1), format_duration(entry.total_ns)
-        figures = f" {share:>6} {total:>8} {format_count(entry.count):>6} {mean:>8}  "
+        figures = f" {share:>6} {total:>8} {format_count(entry.count):>6}"
         if sampled:
-            figures = f" {'≈' + share:>6} {'-':>8} {'-':>6} {'≈' + mean:>8}  "
+            figures, mean = f" {'≈' + share:>6} {'-':>8} {'-':>6}", f"≈{mean}"
         lines.append(
             [
                 (f" {glyphs.bar * scaled:<{NAME_BAR}}", style(Ink.COUNTER)),
-                (figures, 0),
-                (visible(entry.name), 0),
+                (f"{figures} {mean:>8}  " if average else f"{figures}  ", 0),
+                (text, 0),
             ]
         )
         choices.append(Chosen(kind, entry.name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,17 +11,16 @@ from textual.containers import Horizontal
 from nsys_tui.analysis.overview import Overview, overview
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.timeline.tracks import gpu_key
-from nsys_tui.render.cells import BOLD, MUTED
+from nsys_tui.render.cells import MUTED
 from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.timeline.opening import FewSteps, opening
 from nsys_tui.times import moment_text
 from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.keymap import SCREENS, Action
-from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.recent import remember
 from nsys_tui.ui.screens.overview import data, panes
 from nsys_tui.ui.screens.result import ResultScreen
-from nsys_tui.ui.widgets.lines import LinePane
+from nsys_tui.ui.widgets.lines import LinePane, Verdict
 from nsys_tui.ui.widgets.trace import HINT, TracePane
 from nsys_tui.units import format_duration
 
@@ -47,12 +47,9 @@ MEDIUM, TALL = 30, 40
 TAKEN = (22, 27, 36)
 """Rows of all panes but the trace's GPUs, below these and above; of the kernels' pane five."""
 
+READING: tuple[list[Line], list[panes.Chosen | None]] = ([[(" reading …", MUTED)]], [None])
 WIDE = 120
 """Columns from which kernels and ranges stand side by side."""
-
-
-class Verdict(LinePane, can_focus=False):
-    """The first line: read, not chosen from."""
 
 
 class OverviewScreen(ResultScreen[Overview]):
@@ -63,8 +60,6 @@ class OverviewScreen(ResultScreen[Overview]):
     ACTIONS = ACTIONS
     AUTO_FOCUS = "#kernels"
     DEFAULT_CSS: ClassVar[str] = """
-    OverviewScreen #verdict { height: 2; }
-    OverviewScreen.-wide #verdict, OverviewScreen.-xwide #verdict { height: 1; }
     OverviewScreen #upper { height: 8; }
     OverviewScreen #split { width: 38; }
     OverviewScreen #report, OverviewScreen #findings { width: 1fr; }
@@ -94,10 +89,12 @@ class OverviewScreen(ResultScreen[Overview]):
         self._gpu_rows: Sequence[AnyRow] = []
         self._nvtx_rows: list[TraceRow] = []
         self._few: FewSteps | None = None
+        self._telling: list[int] = []
+        """GPUs that findings are about, the one that others wait for first."""
 
     def body(self) -> Iterable[Any]:
         """Panes in reading order."""
-        yield Verdict(id="verdict", framed=False)
+        yield Verdict()
         yield Horizontal(
             LinePane("Time split", id="split"),
             LinePane("Findings", "enter: go", id="findings"),
@@ -116,7 +113,7 @@ class OverviewScreen(ResultScreen[Overview]):
         """A new report: nothing is known yet but its metadata."""
         self._asked = None
         self.set_class(False, "-findings")
-        self._gpu_rows, self._nvtx_rows, self._few = [], [], None
+        self._gpu_rows, self._nvtx_rows, self._few, self._telling = [], [], None, []
         self._draw_trace()
         for pane in self.query(LinePane):
             pane.show_built(lambda _: [[("reading …", MUTED)]])
@@ -182,7 +179,8 @@ class OverviewScreen(ResultScreen[Overview]):
         ranges = self._nvtx_rows if height >= TALL or not self._gpu_rows else []
         taken = TAKEN[(height >= MEDIUM) + (height >= TALL)] + len(ranges) * (height >= TALL)
         most = max(2, height - taken)
-        rows = [*self._gpu_rows[:most], *ranges]
+        telling = dict.fromkeys((*self._telling, *range(len(self._gpu_rows))))
+        rows = [*(self._gpu_rows[place] for place in sorted([*telling][:most])), *ranges]
         hidden = len(self._gpu_rows) - most
         rest = f" ({hidden} more GPUs: timeline)" if hidden > 0 else ""
         estimated = self.session.report is not None and not self.session.exact
@@ -203,7 +201,8 @@ class OverviewScreen(ResultScreen[Overview]):
     def _show_estimates(self, found: Overview) -> None:
         glyphs, pane = self.app.glyphs, self.query_one("#kernels", LinePane)
         pane.heading("Top kernels", "≈ from a sample")
-        pane.show(*panes.top_names(found.kernels, "kernel", "kernel", glyphs, sampled=True))
+        top = partial(panes.top_names, found.kernels, "kernel", "kernel", glyphs, sampled=True)
+        pane.show_built(lambda width: top(width)[0], top(0)[1])
         self.query_one("#split", LinePane).show_built(
             lambda width: panes.time_split(found, width, glyphs, sampled=True)
         )
@@ -251,10 +250,11 @@ class OverviewScreen(ResultScreen[Overview]):
 
     def _show_findings(self, findings: data.Findings) -> None:
         found = findings.ranked
+        late = [entry.late for entry in found if entry.late >= 0]
+        self._telling = [*late, *(entry.place for entry in found if entry.place is not None)]
+        self._draw_trace()
         remember(self.session.path, verdict=findings.verdict)
-        self.query_one("#verdict", LinePane).show_built(
-            lambda width: [[(f" {part}", BOLD)] for part in wrapped(findings.verdict, width - 1)]
-        )
+        self.query_one(Verdict).tell(findings.verdict)
         self.set_class(bool(found), "-findings")
         pane, extent = self.query_one("#findings", LinePane), self.session.extent
         unseen = findings.unseen
@@ -308,20 +308,25 @@ class OverviewScreen(ResultScreen[Overview]):
         if (found := self.result) is None:
             return
         glyphs = self.app.glyphs
-        kernels = panes.top_list(found, "kernel", glyphs)
-        ranges = panes.top_list(found, "range", glyphs)
-        if not self.session.finished:
-            ranges = [[(" reading …", MUTED)]], [None]
-        wide = self.size.width >= WIDE
+        wide, finished = self.size.width >= WIDE, self.session.finished
         left = self.query_one("#kernels", LinePane)
-        self.query_one("#ranges", LinePane).show(*ranges)
         what = "OS runtime calls" if found.calls else "kernels"
-        if wide:
-            left.heading(f"Top {what}", "enter: details")
-            left.show(*kernels)
-        else:
-            left.heading(f"Top {what} and NVTX ranges", "enter: details")
-            left.show(kernels[0] + ranges[0], kernels[1] + ranges[1])
+
+        def show(pane: LinePane, *kinds: str) -> None:
+            def build(width: int) -> tuple[list[Line], list[panes.Chosen | None]]:
+                lines: list[Line] = []
+                choices: list[panes.Chosen | None] = []
+                for kind in kinds:
+                    ready = finished or kind != "range"
+                    made = panes.top_list(found, kind, glyphs, width) if ready else READING
+                    lines, choices = lines + made[0], choices + made[1]
+                return lines, choices
+
+            pane.show_built(lambda width: build(width)[0], build(0)[1])
+
+        show(self.query_one("#ranges", LinePane), "range")
+        left.heading(f"Top {what}{'' if wide else ' and NVTX ranges'}", "enter: details")
+        show(left, *(("kernel",) if wide else ("kernel", "range")))
 
     def on_resize(self, event: events.Resize) -> None:  # noqa: ARG002
         """One list or two, by the width; rows of the trace by the height."""

@@ -110,6 +110,13 @@ def first_source(report: Report) -> StackSource:
     return next((source for source, kind in NEEDED.items() if report.can(kind)), StackSource.GPU)
 
 
+def sources(report: Report) -> list[StackSource]:
+    """The sources that a report has data of."""
+    known = [source for source, kind in NEEDED.items() if report.can(kind)]
+    gpu = [StackSource.GPU] if len(report.operations) else []
+    return [source for source in StackSource if source in (*gpu, *known)]
+
+
 def busiest_threads(report: Report, source: StackSource) -> list[int]:
     """globalTids of a source in ``OF_THREADS``, most samples or switches first."""
     samples = report.samples

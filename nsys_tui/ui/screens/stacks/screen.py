@@ -21,6 +21,7 @@ from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.screens.stacks.finding import Finding
 from nsys_tui.ui.screens.stacks.panes import (
+    NEEDED,
     OF_THREADS,
     Shown,
     arranged,
@@ -34,6 +35,7 @@ from nsys_tui.ui.screens.stacks.panes import (
     neighbours,
     picture_writers,
     several,
+    sources,
     tree_columns,
 )
 from nsys_tui.ui.stack_options import Options, Order
@@ -321,9 +323,20 @@ class StacksScreen(Finding):
         self._change(order=order, frame=frame)
 
     def action_stacks_source(self) -> None:
-        """The next source."""
+        """The next source that the report has data of."""
+        if (report := self.report) is None:
+            return
+        found, now = sources(report) or [StackSource.GPU], self.options.source
+        place = found.index(now) + 1 if now in found else 0
+        lacks = [report.lacks(kind) for source, kind in NEEDED.items() if source not in found]
+        options = " ".join(filter(None, (why.partition("nsys profile ")[2] for why in lacks)))
+        if place == len(found) and options:
+            self.app.say(f"no more sources here: record with nsys profile {options}")
+        following = found[place % len(found)]
+        if following is now:
+            return
         self.shown, self._place = None, ((), ())
-        self._change(source=cycled(self.options.source), thread=None, frame="", order=Order.HEAVY)
+        self._change(source=following, thread=None, frame="", order=Order.HEAVY)
 
     def action_stacks_thread(self) -> None:
         """The next sampled thread, then all again."""

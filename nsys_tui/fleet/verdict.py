@@ -1,0 +1,50 @@
+"""What a fleet says first: who holds the others up, else what tells its ranks apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_tui.fleet.collective_tables import late_rank
+from nsys_tui.fleet.steps import fleet_steps
+from nsys_tui.fleet.summary import SPLIT
+from nsys_tui.units import format_duration, format_share, out_of
+
+if TYPE_CHECKING:
+    from nsys_tui.fleet.fleet import Fleet
+
+
+def verdict(fleet: Fleet) -> str:
+    """One line; a late rank before slow steps before shares of busy time."""
+    if len(fleet.members) < 2:
+        return "one rank alone: open the reports of the others beside it to see who is late"
+    return late_rank(fleet) or _slow_steps(fleet) or _busy(fleet)
+
+
+def _slow_steps(fleet: Fleet) -> str:
+    found = fleet_steps(fleet)
+    if found is None or len(found.ranks) < 2 or not (times := found.times_slowest).any():
+        return ""
+    worst, median = int(np.argmax(times)), found.time
+    medians = np.nanmedian(np.where(found.counted, median, np.nan), axis=1)
+    more = format_duration(int(medians[worst] - np.nanmedian(medians)))
+    return (
+        f"rank {found.ranks[worst]} is slowest in {out_of(int(times[worst]), int(times.sum()))}"
+        f" steps, its median {more} above the usual one; no collectives to see who waits"
+    )
+
+
+def _busy(fleet: Fleet) -> str:
+    place, shares = SPLIT.index("busy"), {}
+    for member in fleet.members:
+        base = member.base[1] - member.base[0]
+        if len(member.process.devices) and base:
+            shares[float(member.process.splits[:, place].mean()) / base] = member.rank
+    if not shares:
+        return "no GPU work in these reports"
+    low, high = min(shares), max(shares)
+    return (
+        f"GPUs are busy {format_share(low, 1)} (rank {shares[low]}) to {format_share(high, 1)}"
+        f" (rank {shares[high]}); no collectives and no steps to compare"
+    )
