@@ -7,7 +7,6 @@ one is still a success: opening it later finds or asks for an nsys.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import posixpath
 import re
@@ -18,9 +17,7 @@ from typing import TYPE_CHECKING
 from nsys_tui.capture import scripts, stop
 from nsys_tui.capture.failures import (
     CaptureError,
-    ConnectionLostError,
     FetchError,
-    UnreachableError,
 )
 from nsys_tui.capture.fetch import Fetch, RemoteFile, files_in
 from nsys_tui.capture.follow import Follower
@@ -45,9 +42,6 @@ async def export_there(job: Job) -> dict[str, RemoteFile]:
     there: dict[str, RemoteFile] = {}
     if job.plan.target.settings.export not in ("auto", "remote") or not job.record.nsys_path:
         return there
-    if job.plan.target.remote:
-        with contextlib.suppress(ConnectionLostError, UnreachableError):
-            (await job.link.channel()).expect_files()
     for number, report in enumerate(job.record.reports):
         if report.export:
             continue

@@ -206,6 +206,8 @@ class Follower:
         if self._queue is not None and self._queue.queued:
             self._job.reach(State.QUEUED, self._queue.words())
         elif self.parser.importing:
+            if self._job.plan.target.remote:
+                self._job.link.expect_files()
             step = self.parser.step
             detail = (
                 f"{step[2]} %" + (f" of step {step[0]}/{step[1]}" if step[1] > 1 else "")

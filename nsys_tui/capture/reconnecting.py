@@ -99,6 +99,11 @@ class Link:
             self._channel = await self.connector.connect()
         return self._channel
 
+    def expect_files(self) -> None:
+        """Logs in for the files that are to come while something else goes on."""
+        if self._channel is not None:
+            self._channel.expect_files()
+
     async def ask(
         self, verb: str, values: Mapping[str, str], timeout_s: float = 60
     ) -> list[Answer]:

@@ -200,7 +200,7 @@ class RemoteSource:
 
     async def _export(self, file: RemoteFile, sqlite: Path) -> None:
         """Has an nsys over there export the report, if this machine has none."""
-        from nsys_tui.reader.nsys import find_nsys
+        from nsys_tui.reader.find_nsys import find_nsys
 
         if find_nsys(self._job.nsys_here) is not None:
             return

@@ -141,7 +141,7 @@ def with_nsys(target: Target, config: Config | None, asked: str = "") -> Target:
     if chosen == AUTO:
         return target
     if not target.remote:
-        from nsys_tui.reader.nsys import find_nsys
+        from nsys_tui.reader.find_nsys import find_nsys
 
         chosen = os.path.normpath(find_nsys(chosen) or chosen)
     return Target(target.name, replace(target.settings, nsys=chosen))

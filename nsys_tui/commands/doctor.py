@@ -163,7 +163,7 @@ def clipboard_lines(environ: Any) -> Lines:
 
 def nsys_lines(asked: str | None) -> Lines:
     """The nsys executables that export reports, in the order in which they are tried."""
-    from nsys_tui.reader.nsys import all_nsys, nsys_version
+    from nsys_tui.reader.find_nsys import all_nsys, nsys_version
 
     found = all_nsys(asked)
     if not found:

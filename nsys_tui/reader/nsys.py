@@ -1,4 +1,4 @@
-"""From nsys's own report format to SQLite: find an nsys, decide whether to export, run it.
+"""From nsys's own report format to SQLite: decide whether to export, and run nsys.
 
 Nothing is written beside the report; exports go into the cache folder. What the export holds is
 no business of this module.
@@ -17,7 +17,6 @@ import sys
 import tempfile
 import threading
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,28 +31,15 @@ from nsys_tui.reader.filecheck import (
     start_of,
     unreadable,
 )
+from nsys_tui.reader.find_nsys import all_nsys
 from nsys_tui.reader.freshness import doubt_about
 from nsys_tui.reader.sqlite import Database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-INSTALL_FOLDERS: Final = (
-    "/opt/nvidia/nsight-systems*/*/bin/nsys",
-    "/opt/nvidia/nsight-systems*/*/target-linux-*/nsys",
-    "/usr/local/cuda*/bin/nsys",
-    "/opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Systems/bin/nsys",
-    "/usr/lib/nsight-systems/bin/nsys",
-    "/usr/lib/nsight-systems/target-linux-*/nsys",
-    "C:/Program Files/NVIDIA Corporation/Nsight Systems */target-windows-x64/nsys.exe",
-    "C:/Program Files/NVIDIA Corporation/Nsight Systems */bin/nsys.exe",
-)
-"""Where NVIDIA's installers put nsys, as patterns."""
-
 _PAYLOADS: Final = ("--include-json", "true", "--include-blobs", "true")
 _PERCENT: Final = re.compile(rb"(\d{1,3})\s*%")
-_VERSION: Final = re.compile(r"\d{4}\.\d+(?:\.\d+)*")
-_VERSION_SECONDS: Final = 10
 _TICK_SECONDS: Final = 0.2
 _GRACE_SECONDS: Final = 5.0
 _KEPT_OUTPUT: Final = 4000
@@ -68,49 +54,6 @@ class Exported:
     """Why it may not be the export of that report; None if it is."""
     folder: CacheFolder | None = field(default=None, repr=False, compare=False)
     """Keeps an export in the cache from being evicted while this object lives."""
-
-
-def find_nsys(explicit: str | None = None) -> Path | None:
-    """The nsys that is tried first, or None; see :func:`all_nsys`."""
-    return next(iter(all_nsys(explicit)), None)
-
-
-def all_nsys(explicit: str | None = None) -> list[Path]:
-    """Finds nsys on this machine, the newest first: a newer one reads all that an older one does.
-
-    Args:
-        explicit: a path, an install folder or a command name from the user (``--nsys``,
-            ``NSYS_TUI_NSYS``, ``nsys.path``); nothing else is then looked at. ``auto`` or nothing:
-            PATH and the install folders.
-
-    Returns:
-        Absolute paths of executables, each once.
-    """
-    if explicit and explicit != "auto":
-        given = Path(explicit).expanduser()
-        inside = ("", "nsys", "bin/nsys", "target-linux-x64/nsys", "nsys.exe")
-        candidates = [given / place for place in inside]
-        found = [path.absolute() for path in candidates if _is_executable(path)][:1]
-        return found or _on_path(explicit)[:1]
-    there: dict[Path, Path] = {}
-    for path in (*_on_path("nsys"), *_installed()):
-        there.setdefault(path.resolve(), path)
-    found = list(there.values())
-    return found if len(found) < 2 else sorted(found, key=nsys_version, reverse=True)
-
-
-@cache
-def nsys_version(nsys: Path) -> tuple[int, ...]:
-    """The version that an nsys tells, else that of its folder's name; empty = neither."""
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        said = subprocess.run(
-            [nsys, "--version"], capture_output=True, text=True, errors="replace",
-            stdin=subprocess.DEVNULL, timeout=_VERSION_SECONDS, check=False,
-        ).stdout  # fmt: skip
-        if match := _VERSION.search(said):
-            return tuple(map(int, match[0].split(".")))
-    named = _VERSION.findall(str(nsys))
-    return tuple(map(int, named[-1].split("."))) if named else ()
 
 
 def ensure_sqlite(
@@ -329,31 +272,6 @@ def _signal(process: subprocess.Popen[bytes], name: str) -> None:
         return
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, getattr(signal, name))
-
-
-def _is_executable(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
-
-
-def _on_path(name: str) -> list[Path]:
-    """Every executable of that name in the folders of PATH, in their order."""
-    if os.path.dirname(name):
-        found = [shutil.which(name)]
-    else:
-        folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-        found = [shutil.which(name, path=folder) for folder in folders if folder]
-    return [Path(path).absolute() for path in found if path]
-
-
-def _installed() -> list[Path]:
-    """Lists what matches ``INSTALL_FOLDERS``."""
-    found: list[Path] = []
-    for pattern in INSTALL_FOLDERS:
-        anchor = Path(pattern).anchor
-        if anchor:
-            matches = Path(anchor).glob(str(Path(pattern).relative_to(anchor)))
-            found += filter(_is_executable, sorted(matches))
-    return found
 
 
 def _opens(path: Path, scratch: Path | None = None) -> bool:

@@ -162,7 +162,7 @@ def test_a_file_that_is_no_export_is_named_and_explained(
 def test_an_nsys_report_without_nsys_says_how_to_export_it(
     name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nsys_tui.reader.nsys.find_nsys", lambda *_, **__: None)
+    monkeypatch.setattr("nsys_tui.reader.nsys.all_nsys", lambda *_, **__: [])
     path = tmp_path / name
     path.write_bytes(b"NVIDIA Tegra Profiler Report" + bytes(300))
     said = run(capfd, f"overview {PATH}", path)

@@ -19,9 +19,10 @@ from nsys_tui.errors import (
     NsysMissingError,
     UnreadableReportError,
 )
-from nsys_tui.reader import nsys as nsys_module
+from nsys_tui.reader import find_nsys as finder
 from nsys_tui.reader.cache import Cache, cache_root
-from nsys_tui.reader.nsys import all_nsys, ensure_sqlite, find_nsys
+from nsys_tui.reader.find_nsys import all_nsys, find_nsys
+from nsys_tui.reader.nsys import ensure_sqlite
 from nsys_tui.reader.sqlite import Database
 
 MAGIC = b"NVIDIA Tegra Profiler Report\0"
@@ -46,7 +47,7 @@ db.commit()
 
 @pytest.fixture(autouse=True)
 def no_nsys_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(nsys_module, "INSTALL_FOLDERS", ())
+    monkeypatch.setattr(finder, "INSTALL_FOLDERS", ())
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
 
 
@@ -155,7 +156,7 @@ class TestFinding:
             folder.mkdir(parents=True)
             shutil.copy(sys.executable, folder / "nsys")
         pattern = str(tmp_path / "nsight-systems*/*/bin/nsys")
-        monkeypatch.setattr(nsys_module, "INSTALL_FOLDERS", ("C:/x/nsys.exe", pattern))
+        monkeypatch.setattr(finder, "INSTALL_FOLDERS", ("C:/x/nsys.exe", pattern))
         found = find_nsys()
         assert found is not None
         assert found.parts[-3] == "2025.10.2"
