@@ -14,15 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_tui.capture import scripts, stop
+from nsys_tui.capture import scripts
 from nsys_tui.capture.failures import (
     CaptureError,
     FetchError,
 )
 from nsys_tui.capture.fetch import Fetch, RemoteFile, files_in
-from nsys_tui.capture.follow import Follower
+from nsys_tui.capture.own_job import run_own
 from nsys_tui.capture.record import ReportFile, State
-from nsys_tui.capture.supervisor import shell_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,19 +84,10 @@ async def export_one(job: Job, report: ReportFile, number: int) -> RemoteFile:
     folder = f"{job.record.jobs_dir}/{name}"
     output = f"{folder}/{posixpath.splitext(posixpath.basename(report.path))[0]}.sqlite"
     script = scripts.export_script(job.plan, name, job.record.nsys_path, report.path, output)
-    start = {"RUN": script, "WRAP": shell_text("wrap.sh"), "OWNER": "export", "ANYWAY": "yes"}
-    start["PATHS"] = output
-    for _ in range(2):  # once more after it hung
-        follower = Follower(job, name, start)
-        outcome = await follower.run()
-        if not follower.gave_up:
-            break
-        await stop.clear(job, name)
-    made = next(iter(follower.files), None)
-    if outcome.status != 0 or made is None:
-        said = f": {follower.last_words}" if follower.last_words else ""
+    made, said = await run_own(job, name, script, output)
+    if made is None:
         job.remark(
-            "warning", f"nsys could not export the report there{said}",
+            "warning", f"nsys could not export the report there{': ' * bool(said)}{said}",
             "an nsys here does it on opening; --export=sqlite has nsys write it with the report",
         )  # fmt: skip
         await job.link.ask("clean", job.values(name))

@@ -46,6 +46,7 @@ class Channel:
     standing: bool = False
     senders: list[Sender] = field(default_factory=list)
     _idle: list[Stream] = field(default_factory=list, init=False)
+    _closed: bool = field(default=False, init=False)
 
     async def ask(self, request: Request, timeout_s: float = 60) -> list[Answer]:
         """Sends one verb and reads its whole answer.
@@ -70,7 +71,7 @@ class Channel:
         try:
             yield stream
         finally:
-            if self.standing and stream.ended:
+            if self.standing and stream.ended and not self._closed:
                 self._idle.append(stream)
             else:
                 await stream.close()
@@ -104,6 +105,7 @@ class Channel:
 
     async def close(self) -> None:
         """Ends the children that stayed."""
+        self._closed = True
         ending = [asyncio.to_thread(sender.end) for sender in self.senders]
         await asyncio.gather(*ending, *(stream.close() for stream in self._idle))
         self._idle, self.senders = [], []

@@ -16,9 +16,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.capture import scripts
 from nsys_tui.capture.failures import CaptureError, LostError, NoReportError
 from nsys_tui.capture.fetch import RemoteFile, files_in
 from nsys_tui.capture.output import RAW_ENDING, REPORT_ENDINGS, OutputParser
+from nsys_tui.capture.own_job import run_own
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import ReportFile
 from nsys_tui.capture.rules_clashes import REGISTER_ONLY
@@ -54,6 +56,11 @@ async def collect(job: Job, outcome: Outcome, parser: OutputParser) -> None:
         job.remark("warning", f"{job.plan.target.launcher.title}: {outcome.queue.words()}")
     found, raw = await _results(job, outcome, parser)
     sqlites = {file.path.removesuffix(".sqlite") for file in found if file.path.endswith(".sqlite")}
+    lacks = importer = ""
+    named = [file for file in raw if file.path in parser.raw or _is_ours(job, file.path)]
+    if named and not any(map(_is_report, found)):
+        lacks, importer = await _importer(job)
+        found += await _imported(job, importer, named[0].path) if importer and not lacks else []
     reports = sorted((file for file in found if _is_report(file)), key=_rank)
     job.update(
         reports=tuple(_report(file, sqlites) for file in reports),
@@ -62,7 +69,7 @@ async def collect(job: Job, outcome: Outcome, parser: OutputParser) -> None:
     if outcome.word != "exit":
         job.remark("warning", "the job vanished without an exit status")
     if not reports:
-        raise await _nothing(job, outcome, parser)
+        raise _nothing(job, outcome, parser, lacks, importer)
     _missing_ranks(job, [file.path for file in reports])
 
 
@@ -170,7 +177,9 @@ def _missing_ranks(job: Job, paths: list[str]) -> None:
         job.remark("warning", f"{len(paths)} reports of {expected} processes")
 
 
-async def _nothing(job: Job, outcome: Outcome, parser: OutputParser) -> CaptureError:
+def _nothing(
+    job: Job, outcome: Outcome, parser: OutputParser, lacks: str, importer: str
+) -> CaptureError:
     where = job.plan.target.describe()
     lying = printable(", ".join(file.path for file in job.record.raw))
     why = "\n".join(f"{note.text}" for note in parser.notes if note.severity == "error")
@@ -183,12 +192,14 @@ async def _nothing(job: Job, outcome: Outcome, parser: OutputParser) -> CaptureE
             "\n".join(filter(None, [why, f"lying there: {lying}" if lying else ""])),
             remedy or "rebooted, out of memory, or killed; the log says how far it came",
         )
-    if lying:
-        lacks, importer = await _importer(job)
+    hung = "\n".join(note for note in job.record.notes if "nsys hangs" in note)
+    kept = f"kept there: {lying}" if lying else ""
+    if lying and (lacks or not importer):
+        command = shlex.quote(importer or "QdstrmImporter")
         return NoReportError(
             f"{where}: collected, and not imported",
-            "\n".join(filter(None, [lacks, why, f"kept there: {lying}"])),
-            f"make a report of it: {importer} -i {shlex.quote(job.record.raw[0].path)}",
+            "\n".join(filter(None, [lacks, why, kept])),
+            f"make a report of it: {command} -i {shlex.quote(job.record.raw[0].path)}",
         )
     if outcome.status == 0 and not why and (unopened := _unopened(job)):
         return NoReportError(f"{where}: no report", *unopened)
@@ -196,22 +207,38 @@ async def _nothing(job: Job, outcome: Outcome, parser: OutputParser) -> CaptureE
     meaning = _ENDED.get(status) or (f"killed by signal {status - 128}" if status > 128 else "")
     what = f"nsys ended with status {status}" + (f": {meaning}" if meaning else "")
     return NoReportError(
-        f"{where}: no report", "\n".join(filter(None, [what, why])), remedy or "the log says more"
+        f"{where}: no report",
+        "\n".join(filter(None, [what, why, hung, kept])),
+        remedy or ("capture again" if hung or kept else "the log says more"),
     )
 
 
 async def _importer(job: Job) -> tuple[str, str]:
-    """What the importer lacks, as far as looking tells, and the importer's name there."""
+    """What the importer lacks, as far as looking tells, and its path there; empty = not found."""
     release, _, last = posixpath.dirname(job.record.nsys_path).rpartition("/")
-    if last != "target-linux-x64":
-        return "", "the QdstrmImporter that belongs to nsys"
+    if last not in ("target-linux-x64", "bin"):
+        return "", ""
     host = f"{release}/host-linux-x64"
     importer, library = f"{host}/QdstrmImporter", f"{host}/libssh.so"
     there = {file.path for file in files_in(await job.ask("files", PATHS=f"{importer}\n{library}"))}
     if importer not in there:
-        return f"the importer is not there: {importer}", "QdstrmImporter"
+        return f"the importer is not there: {importer}" if last != "bin" else "", ""
     lacks = "" if library in there else "libssh is missing there: install it (Debian: libssh-4)"
-    return lacks, shlex.quote(importer)
+    return lacks, importer
+
+
+async def _imported(job: Job, importer: str, path: str) -> list[RemoteFile]:
+    """The report of what nsys collected and did not import; the raw file stays."""
+    name = f"{job.record.id}-import"
+    output = path.removesuffix(RAW_ENDING) + REPORT_ENDINGS[0]
+    script = scripts.import_script(job.plan, name, importer, path, output)
+    made, said = await run_own(job, name, script, output)
+    if made:
+        job.remark("note", "the importer made the report when it was started once more")
+    else:
+        job.remark("warning", f"the importer can make no report of it: {said}")
+    await job.link.ask("clean", job.values(name))
+    return [made] if made else []
 
 
 def _ranges_before(job: Job) -> str:

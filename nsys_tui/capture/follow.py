@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.capture import stop
 from nsys_tui.capture.events import LogChanged
 from nsys_tui.capture.failures import ConnectionLostError, KeepError
 from nsys_tui.capture.fetch import RemoteFile, files_in
@@ -30,6 +31,9 @@ IDLE_S: Final = 30.0
 """Without a word, processor time and program for so long, nsys hangs."""
 MUTE_S: Final = 180.0
 """So it does without a word and program, whatever it computes."""
+
+
+_AT: Final = {"export": " exporting", "import": " importing"}
 
 
 @dataclass(frozen=True)
@@ -77,8 +81,6 @@ class Follower:
         self._queue: QueueState | None = None
         self._ticks = 0
         self._idle = self._mute = time.monotonic()
-        self.hangs = False
-        """Whether nsys seems to hang at present."""
         self.gave_up = False
         """Whether a hanging nsys was ended, so that it may be started again."""
 
@@ -86,9 +88,11 @@ class Follower:
         """Follows to the end of the job, reconnecting as often as it takes."""
         self._read_local_log()
         self._idle = self._mute = time.monotonic()
+        self._job.hangs = False
         while True:
             try:
                 values = self._job.values(self._name) | {"OFF": str(self._offset)}
+                values["ONCE"] = "yes" if self._ours and not self._name else ""
                 verb = "whole" if self._start else "follow"
                 async with self._job.link.open(verb, values | dict(self._start or {})) as stream:
                     return await self._watch(stream)
@@ -133,6 +137,8 @@ class Follower:
             self._show([LogUpdate(f"[{missed} bytes of output were not kept]")])
         elif answer.key == "queue":
             self._queued(printable(answer.value))
+        elif answer.key == "began":
+            self._ours = False
         elif answer.key == "still":
             await self._judge(*map(int, answer.value.split()))
         self._tell()
@@ -148,19 +154,23 @@ class Follower:
             return
         mute = now - max(self._mute, self._job.growth)
         quiet = min(mute, now - self._idle)
-        if self.hangs or (quiet < IDLE_S and mute < MUTE_S):
+        if self._job.hangs or (quiet < IDLE_S and mute < MUTE_S):
             return
-        self.hangs = True
+        self._job.hangs = True
+        idle, importing = quiet >= IDLE_S, self.parser.importing
         lacks = f"{quiet:.0f} s without a word or processor time"
-        if quiet < IDLE_S:
+        if not idle:
             lacks = f"{mute:.0f} s without a word, and its program does not run"
-        said = f"nsys hangs{' exporting' if self._name else ''}: {lacks}"
+        said = f"nsys hangs{_AT.get(self._name.rpartition('-')[2][:6], '')}: {lacks}"
         if self._ours:
             self.gave_up = True
             self._job.remark("note", said, "it is ended, and started once more")
             await self._job.link.ask("signal", self._job.values(self._name) | {"SIG": "KILL"})
+        elif idle and importing and await stop.end_importer(self._job):
+            self._job.remark("warning", said, "its importer is ended, and started once more")
         else:
-            self._job.remark("warning", said, "stop it, which keeps what there is; capture again")
+            wait = "" if idle or not importing else "a large report may take longer; else "
+            self._job.remark("warning", said, f"{wait}stop it, which ends it; then capture again")
 
     def _keep(self, data: bytes) -> None:
         """Appends to the local log up to its limit; what is beyond is counted, and still read."""
@@ -181,7 +191,7 @@ class Follower:
                 self._job.update(log_gap=self._job.record.log_gap + len(data) - room)
         self._offset += len(data)
         self._job.growth = time.monotonic()
-        self.hangs = False
+        self._job.hangs = False
         self._ours = bool(self._name)
         self._show(self.parser.feed(data))
 
@@ -199,7 +209,8 @@ class Follower:
     def _tell(self) -> None:
         if self._name:
             step = self.parser.step
-            self._job.reach(State.EXPORTING, f"{step[2]} %" if step else "")
+            state = State.IMPORTING if self._name.endswith("import") else State.EXPORTING
+            self._job.reach(state, f"{step[2]} %" if step else "")
             return
         for note in self.parser.notes:
             self._job.remark(note.severity, note.text, note.remedy)

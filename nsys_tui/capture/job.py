@@ -33,6 +33,7 @@ class Job:
         plan: what to run; with the values of its environment.
         found: the preflight, once it was made in this process.
         secrets: values that are handed over at the start and kept nowhere.
+        hangs: whether nsys seems to hang at present.
         nsys_here: the nsys of this machine that exports what comes home; ``auto`` = look for it.
     """
 
@@ -56,6 +57,7 @@ class Job:
         self.found: Preflight | None = None
         self.link = Link(connector, self._retrying)
         self.growth = time.monotonic()
+        self.hangs = False
         self._listener = listener
 
     def emit(self, event: Event) -> None:

@@ -71,7 +71,7 @@ _NOTES: Final[tuple[tuple[re.Pattern[str], Note], ...]] = tuple(
          r"the report's name holds %q{\1}, and \1 is not set there", "set it with --env"),
         (r"No reports were generated", "error", "no report: the capture range never opened",
          "check its name; NVTX strings may need NSYS_NVTX_PROFILER_REGISTER_ONLY=0"),
-        (r"Importer error status: ", "error", "collected, and not imported", ""),
+        (r"Importer error status: (.*?)\.?$", "error", r"nsys's importer failed: \1", ""),
         (r"Exportation error: Version number is invalid", "error",
          "that nsys is older than the report", "export it with the nsys that made it, or newer"),
         (r"Wrong event order has been detected", "error", "nsys could not order the events",
@@ -113,13 +113,11 @@ class OutputParser:
             counts from the job's working directory.
         raw: paths of ``.qdstrm`` files that nsys named, likewise.
         notes: remarks, without repeats.
-        import_failed: the importer reported an error.
     """
 
     def __init__(self) -> None:
         self.collecting = False
         self.importing = False
-        self.import_failed = False
         self.step: tuple[int, int, int] | None = None
         self.generated: list[str] = []
         self.raw: list[str] = []
@@ -190,7 +188,6 @@ class OutputParser:
                 self.generated = [path for path in self.generated if path != self._saved]
             self._saved = posixpath.normpath(match[1])
             self._result(match[1])
-        self.import_failed = self.import_failed or "Importer error status: " in line
         for pattern, note in _NOTES:
             if match := pattern.search(line):
                 said = replace(note, text=printable(match.expand(note.text).strip()))

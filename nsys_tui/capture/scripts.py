@@ -108,6 +108,12 @@ def export_script(plan: Plan, name: str, nsys: str, report: str, output: str) ->
     )
 
 
+def import_script(plan: Plan, name: str, importer: str, raw: str, output: str) -> str:
+    """``run.sh`` of an import job of that name, for what nsys collected and did not import."""
+    line = quoting.words([importer, "-i", raw, "-o", output])
+    return f"#!/bin/sh\n{in_preamble(plan, {'NSYS_TUI_JOB': name})}exec {line}\n"
+
+
 def batch_script(plan: Plan, job_dir: str, lock: str, log_limit: int) -> tuple[str, list[str]]:
     """The script to submit and the arguments beside it; empty where the job starts directly."""
     shell = "bash -l" if plan.target.settings.preamble else "sh"

@@ -54,14 +54,17 @@ async def stop(job: Job, ended: asyncio.Event, *, keep: bool) -> None:
     began = time.monotonic()
     scheduled = bool(job.plan.target.launcher.scheduler)
     patience_s = job.settings.grace / 1e9 if keep else DISCARD_GRACE_S
-    names = [*(["INT"] if keep else []), "TERM", *(["KILL"] if scheduled or not keep else [])]
-    for name, following in zip(names, [*names[1:], ""], strict=True):
+    if keep and job.record.state is State.IMPORTING and await _ends(job, ended, patience_s):
+        return  # INT would lose what is just being imported
+    for name, following in [*([("INT", "TERM")] if keep else []), ("TERM", "KILL"), ("KILL", "")]:
+        if name == "KILL" and keep and not (scheduled or job.hangs):
+            break
         await _send_until_heard(job, ended, name, patience_s)
         if await _ends(job, ended, patience_s):
             return
         if following:
-            said = f"no end {patience_s:.0f} s after {name}"
-            job.remark("warning", said, f"{following} is sent")
+            waited = f"no end {time.monotonic() - began:.0f} s after the stop, {name} was sent"
+            job.remark("warning", waited, f"{following} is next")
     if scheduled:
         runs = f"{_job_there(job)} still runs {time.monotonic() - began:.0f} s after the stop"
         job.remark("warning", runs, "it is followed on; captures stop asks again")
@@ -93,6 +96,7 @@ async def _ends(job: Job, ended: asyncio.Event, patience_s: float) -> bool:
     began = time.monotonic()
     while not await _ends_within(ended, _LOOK_S):
         heard = job.growth if job.record.state is State.IMPORTING else began
+        patience_s = min(patience_s, DISCARD_GRACE_S) if job.hangs else patience_s
         if time.monotonic() - max(began, heard) > patience_s:
             return False
     return True
@@ -133,6 +137,11 @@ async def clear(job: Job, name: str = "") -> None:
     await job.link.ask("clean", job.values(name))
 
 
-async def _left(job: Job, name: str, signal_name: str = "") -> list[str]:
-    answers = await job.link.ask("left", job.values(name) | {"SIG": signal_name})
+async def end_importer(job: Job) -> bool:
+    """Ends what makes the report of a collection, which nsys then keeps; false = none is there."""
+    return bool(await _left(job, "", "KILL", only="Qdstrm"))
+
+
+async def _left(job: Job, name: str, signal_name: str = "", only: str = "") -> list[str]:
+    answers = await job.link.ask("left", job.values(name) | {"SIG": signal_name, "ONLY": only})
     return [printable(answer.value) for answer in answers if answer.key == "left"]

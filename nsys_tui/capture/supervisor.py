@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PROTOCOL: Final = "1"
 PREFIX: Final = b"@@nt "
-ID: Final = re.compile(r"\d{8}-\d{6}-[a-z0-9]{4,12}(-export\d*)?")
+ID: Final = re.compile(r"\d{8}-\d{6}-[a-z0-9]{4,12}(-export\d*|-import)?")
 _LOCK_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")
 
 VALUES: Final[Mapping[str, str]] = {
@@ -29,7 +29,7 @@ VALUES: Final[Mapping[str, str]] = {
     "CWD": "", "LOGIN": "no", "TAKEN": "", "FORCE": "no", "ANYWAY": "no",
     "RUN": "", "WRAP": "", "OWNER": "", "SECRETS": "",
     "FUNCTIONS": "", "BATCH": "", "BATCH_ARGS": "", "LOG_LIMIT": "64000000", "OFF": "0",
-    "POLL": "25", "SIG": "", "PATHS": "", "FIND": "", "SUM": "no",
+    "POLL": "25", "SIG": "", "ONLY": "", "ONCE": "", "PATHS": "", "FIND": "", "SUM": "no",
     "OUT_DIR": "", "OUT_NAME": "", "PREAMBLE": "",
 }  # fmt: skip
 """What a script may be told, with what it takes otherwise; over there each has ``NT_`` in front."""

@@ -196,7 +196,7 @@ nt_submit() {
   fi
 }
 nt_follow() {
-  nt_off=$NT_OFF nt_beat=0 nt_mute=0 nt_ask=0 nt_asked=0 nt_told=
+  nt_fresh=$NT_ONCE nt_off=$NT_OFF nt_beat=0 nt_mute=0 nt_ask=0 nt_asked=0 nt_told=
   while :; do
     nt_state "$NT_J"
     read -r nt_base 2> /dev/null < "$NT_D/base" || nt_base=0
@@ -214,6 +214,7 @@ nt_follow() {
       nt_off=$((nt_off + nt_len)) nt_beat=0 nt_mute=0
       [ $nt_off = $nt_end ] || continue
     fi
+    if [ -n "$nt_fresh" ] && { [ "$nt_off" -gt 0 ] || nt_launched; }; then nt_fresh=; nt_say began; fi
     if [ -n "$NT_SCHEDULER" ]; then
       if [ $nt_ask -le 0 ]; then
         nt_ask=$NT_POLL nt_asked=$((nt_asked + 1))
@@ -238,6 +239,12 @@ nt_follow() {
       [ -n "$NT_SCHEDULER" ] || [ $((nt_mute % 3)) != 0 ] || nt_still
     fi
   done
+}
+nt_launched() { # whether nsys has come to its program; that one may live for a moment only
+  for nt_path in $(grep -ls '^nsys-launcher' /proc/[0-9]*/comm); do
+    ! tr '\0' '\n' 2> /dev/null < "${nt_path%comm}environ" | grep -qx "NSYS_TUI_JOB=$NT_J" || return 0
+  done
+  return 1
 }
 nt_whole() { # a short job from its start to the files that it makes, in one request
   nt_start > /dev/null
@@ -265,11 +272,15 @@ nt_marked() { # numbers of the processes that carry the job's mark
   fi
 }
 nt_is_nsys() { case $1 in nsys* | Qdstrm*) ;; *) return 1 ;; esac; }
-nt_left() { # what is still there; nsys's own get the signal NT_SIG where nothing else is left
+nt_left() { # what is still there; nsys's own whose names begin with NT_ONLY get the signal NT_SIG where nothing else is left
   nt_own= nt_others=
   for nt_pid in $(nt_marked); do
     nt_name=$(nt_flat < "/proc/$nt_pid/comm" 2> /dev/null)
-    if nt_is_nsys "$nt_name"; then nt_own="$nt_own $nt_pid"; else nt_others=yes; fi
+    case $(nt_is_nsys "$nt_name" || echo other)$nt_name in
+    other*) nt_others=yes ;;
+    "$NT_ONLY"*) nt_own="$nt_own $nt_pid" ;;
+    *) continue ;;
+    esac
     nt_say "left $nt_pid $nt_name"
   done
   # shellcheck disable=SC2086

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.util
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +26,7 @@ import nsys_tui
 from nsys_tui.capture.capture import preflight
 from nsys_tui.capture.failures import CaptureError
 from nsys_tui.capture.record import State
+from nsys_tui.capture.supervisor import shell_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,6 +138,60 @@ async def test_its_own_table_of_options_says_what_it_says_itself(
         taken, known = set(re.findall("'([^']+)'", listed)), set(facts.options[name].values)
         assert taken, name
         assert taken == known - {"python-gil"}, name  # which its own refusal forgets
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An nsys that hangs is noticed after a moment."""
+    monkeypatch.setattr("nsys_tui.capture.follow.IDLE_S", 1.5)
+    monkeypatch.setattr("nsys_tui.capture.stop.DISCARD_GRACE_S", 1.0)
+    quick = shell_text("supervisor.sh").replace("$nt_beat -ge 15", "$nt_beat -ge 1")
+    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", lambda _: quick)
+
+
+async def halt(line: str) -> None:
+    """Stops the processes of nsys that such a line started, once there is one."""
+    async with asyncio.timeout(60):
+        while not (found := pgrep(line)):
+            await asyncio.sleep(0.01)
+    for pid in found:
+        os.kill(int(pid), signal.SIGSTOP)
+
+
+@pytest.mark.usefixtures("soon")
+async def test_an_importer_that_hangs_is_ended_and_started_once_more(
+    place: Place, heard: Recorder
+) -> None:
+    running = asyncio.create_task(run(place, heard, "sh", "-c", "ls / > /dev/null", trace="osrt"))
+    await halt(r"QdstrmImporter --input-file .*")
+    record = await running
+    assert record.state is State.DONE
+    assert "nsys hangs" in heard.remarks
+    assert "the importer made the report when it was started once more" in heard.remarks
+    assert events_in(record.reports[0].sqlite) > 0
+    assert [path.name for path in place.jobs.iterdir()] == [record.id]
+
+
+@pytest.mark.usefixtures("soon")
+async def test_an_nsys_that_hangs_after_its_program_runs_it_no_second_time(
+    place: Place, heard: Recorder
+) -> None:
+    program = "echo once >> ran; sleep 0.1"
+    capture = place.capture("sh", "-c", program, recorder=heard, options={"trace": "osrt"})
+    running = asyncio.create_task(capture.run())
+    async with asyncio.timeout(60):
+        while not (place.cwd / "ran").exists():
+            await asyncio.sleep(0.01)
+    await halt(rf"nsys profile .*{capture.record.id}/sh sh -c .*")
+    async with asyncio.timeout(60):
+        while "stop it, which ends it" not in str(capture.record.notes):
+            await asyncio.sleep(0.1)
+        await capture.stop(keep=True)
+        with contextlib.suppress(CaptureError):  # its agent may have made the report by itself
+            await running
+    assert "started once more" not in str(capture.record.notes)
+    assert (place.cwd / "ran").read_text() == "once\n"
+    assert pgrep(rf"nsys .*{capture.record.id}.*") == []
 
 
 async def test_over_ssh_the_report_comes_home_with_its_export(

@@ -191,7 +191,7 @@ async def test_an_nsys_that_hangs_is_told_ended_and_leaves_nothing(
     place = place.fake(FAULTS="hang")
     capture = place.capture("true", recorder=heard)
     running = asyncio.create_task(capture.run())
-    await wait_for(lambda: "stop it, which keeps" in str(capture.record.notes))
+    await wait_for(lambda: "stop it, which ends it" in str(capture.record.notes))
     assert said in heard.remarks
     await capture.kill()
     with pytest.raises(NoReportError):
