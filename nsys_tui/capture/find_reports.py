@@ -57,10 +57,9 @@ async def collect(job: Job, outcome: Outcome, parser: OutputParser) -> None:
     found, raw = await _results(job, outcome, parser)
     sqlites = {file.path.removesuffix(".sqlite") for file in found if file.path.endswith(".sqlite")}
     lacks = importer = ""
-    named = [file for file in raw if file.path in parser.raw or _is_ours(job, file.path)]
-    if named and not any(map(_is_report, found)):
+    if raw and not any(map(_is_report, found)):
         lacks, importer = await _importer(job)
-        found += await _imported(job, importer, named[0].path) if importer and not lacks else []
+        found += await _imported(job, importer, raw[0].path) if importer and not lacks else []
     reports = sorted((file for file in found if _is_report(file)), key=_rank)
     job.update(
         reports=tuple(_report(file, sqlites) for file in reports),
@@ -90,9 +89,10 @@ async def _results(
     reports = sum(map(_is_report, found))
     if reports < job.plan.processes:
         lying = await _scan(job)
-        new = [file for file in lying if _is_report(file) and _is_ours(job, file.path)]
-        found += [file for file in new if file.path not in {known.path for known in found}]
-        raw += [file for file in lying if file.path.endswith(RAW_ENDING) and file not in raw]
+        new = [file for file in lying if _is_ours(job, file.path)]
+        known = {file.path for file in (*found, *raw)}
+        found += [file for file in new if _is_report(file) and file.path not in known]
+        raw += [f for f in new if f.path.endswith(RAW_ENDING) and f.path not in known]
         if len(found) > reports == 0:
             job.remark("warning", "nsys did not name its report; this is the one it wrote")
     return found, raw

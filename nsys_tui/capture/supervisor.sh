@@ -314,24 +314,17 @@ nt_each() { # runs the function $1 for each line of NT_PATHS
 $NT_PATHS
 NT_END
 }
-nt_scan() { # reports that nobody named: in the job's folder, and new ones in cwd and temporary folders
+nt_scan() { # reports that nobody named: in the job's folder, and new ones where the output was to go
   for nt_path in "$NT_D"/*.nsys-rep "$NT_D"/*.qdrep "$NT_D"/*.qdstrm; do
     [ ! -f "$nt_path" ] || nt_file "$nt_path"
   done
   if [ -n "$NT_OUT_NAME" ]; then
     case $NT_OUT_DIR in /*) ;; *) NT_OUT_DIR=$NT_CWD_ABS/$NT_OUT_DIR ;; esac
     find "$NT_OUT_DIR/." ! -name . -prune -type f -newer "$NT_D/run.sh" \( -name "$NT_OUT_NAME.nsys-rep" \
-      -o -name "$NT_OUT_NAME.[0-9]*.nsys-rep" -o -name "$NT_OUT_NAME.qdrep" \) 2> /dev/null | while IFS= read -r nt_path; do
+      -o -name "$NT_OUT_NAME.[0-9]*.nsys-rep" -o -name "$NT_OUT_NAME.qdrep" -o -name "$NT_OUT_NAME.qdstrm" \) 2> /dev/null | while IFS= read -r nt_path; do
       nt_file "$nt_path"
     done
   fi
-  for nt_dir in "$NT_CWD_ABS" "${TMPDIR:-/tmp}" /var/tmp; do
-    [ -n "$nt_dir" ] && [ -d "$nt_dir" ] || continue
-    find "$nt_dir/." ! -name . -prune -type f -newer "$NT_D/run.sh" \
-      \( -name 'nsys-report-*' -o -name '*.qdstrm' \) 2> /dev/null | while IFS= read -r nt_path; do
-      nt_file "$nt_path"
-    done
-  done
 }
 nt_hash_of() { nt_say "hash $(nt_hash "$1") $1"; }
 nt_send() { # bytes and, meanwhile, their hash; NT_PATHS is absolute, so it is no option of cat or tail
