@@ -7,7 +7,9 @@ one is still a success: opening it later finds or asks for an nsys.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import os
 import posixpath
 import re
 from dataclasses import replace
@@ -190,6 +192,8 @@ async def _fetch_export(
         return
     if not job.plan.target.remote:
         home = _beside(job, report, home)
+        if home.parent != Path(report.local).parent:
+            _tell_reader(report, home)
     elif report.export == _name_beside(report) and not job.plan.options.get("export"):
         from nsys_tui.reader.freshness import doubt_about
 
@@ -217,6 +221,16 @@ def _beside(job: Job, report: ReportFile, made: Path) -> Path:
 
     shutil.move(made, target)
     return target
+
+
+def _tell_reader(report: ReportFile, export: Path) -> None:
+    """Lets the report be opened by its name without another export, where a link can be made."""
+    from nsys_tui.reader.cache import CacheFolder, cache_at
+
+    place = CacheFolder(cache_at().root, "exports", report.report_id)
+    with contextlib.suppress(OSError):
+        os.link(export, place.path / f"{Path(report.local).stem}.sqlite")
+    place.close()
 
 
 def _replace(job: Job, report: ReportFile) -> None:

@@ -228,7 +228,8 @@ def _group_table(found: Comparison, group: str, top: int) -> Table:
 
 def _findings_table(found: Comparison) -> Table:
     listed = [change for change in found.findings or () if change.status != "in both"]
-    note = f"{len(found.findings or ()) - len(listed)} findings on both sides"
+    both = len(found.findings or ()) - len(listed)
+    note = f"{both} finding{'s' * (both != 1)} on both sides"
     if found.findings is None:
         note = "not compared: --findings runs the expert rules on both sides"
     return table_of("findings", "Findings", _FINDINGS, listed, notes=(note,))

@@ -30,11 +30,12 @@ def laid_out(version: str) -> str:
 
 
 def run(nsys: str, *arguments: str) -> str:
-    """What it prints."""
+    """What it prints; a file that one left which hung and was ended is written anew."""
+    anew = ["--force-overwrite=true"] if "-o" in arguments else []
     for _ in range(TRIES):
         try:
             return subprocess.run(
-                [nsys, *arguments],
+                [nsys, arguments[0], *anew, *arguments[1:]],
                 capture_output=True,
                 text=True,
                 timeout=LIMIT,

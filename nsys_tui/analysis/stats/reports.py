@@ -154,7 +154,10 @@ def _no_data(wanted: StatReport, query: Query) -> NoDataError:
         )
     return NoDataError(
         f"{name} does not contain {needs.data} data",
-        hint=f"nsys profile {needs.option} records it",
+        hint=next(
+            filter(None, map(query.report.lacks, needs.kinds)),
+            f"nsys profile {needs.option} records it",
+        ),
     )
 
 

@@ -36,6 +36,7 @@ from nsys_tui.capture.record import State
 from nsys_tui.capture.submit import probe
 from nsys_tui.capture.supervisor import VALUES, Answer, shell_text
 from nsys_tui.errors import UsageError
+from nsys_tui.reader.nsys import ensure_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -320,6 +321,13 @@ async def test_taken_name_is_refused_before_the_start(place: Place) -> None:
         await capture.run()
     assert (place.cwd / "mine.nsys-rep").read_text() == "precious"
     assert not place.dump.exists()
+
+
+async def test_a_report_of_a_chosen_name_opens_by_it_without_another_export(place: Place) -> None:
+    record = await place.setting(export="auto").capture("true", output="mine").run()
+    (report,) = record.reports
+    assert Path(report.local).parent == place.cwd
+    assert ensure_sqlite(Path(report.local), "/no/nsys").path.samefile(report.sqlite)
 
 
 async def test_name_taken_meanwhile_follows_generated(place: Place, heard: Recorder) -> None:

@@ -129,7 +129,24 @@ def test_a_line_without_end_stays_bounded() -> None:
         ("Not executable", "the program there is no executable file"),
         ("Invalid truncate size.", "nsys could not prepare the program there"),
         ("Failed to probe the process (sync)", "nsys could not prepare the program there"),
+        ("Agent launcher failed.", "nsys could not prepare the program there"),
+        ('temp_directory_path: Not a directory: "/x"', "nsys could not prepare the program there"),
         ("Connection to Agent lost. This is most likely", "nsys broke off: it lost its own agent"),
+        ("Connection to the Agent lost.", "nsys broke off: it lost its own agent"),
+        (
+            "None of the installed GPUs are supported. See the guide",
+            "no GPU metrics: nsys supports no GPU there",
+        ),
+        (
+            "Substitution error in '/r%z': Unknown expression `%z`.",
+            "the report's name holds %z, which stands for nothing",
+        ),
+        (
+            "Illegal --delay argument: abc. Delay set to 0 seconds.",
+            "nsys does not take --delay=abc",
+        ),
+        ("Illegal --sample argument: bogus.", "nsys does not take --sample=bogus"),
+        ("Illegal --trace argument 'bogus'", "nsys does not take --trace=bogus"),
         (
             "Substitution error in '/r.%q{NO}': Environment variable `NO` is not set.",
             "the report's name holds %q{NO}, and NO is not set there",
