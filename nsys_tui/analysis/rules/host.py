@@ -327,10 +327,10 @@ def _how(case: Case, outliers: NDArray[np.intp], *, busy: bool) -> tuple[str, bo
         inside = case.work.innermost(int(thread))
         codes = inside.longest(steps.own_end[outliers], steps.end[outliers], mostly=True)
         name = normalise_nvtx(case.work.name(int(codes[0]))) or "other work"
-        return f" followed by {fit(name, _LABEL_CELLS)}", True
+        return f" followed by {fit(name, _LABEL_CELLS // 2)}", True
     apart = np.unique(np.diff(outliers))
     if busy and len(outliers) > 2 and len(apart) == 1 and apart[0] > 1:
-        return f", {apart[0]} apart, keep the GPU longer", True
+        return f", one in {apart[0]}, longer", True
     return " keep the GPU longer" if busy else " much slower", False
 
 

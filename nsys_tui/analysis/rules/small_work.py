@@ -169,13 +169,13 @@ def _serial(case: Case, firsts: Rows, seconds: Rows, by_default: bool) -> list[F
     rows = np.union1d(firsts, seconds)
     by_stream = sums(ops.stream[rows], ops.durations(rows), len(ops.streams))
     saved = min(int(lost.sum()), int(_others(by_stream)))
-    why = "one of them is the default stream" if by_default else "nothing recorded orders them"
+    why = "one is the default stream" if by_default else "nothing recorded orders them"
     worst = int(np.argmax(lost))
     streams = np.count_nonzero(by_stream)
     return case.finding(
         "serial_streams",
         f"{units.format_count(len(seconds))} kernels on {streams} streams of"
-        f" {case.device_labels([place])} fit beside each other and never overlap: {why}",
+        f" {case.device_labels([place])} fit together and never overlap: {why}",
         "create streams with cudaStreamNonBlocking, and keep kernels off the default stream"
         if by_default
         else "see what holds them back, such as CUDA_DEVICE_MAX_CONNECTIONS or a full launch queue",

@@ -203,7 +203,7 @@ def test_what_could_not_be_looked_at_names_the_option(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (programs.accumulating, "6 of 24 steps, 4 apart, keep the GPU longer"),
+        (programs.accumulating, "6 of 24 steps, one in 4, longer (by NVTX name)"),
         (programs.evaluating, "2 of 30 steps followed by evaluate"),
     ],
 )
@@ -212,6 +212,7 @@ def test_longer_steps_that_look_meant_are_told_and_rated_low(
 ) -> None:
     (one,) = [one for one in find_in(case_of(run, tmp_path)) if one.rule == "slow_steps"]
     assert one.title.startswith(said)
+    assert len(one.title) <= 100
     assert one.severity is Severity.LOW
 
 
