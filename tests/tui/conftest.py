@@ -32,5 +32,5 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
             device=0,
             stream=13,
         )
-        synth.launch(HOSTILE, (at + 4 * us, at + 5 * us), (at, at + 500 * us), device=1)
+        synth.launch(HOSTILE, (at, at + us), (at, at + 500 * us), device=1, tid=101)
     return synth.write()

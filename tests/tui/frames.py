@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from threading import current_thread, main_thread
 from time import monotonic, process_time
 from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
@@ -21,6 +22,7 @@ from nsys_tui.reader import open_report
 from nsys_tui.ui.app import NsysTuiApp
 from nsys_tui.ui.links import first_screen, look_at
 from nsys_tui.ui.runtime.ascii_filter import asciify
+from nsys_tui.ui.screens.base import ReportScreen
 from nsys_tui.ui.terminal import Colours, Terminal
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
 
     from nsys_tui.analysis.links import Place
+    from nsys_tui.ui.session import Session
 
 PLAIN = Terminal(Colours.TRUE, ascii=True, app=True, dark=True, reasons={})
 FANCY = replace(PLAIN, ascii=False)
@@ -74,12 +77,19 @@ async def running(
     if place is not None:
         look_at(app.session, place)
     with (
+        patch.object(ReportScreen, "session", property(own_session)),
         patch("textual.app.wait_for_idle", wait_for_idle),
         patch("textual.pilot.wait_for_idle", wait_for_idle),
     ):
         async with app.run_test(size=size, notifications=True) as pilot:
             await settled(pilot)
             yield pilot
+
+
+def own_session(screen: ReportScreen) -> Session:
+    """The report in front, which a worker must not ask for: by then it may be another one."""
+    assert current_thread() is main_thread(), "a worker is given its session when it is started"
+    return screen.app.session
 
 
 async def settled(pilot: Pilot[int]) -> None:

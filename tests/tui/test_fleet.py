@@ -78,6 +78,22 @@ async def test_the_map_follows_the_table_and_the_table_the_map(ranks: list[Path]
         assert ">1" in text(pilot)
 
 
+async def test_the_map_bears_a_terminal_without_room_for_it(ranks: list[Path]) -> None:
+    async with running(*ranks, size=(120, 30)) as pilot:
+        await pilot.press("f7")
+        await settled(pilot)
+        heat = pilot.app.screen.query_one(HeatPane)
+        heat.focus()
+        await pilot.press("end", *["right"] * 90)
+        heat.styles.height, heat.styles.width = 1, 20
+        await settled(pilot)
+        await pilot.press("down", "right", "up", "left", "m")
+        await settled(pilot)
+        assert 0 <= heat.row < len(ranks)
+        assert heat.column is not None
+        assert heat.column < heat.cells
+
+
 async def test_keys_go_round_the_maps(ranks: list[Path]) -> None:
     async with running(*ranks, size=(120, 30), terminal=FANCY) as pilot:
         await pilot.press("f7")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.state import Selection, ViewState
+    from nsys_tui.state import Display, Selection, ViewState
     from nsys_tui.ui.front import Evidence
     from nsys_tui.ui.widgets.table.grid import Grid
 
@@ -132,17 +132,8 @@ class EventsScreen(TableScreen[EventsTable]):
     def _look(self, row: int) -> None:
         """Looks at an event; while one look is under way, only the last wish is kept."""
         if self.result is not None and row < len(self.result):
-            work = partial(self._facts, self.result, row)
+            work = partial(_facts, self.result, row, self.state.display)
             self.look_at("event", work, self._show_facts, "#event")
-
-    def _facts(self, listed: EventsTable, row: int) -> Facts:
-        report = listed.report
-        member, place = listed.locate(row)
-
-        def moment(ns: int) -> str:
-            return moment_text(ns, 1, self.state.display.time, report, ns)
-
-        return facts_of(report, member.events, place, self.state.display.names, moment)
 
     def _show_facts(self, facts: Facts) -> None:
         pane = self.query_one("#event", LinePane)
@@ -199,3 +190,14 @@ def fact_lines(facts: Facts, width: int) -> list[list[tuple[str, int]]]:
         lines.append([("call stack", MUTED)])
         lines += [[(f" {frame}", 0)] for frame in facts.stack]
     return lines
+
+
+def _facts(listed: EventsTable, row: int, display: Display) -> Facts:
+    """All that is known about an event; in a worker."""
+    report = listed.report
+    member, place = listed.locate(row)
+
+    def moment(ns: int) -> str:
+        return moment_text(ns, 1, display.time, report, ns)
+
+    return facts_of(report, member.events, place, display.names, moment)

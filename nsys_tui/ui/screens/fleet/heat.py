@@ -110,7 +110,7 @@ class HeatPane(Framed, can_focus=True):
 
     def _groups(self) -> NDArray[np.intp]:
         count = len(self.shown.labels) if self.shown else 0
-        return groups(count, self._height)
+        return groups(count, max(1, self._height))
 
     def _line_of(self, row: int) -> int:
         return int(np.searchsorted(self._groups(), row, side="right")) - 1
@@ -187,17 +187,17 @@ class HeatPane(Framed, can_focus=True):
         if self.column is None or not shown.labels:
             self.heading(left, "m: next map  <- -> time  enter: open")
             return
-        edges = groups(len(shown.edges) - 1, self.cells)
-        lo = int(edges[min(self.column, self.cells - 1)])
+        edges, column = groups(len(shown.edges) - 1, self.cells), min(self.column, self.cells - 1)
+        lo = int(edges[column])
         start = int(shown.edges[lo])
         step = max(1, int(shown.edges[-1] - shown.edges[0]) // self.cells)
         own = shown.values[self.row : self.row + 1]
-        value = value_text(shown, float(squeeze(own, 1, self.cells)[0, self.column]))
+        value = value_text(shown, float(squeeze(own, 1, self.cells)[0, column]))
         here = f"{shown.labels[self.row]} at {self._moment(start, step)}: {value}"
         first, last = self._block()
         if last - first > 1:
             means = squeeze(shown.values[first:last], 1, self.cells)
-            mean = value_text(shown, float(means[0, self.column]))
+            mean = value_text(shown, float(means[0, column]))
             here += f"  mean of {shown.labels[first]}-{shown.labels[last - 1]}: {mean}"
         self.heading(left, here if shown.rows[self.row] is None else f"rank {here}")
 
@@ -215,8 +215,9 @@ class HeatPane(Framed, can_focus=True):
         shown = self.shown
         full = shown.top or float(np.nanmax(shown.values, initial=0.0))
         _, rank = notable(shown.values[first:last], 1, self.cells, full)
-        if rank[0, self.column] >= 0:
-            self.row = first + int(rank[0, self.column])
+        found = int(rank[0, min(self.column, self.cells - 1)])
+        if found >= 0:
+            self.row = first + found
 
     def action_step(self, down: int, right: int) -> None:
         """Moves the cursor by rows drawn or cells."""
@@ -227,7 +228,7 @@ class HeatPane(Framed, can_focus=True):
             now = self.column if self.column is not None else (0 if right > 0 else last) - right
             self.column = min(max(now + right, 0), last)
         if down:
-            line = min(max(self._line_of(self.row) + down, 0), self._height - 1)
+            line = min(max(self._line_of(self.row) + down, 0), max(self._height, 1) - 1)
             self.row = int(self._groups()[line])
         if down or right:
             self._to_notable()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.render.cells import Line
+    from nsys_tui.ui.session import Session
 
 SLOW_FROM = 1_000_000
 """Operations from which facts take so long that waiting for them is told."""
@@ -64,11 +65,6 @@ class KernelDetail(DetailScreen[KernelTable]):
         """Another report: nothing is known of it."""
         self.detail = self._known_paths = self._shown = None
 
-    def _paths(self, report: Report, progress: Progress) -> OperationPaths:
-        return self.session.memo(
-            "operation_paths", lambda: operation_paths(report, progress=progress)
-        )
-
     def _look(self, group: int) -> None:
         """Looks at a group; while one look is under way, only the last wish is kept."""
         report, table = self.report, self.result
@@ -102,13 +98,9 @@ class KernelDetail(DetailScreen[KernelTable]):
             return
         if len(detail.table.codes) > SLOW_FROM:
             self._show_facts(detail, "computing ...")
-        work = partial(self._find_facts, detail)
+        work = partial(_find_facts, self.session, detail)
         failed = partial(self.say_fault, "#facts")
         self.compute_telling("facts", work, self._show_told, self._untold, failed)
-
-    def _find_facts(self, detail: Detail, progress: Progress) -> Told:
-        paths = self._paths(detail.report, progress)
-        return Told(detail, kernel_facts(detail.report, detail.rows, paths), paths)
 
     def _show_told(self, told: Told) -> None:
         if told.detail is not self.detail:
@@ -155,6 +147,16 @@ class KernelDetail(DetailScreen[KernelTable]):
         row = self.instances.row if same else None
         self._shown = (detail.table, detail.group)
         self.instances.show_rows(columns, len(detail.rows), row=row)
+
+
+def paths_of(session: Session, report: Report, progress: Progress) -> OperationPaths:
+    """NVTX paths of all operations, found once for all screens; for a worker."""
+    return session.memo("operation_paths", lambda: operation_paths(report, progress=progress))
+
+
+def _find_facts(session: Session, detail: Detail, progress: Progress) -> Told:
+    paths = paths_of(session, detail.report, progress)
+    return Told(detail, kernel_facts(detail.report, detail.rows, paths), paths)
 
 
 def find_detail(report: Report, table: KernelTable, group: int, bins: int) -> Detail:

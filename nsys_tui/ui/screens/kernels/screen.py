@@ -17,7 +17,7 @@ from nsys_tui.state import cycled
 from nsys_tui.ui.evidence import evidence_of, longest, show_longest, show_on_timeline
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.kernels.columns import group_columns, sampled_columns
-from nsys_tui.ui.screens.kernels.detail import KernelDetail
+from nsys_tui.ui.screens.kernels.detail import KernelDetail, paths_of
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import GROUP, INSTANCES, TABLE, WHOLE
 from nsys_tui.ui.widgets.table.table import VirtualTable
@@ -142,9 +142,10 @@ class KernelsScreen(KernelDetail):
     def work(self, report: Report) -> Callable[[Progress], KernelTable]:
         """Groups what window and scope let through."""
         by, scope, names = self.wish, report_scope(report, self.state), self.state.display.names
+        session = self.session
 
         def work(progress: Progress) -> KernelTable:
-            paths = self._paths(report, progress) if by is GroupBy.RANGE else None
+            paths = paths_of(session, report, progress) if by is GroupBy.RANGE else None
             return kernel_table(report, by, scope, style=names, paths=paths, progress=progress)
 
         return work

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.events import EventSet, Int64
     from nsys_tui.model.report import Report
+    from nsys_tui.names import NameStyle
     from nsys_tui.ui.front import Evidence
+    from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.table.grid import Grid
 
 
@@ -77,7 +79,8 @@ class RangeDetail(DetailScreen[NvtxTable]):
     def _look(self, row: int) -> None:
         """Looks at a line; while one look is under way, only the last wish is kept."""
         if (table := self.result) is not None:
-            work = partial(self._find_detail, table, row, self._nodes_of_row(table, row))
+            nodes, names = self._nodes_of_row(table, row), self.state.display.names
+            work = partial(_find_detail, self.session, table, row, nodes, names)
             self.look_at("detail", work, self._show_detail, "#steps", "#under", "#instances")
 
     def _nodes_of_row(self, table: NvtxTable, row: int) -> tuple[Int64, Int64]:
@@ -88,19 +91,6 @@ class RangeDetail(DetailScreen[NvtxTable]):
         flat = table.flat
         every = np.flatnonzero(table.trie.label == flat.label[row])
         return every, flat.nodes[row]
-
-    def _find_detail(self, table: NvtxTable, row: int, nodes: tuple[Int64, Int64]) -> Detail:
-        report = table.report
-        steps = self.session.memo("iterations", lambda: find_iterations(report))
-        rows = table.instances(nodes[0])
-        closed = rows[~report.ranges.open[rows]]
-        kernels = kernel_table(
-            report,
-            scope=table.scope,
-            style=self.state.display.names,
-            among=table.operations(nodes[1]),
-        )
-        return Detail(table, row, rows, kernels, step_times(report, steps, closed), steps)
 
     def _show_detail(self, detail: Detail) -> None:
         if detail.table is not self.result:
@@ -186,6 +176,18 @@ class RangeDetail(DetailScreen[NvtxTable]):
         elif self.step is not None and steps[self.step] >= 0:
             rows = steps[self.step : self.step + 1]
         return (events, longest(events, rows)) if len(rows) else None
+
+
+def _find_detail(
+    session: Session, table: NvtxTable, row: int, nodes: tuple[Int64, Int64], names: NameStyle
+) -> Detail:
+    """What there is to show about a line; in a worker."""
+    report = table.report
+    steps = session.memo("iterations", lambda: find_iterations(report))
+    rows = table.instances(nodes[0])
+    closed = rows[~report.ranges.open[rows]]
+    kernels = kernel_table(report, scope=table.scope, style=names, among=table.operations(nodes[1]))
+    return Detail(table, row, rows, kernels, step_times(report, steps, closed), steps)
 
 
 def thread_text(report: Report, global_tid: int) -> str:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.report import Report
     from nsys_tui.state import ViewState
     from nsys_tui.ui.screens.stalls.found import Key
+    from nsys_tui.ui.session import Session
     from nsys_tui.ui.widgets.table.grid import Grid
 
 ACTIONS = (
@@ -90,7 +91,6 @@ class StallsScreen(TableScreen[Found]):
         super().__init__()
         self.drawn: Drawn | None = None
         self._key: Key | None = None
-        self._exposed: tuple[Scope, int] | None = None
         self._width = 0
         """Cells that the columns were made for."""
 
@@ -111,7 +111,7 @@ class StallsScreen(TableScreen[Found]):
 
     def clear(self) -> None:
         """Nothing is known of the report yet."""
-        self.drawn = self._exposed = self._key = None
+        self.drawn = self._key = None
         super().clear()
 
     def state_changed(self, old: ViewState, new: ViewState) -> None:
@@ -144,16 +144,7 @@ class StallsScreen(TableScreen[Found]):
     def work(self, report: Report) -> Callable[[Progress], Found]:
         """Finds the gaps that are wished for."""
         scope, names = report_scope(report, self.state), self.state.display.names
-        return partial(self._find, report, scope, self.wish, names)
-
-    def _find(
-        self, report: Report, scope: Scope, wish: Wish, names: str, progress: Progress
-    ) -> Found:
-        if self._exposed is None or self._exposed[0] != scope:
-            self._exposed = (scope, exposed_communication(report, scope))
-            give_back_freed_memory()  # 100 MB at 5 M kernels, before as much again is taken
-        gaps = idle_gaps(self.session, report, scope, wish.threshold, progress)
-        return gather(report, gaps, wish, self._exposed[1], names)
+        return partial(_find, self.session, report, scope, self.wish, names)
 
     def show_result(self, report: Report, result: Found) -> None:  # noqa: ARG002
         """Fills the table and says what it sums up to."""
@@ -343,3 +334,18 @@ def step_of(threshold: int, *, up: bool) -> int:
     if up:
         return next((step for step in steps if step > threshold), LONGEST)
     return next((step for step in reversed(steps) if step < threshold), SHORTEST)
+
+
+def _find(
+    session: Session, report: Report, scope: Scope, wish: Wish, names: str, progress: Progress
+) -> Found:
+    """The gaps that are wished for; in a worker."""
+
+    def exposed() -> int:
+        found = exposed_communication(report, scope)
+        give_back_freed_memory()  # 100 MB at 5 M kernels, before as much again is taken
+        return found
+
+    exposed_ns = session.memo(("exposed_communication", scope), exposed)
+    gaps = idle_gaps(session, report, scope, wish.threshold, progress)
+    return gather(report, gaps, wish, exposed_ns, names)
