@@ -77,7 +77,7 @@ def run_script(plan: Plan, capture: str, job_dir: str, cwd: str, argv: Sequence[
         f"if [ -f {env_file} ]; then . {env_file}; rm -f {env_file}; fi\n"
         + in_preamble(plan, {"NSYS_TUI_JOB": capture})
         + f"[ $nt_rc = 0 ] || {{ echo '{_PREAMBLE_FAILED}' $nt_rc >&2; exit 71; }}\n"
-        + f"cd -- {quoting.word(cwd)} || exit 72\n"
+        + f"cd -- {cwd_word(cwd)} || exit 72\n"
         + _reading(plan, f"exec {quoting.words(command)}")
     )
 
@@ -157,12 +157,15 @@ def typed_command(plan: Plan) -> str:
     """
     target = plan.target
     argv = plan.argv() if plan.output else plan.argv(job_dir=".")
+    inside = bool(target.launcher.shell_argv(target))
+    if plan.stdin and inside:  # a file in the container, which a redirection here would not reach
+        argv = ["sh", "-c", f'exec "$@" < {cwd_word(plan.stdin)}', "sh", *argv]
     env = [f"{name}={value}" for name, value in plan.env.items()]
     line = shlex.join(target.launcher.typed(target, argv, env, plan.cwd))
-    if plan.stdin and not target.launcher.shell_argv(target):
+    if plan.stdin and not inside:
         line += f" < {cwd_word(plan.stdin)}"
     if target.way is None:
         return line
-    folder = "" if target.launcher.shell_argv(target) else plan.cwd
+    folder = "" if inside else plan.cwd
     steps = [f"cd {cwd_word(folder)}" if folder else "", target.settings.preamble, line]
     return shlex.join(target.way.typed(target, " && ".join(filter(None, steps))))

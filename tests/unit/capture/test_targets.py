@@ -194,3 +194,10 @@ def test_plain_names_are_no_secrets() -> None:
 def test_the_command_as_one_would_type_it(settings: TargetConfig, line: str) -> None:
     plan = make_plan(Target("t", settings), ["./a.out", "x y"], cwd="/w", output="r")
     assert typed_command(plan) == line
+
+
+def test_a_file_on_stdin_is_read_in_the_container() -> None:
+    settings = TargetConfig(launcher="docker", tables={"container": {"name": "c"}})
+    plan = make_plan(Target("t", settings), ["./a.out"], cwd="/w", output="r", stdin="in")
+    inner = "sh -c 'exec \"$@\" < in' sh nsys profile --output=r ./a.out"
+    assert typed_command(plan) == f"docker exec -i -w /w c {inner}"
