@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from nsys_tui.units import format_duration, format_share, out_of
 
 if TYPE_CHECKING:
     from nsys_tui.fleet.fleet import Fleet
+
+
+APART: Final = 0.02
+"""Part of the usual step from which a rank is slower: below it are ordinary differences."""
 
 
 def verdict(fleet: Fleet) -> str:
@@ -28,10 +32,15 @@ def _slow_steps(fleet: Fleet) -> str:
         return ""
     worst, median = int(np.argmax(times)), found.time
     medians = np.nanmedian(np.where(found.counted, median, np.nan), axis=1)
-    more = format_duration(int(medians[worst] - np.nanmedian(medians)))
+    usual = float(np.nanmedian(medians))
+    more = float(medians[worst]) - usual
+    if not more > APART * usual:
+        least, most = (format_duration(round(ns)) for ns in np.nanquantile(medians, (0, 1)))
+        return f"no rank is slower than the others: medians of steps {least} to {most}"
     return (
         f"rank {found.ranks[worst]} is slowest in {out_of(int(times[worst]), int(times.sum()))}"
-        f" steps, its median {more} above the usual one; no collectives to see who waits"
+        f" steps, its median {format_duration(round(more))} above the usual one;"
+        " no collectives are matched between ranks to see who waits"
     )
 
 
@@ -46,5 +55,5 @@ def _busy(fleet: Fleet) -> str:
     low, high = min(shares), max(shares)
     return (
         f"GPUs are busy {format_share(low, 1)} (rank {shares[low]}) to {format_share(high, 1)}"
-        f" (rank {shares[high]}); no collectives and no steps to compare"
+        f" (rank {shares[high]}); no collectives are matched and no steps found"
     )

@@ -49,7 +49,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
     busy = sum(split.busy_ns for split in case.splits)
     whole = len(case.splits) * case.base_ns
     name = "GPU" if len(case.splits) == 1 else f"{len(case.splits)} GPUs"
-    listed = len(case.report.metadata.gpus)
+    listed = sum(gpu.sm_count != 0 for gpu in case.report.metadata.gpus)  # others run no CUDA
     if len(case.splits) < listed and case.scope.devices is None:
         name = f"{len(case.splits)} of {listed} GPUs"
     parts = [f"{name} {format_share(busy, whole, 0)} busy{_of_session(case)}"]
