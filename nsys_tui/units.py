@@ -185,3 +185,8 @@ def _runs(ranks: Sequence[int]) -> list[tuple[int, int]]:
     short = [run for run in runs if run[1] - run[0] == 1]
     split = {run: ((run[0], run[0]), (run[1], run[1])) for run in short}
     return [part for run in runs for part in split.get(run, (run,))]
+
+
+def plural(count: int, what: str) -> str:
+    """``1 gap``, ``1,204 gaps``."""
+    return f"{format_count(count)} {what}{'' if count == 1 else 's'}"

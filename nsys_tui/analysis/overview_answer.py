@@ -23,7 +23,6 @@ from nsys_tui.analysis.overview_columns import (
     WAITING,
 )
 from nsys_tui.analysis.rules.bound import PART, verdict_facts
-from nsys_tui.analysis.rules.register import plural
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.table import (
     FACTS,
@@ -38,6 +37,7 @@ from nsys_tui.model.table import (
     table_of,
 )
 from nsys_tui.model.target import counted_names
+from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

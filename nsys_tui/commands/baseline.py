@@ -68,8 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _add(arguments: argparse.Namespace) -> int:
-    from nsys_tui.analysis.rules.register import plural
     from nsys_tui.export import baseline_files
+    from nsys_tui.units import plural
 
     report, scope = part_from(arguments)
     side = _measured(arguments, report, scope)

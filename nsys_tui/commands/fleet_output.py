@@ -13,7 +13,10 @@ from nsys_tui.fleet.answer import DOCUMENT, FleetAnswer
 from nsys_tui.fleet.heat_text import heat_text
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS, summary_sections
+from nsys_tui.fleet.verdict import verdict
+from nsys_tui.model.table import FACTS, table_of
 from nsys_tui.text.tables import chunks
+from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     import argparse
@@ -49,7 +52,8 @@ def print_fleet(arguments: argparse.Namespace, fleet: Fleet, top: int | None) ->
     if fmt == "json":
         # A row for every rank and bin: half a million of them for a thousand ranks.
         chosen = wanted if arguments.section else [name for name in wanted if name != "heat"]
-        print_document(DOCUMENT, FleetAnswer(fleet, ask, chosen), None, fleet.notes)
+        told = "" if arguments.section else verdict(fleet)
+        print_document(DOCUMENT, FleetAnswer(fleet, ask, chosen, told), None, fleet.notes)
     elif fmt in _READ:
         _print_text(arguments, fleet, wanted, ask)
     else:
@@ -64,6 +68,9 @@ def _print_text(arguments: argparse.Namespace, fleet: Fleet, wanted: list[str], 
         else SECTIONS[name](fleet, ask)
         for name in wanted
     ]
+    if not arguments.section:
+        title = f"Fleet of {plural(len(fleet.members), 'rank')}"
+        tables.insert(0, table_of("verdict", title, FACTS, [("verdict", verdict(fleet))]))
     print_tables(tables, arguments.format)
 
 

@@ -119,11 +119,11 @@ def _fleet(arguments: argparse.Namespace) -> list[Part]:
     """What ``nsys-tui fleet`` tells of ranks; nothing unless it is asked for."""
     if not arguments.fleet:
         return []
-    from nsys_tui.analysis.rules.register import plural
     from nsys_tui.commands import fleet as verb
     from nsys_tui.fleet.files import find_reports
     from nsys_tui.fleet.table_parts import Ask
     from nsys_tui.fleet.tables import SECTIONS, summary_sections
+    from nsys_tui.units import plural
 
     paths = find_reports(arguments.reports)
     given = _parsed(verb, arguments)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from nsys_tui.analysis.stacks.folding import Stacks
+    from nsys_tui.analysis.stacks.folding import Stacks, StackSource
     from nsys_tui.analysis.stacks.frames import FrameRules
     from nsys_tui.model.report import Report
 
@@ -45,9 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source",
         choices=("gpu", "cpu", "cuda", "osrt", "off"),
-        default="gpu",
-        help="GPU time by NVTX path (default), CPU samples, CUDA API or OS runtime backtraces, "
-        "time off the CPU by OS call",
+        help="GPU time by NVTX path, CPU samples, CUDA API or OS runtime backtraces, time off the "
+        "CPU by OS call (default: GPU time; without GPU work the first of these with data)",
     )
     add_format(parser, "export.folded", ("folded", "svg", "json", "tree"))
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: stdout")
@@ -105,7 +104,7 @@ def _fold(arguments: argparse.Namespace, report: Report) -> Stacks:
     from nsys_tui.analysis.stacks.folding import StackSource, call_stacks, cpu_stacks, gpu_stacks
     from nsys_tui.analysis.stacks.off_cpu import off_cpu_stacks
 
-    source, rules = StackSource(arguments.source), _rules(arguments)
+    source, rules = _source(arguments, report), _rules(arguments)
     if source is not StackSource.GPU and arguments.across_threads:
         raise UsageError("--across-threads belongs to --source gpu")
     scope = scope_from(arguments, report)
@@ -122,6 +121,18 @@ def _fold(arguments: argparse.Namespace, report: Report) -> Stacks:
         names=arguments.names,
         across_threads=arguments.across_threads,
     )
+
+
+def _source(arguments: argparse.Namespace, report: Report) -> StackSource:
+    from nsys_tui.analysis.stacks.folding import TITLES, StackSource
+    from nsys_tui.analysis.stacks.sources import sources
+
+    if arguments.source is None:
+        chosen = next(iter(sources(report)), StackSource.GPU)
+        arguments.source = chosen.value
+        if chosen is not StackSource.GPU:
+            say(f"nsys-tui: no GPU work here, so {TITLES[chosen]}: --source {chosen}")
+    return StackSource(arguments.source)
 
 
 def _rules(arguments: argparse.Namespace) -> FrameRules:

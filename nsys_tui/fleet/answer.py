@@ -34,6 +34,8 @@ class FleetAnswer:
     fleet: Fleet
     ask: Ask
     wanted: Sequence[str]
+    verdict: str = ""
+    """What it comes to; empty where only sections were asked for."""
 
     def sections(self) -> dict[str, Table]:
         """The sections by name."""
@@ -60,6 +62,7 @@ DOCUMENT: Final = Document(
     "fleet",
     (
         number("ranks", lambda answer, _: len(answer.fleet.members)),
+        data("verdict", lambda answer, _: answer.verdict or None, optional=True),
         data("clock", lambda answer, _: answer.fleet.clock),
         data("span_ns", lambda answer, _: answer.fleet.span, form=Form.LIST),
         records("skipped", _LEFT, lambda answer, _: answer.fleet.failures),

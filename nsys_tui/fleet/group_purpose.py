@@ -17,12 +17,15 @@ def purpose(group: Group, members: Sequence[Member]) -> str:
     """A guess, marked ``≈``; empty where the shape tells nothing, as of all ranks together.
 
     Launchers number ranks node by node, and frameworks give tensor parallelism the closest ones: so
-    neighbours on one host are that, and every n-th rank is data parallelism.
+    neighbours on one host are that, and every n-th rank is data parallelism. Sends and receives are
+    those of pipeline stages or of experts, which a kernel does not tell.
 
     Args:
         group: the calls of a communicator.
         members: all ranks of the fleet.
     """
+    if "SendRecv" in group.name:
+        return "≈ pipeline or expert parallel"
     ranks = sorted(members[place].rank for place in group.members)
     steps = set(np.diff(ranks).tolist())
     if len(ranks) == len(members) or len(steps) != 1:

@@ -27,6 +27,7 @@ from nsys_tui.fleet.table_parts import (
     time_column,
 )
 from nsys_tui.model.table import Column, Table, Unit
+from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,7 +175,8 @@ def total_table(fleet: Fleet, ask: Ask) -> Table:
         share_column("Highest"),
         Column("Highest rank"),
     )
-    title = f"All {len(rows)} GPUs of {len({place for place, _ in rows})} ranks"
+    ranks = len({place for place, _ in rows})
+    title = f"All {plural(len(rows), 'GPU')} of {plural(ranks, 'rank')}" if rows else "No GPU work"
     columns: Columns = [(c, [row[n] for row in found]) for n, c in enumerate(headers)]
     return made("total", title, columns, fleet.unknown)
 

@@ -14,7 +14,6 @@ from nsys_tui.analysis.rules.bound import (
     parts,
     verdict_facts,
 )
-from nsys_tui.analysis.rules.register import plural
 from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.model.table import (
     FACTS,
@@ -30,6 +29,7 @@ from nsys_tui.model.table import (
     records,
     table_of,
 )
+from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

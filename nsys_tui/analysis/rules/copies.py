@@ -10,11 +10,12 @@ from nsys_tui import units
 from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, PAGEABLE
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
-from nsys_tui.analysis.rules.register import Result, plural, rule
+from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise_rows, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
+from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

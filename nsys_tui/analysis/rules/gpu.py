@@ -11,7 +11,7 @@ from nsys_tui import units
 from nsys_tui.analysis.nccl.waiting import late_device
 from nsys_tui.analysis.occupancy import LIMITS, occupancy
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
-from nsys_tui.analysis.rules.register import Result, plural, rule
+from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.model.categories import Category, OpKind
@@ -19,6 +19,7 @@ from nsys_tui.model.events import BLOCK, REGISTERS
 from nsys_tui.model.groups import factorise_rows, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import fit
+from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules.nsys import PAGEABLE, SMALL_COPY
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
-from nsys_tui.analysis.rules.register import Result, plural, rule
+from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.analysis.window import clipped, row_numbers
 from nsys_tui.model import intervals
@@ -19,6 +19,7 @@ from nsys_tui.model.categories import MEMORY_KINDS, Category, OpKind
 from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import fit
+from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,7 +13,7 @@ from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.idle import idle_findings
 from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, SERIES, SMALL_COPY
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
-from nsys_tui.analysis.rules.register import Result, plural, rule
+from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.analysis.stalls.causes import Cause, host_event_classes
 from nsys_tui.analysis.stalls.gaps import Edge
@@ -22,6 +22,7 @@ from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise, factorise_rows, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, fit, normalise_nvtx
+from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

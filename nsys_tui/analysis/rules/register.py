@@ -15,7 +15,6 @@ from nsys_tui.analysis.rules.case import Case, narrowed
 from nsys_tui.analysis.rules.parameters import COMMON, Arguments, Parameter, typed
 from nsys_tui.errors import UsageError
 from nsys_tui.model.table import Column, Table
-from nsys_tui.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -134,11 +133,6 @@ def rule(
         return look
 
     return register
-
-
-def plural(count: int, what: str) -> str:
-    """``1 gap``, ``1,204 gaps``."""
-    return f"{format_count(count)} {what}{'' if count == 1 else 's'}"
 
 
 def parse_rule(text: str) -> tuple[str, dict[str, Any]]:

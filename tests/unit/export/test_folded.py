@@ -2,12 +2,20 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
+from typing import TYPE_CHECKING
 
 from stack_making import from_stacks
+from synth import Synth
 
+from nsys_tui.cli import main
 from nsys_tui.export.flamegraph import flame_graph
 from nsys_tui.export.folded import DOCUMENT, folded_lines
 from nsys_tui.text.documents import document_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -56,3 +64,13 @@ def test_children_lie_inside_their_parent_widest_first() -> None:
 def test_an_empty_tree_draws_an_empty_graph() -> None:
     root = ElementTree.fromstring(flame_graph(from_stacks([]), "nothing"))
     assert not list(root.iter(f"{SVG}g"))
+
+
+def test_without_gpu_work_the_stacks_are_of_what_was_recorded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = Synth(tmp_path / "r.sqlite").process(100).sample(10, ("leaf", "main")).write()
+    assert main(["stacks", str(report)]) == 0
+    told = capsys.readouterr()
+    assert "main;leaf 1" in told.out
+    assert "no GPU work here, so CPU samples: --source cpu" in told.err

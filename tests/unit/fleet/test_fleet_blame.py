@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from unit.fleet.fleet_reports import ALL_REDUCE, STEP, US, UTC, Run
 
 from nsys_tui import cli
 from nsys_tui.fleet.blame import CAUSES, blame
+from nsys_tui.fleet.group_purpose import purpose
 from nsys_tui.fleet.loading import run_fleet
 
 if TYPE_CHECKING:
@@ -146,3 +148,16 @@ def test_a_straggler_is_blamed_inside_its_group_of_a_guessed_purpose(
     assert worst["mostly_in"].endswith("of ranks 0-3 (≈ tensor parallel)")
     late = {row["rank"]: row["why_late"] or "" for row in others}
     assert all(late[rank].startswith("late before") for rank in (0, 1, 3)), late
+
+
+def test_sends_and_receives_are_never_called_data_parallel() -> None:
+    members: Any = [
+        SimpleNamespace(rank=rank, report=SimpleNamespace(host="a")) for rank in range(8)
+    ]
+    shapes = {
+        "ncclDevKernel_SendRecv": "≈ pipeline or expert parallel",
+        ALL_REDUCE: "≈ data parallel",
+    }
+    for name, said in shapes.items():
+        group: Any = SimpleNamespace(name=name, members=(0, 4))
+        assert purpose(group, members) == said

@@ -43,7 +43,7 @@ def test_help_names_the_sections_there_are() -> None:
 def test_a_folder_is_searched_and_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = printed(capsys, str(folder))
     titles = [line for line in out.splitlines() if line and not line.startswith(" ")]
-    assert titles[:3] == ["Reports", "Ranks", "All 3 GPUs of 3 ranks"]
+    assert titles[:4] == ["Fleet of 3 ranks", "Reports", "Ranks", "All 3 GPUs of 3 ranks"]
     assert "Heat map: GPU busy" in titles
     assert "Kernels by name over all ranks" in titles
     assert "12345" not in out, "a token of the environment"
@@ -52,6 +52,7 @@ def test_a_folder_is_searched_and_printed(folder: Path, capsys: pytest.CaptureFi
 def test_json_holds_exact_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(printed(capsys, str(folder), "--format", "json"))
     assert (found["ranks"], found["clock"], found["skipped"]) == (3, "utc", [])
+    assert found["verdict"].startswith("rank 2 cost the others ")
     sections = found["sections"]
     assert "heat" not in sections
     assert [row["rank"] for row in sections["ranks"]["rows"]] == [0, 1, 2]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from nsys_tui.analysis.rules.register import plural
 from nsys_tui.render.cells import MUTED
 from nsys_tui.sql.console import Console
 from nsys_tui.sql.faults import QueryError
@@ -31,6 +30,7 @@ from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import TABLE
 from nsys_tui.ui.widgets.table.result_columns import columns_of
 from nsys_tui.ui.widgets.table.table import VirtualTable
+from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -20,7 +20,6 @@ from nsys_tui.analysis.stacks.frames import FrameRules
 from nsys_tui.analysis.stacks.off_cpu import off_cpu_stacks
 from nsys_tui.export.flamegraph import flame_graph
 from nsys_tui.export.folded import DOCUMENT, folded_lines
-from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Unit
 from nsys_tui.model.tree import ROOT, WeightedTree
@@ -93,28 +92,8 @@ def fold(report: Report, options: Options, scope: Scope, names: str, progress: P
     return call_stacks(report, options.source, scope, rules=rules)
 
 
-NEEDED = {
-    StackSource.CPU: Capability.SAMPLES,
-    StackSource.CUDA: Capability.CUDA_BACKTRACES,
-    StackSource.OSRT: Capability.OSRT_BACKTRACES,
-    StackSource.OFF: Capability.SCHED,
-}
 OF_THREADS = (StackSource.CPU, StackSource.OFF)
 """Sources that can be folded of one thread."""
-
-
-def first_source(report: Report) -> StackSource:
-    """The first source with stacks: GPU time where ranges tell it apart, or nothing else does."""
-    if len(report.operations) and (len(report.ranges) or not report.can(Capability.SAMPLES)):
-        return StackSource.GPU
-    return next((source for source, kind in NEEDED.items() if report.can(kind)), StackSource.GPU)
-
-
-def sources(report: Report) -> list[StackSource]:
-    """The sources that a report has data of."""
-    known = [source for source, kind in NEEDED.items() if report.can(kind)]
-    gpu = [StackSource.GPU] if len(report.operations) else []
-    return [source for source in StackSource if source in (*gpu, *known)]
 
 
 def busiest_threads(report: Report, source: StackSource) -> list[int]:

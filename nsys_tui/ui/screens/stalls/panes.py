@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.rules.register import plural
 from nsys_tui.analysis.stalls.rows import HEAD, TAIL
 from nsys_tui.names import cell_len, visible
 from nsys_tui.render.cells import MUTED, STALL
 from nsys_tui.ui.screens.stalls.columns import plain_duration
-from nsys_tui.units import format_count, format_duration, format_share
+from nsys_tui.units import format_count, format_duration, format_share, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
