@@ -101,19 +101,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _fold(arguments: argparse.Namespace, report: Report) -> Stacks:
-    from nsys_tui.analysis.stacks.folding import StackSource, call_stacks, cpu_stacks, gpu_stacks
-    from nsys_tui.analysis.stacks.off_cpu import off_cpu_stacks
+    from nsys_tui.analysis.stacks.folding import StackSource, gpu_stacks
+    from nsys_tui.analysis.stacks.sources import host_stacks
 
     source, rules = _source(arguments, report), _rules(arguments)
     if source is not StackSource.GPU and arguments.across_threads:
         raise UsageError("--across-threads belongs to --source gpu")
     scope = scope_from(arguments, report)
-    if source is StackSource.CPU:
-        return cpu_stacks(report, scope, rules=rules)
-    if source is StackSource.OFF:
-        return off_cpu_stacks(report, scope, rules=rules)
     if source is not StackSource.GPU:
-        return call_stacks(report, source, scope, rules=rules)
+        return host_stacks(report, source, scope, rules)
     return gpu_stacks(
         report,
         scope,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from nsys_tui.model.tree import MOST_FRAMES
-from nsys_tui.units import format_count, format_duration
+from nsys_tui.units import format_count, format_duration, plural
 
 if TYPE_CHECKING:
     from nsys_tui.model.events import Int64
@@ -91,9 +91,10 @@ def flame_svg(
     height = _TOP + ROW * rows + 2 * _MARGIN
     left_out = []
     if layout.hidden:
-        left_out.append(f"{layout.hidden} frames narrower than {smallest:g} px are not drawn")
+        hidden = plural(layout.hidden, "frame")
+        left_out.append(f"not drawn: {hidden} narrower than {smallest:g} px")
     if layout.deeper:
-        left_out.append(f"[... {layout.deeper} frames] deeper than {MOST_FRAMES} are not drawn")
+        left_out.append(f"not drawn: {plural(layout.deeper, 'frame')} deeper than {MOST_FRAMES}")
     notes = (*left_out, *notes)
     below = _TOP + ROW * (layout.depth + 1) + ROW
     button = 'tabindex="0" role="button"'

@@ -15,7 +15,9 @@ from nsys_tui.analysis.rules.bound import not_looked_at, parts
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import verdict
-from nsys_tui.analysis.stacks.folding import gpu_stacks
+from nsys_tui.analysis.stacks.folding import StackSource, gpu_stacks
+from nsys_tui.analysis.stacks.frames import FrameRules
+from nsys_tui.analysis.stacks.sources import host_stacks, sources
 from nsys_tui.analysis.stalls.answer import StallAnswer
 from nsys_tui.analysis.stats.query import Query
 from nsys_tui.analysis.stats.reports import run_report
@@ -60,8 +62,10 @@ class Shared:
     """Sections of the overview by name: those without lists by name."""
     steps: IterationAnswer | None
     """None where no steps were found."""
+    source: StackSource
+    """What the stacks are of: GPU time, or what was recorded where there is no GPU work."""
     stacks: Stacks | None
-    """GPU time by NVTX path; None where there is no GPU work."""
+    """None where there are none."""
     tables: dict[str, Table]
     """Tables by heading, each whole."""
     lacking: dict[str, str]
@@ -96,6 +100,7 @@ def shared(report: Report, scope: Scope, progress: Progress = silent) -> Shared:
     told, bound = verdict(case, findings), parts(case)
     tables, lacking = _tables(report, scope, case)
     paths = nvtx_paths(report)
+    source = next(iter(sources(report)), StackSource.GPU)
     return Shared(
         report=report,
         scope=scope,
@@ -105,7 +110,8 @@ def shared(report: Report, scope: Scope, progress: Progress = silent) -> Shared:
         bound=bound,
         overview=OverviewAnswer(report, result, recorded_memory(report)).tables(printed=True),
         steps=_steps(report, scope, paths),
-        stacks=_stacks(report, scope, paths),
+        source=source,
+        stacks=_stacks(report, source, scope, paths),
         tables=tables,
         lacking=lacking,
         not_looked_at=not_looked_at(report),
@@ -119,11 +125,13 @@ def _steps(report: Report, scope: Scope, paths: Paths) -> IterationAnswer | None
         return None
 
 
-def _stacks(report: Report, scope: Scope, paths: Paths) -> Stacks | None:
-    if not len(report.operations):
-        return None
+def _stacks(report: Report, source: StackSource, scope: Scope, paths: Paths) -> Stacks | None:
     try:
-        found = gpu_stacks(report, scope, names="short", paths=paths)
+        found = (
+            gpu_stacks(report, scope, names="short", paths=paths)
+            if source is StackSource.GPU
+            else host_stacks(report, source, scope, FrameRules(libraries=True))
+        )
     except NoDataError:
         return None
     return found if int(found.tree.weight[0]) > 0 else None

@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui import __version__
+from nsys_tui.analysis.stacks.folding import TITLES
 from nsys_tui.export.flamegraph import SCRIPT, flame_svg
 from nsys_tui.render.colour import readable_on
 from nsys_tui.render.palette import CATEGORY_KEYS, CHROME, load_theme, theme_files
@@ -119,7 +120,7 @@ def _flame(of: Shared, detail: Detail) -> str:
     def shown(name: str) -> str:
         return html.unescape(text_of(name, min(detail.name, 160)))
 
-    return flame_svg(of.stacks.tree, "GPU time by NVTX path", smallest=detail.pixels, shown=shown)
+    return flame_svg(of.stacks.tree, TITLES[of.source], smallest=detail.pixels, shown=shown)
 
 
 def _hash(text: str) -> str:

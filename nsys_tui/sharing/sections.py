@@ -28,6 +28,8 @@ _PARTS: Final = {
     "unseen": "What was not looked at",
 }
 """Sections by the end of their anchors."""
+_TIMES: Final = ("devices", "memory", "threads", "osrt")
+"""Sections of the overview that say where time went."""
 BOUND: Final = (
     column("name", "Class"),
     Column("Time", Unit.NS, read=lambda part, _: part.ns),
@@ -132,7 +134,7 @@ def _time(of: Shared, detail: Detail) -> Iterator[str]:
     if of.bound:
         table = table_of("bound", "Time of all GPUs by class", BOUND, of.bound)
         yield table_html(table, detail.rows, detail.name)
-    for one in (of.overview[name] for name in ("devices", "memory") if name in of.overview):
+    for one in (of.overview[name] for name in _TIMES if name in of.overview):
         yield table_html(one, detail.rows, detail.name)
 
 
@@ -159,7 +161,7 @@ def _tables(of: Shared, detail: Detail) -> Iterator[str]:
 
 def _flame(flame: str) -> Iterator[str]:
     if not flame:
-        yield "<p>There is no GPU work to draw.</p>"
+        yield "<p>There is nothing recorded to draw.</p>"
         return
     yield (
         '<p class="note">A click or Enter zooms into a frame, Escape comes back; arrows go from '

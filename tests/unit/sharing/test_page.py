@@ -198,3 +198,11 @@ async def test_a_window_without_statistics_of_one_event_has_a_page(
         assert "900.0 ms to 1.000 s" in await seen.page.inner_text("h1")
         assert await seen.page.locator("td", has_text=re.compile("^-$")).count() > 0
         assert seen.faults == []
+
+
+def test_a_report_without_gpu_work_tells_of_threads_calls_and_samples(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "host.sqlite").process(100, "train").nvtx("load", 0, 900_000)
+    synth.osrt("pread64", 10_000, 500_000).sample(20_000, ("leaf", "main"))
+    text = made(tmp_path, synth.write()).read_text("utf-8")
+    for told in ("Top OS runtime calls", "pread64", "CPU samples", ">leaf<"):
+        assert told in text, told

@@ -12,12 +12,10 @@ from nsys_tui.analysis.stacks.folding import (
     TITLES,
     Stacks,
     StackSource,
-    call_stacks,
-    cpu_stacks,
     gpu_stacks,
 )
 from nsys_tui.analysis.stacks.frames import FrameRules
-from nsys_tui.analysis.stacks.off_cpu import off_cpu_stacks
+from nsys_tui.analysis.stacks.sources import host_stacks
 from nsys_tui.export.flamegraph import flame_graph
 from nsys_tui.export.folded import DOCUMENT, folded_lines
 from nsys_tui.model.kinds import Kind
@@ -86,14 +84,7 @@ def fold(report: Report, options: Options, scope: Scope, names: str, progress: P
             report, scope, names=names, across_threads=options.across, progress=progress
         )
     rules = FrameRules(libraries=not options.addresses)
-    if options.source in OF_THREADS:
-        by_thread = cpu_stacks if options.source is StackSource.CPU else off_cpu_stacks
-        return by_thread(report, scope, rules=rules, thread=options.thread)
-    return call_stacks(report, options.source, scope, rules=rules)
-
-
-OF_THREADS = (StackSource.CPU, StackSource.OFF)
-"""Sources that can be folded of one thread."""
+    return host_stacks(report, options.source, scope, rules, options.thread)
 
 
 def busiest_threads(report: Report, source: StackSource) -> list[int]:

@@ -10,7 +10,7 @@ from textual.containers import Horizontal, Vertical
 
 from nsys_tui.analysis.stacks import views as stack_views
 from nsys_tui.analysis.stacks.folding import TITLES, StackSource
-from nsys_tui.analysis.stacks.sources import NEEDED, first_source, sources
+from nsys_tui.analysis.stacks.sources import NEEDED, OF_THREADS, first_source, sources
 from nsys_tui.errors import NoDataError
 from nsys_tui.export.folded import folded_frame
 from nsys_tui.model.tree import ROOT
@@ -22,7 +22,6 @@ from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.screens.stacks.finding import Finding
 from nsys_tui.ui.screens.stacks.panes import (
-    OF_THREADS,
     Shown,
     arranged,
     busiest_threads,
