@@ -19,6 +19,8 @@ JOBS: Final = 4
 """Workers where nobody says how many."""
 MEMORY: Final = "4GiB"
 """Of a worker; ``--mem`` of sbatch asks for another."""
+ANSWERS: Final = 60
+"""Seconds that Slurm has for an answer; a busy controller takes tens of them."""
 _EXTRA: Final = "pip install 'nsys-terminal[slurm]'"
 _log = logging.getLogger(__name__)
 
@@ -82,11 +84,11 @@ def _check(script: str) -> None:
         UsageError: it would not, or is not here.
     """
     try:
-        asked = subprocess.run(
-            ["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=False
-        )
+        asked = _asked(["sbatch", "--test-only"], script)
     except OSError as error:
         raise UsageError("--slurm needs sbatch, which cannot be started here") from error
+    except subprocess.TimeoutExpired as error:
+        raise UsageError(f"Slurm does not answer within {ANSWERS} s") from error
     if asked.returncode:
         lines = asked.stderr.strip().splitlines() or [f"sbatch ended with {asked.returncode}"]
         reason = lines[0].removeprefix("sbatch: error: ")
@@ -116,7 +118,14 @@ def _wait_for_one(cluster: Any) -> None:
 
 
 def _queued(jobs: Sequence[str]) -> bool:
-    """Whether Slurm still has one of these jobs."""
+    """Whether Slurm still has one of these jobs, or does not say."""
     command = ["squeue", "--noheader", "--format=%i", f"--jobs={','.join(jobs)}"]
-    asked = subprocess.run(command, capture_output=True, text=True, check=False)
-    return bool(asked.stdout.strip())
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return bool(_asked(command).stdout.strip())
+    return True
+
+
+def _asked(command: Sequence[str], text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, input=text, capture_output=True, text=True, check=False, timeout=ANSWERS
+    )
