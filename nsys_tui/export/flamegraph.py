@@ -94,7 +94,7 @@ def flame_svg(
         hidden = plural(layout.hidden, "frame")
         left_out.append(f"not drawn: {hidden} narrower than {smallest:g} px")
     if layout.deeper:
-        left_out.append(f"not drawn: {plural(layout.deeper, 'frame')} deeper than {MOST_FRAMES}")
+        left_out.append(f"[... {layout.deeper} frames] deeper than {MOST_FRAMES} are not drawn")
     notes = (*left_out, *notes)
     below = _TOP + ROW * (layout.depth + 1) + ROW
     button = 'tabindex="0" role="button"'
