@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.fleet.blame import blame
 from nsys_tui.fleet.collective_tables import late_rank
 from nsys_tui.fleet.steps import fleet_steps
 from nsys_tui.fleet.summary import SPLIT
@@ -19,24 +20,37 @@ APART: Final = 0.02
 """Part of the usual step from which a rank is slower: below it are ordinary differences."""
 
 
+WORTH: Final = 0.01
+"""Part of the others' time from which waiting for one rank is worth a word."""
+
+
 def verdict(fleet: Fleet) -> str:
     """One line; a late rank before slow steps before shares of busy time."""
     if len(fleet.members) < 2:
         return "one rank alone: open the reports of the others beside it to see who is late"
-    return late_rank(fleet) or _slow_steps(fleet) or _busy(fleet)
+    return _late(fleet) or _slow_steps(fleet) or _busy(fleet)
+
+
+def _late(fleet: Fleet) -> str:
+    """Who holds the others up; that nobody does where it is little of their time."""
+    told = late_rank(fleet)
+    cost = int(blame(fleet.collectives).cost.max(initial=0))
+    bases = [member.base[1] - member.base[0] for member in fleet.members]
+    if told and cost < WORTH * (sum(bases) - max(bases)):
+        return f"no rank holds the others up: waiting for one costs {format_duration(cost)} at most"
+    return told
 
 
 def _slow_steps(fleet: Fleet) -> str:
     found = fleet_steps(fleet)
     if found is None or len(found.ranks) < 2 or not (times := found.times_slowest).any():
         return ""
-    worst, median = int(np.argmax(times)), found.time
-    medians = np.nanmedian(np.where(found.counted, median, np.nan), axis=1)
-    usual = float(np.nanmedian(medians))
+    medians = np.nanmedian(np.where(found.counted, found.time, np.nan), axis=1)
+    worst, usual = int(np.nanargmax(medians)), float(np.nanmedian(medians))
     more = float(medians[worst]) - usual
     if not more > APART * usual:
         least, most = (format_duration(round(ns)) for ns in np.nanquantile(medians, (0, 1)))
-        return f"no rank is slower than the others: medians of steps {least} to {most}"
+        return f"steps take as long on all ranks: their medians are {least} to {most}"
     return (
         f"rank {found.ranks[worst]} is slowest in {out_of(int(times[worst]), int(times.sum()))}"
         f" steps, its median {format_duration(round(more))} above the usual one;"

@@ -13,6 +13,7 @@ from nsys_tui.analysis.nccl.calls import ANY_KIND
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import factorise
 from nsys_tui.model.target import pid_of, tid_of
+from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -212,10 +213,7 @@ def _align(
     """Puts the shorter of two sequences where it fits into the longer one; says what went wrong."""
     wanted = np.array([_code(kind) for kind in launches.kinds])[launches.kind[places]]
     given = np.array([_code(kind) for kind in kernels.kinds])[kernels.kind[rows]]
-    counts = (
-        f"{len(places):,} launch{'es' * (len(places) != 1)} and"
-        f" {len(rows):,} kernel{'s' * (len(rows) != 1)}"
-    )
+    counts = f"{len(places):,} launch{'es' * (len(places) != 1)} and {plural(len(rows), 'kernel')}"
     if not len(rows) or not len(places):
         return f"{counts}: nothing to join"
     swap = len(wanted) > len(given)

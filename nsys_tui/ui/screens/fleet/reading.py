@@ -11,7 +11,6 @@ from nsys_tui.analysis.choosing import Choice
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet.reduction import reduce
 from nsys_tui.fleet.summary import Bounds, Options, ReportSummary
-from nsys_tui.fleet.verdict import verdict
 from nsys_tui.ui.screens.fleet.columns import RankRow, rank_columns, rank_rows
 from nsys_tui.units import parse_window
 
@@ -34,13 +33,14 @@ class Shown(NamedTuple):
     fleet: Fleet
     rows: list[RankRow]
     columns: tuple[TableColumn, ...]
-    verdict: str
+    verdict: str = ""
+    """Empty while reports are still read."""
 
 
 def shown(fleet: Fleet) -> Shown:
     """Everything that the screen shows of a fleet; takes a while for a thousand ranks."""
     rows = rank_rows(fleet)
-    return Shown(fleet, rows, rank_columns(fleet, rows), verdict(fleet))
+    return Shown(fleet, rows, rank_columns(fleet, rows))
 
 
 @dataclass

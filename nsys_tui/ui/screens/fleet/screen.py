@@ -11,6 +11,7 @@ from nsys_tui.fleet.heat_maps import heat_map, map_names
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening
 from nsys_tui.fleet.summary import Options
+from nsys_tui.fleet.verdict import verdict
 from nsys_tui.names import visible
 from nsys_tui.reader.cache import cache_at
 from nsys_tui.state import Window
@@ -180,7 +181,7 @@ class FleetScreen(TableScreen[Shown]):
                 told=told,
                 alive=alive,
             )
-            return shown(fleet)
+            return shown(fleet)._replace(verdict=verdict(fleet))
 
         return work
 
