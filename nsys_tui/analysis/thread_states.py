@@ -12,7 +12,7 @@ import numpy as np
 from nsys_tui.analysis.threads import ByThread
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.groups import by_code, factorise
+from nsys_tui.model.groups import factorise, rows_of_codes
 from nsys_tui.model.kinds import Kind
 
 if TYPE_CHECKING:
@@ -115,8 +115,7 @@ class Scheduling:
         codes, threads = factorise(thread)
         # Rows are not in the order of their times in one of six real reports.
         order = np.argsort(start, kind="stable")
-        grouped, edges = by_code(codes[order], len(threads))
-        rows = np.split(order[grouped], edges[1:-1])
+        rows = [order[mine] for mine in rows_of_codes(codes[order], len(threads))]
         return {
             int(tid): (start[mine], switched_in[mine] != 0, state[mine])
             for tid, mine in zip(threads, rows, strict=True)

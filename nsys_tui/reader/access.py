@@ -30,7 +30,7 @@ def read_columns(
     """Whole columns of numbers; arguments and errors are those of ``columns.read_columns``."""
     names = db.schema.names(table, tuple(columns))
     actual = list(dict.fromkeys(names.values()))
-    raw = stored.read_columns(db, table, actual, progress, _required(table, names))
+    raw = stored.read_columns(db, table, actual, progress, _needed(table, names))
     return _renamed(raw, names)
 
 
@@ -40,7 +40,7 @@ def iter_columns(
     """The same piece by piece, as ``columns.iter_columns``."""
     names = db.schema.names(table, tuple(columns))
     actual = list(dict.fromkeys(names.values()))
-    for piece in stored.iter_columns(db, table, actual, progress, _required(table, names)):
+    for piece in stored.iter_columns(db, table, actual, progress, _needed(table, names)):
         yield _renamed(piece, names)
 
 
@@ -48,7 +48,7 @@ def sample_columns(db: Database, table: str, columns: Sequence[str], rows: int) 
     """About so many rows, as ``columns.sample_columns``."""
     names = db.schema.names(table, tuple(columns))
     actual = list(dict.fromkeys(names.values()))
-    raw = stored.sample_columns(db, table, actual, rows, _required(table, names))
+    raw = stored.sample_columns(db, table, actual, rows, _needed(table, names))
     return _renamed(raw, names)
 
 
@@ -60,13 +60,11 @@ def read_text_column(db: Database, table: str, column: str) -> tuple[NDArray[np.
     return stored.read_text_column(db, table, name)
 
 
-def _required(table: str, names: dict[str, str]) -> set[str]:
-    """The file's names of those columns without whose number a row means nothing."""
+def _needed(table: str, names: dict[str, str]) -> dict[str, bool]:
+    """File's names of columns with a number in every row: whether a row is left out without."""
     known = declared(table)
-    if known is None:
-        return set()
-    columns = ((known.columns[name], actual) for name, actual in names.items())
-    return {actual for column, actual in columns if column.required and not column.may_be_null}
+    columns = ((known.columns[name], actual) for name, actual in names.items()) if known else ()
+    return {actual: column.required for column, actual in columns if column.filled}
 
 
 def _renamed(raw: RawColumns, names: dict[str, str]) -> RawColumns:

@@ -24,7 +24,7 @@ from nsys_tui.reader.sqlite import Database, quoted
 from nsys_tui.reader.texts import Interner, TextSpans
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,6 +37,7 @@ _SAMPLE_PLACES: Final = 32
 _ROWS_CHECKED: Final = 4
 _DIFFERENT: Final = "the decoded rows differ from what SQLite reads"
 _LARGEST: Final = 2**63 - 1
+_NONE_NEEDED: Final[Mapping[str, bool]] = {}
 _INT64: Final = range(-(2**63), 2**63)
 
 
@@ -45,7 +46,7 @@ def read_columns(
     table: str,
     columns: Sequence[str],
     progress: Progress | None = None,
-    required: Collection[str] = (),
+    needed: Mapping[str, bool] = _NONE_NEEDED,
 ) -> RawColumns:
     """Reads whole integer columns of a table.
 
@@ -54,9 +55,9 @@ def read_columns(
         table: a table; a missing one has no rows.
         columns: names; those that the table lacks are left out of the result.
         progress: told the rows that are done; may raise ``CancelledError``.
-        required: columns without whose number a row means nothing: it is left out where there is
-            NULL, text, a blob or a fraction. The last three become NULL in other columns. All
-            that is noted.
+        needed: columns that have a number in every row, and whether a row means nothing without
+            it: such a one is left out where there is NULL, text, a blob or a fraction. The last
+            three become NULL in other columns. All that is noted.
 
     Raises:
         UnreadableReportError: the file is damaged there, or changed meanwhile.
@@ -64,7 +65,7 @@ def read_columns(
     """
     present = [name for name in columns if name in db.tables.get(table, ())]
     collected = Collector(present, db.row_count(table))
-    for piece in iter_columns(db, table, present, progress, required):
+    for piece in iter_columns(db, table, present, progress, needed):
         collected.add(piece)
     db.check_unchanged()
     return collected.result()
@@ -75,7 +76,7 @@ def iter_columns(
     table: str,
     columns: Sequence[str],
     progress: Progress | None = None,
-    required: Collection[str] = (),
+    needed: Mapping[str, bool] = _NONE_NEEDED,
 ) -> Iterator[RawColumns]:
     """Reads integer columns piece by piece, for figures that grow while the file is read.
 
@@ -91,18 +92,22 @@ def iter_columns(
     bad: dict[str, Counter[str]] = {}
     for piece in _pieces(db, table, present):
         done += len(piece.rowid)
-        kept = whole_rows(piece, required)
+        kept = whole_rows(piece, needed)
         yield kept
         for name, kinds in kept.bad.items():
             bad.setdefault(name, Counter()).update(kinds)
         told(table, done, max(done, total))
     for name, kinds in bad.items():
-        then = " left out" if name in required else ": taken as missing"
+        then = " left out" if needed.get(name) else ": taken as missing"
         note_strange(db, table, name, kinds, then)
 
 
 def sample_columns(
-    db: Database, table: str, columns: Sequence[str], rows: int, required: Collection[str] = ()
+    db: Database,
+    table: str,
+    columns: Sequence[str],
+    rows: int,
+    needed: Mapping[str, bool] = _NONE_NEEDED,
 ) -> RawColumns:
     """Reads about ``rows`` rows from places evenly spread over the table, for first estimates.
 
@@ -111,19 +116,19 @@ def sample_columns(
     """
     total = db.row_count(table)
     if total <= rows:
-        return read_columns(db, table, columns, required=required)
+        return read_columns(db, table, columns, needed=needed)
     present = [name for name in columns if name in db.tables[table]]
     collected = Collector(present, rows)
     try:
         pages = TablePages.open(db, table)
         for picked in pages.sample(max(1, rows * len(pages.leaves) // total)):
             piece = _checked(db, table, pages.decode(picked, present))
-            collected.add(whole_rows(piece, required))
+            collected.add(whole_rows(piece, needed))
     except PagesRefusedError as refusal:
         _note_damage(db, table, refusal)
         collected = Collector(present, rows)
         for piece in _spread(db, table, present, rows, str(refusal)):
-            collected.add(whole_rows(piece, required))
+            collected.add(whole_rows(piece, needed))
     return collected.result()
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from nsys_tui.model.notes import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,22 +49,29 @@ class RawColumns:
     """Places among all rows read of those that are not here: a required value is no integer."""
 
 
-def whole_rows(piece: RawColumns, required: Collection[str]) -> RawColumns:
-    """The rows that have a number in every required column; the others are counted."""
-    lacking = {name: null for name, null in piece.nulls.items() if name in required}
+def whole_rows(piece: RawColumns, needed: Mapping[str, bool]) -> RawColumns:
+    """The rows that have a number in every required column; the others are counted.
+
+    Args:
+        piece: some rows.
+        needed: columns in which NULL is counted, and whether a row with one is left out.
+    """
+    lacking = {name: null for name, null in piece.nulls.items() if name in needed}
     if not lacking:
         return piece
     bad = dict(piece.bad)
     for name, null in lacking.items():
         kinds = bad.get(name, Counter())
         bad[name] = kinds + Counter({_NOTHING: np.count_nonzero(null) - kinds.total()})
-    left_out = np.logical_or.reduce(list(lacking.values()))
+    left_out = np.zeros(len(piece.rowid), bool)
+    for name, null in lacking.items():
+        if needed[name]:
+            left_out |= null
     kept = ~left_out
-    others = piece.nulls.keys() - lacking.keys()
     return replace(
         piece,
         values={name: values[kept] for name, values in piece.values.items()},
-        nulls={name: piece.nulls[name][kept] for name in others},
+        nulls={n: null[kept] for n, null in piece.nulls.items() if not needed.get(n)},
         rowid=piece.rowid[kept],
         bad=bad,
         left_out=np.flatnonzero(left_out),

@@ -8,6 +8,7 @@ whole number that points into StringIds, ``b`` anything. Signs behind the type, 
 * ``?``: required, and NULL says something of an event, such as a range that was never closed.
 * ``*``: the exporter declares it NOT NULL. Columns stand in the order of the files in those tables
   that the demo writes.
+* ``+``: it does not, yet no row of a real report lacks a value. NULL in these and those is told.
 * ``p!`` is a process that is also known where only one process made CUDA calls.
 * ``|other``: the name in another generation. Where ``other`` is a column of its own it stands in,
   which is said.
@@ -60,6 +61,8 @@ class Column:
     """Whether an event without a value there is whole."""
     not_null: bool = False
     """Whether the exporter declares it so."""
+    always: bool = False
+    """Whether it has a value in every row all the same."""
     since: Version = ()
     until: Version = ()
     aliases: tuple[str, ...] = ()
@@ -69,6 +72,11 @@ class Column:
         """Its name outside the reader: ``globalTid`` is ``global_tid``, ``nameId`` is ``name``."""
         snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self.name).lower()
         return snake.removesuffix("_id") if self.type == "s" else snake
+
+    @property
+    def filled(self) -> bool:
+        """Whether NULL in it says that a fact is lost."""
+        return self.not_null or self.always or (self.required and not self.may_be_null)
 
     def expected(self, version: Version) -> bool:
         """Whether exports of a version have it; those of unknown version only what all have."""
@@ -109,8 +117,9 @@ def _column(text: str) -> Column:
     name, *aliases = names.split("|")
     since, until = _versions(marks)
     required, may_be_null = "!" in kind or "?" in kind, "?" in kind
-    others = tuple(aliases)
-    return Column(name, kind[0], required, may_be_null, "*" in kind, since, until, others)
+    return Column(
+        name, kind[0], required, may_be_null, "*" in kind, "+" in kind, since, until, tuple(aliases)
+    )
 
 
 def version(text: str) -> Version:
@@ -178,7 +187,7 @@ _TABLES: Final = (
     _table(
         "CUPTI_ACTIVITY_KIND_KERNEL",
         Capability.KERNELS,
-        f"{_TIMES}, {_PLACE}, correlationId i, globalPid p!, demangledName|shortName s!*,"
+        f"{_TIMES}, {_PLACE}, correlationId i+, globalPid p!, demangledName|shortName s!*,"
         " shortName|demangledName s*, mangledName|demangledName s @2022.1.1, launchType i,"
         " cacheConfig i, registersPerThread i*, gridX i*, gridY i*, gridZ i*, blockX i*,"
         " blockY i*, blockZ i*, staticSharedMemory i*, dynamicSharedMemory i*,"
@@ -201,8 +210,8 @@ _TABLES: Final = (
     _table(
         "CUPTI_ACTIVITY_KIND_MEMCPY",
         Capability.COPIES,
-        f"{_TIMES}, {_PLACE}, correlationId i, globalPid p!, bytes i!*, copyKind i!*,"
-        " deprecatedSrcId i, srcKind i, dstKind i, srcDeviceId i, srcContextId i, dstDeviceId i,"
+        f"{_TIMES}, {_PLACE}, correlationId i+, globalPid p!, bytes i!*, copyKind i!*,"
+        " deprecatedSrcId i, srcKind i+, dstKind i+, srcDeviceId i, srcContextId i, dstDeviceId i,"
         " dstContextId i, migrationCause i, graphNodeId i, virtualAddress i @2022.1.1,"
         " copyCount i @2025.1.3",
         kind=Kind.MEMCPY,
@@ -218,7 +227,7 @@ _TABLES: Final = (
         "CUPTI_ACTIVITY_KIND_MEMSET",
         Capability.MEMSETS,
         f"{_TIMES}, deviceId i!*, contextId i!*, greenContextId i @2024.5.4, streamId i!*,"
-        " correlationId i, globalPid p!, value i*, bytes i!*, graphNodeId i, memKind i",
+        " correlationId i+, globalPid p!, value i*, bytes i!*, graphNodeId i, memKind i+",
         kind=Kind.MEMSET,
         lost={
             "correlationId": Capability.LAUNCH_CALLS,
@@ -236,7 +245,7 @@ _TABLES: Final = (
     _table(
         "CUPTI_ACTIVITY_KIND_RUNTIME",
         Capability.API,
-        f"{_TIMES}, eventClass i!* @2020, globalTid i!, correlationId i, nameId s!*,"
+        f"{_TIMES}, eventClass i!* @2020, globalTid i!, correlationId i+, nameId s!*,"
         " returnValue i*, callchainId i @2020",
         kind=Kind.API,
         lost={
@@ -325,7 +334,7 @@ _TABLES: Final = (
         "NVTX_PAYLOAD_SCHEMA_ENTRIES",
         "binary payloads of NVTX ranges",
         "domainId i!*, schemaId i!*, idx i*, flags i, type i!, name t!, description t,"
-        " arrayOrUnionDetail i, offset i!",
+        " arrayOrUnionDetail i, offset i?",
     ),
     _table(
         "OSRT_API",
@@ -586,13 +595,13 @@ _TABLES: Final = (
         "TARGET_INFO_GPU",
         Capability.GPU_PROPERTIES,
         "vmId i*, id i!*, name t, busLocation t, isDiscrete i, l2CacheSize i, totalMemory i,"
-        " memoryBandwidth i, clockRate i, smCount i, pwGpuId i, uuid t, luid i, chipName t,"
-        " cuDevice i, ctxswDevPath t, ctrlDevPath t, revision i, nodeMask i, constantMemory i,"
+        " memoryBandwidth i, clockRate i, smCount i+, pwGpuId i, uuid t, luid i, chipName t,"
+        " cuDevice i+, ctxswDevPath t, ctrlDevPath t, revision i, nodeMask i, constantMemory i,"
         " maxIPC i, maxRegistersPerBlock i, maxShmemPerBlock i, maxShmemPerBlockOptin i,"
-        " maxShmemPerSm i @2021, maxRegistersPerSm i @2021, threadsPerWarp i @2021,"
-        " asyncEngines i, maxWarpsPerSm i @2021, maxBlocksPerSm i @2021, maxThreadsPerBlock i,"
+        " maxShmemPerSm i+ @2021, maxRegistersPerSm i+ @2021, threadsPerWarp i+ @2021,"
+        " asyncEngines i, maxWarpsPerSm i+ @2021, maxBlocksPerSm i+ @2021, maxThreadsPerBlock i,"
         " maxBlockDimX i, maxBlockDimY i, maxBlockDimZ i, maxGridDimX i, maxGridDimY i,"
-        " maxGridDimZ i, computeMajor i @2021, computeMinor i @2021, smMajor i, smMinor i,"
+        " maxGridDimZ i, computeMajor i+ @2021, computeMinor i+ @2021, smMajor i, smMinor i,"
         " deviceId i <2021, numaNodeId i @2026.4",
         lost={
             "name": "the names of GPUs",

@@ -38,6 +38,8 @@ from nsys_tui.reader.schema import METADATA_TABLES, declared, is_nsys_export
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from nsys_tui.reader.schema import Column
+
 _SETTINGS = (
     "PRAGMA trusted_schema = OFF",
     "PRAGMA query_only = ON",
@@ -290,20 +292,20 @@ class Database:
         rows = self.query(f"SELECT {terms} FROM {quoted(table)} NOT INDEXED")
         if (known := declared(table)) is None or not rows:
             return rows
-        kinds = [known.columns[name].type if name in names else "b" for name in columns]
         typed = [
-            self._typed(table, name, kind, values)
-            for name, kind, values in zip(columns, kinds, zip(*rows, strict=True), strict=True)
+            self._typed(table, known.columns[name], values) if name in names else values
+            for name, values in zip(columns, zip(*rows, strict=True), strict=True)
         ]
         return list(zip(*typed, strict=True))
 
-    def _typed(self, table: str, column: str, kind: str, values: Sequence[Any]) -> Sequence[Any]:
+    def _typed(self, table: str, column: Column, values: Sequence[Any]) -> Sequence[Any]:
         """The values of a column; None, and a note, for those that are not of its type."""
-        typed = as_declared(kind, values)
-        strange = 0 if typed is values else typed.count(None) - values.count(None)
-        if strange:
-            text = f"{strange} rows of {table} hold no number in {column}: left out there"
-            self.notes.add(Note(text, table, column))
+        typed = as_declared(column.type, values)
+        missing = typed.count(None) - (0 if column.filled else values.count(None))
+        if missing:
+            what = "text" if column.type == "t" else "number"
+            text = f"{missing} rows of {table} hold no {what} in {column.name}: left out there"
+            self.notes.add(Note(text, table, column.name))
         return typed
 
     def check_unchanged(self) -> None:

@@ -81,7 +81,7 @@ def mutated(source: Path, target: Path, table: str, column: str, how: str) -> bo
 
 def _retyped(db: sqlite3.Connection, table: str, column: str) -> bool:
     (sql,) = db.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()
-    pattern = re.compile(rf'([(,]\s*"?{re.escape(column)}"?\s+)(INTEGER|TEXT|REAL)')
+    pattern = re.compile(rf'((?m:^|[(,])\s*"?{re.escape(column)}"?\s+)(INTEGER|TEXT|REAL)')
     changed = pattern.sub(lambda match: match[1] + OTHER_TYPE[match[2]], sql, count=1)
     (version,) = db.execute("PRAGMA schema_version").fetchone()
     db.execute("PRAGMA writable_schema = ON")

@@ -164,13 +164,13 @@ def test_rows_without_a_required_number_are_left_out_and_counted(path: Path) -> 
         f"UPDATE {TABLE} SET end = 'late' WHERE rowid = 2996",
     )
     with Database.open(path) as db:
-        raw = read_columns(db, TABLE, ["start", "end"], required={"start"})
+        raw = read_columns(db, TABLE, ["start", "end"], needed={"start": True})
         assert db.notes.texts == (
             f"2 rows with text in `start` of {TABLE} left out",
             f"1 row with NULL in `start` of {TABLE} left out",
             f"1 row with text in `end` of {TABLE}: taken as missing",
         )
-        sampled = sample_columns(db, TABLE, ["start"], 3000 - 1, required={"start"})
+        sampled = sample_columns(db, TABLE, ["start"], 3000 - 1, needed={"start": True})
         assert not {5, 7, 2995} & set(sampled.rowid.tolist())
     assert raw.rowid.tolist() == [row for row in range(1, 3001) if row not in (5, 7, 2995)]
     assert raw.left_out.tolist() == [4, 6, 2994]
@@ -187,8 +187,8 @@ def test_rows_with_null_where_a_number_is_required_are_left_out(
     if method == "sqlite3":
         refuse_pages(monkeypatch)
     with Database.open(path) as db:
-        raw = read_columns(db, TABLE, ["start"], required={"start"})
-        sampled = sample_columns(db, TABLE, ["start"], 3000 - 1, required={"start"})
+        raw = read_columns(db, TABLE, ["start"], needed={"start": True})
+        sampled = sample_columns(db, TABLE, ["start"], 3000 - 1, needed={"start": True})
         assert f"3 rows with NULL in `start` of {TABLE} left out" in db.notes.texts
     assert raw.method == method
     assert not {1, 7, 3000} & {*raw.rowid.tolist(), *sampled.rowid.tolist()}
