@@ -146,14 +146,25 @@ RENAMED: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Deprecated spelling to the one that took its place."""
 
-_SAME: Final[Mapping[str, str]] = MappingProxyType({"gpu-metrics-devices": "gpu-metrics-device"})
-"""Options that an older nsys takes under another name, with the same values."""
+_SAME: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "gpu-metrics-devices": "gpu-metrics-device",
+        "python-functions-trace": "python-nvtx-annotations",
+    }
+)
+"""Options that an older nsys takes under another name, with the same values but for one."""
 
 
 def name_there(name: str, known: Collection[str]) -> str:
     """What the nsys that lists these options calls an option."""
     older = _SAME.get(name, name)
     return older if name not in known and older in known else name
+
+
+def option_there(name: str, value: str, known: Collection[str]) -> str:
+    """An option as a word for the nsys that lists these; the older one knows no visible GPUs."""
+    there = name_there(name, known)
+    return f"--{there}={'all' if there != name and value == 'cuda-visible' else value}"
 
 
 SHORT: Final[Mapping[str, str]] = MappingProxyType(

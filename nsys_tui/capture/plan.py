@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_tui.capture import functions_trace
 from nsys_tui.capture.advice import advise
 from nsys_tui.capture.draft import Check, Draft
-from nsys_tui.capture.options import OPTIONS, name_there, read_words
+from nsys_tui.capture.options import OPTIONS, option_there, read_words
 from nsys_tui.capture.presets import presets
 from nsys_tui.capture.target_facts import Facts
 from nsys_tui.capture.targets import (
@@ -91,11 +91,12 @@ class Plan:
 
     def _options(self, job_dir: str, known: Collection[str]) -> list[str]:
         words = [
-            f"--{name_there(name, known)}={value if isinstance(value, str) else ','.join(value)}"
+            option_there(name, value if isinstance(value, str) else ",".join(value), known)
             for name, value in self.options.items()
         ]
         if self.functions_json:
-            words.append(f"--python-functions-trace={job_dir}/{FUNCTIONS_FILE}")
+            file = f"{job_dir}/{FUNCTIONS_FILE}"
+            words.append(option_there("python-functions-trace", file, known))
         return [*words, *self.extra, f"--output={self.output or f'{job_dir}/{self.stem()}'}"]
 
     def stem(self) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture.draft import ERROR, NOTE, WARNING, Check, Draft, rule
 from nsys_tui.capture.functions_trace import check, modules
+from nsys_tui.capture.options import name_there
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,8 +45,6 @@ def nvtx_capture(draft: Draft) -> Iterator[Check]:
             f"nsys compares the whole name of a range: {wanted[0] or wanted[2]} is no pattern",
             "name one range, such as 'step 5@*'; only the domain may be *",
         )  # fmt: skip
-    if by_nvtx and "nvtx" not in draft.words("trace"):
-        yield Check(ERROR, "trace", "the NVTX range is never seen without nvtx in --trace")
 
 
 @rule
@@ -54,7 +53,7 @@ def capture_range(draft: Draft) -> Iterator[Check]:
     ranged = draft.wants("capture-range")
     if draft.given("capture-range-end") and not ranged:
         yield Check(
-            WARNING, "capture-range-end", "--capture-range-end does nothing without a range",
+            ERROR, "capture-range-end", "nsys refuses --capture-range-end without a range",
             "add --capture-range",
         )  # fmt: skip
     if ranged and draft.value("capture-range-end") == "stop-shutdown":
@@ -104,9 +103,11 @@ def sampling(draft: Draft) -> Iterator[Check]:
     sampling_on = draft.wants("sample")
     for name in ("cudabacktrace", "python-backtrace"):
         if draft.wants(name) and not sampling_on:
-            yield Check(ERROR, name, f"--{name} needs CPU sampling", "set --sample=process-tree")
+            said = f"--{name} collects nothing without CPU sampling"
+            yield Check(WARNING, name, said, "set --sample=process-tree")
     if draft.wants("python-backtrace") and not draft.wants("cudabacktrace"):
-        yield Check(ERROR, "python-backtrace", "needs --cudabacktrace", "add --cudabacktrace=all")
+        said = "--python-backtrace collects nothing without --cudabacktrace"
+        yield Check(WARNING, "python-backtrace", said, "add --cudabacktrace=all")
     if sampling_on and draft.given("cpuctxsw") and draft.value("cpuctxsw") != draft.value("sample"):
         yield Check(
             NOTE, "cpuctxsw", "nsys gives --cpuctxsw the value of --sample unless that is none"
@@ -176,16 +177,9 @@ def functions_trace(draft: Draft) -> Iterator[Check]:
     if not draft.functions_json:
         return
     known = draft.facts.options
-    if known and "python-functions-trace" not in known:
+    if known and name_there("python-functions-trace", known) not in known:
         yield Check(
             ERROR, "python-functions-trace", "the nsys there does not know it", "use a newer one"
-        )
-    if "nvtx" not in draft.words("trace"):
-        yield Check(
-            ERROR,
-            "python-functions-trace",
-            "traced functions are NVTX ranges",
-            "add nvtx to --trace",
         )
     scripts = {PurePath(word).stem for word in draft.program if word.endswith(".py")}
     for module in sorted(scripts & modules(draft.functions_json)):
@@ -205,7 +199,7 @@ def end_of_run(draft: Draft) -> Iterator[Check]:
         if draft.wants(name):
             yield Check(
                 NOTE, name, f"--{name} makes the end of the run longer",
-                "a batch time limit there leaves only a .qdstrm",
+                "a batch time limit may cut it off",
             )  # fmt: skip
     if draft.value("show-output") == "false":
         yield Check(NOTE, "show-output", "the program's own output will not be in the log")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _RANGE_END = re.compile(
-    r"(none|stop|stop-shutdown|repeat|repeat-shutdown)(:\d+)?(:(defer|sync|async))?"
+    r"none|stop(?:-shutdown)?|(repeat(?:-shutdown)?)(:\d+)?(:(defer|sync|async))?"
 )
 
 
@@ -83,7 +83,7 @@ def range_end_is_spelled_right(draft: Draft) -> Iterator[Check]:
         yield Check(
             ERROR, "capture-range-end", "repeat-shutdown needs a count", "write repeat-shutdown:3"
         )
-    elif match[1].startswith("repeat"):
+    elif match[1]:
         yield Check(NOTE, "capture-range-end", "every range becomes a report of its own")
 
 
@@ -96,7 +96,7 @@ def deprecated(draft: Draft) -> Iterator[Check]:
         value = draft.value(old)
         if old == "stop-on-range-end":
             value = "stop" if value == "true" else "none"
-        yield Check(WARNING, old, f"--{old} is deprecated", f"use --{new}={value}")
+        yield Check(WARNING, old, f"--{old} is an old name", f"use --{new}={value}")
     if draft.value("sample") == "cpu":
         yield Check(NOTE, "sample", "--sample=cpu is an old name", "use --sample=process-tree")
 

@@ -209,12 +209,13 @@ def _explain(plan: Plan) -> None:
     from nsys_tui.capture.quoting import printable
 
     advice = plan.advice()
+    first = next((item for item in advice if item.severity == "error"), None)
     for item in advice:
-        line = f"{item.severity}: {item.text}" + (f"; {item.remedy}" if item.remedy else "")
-        print(printable(line), file=sys.stderr)
-    errors = [item for item in advice if item.severity == "error"]
-    if errors:
-        raise UsageError(errors[0].text, hint=errors[0].remedy)
+        if item is not first:
+            line = f"{item.severity}: {item.text}" + (f"; {item.remedy}" if item.remedy else "")
+            print(printable(line), file=sys.stderr)
+    if first:
+        raise UsageError(first.text, hint=first.remedy)
 
 
 def _print(plan: Plan, config: Config) -> int:

@@ -44,8 +44,8 @@ class Narrator:
             case events.Progress():
                 self._ride(event.line())
             case events.Checked(checks):
-                for check in checks:
-                    if check.severity != "ok":
+                for check in checks:  # errors are what the capture fails with
+                    if check.severity not in ("ok", "error"):
                         self._line(f"{check.severity}: {check.name}: {check.text}")
             case events.Remark(severity, text, remedy):
                 self._line(f"{severity}: {text}" + (f" ({remedy})" if remedy else ""))

@@ -39,7 +39,7 @@ OPTIONS: Final[dict[Capability, str]] = {
     Capability.COPIES: "--trace=cuda",
     Capability.MEMSETS: "--trace=cuda",
     Capability.GRAPHS: "--trace=cuda --cuda-graph-trace=graph",
-    Capability.RENDERING: "--trace=opengl,vulkan,dx12",
+    Capability.RENDERING: "--trace=opengl,vulkan",
     Capability.API: "--trace=cuda",
     Capability.SYNC: "--trace=cuda",
     Capability.NVTX: "--trace=nvtx",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.model.table import plain
+from nsys_tui.model.table import Unit, plain
 from nsys_tui.text.print_units import Units
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class PrintedColumn:
 
     def _text(self, value: Number, separators: bool) -> str:
         # Written as a float, an integer beyond 2**53 would lose its last digits.
-        form = "d" if isinstance(value, int) and not self.decimals else f".{self.decimals}f"
+        form = "d" if isinstance(value, int) else f".{self.decimals}f"
         return f"{value:{',' if separators else ''}{form}}"
 
     def extremes(self, *, separators: bool) -> list[str]:
@@ -83,9 +83,13 @@ def text_rows(
 def _printed(column: Column, values: Values, units: Units) -> PrintedColumn:
     per, decimals = units.scale(column)
     stored = units.native().scale(column).decimals
+    # nsys prints a median of bytes as it stores it: whole where it is
+    bare = per == 1 and column.unit is Unit.MB and column.header.endswith("Med")
 
     def number(value: Any) -> Number:
         figure = round_half_away(value, stored) if stored else _whole(value)
+        if bare and figure == int(figure):
+            return int(figure)
         # nsys multiplies what it has rounded by the reciprocal, and prints as C does: ties, such as
         # 50 ns in ms with four decimals, fall as they do in binary.
         return round(figure * (1 / per), decimals) if per > 1 else figure

@@ -41,6 +41,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("-f", "table:nofmt:time=us,column:nofmt:nohdr"),
         ("-f", "column:nofmt:autolines=0:colmax=0"),
         ("-r", "cuda_gpu_mem_size_sum", "-f", "csv:mem=KiB"),
+        ("-r", "cuda_gpu_mem_size_sum", "-f", "tsv:mem=B"),
+        ("-r", "cuda_gpu_mem_size_sum", "-f", "column:nofmt:mem=B"),
         ("-r", "cuda_gpu_mem_size_sum", "-f", "csv:bytes=GB"),
         ("-r", "cuda_gpu_mem_size_sum", "-f", "csv:mem=MiB", "--force-overwrite=true"),
     ],

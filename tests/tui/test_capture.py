@@ -195,7 +195,7 @@ async def test_the_new_report_is_laid_beside_the_old_one(report: Path, stand_in:
 async def test_advice_is_given_while_a_value_is_typed(report: Path) -> None:
     async with running(report, size=(100, 45)) as pilot:
         await press(pilot, "p", *["down"] * 7, "i", *"stop")
-        assert "does nothing without a range" in text(pilot)
+        assert "nsys refuses --capture-range-end without a range" in text(pilot)
         await press(pilot, "escape", "home", "space", "ctrl+a", "ctrl+k", *'sh "open')
         assert "close the quote" in text(pilot)
 
@@ -360,7 +360,7 @@ def test_variables_are_typed_as_for_a_shell() -> None:
 
 def test_advice_on_an_option_needs_no_program() -> None:
     said = forms.live_text(Form(), Config(), "extra", "--stop-on-range-end=true", None)
-    assert "--stop-on-range-end is deprecated" in said
+    assert "--stop-on-range-end is an old name" in said
     assert "no program to profile" in forms.live_text(Form(), Config(), "program", "", None)
 
 

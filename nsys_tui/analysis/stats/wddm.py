@@ -62,7 +62,7 @@ _SHARED_BY: Final = 2
 
 @report(
     "WDDM Queue Utilization Summary",
-    Needs("WDDM event", "--wddm-trace=true (on Windows)"),
+    Needs("WDDM event", "--trace=wddm (on Windows)"),
     old="wddmqueuesdetails",
 )
 def wddm_queue_sum(query: Query) -> Columns:

@@ -60,6 +60,17 @@ def test_target_preset_and_request_in_that_order() -> None:
     assert (plan.program, plan.cwd) == (("prog",), "/t")
 
 
+def test_an_older_nsys_is_given_its_own_names() -> None:
+    plan = make_plan(
+        REMOTE, ["true"], options={"gpu-metrics-devices": "cuda-visible"}, functions_json="[]"
+    )
+    known = ("gpu-metrics-device", "python-nvtx-annotations")
+    words = plan.argv(job_dir="/j", known=known)
+    assert "--gpu-metrics-device=all" in words
+    assert "--python-nvtx-annotations=/j/functions.json" in words
+    assert "--gpu-metrics-devices=cuda-visible" in plan.argv()
+
+
 def test_a_report_without_name_goes_into_the_job_folder() -> None:
     plan = make_plan(REMOTE, ["/usr/bin/python3", "-u", "my train.py"])
     assert plan.argv(job_dir="/jobs/ID")[-4] == "--output=/jobs/ID/my_train"
