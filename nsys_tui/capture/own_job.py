@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.capture import stop
 from nsys_tui.capture.follow import Follower
-from nsys_tui.capture.supervisor import shell_text
+from nsys_tui.capture.supervisor import keeper
 
 if TYPE_CHECKING:
     from nsys_tui.capture.fetch import RemoteFile
@@ -25,7 +25,7 @@ async def run_own(job: Job, name: str, script: str, output: str) -> tuple[Remote
     Returns:
         The file, if the script ended well and made it, and what was said last.
     """
-    start = {"RUN": script, "WRAP": shell_text("wrap.sh"), "OWNER": name, "ANYWAY": "yes"}
+    start = {"RUN": script, "WRAP": keeper(), "OWNER": name, "ANYWAY": "yes"}
     for _ in range(2):
         follower = Follower(job, name, start | {"PATHS": output})
         outcome = await follower.run()

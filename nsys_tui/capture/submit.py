@@ -20,7 +20,7 @@ from nsys_tui.capture.find_reports import output_pattern
 from nsys_tui.capture.preflight import Preflight, checks, exit_code, read_probe
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import State, now
-from nsys_tui.capture.supervisor import Answer, last, shell_text
+from nsys_tui.capture.supervisor import Answer, keeper, last
 
 if TYPE_CHECKING:
     from nsys_tui.capture.job import Job
@@ -110,7 +110,7 @@ async def submit(job: Job, *, anyway: bool = False) -> None:
         "start",
         timeout_s=120,
         RUN=scripts.run_script(plan, record.id, record.job_dir, record.cwd, argv),
-        WRAP=shell_text("wrap.sh"),
+        WRAP=keeper(),
         OWNER=_owner(job),
         SECRETS=scripts.secrets_script(job.secrets),
         FUNCTIONS=plan.functions_json,

@@ -41,6 +41,11 @@ def shell_text(name: str) -> str:
     return files("nsys_tui.capture").joinpath(name).read_text("utf-8")
 
 
+def keeper() -> str:
+    """The program that lies in the folder of a job and keeps it."""
+    return shell_text("still.sh") + shell_text("wrap.sh")
+
+
 @dataclass(frozen=True)
 class Answer:
     """One line of an answer: its first word and the rest."""
@@ -78,7 +83,8 @@ def request(verb: str, **values: str) -> Request:
     chosen = dict(VALUES) | values | {"NONCE": nonce, "MODE": verb}
     chosen["T"] = _LOCK_NAME.sub("_", chosen["T"]) or "local"
     named = {f"NT_{name}": value for name, value in chosen.items()}
-    return Request(verb, nonce, quoting.assignments(named) + shell_text("supervisor.sh"))
+    text = shell_text("still.sh") + shell_text("supervisor.sh")
+    return Request(verb, nonce, quoting.assignments(named) + text)
 
 
 def parse_answer(line: bytes) -> Answer | None:

@@ -236,7 +236,7 @@ nt_follow() {
     if [ $nt_beat -ge 15 ]; then
       nt_beat=0 nt_mute=$((nt_mute + 1))
       nt_say hb || exit
-      [ -n "$NT_SCHEDULER" ] || [ $((nt_mute % 3)) != 0 ] || nt_still
+      [ $((nt_mute % 3)) != 0 ] || { nt_word=$(cat "$NT_D/still" 2> /dev/null || nt_still) && nt_say "still $nt_word"; }
     fi
   done
 }
@@ -262,16 +262,6 @@ nt_signal() {
     kill "-$NT_SIG" "-$nt_pid" && nt_say "signalled $NT_SIG $nt_pid"
   fi
 }
-nt_marked() { # numbers of the processes that carry the job's mark
-  if printf 'a\0' | grep -qzx a 2> /dev/null; then
-    grep -lzx "NSYS_TUI_JOB=$NT_J" /proc/[0-9]*/environ 2> /dev/null | sed 's|^/proc/\([0-9]*\)/.*|\1|'
-  else
-    for nt_proc in /proc/[0-9]*; do
-      ! tr '\0' '\n' < "$nt_proc/environ" 2> /dev/null | grep -qx "NSYS_TUI_JOB=$NT_J" || echo "${nt_proc#/proc/}"
-    done
-  fi
-}
-nt_is_nsys() { case $1 in nsys* | Qdstrm*) ;; *) return 1 ;; esac; }
 nt_left() { # what is still there; nsys's own whose names begin with NT_ONLY get the signal NT_SIG where nothing else is left
   nt_own= nt_others=
   for nt_pid in $(nt_marked); do
@@ -285,23 +275,6 @@ nt_left() { # what is still there; nsys's own whose names begin with NT_ONLY get
   done
   # shellcheck disable=SC2086
   if [ -n "$NT_SIG" ] && [ -n "$nt_own" ] && [ -z "$nt_others" ]; then kill "-$NT_SIG" $nt_own 2> /dev/null; fi
-}
-nt_still() { # processor time of the job's processes, and how many of them are not nsys's own
-  nt_ticks=0 nt_others=0 nt_own=0
-  nt_marks=" $(nt_marked | tr '\n' ' ')"
-  read -r nt_lead nt_rest < "$NT_D/pid" || return 0
-  while IFS= read -r nt_stat; do
-    nt_name=${nt_stat#*\(}
-    # shellcheck disable=SC2086
-    set -- ${nt_stat%% *} ${nt_stat##*) }
-    case $nt_marks in *" $1 "*) ;; *) [ "$5" = "$nt_lead" ] || continue ;; esac # a program may lose its mark
-    [ "$2" != Z ] || continue
-    if [ "$1" = "$nt_lead" ] || nt_is_nsys "${nt_name%\)*}"; then nt_own=$((nt_own + 1)); else nt_others=$((nt_others + 1)); fi
-    nt_ticks=$((nt_ticks + ${13} + ${14}))
-  done << NT_END
-$(cat /proc/[0-9]*/stat 2> /dev/null)
-NT_END
-  [ $nt_own = 0 ] || nt_say "still $nt_ticks $nt_others"
 }
 nt_file() {
   if [ -f "$1" ] && [ -r "$1" ]; then nt_say "file $(nt_size "$1") $(nt_mtime "$1") $1"

@@ -1,7 +1,7 @@
 # Lies in the folder of one job and keeps it: starts it in a session of its own, away from the
 # connection, and writes down its exit status whatever happens to the connection.
 # Arguments: job folder, lock file, bytes of log to keep, stage, the shell for run.sh.
-NT_D=$1 NT_L=$2 NT_LIMIT=$3 NT_STAGE=$4
+NT_D=$1 NT_J=${1##*/} NT_L=$2 NT_LIMIT=$3 NT_STAGE=$4
 cd "$NT_D" || exit 74
 new_session() {
   if command -v setsid > /dev/null 2>&1; then setsid "$@"
@@ -18,8 +18,9 @@ start_time() {
   set -- $nt_stat
   echo "${20}"
 }
-keep_log_small() { # the log is opened for appending, so cutting it leaves no hole
+look_after() { # keeps the log small; it is opened for appending, so cutting it leaves no hole
   while sleep 5 && kill -0 $$ 2> /dev/null; do # $$ is the keeper, also in a subshell
+    if [ "$NT_STAGE" = batch ]; then nt_still > still.tmp && mv still.tmp still || rm -f still; fi
     nt_size=$(wc -c < log)
     [ "$nt_size" -gt "$NT_LIMIT" ] || continue
     echo $(($(cat base 2> /dev/null || echo 0) + nt_size)) > base.tmp
@@ -35,7 +36,7 @@ finish() {
   kill "$nt_watcher" 2> /dev/null
   printf '%-8s\n' "$1" 1<> exit.tmp # its block was taken at the start: a full disk cannot lose it
   mv exit.tmp exit
-  [ "$(cat "$NT_L" 2> /dev/null)" != "${NT_D##*/}" ] || rm -f "$NT_L"
+  [ "$(cat "$NT_L" 2> /dev/null)" != "$NT_J" ] || rm -f "$NT_L"
 }
 case $NT_STAGE in
 launch)
@@ -49,7 +50,7 @@ launch)
 keep)
   shift 4
   printf '%-8s\n' '' > exit.tmp
-  keep_log_small > /dev/null 2>&1 < /dev/null &
+  look_after > /dev/null 2>&1 < /dev/null &
   nt_watcher=$!
   # a session of its own again: a signal to the job's group must not end this shell
   new_session sh ./wrap.sh "$NT_D" "$NT_L" "$NT_LIMIT" lead "$@" >> log 2>&1 < /dev/null
@@ -65,7 +66,7 @@ batch)
   shift 4
   printf '%-8s\n' '' > exit.tmp
   trap : INT TERM
-  keep_log_small > /dev/null 2>&1 < /dev/null &
+  look_after > /dev/null 2>&1 < /dev/null &
   nt_watcher=$!
   (run "$@") >> log 2>&1 < /dev/null
   finish $?

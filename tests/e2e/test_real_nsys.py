@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from capture_support import Place, Recorder, make_place
+from capture_support import Place, Recorder, looking_often, make_place
 from e2e.capture_lab import make_lab, need
 from e2e.slurm_lab import make_slurm
 from real_nsys import laid_out
@@ -26,7 +26,6 @@ import nsys_tui
 from nsys_tui.capture.capture import preflight
 from nsys_tui.capture.failures import CaptureError
 from nsys_tui.capture.record import State
-from nsys_tui.capture.supervisor import shell_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,14 +144,13 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """An nsys that hangs is noticed after a moment."""
     monkeypatch.setattr("nsys_tui.capture.follow.IDLE_S", 1.5)
     monkeypatch.setattr("nsys_tui.capture.stop.DISCARD_GRACE_S", 1.0)
-    quick = shell_text("supervisor.sh").replace("$nt_beat -ge 15", "$nt_beat -ge 1")
-    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", lambda _: quick)
+    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", looking_often)
 
 
-async def halt(line: str) -> None:
-    """Stops the processes of nsys that such a line started, once there is one."""
+async def halt(line: str, after: Path | None = None) -> None:
+    """Stops the processes of nsys that such a line started, once there is one, and a file."""
     async with asyncio.timeout(60):
-        while not (found := pgrep(line)):
+        while not (found := pgrep(line)) or (after and not after.exists()):
             await asyncio.sleep(0.01)
     for pid in found:
         os.kill(int(pid), signal.SIGSTOP)
@@ -179,10 +177,7 @@ async def test_an_nsys_that_hangs_after_its_program_runs_it_no_second_time(
     program = "echo once >> ran; sleep 0.1"
     capture = place.capture("sh", "-c", program, recorder=heard, options={"trace": "osrt"})
     running = asyncio.create_task(capture.run())
-    async with asyncio.timeout(60):
-        while not (place.cwd / "ran").exists():
-            await asyncio.sleep(0.01)
-    await halt(rf"nsys profile .*{capture.record.id}/sh sh -c .*")
+    await halt(rf"nsys profile .*{capture.record.id}/sh sh -c .*", place.cwd / "ran")
     async with asyncio.timeout(60):
         while "stop it, which ends it" not in str(capture.record.notes):
             await asyncio.sleep(0.1)
@@ -247,6 +242,25 @@ async def test_a_batch_job_that_is_stopped_keeps_its_report(
     assert (record.state, record.kept) == (State.CANCELLED, "kept")
     assert nsys_tui.open(record.reports[0].sqlite).report.name == "sleep.sqlite"
     assert pgrep("sleep 4716") == []
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("launcher", ["srun", "sbatch"])
+async def test_an_nsys_that_hangs_in_a_job_is_told_and_can_be_stopped(
+    cluster: Place, heard: Recorder, launcher: str
+) -> None:
+    place = cluster.setting(launcher=launcher)
+    capture = place.capture("touch", "ran", recorder=heard, options={"trace": "osrt"})
+    running = asyncio.create_task(capture.run())
+    await halt(rf"nsys profile .*{capture.record.id}/touch touch ran", place.cwd / "ran")
+    async with asyncio.timeout(90):
+        while "stop it, which ends it" not in str(capture.record.notes):
+            await asyncio.sleep(0.1)
+        await capture.stop(keep=True)
+        with contextlib.suppress(CaptureError):  # its agent may have made the report by itself
+            await running
+    assert capture.record.state.over
+    assert pgrep(rf"nsys .*{capture.record.id}.*") == []
 
 
 def pgrep(line: str) -> list[str]:

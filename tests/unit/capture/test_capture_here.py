@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from capture_support import Place, Recorder, make_place
+from capture_support import Place, Recorder, looking_often, make_place
 
 from nsys_tui.capture import submit
 from nsys_tui.capture.capture import preflight
@@ -187,8 +187,7 @@ async def test_an_nsys_that_hangs_is_told_ended_and_leaves_nothing(
 ) -> None:
     monkeypatch.setattr("nsys_tui.capture.follow.IDLE_S", idle)
     monkeypatch.setattr("nsys_tui.capture.follow.MUTE_S", 0.0 if idle else 900.0)
-    quiet = shell_text("supervisor.sh").replace("$nt_beat -ge 15", "$nt_beat -ge 1")
-    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", lambda _: quiet)
+    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", looking_often)
     place = place.fake(FAULTS="hang")
     capture = place.capture("true", recorder=heard)
     running = asyncio.create_task(capture.run())
@@ -206,8 +205,7 @@ async def test_an_export_that_hangs_is_tried_once_more(
     place: Place, heard: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nsys_tui.capture.follow.IDLE_S", 1.5)
-    quiet = shell_text("supervisor.sh").replace("$nt_beat -ge 15", "$nt_beat -ge 1")
-    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", lambda _: quiet)
+    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", looking_often)
     place = place.fake(FAULTS="hangexport").setting(export="remote")
     record = await place.capture("true", recorder=heard).run()
     assert record.state is State.DONE
@@ -220,8 +218,7 @@ async def test_an_nsys_that_hangs_at_its_start_is_started_once_more(
     place: Place, heard: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nsys_tui.capture.follow.IDLE_S", 1.5)
-    quiet = shell_text("supervisor.sh").replace("$nt_beat -ge 15", "$nt_beat -ge 1")
-    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", lambda _: quiet)
+    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", looking_often)
     ran = tmp_path / "ran"
     place = place.fake(FAULTS="hangstart")
     capture = place.capture("sh", "-c", f"echo once >> {ran}", recorder=heard)
@@ -238,8 +235,7 @@ async def test_a_program_that_is_silent_is_no_nsys_that_hangs(
     place: Place, heard: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[Answer] = []
-    quiet = shell_text("supervisor.sh").replace("$nt_beat -ge 15", "$nt_beat -ge 1")
-    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", lambda _: quiet)
+    monkeypatch.setattr("nsys_tui.capture.supervisor.shell_text", looking_often)
     taken = Follower._take
 
     async def take(self: Follower, answer: Answer, stream: Stream) -> None:

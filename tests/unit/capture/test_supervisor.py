@@ -16,7 +16,7 @@ import pytest
 
 from nsys_tui.capture.channel import Channel, inner, local_channel
 from nsys_tui.capture.failures import ConnectionLostError
-from nsys_tui.capture.supervisor import Answer, last, request, shell_text
+from nsys_tui.capture.supervisor import Answer, keeper, last, request
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Far:
         return await self.channel.ask(request(verb, **(common | values)), 30)
 
     async def start(self, script: str, job: str = JOB, **values: str) -> list[Answer]:
-        wrap = shell_text("wrap.sh")
+        wrap = keeper()
         return await self.ask("start", job, RUN=script, WRAP=wrap, OWNER="me", **values)
 
     async def state(self, job: str = JOB) -> str:
