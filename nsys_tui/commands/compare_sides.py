@@ -39,8 +39,10 @@ def opener(arguments: argparse.Namespace) -> Opener:
     """Opens reports as the arguments say, and tells their notes."""
     from nsys_tui.commands.options import log_to, tell_notes
     from nsys_tui.config import load_config
+    from nsys_tui.freed_memory import keep_freed_memory
     from nsys_tui.reader.settings import open_configured
 
+    keep_freed_memory()
     if arguments.log:
         log_to(arguments.log)
     config = load_config()

@@ -276,8 +276,10 @@ def open_from(arguments: argparse.Namespace) -> Report:
     if arguments.log:
         log_to(arguments.log)
     from nsys_tui.commands.remote import local_path
+    from nsys_tui.freed_memory import keep_freed_memory
     from nsys_tui.reader.settings import open_configured
 
+    keep_freed_memory()
     config = load_config()
     path = local_path(arguments.report, config)
     report = open_configured(path, config, arguments.nsys, use_cache=not arguments.no_cache)

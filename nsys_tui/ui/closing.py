@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nsys_tui.freed_memory import give_back_freed_memory
 from nsys_tui.ui.memo import Memo
 from nsys_tui.ui.open_reports import keep_seen
-from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
 from nsys_tui.ui.runtime.responsive_app import QUIET
 from nsys_tui.ui.runtime.threads import once
 

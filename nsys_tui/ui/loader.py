@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.errors import CancelledError, NsysTuiError
+from nsys_tui.freed_memory import give_back_freed_memory
 from nsys_tui.model.report import PARTS
 from nsys_tui.reader.ahead import read_ahead
 from nsys_tui.reader.filecheck import report_id
 from nsys_tui.ui.marks import load_marks
 from nsys_tui.ui.messages import Failed, LoadFinished, PartLoaded, ProgressMoved, ReportOpened
-from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
 
 if TYPE_CHECKING:
     from textual.message import Message

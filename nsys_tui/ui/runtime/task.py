@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from nsys_tui.errors import CancelledError
-from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
+from nsys_tui.freed_memory import give_back_freed_memory
 from nsys_tui.ui.runtime.threads import counted, once
 
 if TYPE_CHECKING:

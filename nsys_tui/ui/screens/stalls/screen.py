@@ -10,6 +10,7 @@ import numpy as np
 from textual.containers import Horizontal, Vertical
 
 from nsys_tui.analysis.timeline.tracks import gpu_key
+from nsys_tui.freed_memory import give_back_freed_memory
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.ui.dialogs.prompt import Prompt
@@ -17,7 +18,6 @@ from nsys_tui.ui.evidence import window_around
 from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.idle_gaps import idle_gaps
 from nsys_tui.ui.keymap import Action
-from nsys_tui.ui.runtime.freed_memory import give_back_freed_memory
 from nsys_tui.ui.scoping import report_scope
 from nsys_tui.ui.screens.stalls.columns import gap_columns, group_columns, plain_duration
 from nsys_tui.ui.screens.stalls.found import (
