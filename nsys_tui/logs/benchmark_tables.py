@@ -185,7 +185,8 @@ class BenchmarkTables:
         self._title, self._ranks, self._size = "", 0, None
 
     def _begin_osu(self, header: str, line: int) -> None:
-        names = [name.strip() for name in re.split(r"\s{2,}|\t", header) if name.strip()]
+        words = map(str.strip, re.split(r"\s{2,}|\t", header))
+        names = [name for name in words if name not in ("", "Iterations")]
         self._current = [Series("osu", self._title, name, self.file, line) for name in names]
         self.series += self._current
         self._title = ""

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from nsys_tui.logs.grammar import FRONT, RANK_LABELS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LARGEST: Final = 256 << 20
 """Bytes of a dump that are read."""
+_FRONT: Final = 400
+"""Bytes of a file in which a dump begins."""
 _MARKS: Final = (b'"pg_config"', b'"pg_status"', b'"collective_seq_id"')
 _TUPLE: Final = re.compile(r'\(("[^"\n]*"(?:, *"[^"\n]*")*)\)')
 _ELLIPSIS: Final = re.compile(r"^\s*\.\.\.,?\s*$", re.MULTILINE)
@@ -66,17 +70,41 @@ class Dump:
 
 def looks_like_dump(block: bytes) -> bool:
     """Whether a file that begins so is a dump."""
-    return block.lstrip()[:1] == b"{" and sum(mark in block for mark in _MARKS) >= 2
+    return b"{" in block[:_FRONT] and sum(mark in block for mark in _MARKS) >= 2
 
 
-def read_dump(path: str, text: str) -> Dump | None:
+def read_dumps(path: str, data: bytes) -> list[Dump]:
+    """The dumps of a file: one, or one of each rank where a launcher labelled the lines."""
+    first = data[: data.index(b"{")]
+    if not first.strip():
+        lines = {-1: [data]}
+    else:
+        lines = {}
+        rest = first[_front(first) :]  # such as a container runtime's "stdout F "
+        for line in data.splitlines():
+            front = _front(line)
+            labels = (label.search(line[:front]) for label in RANK_LABELS)
+            rank = next((int(label[1]) for label in labels if label), -1)
+            lines.setdefault(rank, []).append(line[front:].removeprefix(rest))
+    texts = {rank: b"\n".join(mine).decode("utf-8", "replace") for rank, mine in lines.items()}
+    found = (_dump(path, rank, text) for rank, text in texts.items())
+    return [one for one in found if one is not None]
+
+
+def _front(line: bytes) -> int:
+    """Length of what launchers and collectors put before a line."""
+    match = FRONT.match(line)
+    return match.end() if match else 0
+
+
+def _dump(path: str, label: int, text: str) -> Dump | None:
     """The dump that a text is; None if it is none. Samples that were cut short are read too."""
     found = _json(text)
     if found is None or not isinstance(found.get("entries"), list):
         return None
     told = found.get("rank")
     named = _RANK.search(Path(path).name)
-    rank = told if isinstance(told, int) else int(named[1]) if named else -1
+    rank = told if isinstance(told, int) else int(named[1]) if named and label < 0 else label
     try:
         return Dump(
             path, str(found.get("version", "")), _statuses(rank, found), _entries(rank, found)

@@ -60,7 +60,7 @@ class OtherLines:
         self.mpip = MpipLines(file)
         self.plugins = PluginLines()
         self.watchdogs = WatchdogLines(file)
-        self.dump: Dump | None = None
+        self.dumps: list[Dump] = []
         """PyTorch's flight recorder, if the file is a dump of it."""
         self._dumped: list[bytes] | None = None
         self._begun = False
@@ -115,8 +115,7 @@ class OtherLines:
         self.servers.end()
         self.benchmarks.end()
         if self._dumped is not None:
-            text = b"".join(self._dumped).decode("utf-8", "replace")
-            self.dump = flight_recorder.read_dump(self._path, text)
+            self.dumps = flight_recorder.read_dumps(self._path, b"".join(self._dumped))
             self._dumped = None
         shown = self._bars.done()
         self.totals = run_totals(self._trainers.totals, shown) + self.servers.totals

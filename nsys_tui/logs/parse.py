@@ -170,7 +170,7 @@ def _assemble(
         mpip=tuple(one for scan in scans for one in scan.other.mpip.reports),
         measured=tuple(one for scan in scans for one in scan.other.plugins.measured),
         timeouts=tuple(one for scan in scans for one in scan.other.watchdogs.found.values()),
-        dumps=tuple(scan.other.dump for scan in scans if scan.other.dump is not None),
+        dumps=tuple(one for scan in scans for one in scan.other.dumps),
         trainer=chosen,
         window=window,
         mpi=_mpi(scans),

@@ -142,14 +142,20 @@ class Scanner:
         begins, ends = lines.starts[which].tolist(), lines.ends[which].tolist()
         for at, begin, end in zip(which.tolist(), begins, ends, strict=True):
             if end - begin > LONGEST_HEAD:
-                end = begin + LONGEST_HEAD
+                # A progress bar redrawn in one line, which the next message may follow.
+                redrawn = data.rfind(b"\r", begin, end - 1) + 1
+                if redrawn:
+                    self._foreign(scan, data[begin:redrawn], at + first)
+                    begin = redrawn
+                end = min(end, begin + LONGEST_HEAD)
             text = data[begin:end]
             level = text.rfind(b"NCCL ")
             if not text.startswith(_LEVELS, level + 5):
                 level = _level_at(text)
             if level < 0:
                 if not self._headless(scan, text, at + first):
-                    self._foreign(scan, lines.whole(at, LONGEST_HEAD), at + first)
+                    whole = lines.whole(at, LONGEST_HEAD) if begin == lines.starts[at] else text
+                    self._foreign(scan, whole, at + first)
                 continue
             split = text.index(b" ", level + 5) + 1
             front = fronts.get(text[:split])

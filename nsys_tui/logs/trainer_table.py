@@ -130,6 +130,21 @@ TRAINERS: Final = (
         by_stamps=True,
     ),
     Trainer(
+        "deepspeed-pipeline",
+        b"iter time (s): ",
+        re.compile(
+            rf"steps: {_STEP} loss: (?P<loss>{N}) iter time \(s\): (?P<s>{N}) "
+            rf"samples/sec: (?P<samples>{N})"
+        ),
+    ),
+    Trainer(
+        "torchtune",
+        b"tokens_per_second_per_gpu:",
+        re.compile(
+            rf"Step {_STEP} \| loss:(?P<loss>{N}) .*?tokens_per_second_per_gpu:(?P<tokens>{N})"
+        ),
+    ),
+    Trainer(
         "nanotron",
         b"time_per_iteration_ms",
         re.compile(rf"iteration: {_STEP} / \d+ \|"),

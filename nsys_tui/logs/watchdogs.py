@@ -20,11 +20,11 @@ _TIMEOUT: Final = re.compile(
     r"Timeout\(ms\)=(?P<limit>\d{1,18})\)(?: ran for (?P<ran>\d{1,18}) milliseconds)?"
 )
 _PLACE: Final = re.compile(
-    r"\[PG (?P<group>[^\]]*?) Rank (?P<rank>\d{1,7})\].*?at (?:NCCL )?work: (?P<seq>\d{1,18}), "
-    r"last enqueued NCCL work: (?P<enqueued>-?\d{1,18}), "
-    r"last completed NCCL work: (?P<completed>-?\d{1,18})"
+    r"\[PG (?P<group>[^\]]*?) Rank (?P<rank>\d{1,7})\].*?at (?:NCCL )?work(?: sequence id)?: "
+    r"(?P<seq>\d{1,18}),?(?: PG status:)? last enqueued (?:NCCL )?work: (?P<enqueued>-?\d{1,18}), "
+    r"last completed (?:NCCL )?work: (?P<completed>-?\d{1,18})"
 )
-WORDS: Final = (b"Watchdog caught collective", b"last enqueued NCCL work")
+WORDS: Final = (b"Watchdog caught collective", b"last enqueued ")
 
 
 @dataclass(frozen=True)

@@ -214,7 +214,6 @@ def test_a_table_of_osu_with_several_columns(tmp_path: Path) -> None:
         "Avg Latency(us)",
         "Min Latency(us)",
         "Max Latency(us)",
-        "Iterations",
     ]
     assert [point.value for point in series[0].points] == [Fraction("1.5"), Fraction("2.5")]
 
@@ -241,6 +240,10 @@ def test_who_is_behind_by_the_watchdog(tmp_path: Path) -> None:
     old += "TensorShape=[8], Timeout(ms)=1800000) ran for 1803170 milliseconds before timing out."
     (one,) = read(tmp_path, [old]).timeouts
     assert (one.rank, one.seq, one.op, one.ran_ms) == (3, -1, "ALLREDUCE", 1803170)
+    new = "[PG ID 0 PG GUID 0(default_pg) Rank 3]  failure detected by watchdog at work sequence "
+    new += "id: 1234 PG status: last enqueued work: 1236, last completed work: 1233"
+    (one,) = read(tmp_path, [new]).timeouts
+    assert (one.rank, one.seq, one.enqueued, one.completed) == (3, 1234, 1236, 1233)
 
 
 def test_a_timeout_fails_where_asked(tmp_path: Path) -> None:
@@ -277,6 +280,21 @@ def test_who_is_behind_by_the_flight_recorder(tmp_path: Path) -> None:
         "group 0: ranks called different collectives under number 5: "
         "rank 0 nccl:all_reduce; rank 1 nccl:broadcast"
     )
+
+
+def test_recorders_whose_lines_a_launcher_labelled(tmp_path: Path) -> None:
+    texts = [dump(tmp_path, rank, 5 - rank).read_text().splitlines() for rank in (0, 1)]
+    mixed = [
+        f"[rank{rank}]: {line}"
+        for both in zip(*texts, strict=True)
+        for rank, line in enumerate(both)
+    ]
+    log = tmp_path / "train.log"
+    log.write_text("\n".join(mixed))
+    said = ["group 0: rank 1 is behind: it enqueued 4, others 5"]
+    assert recorder_verdicts(read_logs([log]).dumps) == said
+    log.write_text("\n".join(f"2025-05-20T10:00:00.125Z stdout F {line}" for line in texts[0]))
+    assert [one.enqueued for one in read_logs([log]).dumps[0].statuses] == [5]
 
 
 def test_a_pickle_is_never_opened(tmp_path: Path) -> None:

@@ -55,6 +55,20 @@ def only(folder: Path, *lines: str, **options: object) -> StepLine:
             Fraction("579.4"),
         ),
         (
+            "steps: 10 loss: 8.4012 iter time (s): 0.512 samples/sec: 125.000",
+            "deepspeed-pipeline",
+            10,
+            512 * MS,
+            None,
+        ),
+        (
+            "Step 7 | loss:1.93 lr:2e-05 tokens_per_second_per_gpu:2001.5 peak_memory_active:10.5 ",
+            "torchtune",
+            7,
+            None,
+            None,
+        ),
+        (
             " iteration        6/      10 | elapsed time per iteration (ms): 306.5 | "
             "samples per second: 835.199 | TFLOPs: 33.65 |",
             "megatron",
@@ -144,6 +158,13 @@ def test_lines_that_close_no_step(tmp_path: Path, line: str) -> None:
 def test_progress_bars_share_a_line(tmp_path: Path) -> None:
     bars = "\r".join(f"{n}/30 [00:1{n}<00:05,  2.00it/s]" for n in range(3))
     assert [step.step for step in read(tmp_path, [bars]).step_lines] == [1, 2]
+
+
+def test_a_bar_redrawn_very_often_before_a_message(tmp_path: Path) -> None:
+    bars = "\r".join(f"{n}/999 [00:{n % 60:02}<00:05,  2.00it/s]" for n in range(999))
+    result = read(tmp_path, [f"{bars}\r{info(init('0x1', 0, 1))}", info(body())])
+    assert len(result.step_lines) == 998
+    assert result.files[0].header_lines == 2
 
 
 def test_fsdp_step_time_is_the_time_between_stamps(tmp_path: Path) -> None:
