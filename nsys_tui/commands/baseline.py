@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.commands.destinations import say, write
-from nsys_tui.commands.options import add_format, add_names, add_report, add_scope, part_from
+from nsys_tui.commands.options import (
+    add_format,
+    add_names,
+    add_reading,
+    add_report,
+    add_scope,
+    part_from,
+)
 from nsys_tui.errors import OK, UsageError
 from nsys_tui.model.table import (
     Column,
@@ -43,10 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     save = actions.add_parser("save", help="measure a report and keep its figures under a name")
     save.add_argument("name", metavar="NAME")
     added = actions.add_parser(
-        "add", help="measure a report and add it as a run to a file, for compare --baseline-file"
+        "add", help="measure reports and add each as a run to a file, for compare --baseline-file"
     )
+    add_report(save)
+    added.add_argument("reports", metavar="REPORT", nargs="+", help="one run each")
+    add_reading(added)
     for measuring in (save, added):
-        add_report(measuring)
         add_scope(measuring)
         measuring.add_argument("--iteration", metavar="REGEX", help="NVTX names that are steps")
         add_names(measuring, "of kernels", "normalised")
@@ -71,12 +80,18 @@ def _add(arguments: argparse.Namespace) -> int:
     from nsys_tui.export import baseline_files
     from nsys_tui.units import plural
 
-    report, scope = part_from(arguments)
-    side = _measured(arguments, report, scope)
-    label = arguments.label or report.path.stem
-    data = report.metadata
-    run = baseline_files.run_of(side, label, data.host, data.session_start_utc_ns)
-    found = baseline_files.add(arguments.file, run)
+    if arguments.label and len(arguments.reports) > 1:
+        raise UsageError("--label names one run", hint="add the reports one after the other")
+    runs = []
+    for path in arguments.reports:
+        arguments.report = path
+        report, scope = part_from(arguments)
+        side = _measured(arguments, report, scope)
+        label = arguments.label or report.path.stem
+        data = report.metadata
+        runs.append(baseline_files.run_of(side, label, data.host, data.session_start_utc_ns))
+    for run in runs:
+        found = baseline_files.add(arguments.file, run)
     print(arguments.file)
     say(f"nsys-tui: {plural(len(found.runs), 'run')} in {arguments.file}")
     return OK

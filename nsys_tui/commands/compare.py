@@ -177,7 +177,6 @@ def _sides(
     arguments: argparse.Namespace,
 ) -> tuple[tuple[Side, Side] | None, Sequence[Part | None]]:
     """Both sides, none where stacks are all; and A and B where rules can look at them."""
-    from nsys_tui.analysis.compare.measure import measure
     from nsys_tui.commands import compare_sides
     from nsys_tui.export import baselines
 
@@ -190,7 +189,7 @@ def _sides(
         )
         report = compare_sides.opener(arguments)(arguments.reports[0])
         part = compare_sides.part_of(arguments, report, "b")
-        side = measure(part.plan, part.label, part.identity)
+        side = part.cache.measured(part.plan, part.label, part.identity)
         return (compare_sides.baseline_side(named), side), (None, part)
     arguments.names = arguments.names or "normalised"
     if arguments.against:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.window import Scope
     from nsys_tui.export.baselines import Baseline
+    from nsys_tui.export.measured_sides import SideCache
     from nsys_tui.model.report import Report
 
     Opener = Callable[[str], Report]
@@ -33,6 +34,7 @@ class Part:
     plan: Plan
     label: str
     identity: str
+    cache: SideCache
 
 
 def opener(arguments: argparse.Namespace) -> Opener:
@@ -95,7 +97,18 @@ def part_of(arguments: argparse.Namespace, report: Report, letter: str) -> Part:
     )
     known = report_id(report.path)
     identity = identity_of(known, scope, arguments.iteration, arguments.names)
-    return Part(made, label, identity)
+    return Part(made, label, identity, side_cache(use_cache=not arguments.no_cache))
+
+
+def side_cache(*, use_cache: bool) -> SideCache:
+    """Where measured sides are kept, as the user's settings say."""
+    from nsys_tui.config import load_config
+    from nsys_tui.export.measured_sides import SideCache
+    from nsys_tui.reader.cache import cache_at
+
+    config = load_config()
+    cache = cache_at(config.cache.dir, config.cache.limit) if use_cache else None
+    return SideCache(cache, repr(config.analysis))
 
 
 def _iteration(report: Report, scope: Scope, chosen: str, pattern: str | None) -> tuple[Scope, str]:
@@ -194,10 +207,9 @@ def _with_digests(side: Side) -> Side:
 
 def _measured(part: Part, by_step: bool) -> Side:
     from nsys_tui.analysis.compare.comparison import as_whole
-    from nsys_tui.analysis.compare.measure import measure
 
     plan = part.plan if by_step else as_whole(part.plan)
-    return measure(plan, part.label, part.identity)
+    return part.cache.measured(plan, part.label, part.identity)
 
 
 def _alike(sides: Sequence[Side]) -> bool:
@@ -217,6 +229,7 @@ def measured_pair(first: Part, second: Part) -> tuple[Side, Side]:
         second.plan,
         labels=(first.label, second.label),
         identities=(first.identity, second.identity),
+        measuring=first.cache.measured,
     )
 
 

@@ -27,7 +27,7 @@ from nsys_tui.analysis.compare.stats import (
 from nsys_tui.analysis.iterations.detection import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from nsys_tui.analysis.rules.finding import Finding
 
@@ -104,6 +104,7 @@ def measure_both(
     *,
     labels: tuple[str, str] = ("", ""),
     identities: tuple[str, str] = ("", ""),
+    measuring: Callable[[Plan, str, str], Side] = measure,
 ) -> tuple[Side, Side]:
     """Measures both sides at the same time: NumPy leaves room for a second thread.
 
@@ -112,9 +113,10 @@ def measure_both(
         b: after.
         labels: what the sides are called; by default the names of their reports.
         identities: equal for the same part of the same report.
+        measuring: measures one side.
     """
     with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(measure, aligned(a, b), labels, identities)
+        first, second = pool.map(measuring, aligned(a, b), labels, identities)
     return first, second
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VERSION: Final = 2
+"""Counted up when a side holds something else, or the same is measured otherwise."""
 
 
 def to_data(side: Side, *, whole: bool = True) -> dict[str, Any]:

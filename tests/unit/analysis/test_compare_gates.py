@@ -15,6 +15,7 @@ from nsys_tui.analysis.compare.side import Side, Steps
 from nsys_tui.analysis.compare.stats import Sample
 from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.errors import UsageError
+from nsys_tui.export import measured_sides
 from nsys_tui.patterns import matching
 
 if TYPE_CHECKING:
@@ -121,8 +122,9 @@ def test_a_file_of_runs_holds_nothing_secret_and_survives_merges(
     folder: Path, tmp_path: Path, capsys: Out
 ) -> None:
     file = tmp_path / "base.json"
-    for name in A:
-        assert run(folder, capsys, "baseline", "add", "--file", str(file), name)[0] == 0
+    assert run(folder, capsys, "baseline", "add", "--file", str(file), *A)[0] == 0
+    wrong = ("baseline", "add", "--file", str(file), "--label", "x", *A)
+    assert run(folder, capsys, *wrong)[0] == 64
     text = file.read_text()
     assert len(json.loads(text)["runs"]) == 5  # and the null that ends it
     assert str(folder) not in text
@@ -138,6 +140,18 @@ def test_a_file_of_runs_holds_nothing_secret_and_survives_merges(
     assert "it holds B itself, which is left out" in out
     file.write_text('{"nsys-tui baseline": 9, "runs": [\nnull]}\n')
     assert run(folder, capsys, "compare", "b0", "--baseline-file", str(file))[0] == 64
+
+
+def test_a_side_is_measured_once(
+    folder: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["compare", str(folder / "a0.sqlite"), str(folder / "b0.sqlite"), "--no-findings"]
+    said = []
+    for _ in range(2):
+        assert cli.main(words) == 3
+        said.append(capsys.readouterr().out)
+        monkeypatch.setattr(measured_sides, "measure", None)
+    assert said[0] == said[1]
 
 
 def side(wall: float, kernel: float) -> Side:
