@@ -99,7 +99,7 @@ def iter_columns(
         told(table, done, max(done, total))
     for name, kinds in bad.items():
         then = " left out" if needed.get(name) else ": taken as missing"
-        note_strange(db, table, name, kinds, then)
+        note_strange(db.notes, table, name, kinds, then)
 
 
 def sample_columns(
@@ -282,7 +282,7 @@ def _text_through_sqlite(
     for rows in stream:
         parts.append(interner.codes(_as_text(value) for (value,) in rows))
         kinds.update(KINDS[type(value)] for (value,) in rows if not isinstance(value, str | None))
-    note_strange(db, table, column, kinds, ": read as text")
+    note_strange(db.notes, table, column, kinds, ": read as text")
     return np.concatenate(parts), interner.values
 
 

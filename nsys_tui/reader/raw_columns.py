@@ -19,11 +19,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.reader.sqlite import Database
+    from nsys_tui.model.notes import Notes
 
-KINDS: Final = {str: "text", bytes: "a blob", float: "a fraction", int: "a number"}
+KINDS: Final = {
+    str: "text",
+    bytes: "a blob",
+    float: "a fraction",
+    int: "a number",
+    type(None): "NULL",
+}
 """What stands where something else is expected, for sentences."""
-_NOTHING: Final = "NULL"
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ def whole_rows(piece: RawColumns, needed: Mapping[str, bool]) -> RawColumns:
     bad = dict(piece.bad)
     for name, null in lacking.items():
         kinds = bad.get(name, Counter())
-        bad[name] = kinds + Counter({_NOTHING: np.count_nonzero(null) - kinds.total()})
+        bad[name] = kinds + Counter({KINDS[type(None)]: np.count_nonzero(null) - kinds.total()})
     left_out = np.zeros(len(piece.rowid), bool)
     for name, null in lacking.items():
         if needed[name]:
@@ -79,13 +84,13 @@ def whole_rows(piece: RawColumns, needed: Mapping[str, bool]) -> RawColumns:
 
 
 def note_strange(
-    db: Database, table: str, column: str, kinds: Mapping[str, int], then: str
+    notes: Notes, table: str, column: str, kinds: Mapping[str, int], then: str
 ) -> None:
     """Says how many values of a column are of other kinds, and what became of them."""
     for kind, count in kinds.items():
         rows = "row" if count == 1 else "rows"
         text = f"{count:,} {rows} with {kind} in `{column}` of {table}{then}"
-        db.notes.add(Note(text, table, column))
+        notes.add(Note(text, table, column))
 
 
 class Collector:

@@ -375,7 +375,7 @@ _TABLES: Final = (
     _table(
         "SCHED_EVENTS",
         Capability.SCHED,
-        "start i!*, cpu i*, isSchedIn i!*, globalTid i?, threadState i @2024.5.1,"
+        "start i!*, cpu i*, isSchedIn i!*, globalTid i!, threadState i @2024.5.1,"
         " threadBlock i @2024.5.1",
         kind=Kind.SCHEDULING,
     ),

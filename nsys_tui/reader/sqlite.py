@@ -11,13 +11,14 @@ import os
 import shutil
 import sqlite3
 import threading
+from collections import Counter
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from nsys_tui.errors import UnreadableReportError
-from nsys_tui.model.notes import Note, Notes
+from nsys_tui.model.notes import Notes
 from nsys_tui.names import visible
 from nsys_tui.reader.cache import cache_at
 from nsys_tui.reader.declared_types import as_declared, decoded
@@ -31,6 +32,7 @@ from nsys_tui.reader.filecheck import (
     stamp,
     unreadable,
 )
+from nsys_tui.reader.raw_columns import KINDS, note_strange
 from nsys_tui.reader.recovery import left_over, recovered_copy
 from nsys_tui.reader.resolved import Export, Resolved, resolve
 from nsys_tui.reader.schema import METADATA_TABLES, declared, is_nsys_export
@@ -299,13 +301,16 @@ class Database:
         return list(zip(*typed, strict=True))
 
     def _typed(self, table: str, column: Column, values: Sequence[Any]) -> Sequence[Any]:
-        """The values of a column; None, and a note, for those that are not of its type."""
+        """The values of a column, None for those that are not of its type; such are noted."""
         typed = as_declared(column.type, values)
-        missing = typed.count(None) - (0 if column.filled else values.count(None))
-        if missing:
-            what = "text" if column.type == "t" else "number"
-            text = f"{missing} rows of {table} hold no {what} in {column.name}: left out there"
-            self.notes.add(Note(text, table, column.name))
+        if typed is values and not (column.filled and None in values):
+            return values
+        pairs = list(zip(values, typed, strict=True))
+        lost = (v for v, t in pairs if t is None and (v is not None or column.filled))
+        read = (v for v, t in pairs if t is not None and isinstance(v, bytes))
+        for strange, then in ((lost, ": taken as missing"), (read, ": read as text")):
+            kinds = Counter(KINDS[type(value)] for value in strange)
+            note_strange(self.notes, table, column.name, kinds, then)
         return typed
 
     def check_unchanged(self) -> None:

@@ -239,5 +239,5 @@ def test_text_in_columns_without_a_type_is_left_out_and_told(
     words = ["stats", str(report), "-r", "mpi_event_sum,mpi_event_trace", "--format", "csv"]
     assert cli.main(words) == 0
     printed = capsys.readouterr()
-    assert "hold no number in start" in printed.err
+    assert "1 row with text in `start` of MPI_OTHER_EVENTS" in printed.err
     assert "unexpected" not in printed.err
