@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -23,19 +23,15 @@ _VALIDATION: Final = re.compile(r"(?i)\bvalidation\b")
 DROPPED: Final = -1
 
 
-def _is_validation(frame: str) -> bool:
-    return _VALIDATION.search(frame) is not None
-
-
 @dataclass(frozen=True)
 class FrameRules:
     """What happens to the frames of a range or call-chain; leaves (kernels) are never touched."""
 
-    strip: tuple[Callable[[str], bool], ...] = ()
+    strip: tuple[Callable[[str], object], ...] = ()
     """A frame for which one of these holds is left out; what is below it moves up."""
     rename: tuple[Callable[[str], str], ...] = ()
     """Applied to every frame in order, before the others."""
-    drop: tuple[Callable[[str], bool], ...] = ()
+    drop: tuple[Callable[[str], object], ...] = ()
     """A stack with a frame for which one of these holds is left out altogether."""
     libraries: bool = False
     """Whether addresses without a symbol are named by their library, neighbours as one frame."""
@@ -44,20 +40,15 @@ class FrameRules:
 
     def with_strip(self, pattern: str) -> FrameRules:
         """Adds a regular expression for frames to leave out."""
-        test = _compiled(pattern)
-        return replace(
-            self,
-            strip=(*self.strip, lambda frame: test.search(frame) is not None),
-            labels=(*self.labels, f"frames that match {pattern} are left out"),
+        return self._with(
+            f"frames that match {pattern} are left out", strip=_compiled(pattern).search
         )
 
     def with_drop(self, pattern: str) -> FrameRules:
         """Adds a regular expression for frames whose whole stacks are left out."""
-        test = _compiled(pattern)
-        return replace(
-            self,
-            drop=(*self.drop, lambda frame: test.search(frame) is not None),
-            labels=(*self.labels, f"stacks with a frame that matches {pattern} are dropped"),
+        return self._with(
+            f"stacks with a frame that matches {pattern} are dropped",
+            drop=_compiled(pattern).search,
         )
 
     def with_rename(self, pattern: str, replacement: str) -> FrameRules:
@@ -71,43 +62,31 @@ class FrameRules:
             test.sub(replacement, "")
         except (re.error, IndexError) as error:
             raise UsageError(f"{pattern} cannot become {replacement!r}", str(error)) from error
-        return replace(
-            self,
-            rename=(*self.rename, lambda frame: test.sub(replacement, frame)),
-            labels=(*self.labels, f"{pattern} in frames becomes {replacement or 'nothing'}"),
+        return self._with(
+            f"{pattern} in frames becomes {replacement or 'nothing'}",
+            rename=lambda frame: test.sub(replacement, frame),
         )
 
     def without_layers(self) -> FrameRules:
         """Leaves out ``Layer N``, but not ``LayerNorm``."""
-        return replace(
-            self,
-            strip=(*self.strip, is_layer_number),
-            labels=(*self.labels, "frames Layer N are left out"),
-        )
+        return self._with("frames Layer N are left out", strip=is_layer_number)
 
     def without_steps(self) -> FrameRules:
         """Leaves out ``Train step N``."""
-        return replace(
-            self,
-            strip=(*self.strip, is_train_step),
-            labels=(*self.labels, "frames Train step N are left out"),
-        )
+        return self._with("frames Train step N are left out", strip=is_train_step)
 
     def without_op_ids(self) -> FrameRules:
         """Removes running numbers such as ``op_id = N`` from frames."""
-        return replace(
-            self,
-            rename=(*self.rename, strip_op_id),
-            labels=(*self.labels, "op_id = N is removed from frames"),
-        )
+        return self._with("op_id = N is removed from frames", rename=strip_op_id)
 
     def without_validation(self) -> FrameRules:
         """Drops stacks below a range named validation."""
-        return replace(
-            self,
-            drop=(*self.drop, _is_validation),
-            labels=(*self.labels, "stacks below validation are dropped"),
-        )
+        return self._with("stacks below validation are dropped", drop=_VALIDATION.search)
+
+    def _with(self, label: str, **added: Callable[[str], Any]) -> FrameRules:
+        """These rules and one more, by the field that it belongs to."""
+        more: dict[str, Any] = {name: (*getattr(self, name), rule) for name, rule in added.items()}
+        return replace(self, labels=(*self.labels, label), **more)
 
     def is_unnamed(self, symbol: str) -> bool:
         """Whether a frame is named by its library."""

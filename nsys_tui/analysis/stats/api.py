@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui.analysis.stats.registry import Columns, Needs, report
 from nsys_tui.analysis.stats.summary import NAME, only, summarise, time_columns
-from nsys_tui.analysis.stats.thread_columns import pids, thread_facts, tids
+from nsys_tui.analysis.stats.thread_columns import thread_columns
 from nsys_tui.analysis.window import row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
@@ -64,15 +64,11 @@ def cuda_api_trace(query: Query) -> Columns:
     known = np.full(len(results), query.report.has(Kind.API, "return_value"))
     names = np.array([api_name(name, nsys_compatible=True) for name in api.names], object)
     threads = api.threads[api.thread[rows]]
-    priorities, thread_names = thread_facts(query, threads)
     return [
         (Column("Start", Unit.NS), api.start[rows]),
         (Column("Duration", Unit.NS), api.end[rows] - api.start[rows]),
         (NAME, names[api.name[rows]]),
         (Column("Result", Unit.NONE), only(results, known)),
         (Column("CorrID", Unit.NONE), api.correlation[rows]),
-        (Column("Pid", Unit.NONE), pids(threads)),
-        (Column("Tid", Unit.NONE), tids(threads)),
-        (Column("T-Pri", Unit.NONE), priorities),
-        (Column("Thread Name"), thread_names),
+        *thread_columns(query, threads),
     ]

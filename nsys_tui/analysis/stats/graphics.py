@@ -9,7 +9,7 @@ import numpy as np
 from nsys_tui.analysis.stats.host_tables import rows_summary
 from nsys_tui.analysis.stats.registry import Columns, Needs, report
 from nsys_tui.analysis.stats.summary import NAME, RANGE
-from nsys_tui.analysis.stats.thread_columns import pids, thread_facts, tids
+from nsys_tui.analysis.stats.thread_columns import thread_columns
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
@@ -57,7 +57,6 @@ def vulkan_api_trace(query: Query) -> Columns:
     if not rows:
         raise NoDataError("no Vulkan calls")
     threads = np.array([row["global_tid"] or 0 for row in rows], np.int64)
-    priorities, names = thread_facts(query, threads)
     return [
         (Column("Start", Unit.NS), [row["start"] for row in rows]),
         (Column("Duration", Unit.NS), [row["end"] - row["start"] for row in rows]),
@@ -65,10 +64,7 @@ def vulkan_api_trace(query: Query) -> Columns:
         (Column("Event Class", Unit.NONE), [row["event_class"] for row in rows]),
         (Column("Context", Unit.NONE), [row["context_id"] for row in rows]),
         (Column("CorrID", Unit.NONE), [row["correlation_id"] for row in rows]),
-        (Column("Pid", Unit.NONE), pids(threads)),
-        (Column("Tid", Unit.NONE), tids(threads)),
-        (Column("T-Pri", Unit.NONE), priorities),
-        (Column("Thread Name"), names),
+        *thread_columns(query, threads),
     ]
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from nsys_tui.model.groups import factorise
 from nsys_tui.model.kinds import Kind
+from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import pid_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from nsys_tui.analysis.stats.query import Query
+    from nsys_tui.analysis.stats.registry import Columns
     from nsys_tui.model.events import Int64
 
 _24_BITS: Final = np.int64(0xFFFFFF)
@@ -31,21 +31,22 @@ def tids(global_tids: Int64) -> Int64:
     return global_tids & _24_BITS
 
 
-def thread_facts(query: Query, threads: Int64) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Priority and name of each event's thread, None and empty where not recorded."""
+def thread_columns(query: Query, threads: Int64) -> Columns:
+    """Process, thread, priority and name of each event's thread; empty where not recorded."""
     found = query.report.rows(Kind.THREAD, "global_tid", "priority")
     facts = dict(zip(*found.lists(), strict=True))
     codes, distinct = factorise(threads)
-    priorities = np.array([facts.get(int(t)) for t in distinct], object)
-    named = [int(t) in facts for t in distinct]
+    known = distinct.tolist()
+    priorities = np.array([facts.get(tid) for tid in known], object)
     names = np.array(
-        [
-            query.report.thread_name(int(t)) if known else ""
-            for t, known in zip(distinct, named, strict=True)
-        ],
-        object,
+        [query.report.thread_name(tid) if tid in facts else "" for tid in known], object
     )
-    return priorities[codes], names[codes]
+    return [
+        (Column("Pid", Unit.NONE), pids(threads)),
+        (Column("Tid", Unit.NONE), tids(threads)),
+        (Column("T-Pri", Unit.NONE), priorities[codes]),
+        (Column("Thread Name"), names[codes]),
+    ]
 
 
 def rank_label(ranks: Mapping[int, int], global_pid: int) -> str:
