@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,7 @@ from nsys_tui.fleet.ranks import (
     decide,
     without_numbers,
 )
+from nsys_tui.fleet.same_stream import told_apart
 from nsys_tui.fleet.session_clock import SessionClock
 from nsys_tui.fleet.summary import Failure, Options, ProcessSummary, ReportSummary
 from nsys_tui.units import format_duration, named_ranks
@@ -64,7 +66,7 @@ def reduce(
     gone = {failure.path for failure in left}
     reports = [(path, report) for path, report in reports if path not in gone]
     check_counts(given, {path: len(report.processes) for path, report in reports})
-    owners = [(n, p) for n, (_, report) in enumerate(reports) for p in report.processes]
+    owners = _of_communicators([report for _, report in reports])
     evidence = _evidence(reports, given)
     ranks = decide(evidence)
     order = sorted(range(len(owners)), key=lambda place: ranks[place][0])
@@ -95,6 +97,20 @@ def reduce(
     )
     options = options or Options()
     return Fleet(members, failures, used, origin, options, (*only_notes(options), *notes), left)
+
+
+def _of_communicators(reports: Sequence[ReportSummary]) -> list[tuple[int, ProcessSummary]]:
+    """All ranks with their report's place, and communicators told apart where UTC can do so."""
+    owners = [(n, p) for n, report in enumerate(reports) for p in report.processes]
+    starts = [report.start_utc for report in reports]
+    known = [start for start in starts if start is not None]
+    if len(known) < len(reports) or not known:
+        return owners
+    clocks = [SessionClock((starts[n] or 0) - min(known)) for n, _ in owners]
+    found = told_apart(
+        [p.collectives for _, p in owners], clocks, [reports[n].host for n, _ in owners]
+    )
+    return [(n, replace(p, collectives=own)) for (n, p), own in zip(owners, found, strict=True)]
 
 
 def _evidence(
@@ -184,10 +200,11 @@ def _clock_notes(members: Sequence[Member]) -> list[str]:
     """How well clocks agree, and whose do not."""
     notes = []
     measured = [(m.clock.residual, m.rank) for m in members if m.clock.residual is not None]
-    drift, drifting = max((abs(m.clock.drift), m.rank) for m in members) if members else (0, 0)
     off = [m.rank for m in members if not m.clock.aligned]
-    if drift and len(off) < len(members):
-        worst, rank = max(measured)
+    used = [m for m in members if m.clock.aligned]
+    drift, drifting = max(((abs(m.clock.drift), m.rank) for m in used), default=(0, 0))
+    if drift:
+        worst, rank = max((m.clock.residual or 0, m.rank) for m in used)
         notes.append(
             f"clocks drift by up to {1e6 * drift:.1f} ppm (rank {drifting}), which is corrected;"
             f" ends then agree to {format_duration(worst)} or better (rank {rank} least)"

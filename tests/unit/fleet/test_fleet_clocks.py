@@ -14,6 +14,7 @@ from nsys_tui.fleet.clocks import fitted, judged
 from nsys_tui.fleet.collectives import match
 from nsys_tui.fleet.fleet import Clock
 from nsys_tui.fleet.loading import run_fleet
+from nsys_tui.fleet.same_stream import told_apart
 from nsys_tui.fleet.session_clock import SessionClock
 from nsys_tui.fleet.summary import Collectives
 from nsys_tui.fleet.table_parts import Ask
@@ -258,3 +259,26 @@ def test_a_window_is_cut_at_the_same_moment_of_drifting_clocks() -> None:
     lo = clock.fleet_time(0)
     assert clock.session_time(lo) == 0
     assert clock.fleet(np.array([10 * S]))[0] == 10 * S + 5 * STEP + MS
+
+
+@pytest.mark.parametrize(
+    ("hosts", "sets"),
+    [
+        ("aabb", ["0, 2", "1, 3"]),  # across hosts: a pipeline of two stages
+        ("aaaa", ["0, 2", "1, 3"]),
+        ("abab", []),  # each pair has a clock of its own
+    ],
+)
+def test_groups_that_share_a_stream_are_told_apart(hosts: str, sets: list[str]) -> None:
+    ends = np.arange(1, 21) * 10 * MS
+    own = []
+    for rank in range(4):
+        end = ends + (rank % 2) * 3 * MS
+        key = np.zeros(len(end), np.int32)
+        own.append(Collectives((("AllReduce", "stream 1"),), key, end - 100 * US, end))
+    clocks = [SessionClock(0)] * 4
+    found = told_apart(own, clocks, hosts)
+    groups = match(found, clocks).groups
+    members = [", ".join(map(str, group.members)) for group in groups]
+    assert members == (sets or ["0, 1, 2, 3"])
+    assert all(group.communicator.startswith("≈ ") == bool(sets) for group in groups)
