@@ -28,17 +28,19 @@ _LAST_S = 1.0
 _OF_NSYS = ("nsys", "Qdstrm")
 
 
-async def send(job: Job, name: str, *, note: bool = True) -> list[Answer]:
+async def send(job: Job, name: str, *, note: bool = True, force: bool = False) -> list[Answer]:
     """Sends one signal to the job.
 
     Args:
         job: the job.
         name: INT, TERM or KILL.
         note: write it into the record first; not done while another process drives the capture.
+        force: INT also while nsys is there without its program: after that it makes its report,
+            and INT has it throw everything away.
     """
     if note:
         job.update(signals=(*job.record.signals, f"{name} {now()}"))
-    return await job.ask("signal", SIG=name)
+    return await job.ask("signal", SIG=name, FORCE="yes" if force else "no")
 
 
 async def stop(job: Job, ended: asyncio.Event, *, keep: bool) -> None:
@@ -77,7 +79,7 @@ def _job_there(job: Job) -> str:
 
 
 async def _send_until_heard(job: Job, ended: asyncio.Event, name: str, patience_s: float) -> None:
-    """Sends a signal; again while the job is just being started, or its scheduler is deaf."""
+    """Sends a signal; again while the job is not ready for it, or its scheduler is deaf."""
     answers = await send(job, name)
     began = time.monotonic()
     while last(answers, "signalled") is None and not await _ends_within(ended, _LOOK_S):
@@ -87,8 +89,12 @@ async def _send_until_heard(job: Job, ended: asyncio.Event, name: str, patience_
                 "warning", f"{kind} did not take the stop, and the program runs on", printable(deaf)
             )
             if time.monotonic() - began > patience_s:
-                return
-        answers = await send(job, name, note=False)
+                break
+        heard = job.growth if job.record.state is State.IMPORTING else began
+        late = job.hangs or time.monotonic() - max(began, heard) > patience_s
+        answers = await send(job, name, note=False, force=late)
+    if last(answers, "signalled") is None:  # it was not needed, or not taken
+        job.update(signals=job.record.signals[:-1])
 
 
 async def _ends(job: Job, ended: asyncio.Event, patience_s: float) -> bool:

@@ -251,9 +251,14 @@ nt_whole() { # a short job from its start to the files that it makes, in one req
   nt_follow
   nt_each nt_file
 }
+nt_ending() { # whether nsys is there without its program, as before it and after it
+  if read -r nt_ticks nt_others 2> /dev/null < "$NT_D/still"; then [ "$nt_others" = 0 ]
+  else nt_still > /dev/null && [ $nt_others = 0 ] && [ $nt_own != 0 ]; fi
+}
 nt_signal() {
   nt_state "$NT_J"
   case $NT_STATE in running | starting) ;; *) nt_say "state $NT_STATE"; return ;; esac
+  if [ $NT_SIG$NT_FORCE = INTno ] && nt_ending; then return; fi # it would throw away what it collected
   if [ -n "$NT_SCHEDULER" ]; then
     "nt_${NT_SCHEDULER}_signal"
     case $?:$NT_SIG in *:KILL | 1:*) ;; *) return 0 ;; esac # its client alone, signalled, would lose the report

@@ -189,6 +189,22 @@ async def test_an_nsys_that_hangs_after_its_program_runs_it_no_second_time(
     assert pgrep(rf"nsys .*{capture.record.id}.*") == []
 
 
+async def test_a_stop_while_nsys_ends_by_itself_loses_nothing(
+    place: Place, heard: Recorder
+) -> None:
+    program = "ls / > /dev/null; touch ran"
+    capture = place.capture("sh", "-c", program, recorder=heard, options={"trace": "osrt"})
+    running = asyncio.create_task(capture.run())
+    async with asyncio.timeout(60):
+        while not (place.cwd / "ran").exists() or pgrep(f"sh -c {program}"):
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        await capture.stop(keep=True)
+        record = await running
+    assert (record.state, record.kept) == (State.CANCELLED, "kept")
+    assert events_in(record.reports[0].sqlite) > 0
+
+
 async def test_over_ssh_the_report_comes_home_with_its_export(
     tmp_path: Path, nsys: Path, heard: Recorder
 ) -> None:
