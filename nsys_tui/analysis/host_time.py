@@ -15,7 +15,7 @@ from nsys_tui.analysis.window import row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import FARTHEST
-from nsys_tui.model.kinds import Kind
+from nsys_tui.model.kinds import MPI, Kind
 from nsys_tui.model.target import PROCESS_MASK
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def host_time(report: Report, scope: Scope, top: int | None = None) -> HostTime:
     calls = len(osrt_calls(report, scope))
     counts = {
         "NVTX ranges": len(report.ranges),
+        "MPI calls": sum(len(report.numbers(kind)[0]) for kind in MPI if report.has(kind)),
         "OS runtime calls": calls,
         "CPU samples": len(report.samples),
         "Python samples": len(python_samples(report)),

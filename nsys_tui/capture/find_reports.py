@@ -192,7 +192,8 @@ def _nothing(
             "\n".join(filter(None, [why, f"lying there: {lying}" if lying else ""])),
             remedy or "rebooted, out of memory, or killed; the log says how far it came",
         )
-    hung = "\n".join(note for note in job.record.notes if "nsys hangs" in note)
+    told = [note.partition(": ")[2] for note in job.record.notes]
+    hung = "\n".join(note.rpartition(" (")[0] for note in told if note.startswith("nsys hangs"))
     kept = f"kept there: {lying}" if lying else ""
     if lying and (lacks or not importer):
         command = shlex.quote(importer or "QdstrmImporter")

@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list_presets:
         return _list_presets(config)
     plan, secrets = _plan(arguments, config, target, command)
-    _explain(plan)
+    _explain(plan, arguments)
     if arguments.print:
         return _print(plan, config)
     if arguments.check:
@@ -204,12 +204,13 @@ def _pairs(items: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def _explain(plan: Plan) -> None:
+def _explain(plan: Plan, arguments: argparse.Namespace) -> None:
     """Prints remarks; an error that needs no look at the target ends the run."""
     from nsys_tui.capture.quoting import printable
 
     advice = plan.advice()
     first = next((item for item in advice if item.severity == "error"), None)
+    arguments.told = {item.text for item in advice}
     for item in advice:
         if item is not first:
             line = f"{item.severity}: {item.text}" + (f"; {item.remedy}" if item.remedy else "")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_tui.errors import INTERRUPTED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from nsys_tui.capture.askpass import Prompt, PromptHandler
     from nsys_tui.capture.capture import Capture
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class Narrator:
     """Tells events as lines on stderr; progress rides in one line when that is a terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: Collection[str] = ()) -> None:
+        self._told = told
         self._tty = sys.stderr.isatty()
         self._last = ""
         self._riding = False
@@ -45,7 +46,7 @@ class Narrator:
                 self._ride(event.line())
             case events.Checked(checks):
                 for check in checks:  # errors are what the capture fails with
-                    if check.severity not in ("ok", "error"):
+                    if check.severity not in ("ok", "error") and check.text not in self._told:
                         self._line(f"{check.severity}: {check.name}: {check.text}")
             case events.Remark(severity, text, remedy):
                 self._line(f"{severity}: {text}" + (f" ({remedy})" if remedy else ""))
@@ -96,7 +97,7 @@ def json_events(event: Event) -> None:
 
 def listener(arguments: Any) -> Listener:
     """The listener that the flags ask for."""
-    return json_events if arguments.json else Narrator()
+    return json_events if arguments.json else Narrator(getattr(arguments, "told", ()))
 
 
 def prompt_handler(arguments: Any) -> PromptHandler | None:

@@ -227,7 +227,7 @@ def nvtx_gpu_proj_sum(query: Query) -> Columns:
 def nvtx_kern_sum(query: Query) -> Columns:
     """Kernels by the ranges that enclose their launch; a kernel counts in every one of them.
 
-    Kernels that no range encloses have rows without a range.
+    Kernels that no range encloses have rows without a range, for each thread that launched them.
     """
     every, ops = query.report.ranges, query.report.operations
     rows = row_numbers(ops, query.counted(ops, kernel_rows(query)))
@@ -237,22 +237,27 @@ def nvtx_kern_sum(query: Query) -> Columns:
     made = launches(query.report, rows)
     runs = enclosed(ranges, made)
     inside = made.operation[runs.launch]
-    # Behind the launches stand the kernels that no range encloses: a stretch for themselves.
+    # Behind the launches stand the kernels that no range encloses: a stretch for each thread.
     edge = np.bincount(runs.first, minlength=len(inside) + 1)
     edge -= np.bincount(runs.last, minlength=len(inside) + 1)
     outside = np.setdiff1d(rows, inside[np.cumsum(edge)[:-1] > 0])
+    api, calls = query.report.api, query.report.calls[outside]
+    by = np.append(api.thread, -1)[calls]  # a kernel without a call has call -1, and thread -1
+    outside, by = outside[np.argsort(by, kind="stable")], np.sort(by)
     operation = np.concatenate((inside, outside))
-    alone = [len(inside)] if len(outside) else []
+    ends = np.append(np.flatnonzero(by[1:] != by[:-1]) + 1, len(by))[: len(by)]
+    alone = np.append(0, ends)[: len(ends)]
     kernel, kernels = operation_codes(query, operation)
     by_kernel = Wavelet(kernel, len(kernels))
     stretch, name, first, last = by_kernel.split(
-        np.append(runs.first, alone).astype(np.int64),
-        np.append(runs.last, [len(operation)] * len(alone)).astype(np.int64),
+        np.append(runs.first, len(inside) + alone).astype(np.int64),
+        np.append(runs.last, len(inside) + ends).astype(np.int64),
     )
     label, texts = label_codes(ranges)
     per_range, kinds = factorise_rows((label, ranges.style, ranges.thread))
-    which = np.append(runs.which, [len(ranges)] * len(alone)).astype(np.int64)[stretch]
-    of_range = np.append(per_range, len(kinds))[which]
+    places = np.arange(len(alone))
+    which = np.append(runs.which, len(ranges) + places).astype(np.int64)[stretch]
+    of_range = np.append(per_range, len(kinds) + places)[which]
     codes, group, name = pair_codes(of_range, name, max(len(kernels), 1))
     durations = ops.durations(operation[by_kernel.order])
     stats = stretch_stats(codes, first, last, durations, len(group))
@@ -260,16 +265,19 @@ def nvtx_kern_sum(query: Query) -> Columns:
     pairs = _distinct_pairs(codes[owned], which[owned])
     instances = np.bincount(pairs, minlength=len(group))
     ranged = group < len(kinds)
-    kinds = np.vstack((kinds.reshape(-1, 3), np.zeros((1, 3), np.int64)))[group]
-    threads = ranges.threads[kinds[:, 2]] if len(ranges) else np.zeros(len(group), np.int64)
+    threads = np.append(ranges.threads[kinds[:, 2]], np.append(api.threads, -1)[by[ends - 1]])[
+        group
+    ]
+    kinds = np.vstack((kinds.reshape(-1, 3), np.zeros((len(alone), 3), np.int64)))[group]
+    known = threads >= 0
+    pid, tid = (np.where(known, part(threads), -1) for part in (pids, tids))
     names = [texts[at] if own else "" for at, own in zip(kinds[:, 0], ranged, strict=True)]
-    order = np.lexsort((-stats.totals, tids(threads), pids(threads), rank(names)))
-    threads, ranged = threads[order], ranged[order]
+    order = np.lexsort((-stats.totals, tid, pid, rank(names)))
     return [
         (Column("NVTX Range"), [names[place] or None for place in order.tolist()]),
-        (Column("Style"), only(NAMES[kinds[order, 1]], ranged)),
-        (Column("PID", Unit.NONE), only(pids(threads), ranged)),
-        (Column("TID", Unit.NONE), only(tids(threads), ranged)),
+        (Column("Style"), only(NAMES[kinds[order, 1]], ranged[order])),
+        (Column("PID", Unit.NONE), only(pid[order], known[order])),
+        (Column("TID", Unit.NONE), only(tid[order], known[order])),
         (Column("NVTX Inst", Unit.COUNT), instances[order]),
         (Column("Kern Inst", Unit.COUNT), stats.counts[order]),
         (Column("Total Time", Unit.NS), stats.totals[order]),

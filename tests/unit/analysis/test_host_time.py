@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
     ):
         synth.sched(time, switched_in, tid=tid)
     synth.osrt("read", 400_000, 700_000, tid=7).osrt("ioctl", 500_000, 600_000, nesting=1, tid=7)
-    synth.osrt("poll", 750_000, 800_000, tid=7)
+    synth.osrt("poll", 750_000, 800_000, tid=7).mpi("MPI_Barrier", 700_000, 750_000, tid=7)
     synth.environment("NvDriverVersion", "0").session(duration=1_000_000)
     return synth.write()
 
@@ -73,7 +73,7 @@ def test_without_gpu_work_the_verb_tells_of_the_host_and_why(
     assert "none: CUDA was asked for; no CUDA call was seen" in said
     assert "Threads by CPU time" in said
     assert "Top OS runtime calls" in said
-    assert "recorded  2 OS runtime calls" in said
+    assert "recorded  1 MPI calls, 2 OS runtime calls" in said
     assert not any(word in said for word in ("driver", "gpu_active", "Time of each GPU"))
     assert main(["overview", str(path), "--format", "json"]) == 0
     host = json.loads(capsys.readouterr().out)["host"]
