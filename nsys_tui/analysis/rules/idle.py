@@ -293,7 +293,7 @@ def _host(case: Case, gaps: Gaps, inside: str, advice: str) -> tuple[str, Confid
     mine = gaps.take(gaps.caller == caller)
     order = np.argsort(mine.start)
     seen = sampled(case.report, thread, mine.start[order], mine.end[order])
-    measured = case.stalls.work.thread(thread).witness is Witness.MEASURED
+    measured = case.stalls.work.witness(thread) is Witness.MEASURED
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
     if seen is None:
         return f", {Cause.HOST.label}{inside}", confidence, advice

@@ -169,6 +169,7 @@ class HostWork:
         self._threads: dict[int, ThreadWork] = {}
         self._held = 0
         self._innermost: dict[int, Named] = {}
+        self._witnesses: dict[int, Witness] = {}
         self._scheduling = Scheduling(report)
 
     @cached_property
@@ -229,6 +230,12 @@ class HostWork:
         while self._held > HELD and self._threads:
             self._held -= len(self._threads.pop(next(iter(self._threads))))
         return found
+
+    def witness(self, global_tid: int) -> Witness:
+        """How it is known where a thread was; remembered, however much it did."""
+        if global_tid not in self._witnesses:
+            self._witnesses[global_tid] = self._scheduling.thread(global_tid).witness
+        return self._witnesses[global_tid]
 
     def innermost(self, global_tid: int) -> Named:
         """Disjoint pieces of a thread's time with the name of the innermost NVTX range."""

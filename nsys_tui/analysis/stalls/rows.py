@@ -133,7 +133,7 @@ def _witness(result: Stalls, number: int, thread: int) -> Witness:
     if cause not in SHARES:
         return Witness.INFERRED
     by_state = cause in (Cause.HOST, Cause.OFF_CPU)
-    return result.work.thread(thread).witness if by_state else Witness.MEASURED
+    return result.work.witness(thread) if by_state else Witness.MEASURED
 
 
 def _told(result: Stalls, number: int, edge: Edge) -> tuple[str, str, str]:
