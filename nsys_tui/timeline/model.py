@@ -183,13 +183,17 @@ class TimelineModel:
 
     @property
     def cursor_time(self) -> int:
-        """The cursor's moment; before it was moved, the begin of the work in view."""
+        """The cursor's moment; before it was moved, the begin of work in view, or of its lane."""
         cursor, window, span = self.view.cursor, self.window, self.trace.span
         if (few := self.trace.few) is not None and span is not None:
             span = few.start, span[1]
-        if cursor != Cursor() or span is None:
+        if cursor != Cursor():
             return cursor.time
-        return span[0] if window.start <= span[0] < window.end else window.start
+        row = self.row
+        lanes = lanes_of(row) if row is not None else ()
+        begins = [int(lane.starts[0]) for lane in lanes if len(lane)]
+        begin = min(begins, default=0) if span is None else span[0]
+        return begin if window.start <= begin < window.end else window.start
 
     @property
     def was_sent(self) -> bool:

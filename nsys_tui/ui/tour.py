@@ -40,7 +40,7 @@ STOPS: Final = (
         "overview",
         (),
         "A training run on two GPUs, busy 85 % of the time. What is the rest?",
-        ("GPU busy   84.9%", "Findings"),
+        ("2 GPUs 85% busy", "compute 70.3%", "Findings"),
     ),
     Stop(
         "stalls",
@@ -82,7 +82,7 @@ STOPS: Final = (
         "end",
         ("1",),
         "All of it in a pipe, too: nsys-tui stalls REPORT. ? lists the keys.",
-        ("Time split",),
+        ("Findings",),
     ),
 )
 CALM: Final = 4

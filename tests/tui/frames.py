@@ -2,7 +2,7 @@
 
 async with running(path, size=(80, 24)) as pilot:
     await settled(pilot)
-    assert "GPU busy" in text(pilot)
+    assert "compute " in text(pilot)
 """
 
 from __future__ import annotations

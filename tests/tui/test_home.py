@@ -115,7 +115,7 @@ async def test_without_a_report_every_screen_stands_and_one_can_be_opened(small:
         assert "no report is open: o opens one" in text(cast("Pilot[int]", pilot))
         await pilot.press("o", *str(small), "enter")
         await settled(cast("Pilot[int]", pilot))
-        assert "GPU busy" in text(cast("Pilot[int]", pilot))
+        assert "compute " in text(cast("Pilot[int]", pilot))
         assert [session.path for session in app.sessions] == [small]
 
 

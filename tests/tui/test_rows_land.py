@@ -127,6 +127,8 @@ async def test_findings_names_and_bars_of_the_overview_land(name: str) -> None:
                 assert app.error is None, where
                 if isinstance(choice, Finding):
                     shows_finding(pilot, choice, where)
+                elif isinstance(choice, Chosen) and choice.kind == "call":
+                    landed(pilot, where)
                 elif isinstance(choice, Chosen):
                     shows_name(pilot, choice, where)
                 await press(pilot, "1")

@@ -105,29 +105,29 @@ async def test_jump_letters_move_the_focus(small: Path) -> None:
         await pilot.press("ctrl+o")
         await settled(pilot)
         assert " a " in text(pilot)
-        await pilot.press("a")
+        await pilot.press("b")
         await settled(pilot)
-        assert pilot.app.focused.id == "split"  # type: ignore[union-attr]
+        assert pilot.app.focused.id == "kernels"  # type: ignore[union-attr]
 
 
 async def test_tab_moves_focus_and_shows_it_without_colour(small: Path) -> None:
     async with running(small) as pilot:
-        assert "+- > Top kernels" in text(pilot)
+        assert "+- > Findings" in text(pilot)
         await pilot.press("tab")
         await settled(pilot)
-        assert "+- Top kernels" in text(pilot)
-        assert "+- > Whole trace" in text(pilot)
+        assert "+- Findings" in text(pilot)
+        assert "+- > Top kernels" in text(pilot)
 
 
 async def test_maximise_gives_one_pane_the_body_and_gives_it_back(small: Path) -> None:
     async with running(small) as pilot:
         await pilot.press("f10")
         await settled(pilot)
-        assert "Whole trace" not in text(pilot)
-        assert "Top kernels" in text(pilot)
+        assert "Top kernels" not in text(pilot)
+        assert "Findings" in text(pilot)
         await pilot.press("f10")
         await settled(pilot)
-        assert "Whole trace" in text(pilot)
+        assert "Top kernels" in text(pilot)
 
 
 async def test_a_resize_while_a_pane_is_maximised_reaches_the_others_too(small: Path) -> None:
@@ -240,7 +240,7 @@ async def test_reload_keeps_window_and_marks(small: Path) -> None:
         await settled(pilot)
         assert app.session.report is not first
         assert app.state.window == Window(10, 20)
-        assert "GPU busy" in text(pilot)
+        assert "compute " in text(pilot)
 
 
 async def test_a_fault_in_background_work_is_a_bar_and_no_traceback(small: Path) -> None:
@@ -301,7 +301,7 @@ async def test_footer_and_tabs_can_be_clicked(small: Path) -> None:
 )
 async def test_every_theme_draws_the_same_text(small: Path, theme: str) -> None:
     async with running(small, theme=theme) as pilot:
-        assert "GPU busy   90.0%" in text(pilot)
+        assert "idle 10.0%" in text(pilot)
         assert pilot.app.palette.name == theme  # type: ignore[attr-defined]
 
 

@@ -108,7 +108,9 @@ async def test_time_order_and_sandwich(report: Path) -> None:
         await press(pilot, "6", "v")
         line = rows(pilot)[5]
         assert line.index("bwd 30%") < line.index("fwd 70%")
-        await press(pilot, "j", "j", "j", "v")
+        await press(pilot, "v")
+        assert path(pilot) == ("gemm",), "the frame with most of its own"
+        await press(pilot, "v", "v", "j", "j", "j", "v")
         body = text(pilot)
         assert "[sandwich]" in body
         assert "- Callers -" in body

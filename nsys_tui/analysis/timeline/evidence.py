@@ -93,17 +93,17 @@ def finding_facts(report: Report, finding: Finding, moment: Moment) -> Facts:
         facts += [("start", moment(start)), ("dur", format_duration(end - start))]
     if finding.place is not None and finding.place < len(report.devices):
         facts.append(("GPU", _gpu(report, finding.place)))
+    if finding.saved_ns:
+        facts.append(("could save", format_duration(finding.saved_ns)))
     facts += [
+        ("advice", finding.advice),
         ("finding", finding.title),
         ("severity", str(finding.severity)),
         ("rule", finding.rule),
+        ("known", str(finding.confidence)),
     ]
-    if finding.saved_ns:
-        facts.append(("could save", format_duration(finding.saved_ns)))
     if finding.same_as:
         facts.append(("same time", finding.same_as))
-    facts.append(("advice", finding.advice))
-    facts.append(("known", str(finding.confidence)))
     if finding.doubt:
         facts.append(("but", finding.doubt))
     if finding.settle:

@@ -103,12 +103,13 @@ def process_of(tid: int) -> int:
 def _process_heading(report: Report, process: int) -> Track:
     name = report.process_name(process) if process >= 0 else "unknown process"
     pid = f"pid {pid_of(process)}" if process >= 0 else "host"
-    note = pid if name in (pid, "unknown process") else f"{pid} {name}"
+    named = name not in (pid, "unknown process")
+    note = f"{pid} {name}" if named else "its name was not recorded"
     return Track(
         key=f"process:{process}",
         label=f"CPU {pid_of(process)}" if process >= 0 else "CPU",
-        words=f"{program(name)} {pid_of(process)}" if name not in (pid, "unknown process") else "",
-        title=note,
+        words=f"{program(name) if named else 'process'} {pid_of(process)}" if process >= 0 else "",
+        title=note if named else pid,
         part="",
         order=(Section.HOST, process),
         shape=Shape.HEADING,

@@ -46,6 +46,10 @@ class TableScreen(ResultScreen[T]):
     """What the heading says while another one is being made."""
     wish: Any = None
     """What decides, beside the view state, which result is wanted."""
+    DEFAULT_CSS: ClassVar[str] = """
+    TableScreen.-bare #lower, TableScreen.-bare #under, TableScreen.-bare #scene,
+    TableScreen.-bare #sums, TableScreen.-bare.-bare #causes { display: none; }
+    """
     _made: Any = None
     """The wish of the result that is shown."""
 
@@ -91,9 +95,10 @@ class TableScreen(ResultScreen[T]):
         self.main.redraw_heading()
 
     def _take(self, report: Report, result: T) -> None:
-        """The result is the one that was wished for."""
+        """The result is the one that was wished for; beside a table without rows is nothing."""
         self._made, self.main.busy = self.wish, ""
         super()._take(report, result)
+        self.set_class(not self.main.shown and not self.main.restricted, "-bare")
 
     def filter_by(self, pattern: str) -> None:
         """Only rows whose text fits."""

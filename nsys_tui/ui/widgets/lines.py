@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Line: TypeAlias = "Sequence[tuple[str, int]]"
 """Runs of (text, style code), as ``Row.runs`` of ``render`` gives them."""
+Built: TypeAlias = "tuple[Sequence[Line], Sequence[object]]"
+"""Lines, and what each stands for."""
 
 
 MOST: Final = 3
@@ -70,16 +72,18 @@ class LinePane(ScrolledPane):
         self._always_cursor = always_cursor
         self._lines: Sequence[Line] = ()
         self._choices: Sequence[object] = ()
-        self._build: Callable[[int], Sequence[Line]] | None = None
+        self._build: Callable[[int], Built] | None = None
         self.cursor = 0
         self.heading(heading, remark)
 
-    def show_built(
-        self, build: Callable[[int], Sequence[Line]], choices: Sequence[object] = ()
-    ) -> None:
+    def show_built(self, build: Callable[[int], Sequence[Line]]) -> None:
         """Replaces the lines by what ``build`` gives for a width, now and after each resizing."""
+        self.show_choices(lambda width: (build(width), ()))
+
+    def show_choices(self, build: Callable[[int], Built]) -> None:
+        """The same with lines that can be chosen."""
         self._build = build
-        self._set(build(max(1, self.room)), choices)
+        self.rebuild()
 
     def on_resize(self) -> None:
         """Lines that depend on the width are built anew."""
@@ -90,9 +94,13 @@ class LinePane(ScrolledPane):
         self.rebuild()
 
     def rebuild(self) -> None:
-        """Builds the lines anew, after what they depend on has changed."""
+        """Builds the lines anew, after what they depend on has changed; the choice stays."""
         if self._build is not None:
-            self._set(self._build(max(1, self.room)), self._choices)
+            chosen = self.choice
+            lines, choices = self._build(max(1, self.room))
+            if chosen is not None and chosen in choices:
+                self.cursor = choices.index(chosen)
+            self._set(lines, choices)
 
     def show(self, lines: Sequence[Line], choices: Sequence[object] = ()) -> None:
         """Replaces the lines.
@@ -161,9 +169,15 @@ class LinePane(ScrolledPane):
             return
         target = min(max(self.cursor + step, 0), len(self._choices) - 1)
         self.cursor = self._nearest(target, 1 if step > 0 else -1)
-        self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False)
+        self.scroll_to_cursor()
         self.refresh()
         self.post_message(self.Moved(self, self.choice))
+
+    def scroll_to_cursor(self) -> None:
+        """Brings the line under the cursor into view, with those below that tell more of it."""
+        lines = self._choices[self.cursor + 1 :]
+        more = next((n for n, choice in enumerate(lines) if choice is not None), len(lines))
+        self.scroll_to_region(Region(0, self.cursor, 1, 1 + more), animate=False)
 
     def on_focus(self) -> None:
         """Tells what is under the cursor."""

@@ -77,6 +77,7 @@ class CompareScreen(ResultScreen[Result]):
     CompareScreen.-tall #summary { height: 10; }
     CompareScreen.-lower #lower, CompareScreen.-tall #lower { display: block; }
     CompareScreen.-tall #changes { display: block; }
+    CompareScreen.-alone.-alone #lower, CompareScreen.-alone #summary { display: none; }
     CompareScreen.-flame #difference { display: block; }
     CompareScreen.-flame #twins { display: none; }
     """
@@ -149,9 +150,9 @@ class CompareScreen(ResultScreen[Result]):
     def make(self) -> None:
         """Compares when both are loaded, unless it was asked for already."""
         pair = self.choosing.pair
+        self.set_class(pair is None, "-alone")
         if pair is None:
             self.table.tell(CHOOSE)
-            self.summary.heading("Compare", "B: choose the other report")
             return
         for session in pair.sessions:
             self.app.begin_load(session)

@@ -54,6 +54,8 @@ class Findings(NamedTuple):
     verdict: str
     unseen: list[NotLookedAt]
     """What no rule could look at."""
+    base_ns: int
+    """Time that shares of findings are of."""
 
 
 def recording(choice: object) -> str:
@@ -88,7 +90,7 @@ def findings(
 
     case = Case(report, splits=splits, idle=idle)
     found = session.memo("findings", lambda: find_in(case, progress))
-    return Findings(found, verdict(case, found), not_looked_at(report))
+    return Findings(found, verdict(case, found), not_looked_at(report), case.base_ns)
 
 
 def estimated_rows(sample: Operations) -> list[TraceRow]:

@@ -15,11 +15,11 @@ from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.units import format_count, format_duration, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.host_time import HostTime
-    from nsys_tui.analysis.overview import Headline, Overview, TopName
+    from nsys_tui.analysis.overview import Overview, TopName
     from nsys_tui.analysis.rules.bound import NotLookedAt
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.target import Metadata
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 ADVISED: Final = 100
 """Cells from which a finding tells what to do about it in its second line."""
+INDENT: Final = " " * 10
+"""Before what a finding goes on with: its sign and what it could give back stand above."""
+IDLE: Final = style(Ink.IDLE)
+NARROW: Final = 60
+"""Cells of a pane under which the split has a line for each part, and so room for more."""
 NAME_BAR: Final = 8
 ROOMY: Final = 66
 """Cells of a line from which names have means beside them."""
@@ -40,21 +45,17 @@ class Chosen(NamedTuple):
     """What a line of the overview stands for."""
 
     kind: str
-    """``kernel`` or ``range``."""
+    """``kernel``, ``range`` or ``call``."""
     name: str
 
 
-def bar(share: float, width: int, category: Category | None, glyphs: Glyphs) -> Line:
-    """A share as a bar: filled with the category's sign, the rest with the sign of idle."""
-    filled = min(width, round(share * width))
-    filled = max(filled, 1) if share > 0 else 0
-    ink = style(category_ink(category)) if category is not None else 0
-    glyph = FILLS[category] if category is not None and not glyphs.solid else glyphs.bar
-    return [(glyph * filled, ink), (glyphs.idle * (width - filled), style(Ink.IDLE))]
+def category_fill(category: Category, glyphs: Glyphs) -> tuple[str, int]:
+    """The sign and the style code of a category."""
+    return glyphs.bar if glyphs.solid else FILLS[category], style(category_ink(category))
 
 
 def time_split(found: Overview, width: int, glyphs: Glyphs, *, sampled: bool = False) -> list[Line]:
-    """Busy time by category over all GPUs, then each GPU for itself.
+    """One bar of the time of all GPUs, what its parts are, then each GPU for itself.
 
     Args:
         found: the figures.
@@ -63,42 +64,47 @@ def time_split(found: Overview, width: int, glyphs: Glyphs, *, sampled: bool = F
         sampled: the shares are estimates of kernel time; the rest is not known yet.
     """
     head = found.headline
+    whole, mark = head.device_count * head.base_ns, "≈" if sampled else ""
     if not head.device_count:
         said = "no GPU work in this report" if found.gpu_known else "GPU work is not known"
-        return [[(said, MUTED)], *_why_nothing(found, width), *_threads(found.host, width, glyphs)]
-    whole, mark = head.device_count * head.base_ns, "≈" if sampled else ""
-    room = max(6, width - 19)
-
-    def row(label: str, ns: int, category: Category | None) -> Line:
-        share = ns / whole if whole else 0.0
-        figure = mark + format_share(ns, whole)
-        return [(f"{label:<9}{figure:>7}  ", 0), *bar(share, room, category, glyphs)]
-
-    lines = [row("GPU busy", head.busy_ns, Category.COMPUTE)]
-    lines.append(row("compute", head.compute_ns, Category.COMPUTE))
-    if head.comm_ns:
-        lines.append(row("comm", head.comm_ns, Category.COMM))
-        if not sampled:
-            lines.append(_exposed(head, whole))
+        nothing: list[Line] = [[(said, MUTED)], *_why_nothing(found, width)]
+        return _threads(found.host, width, glyphs) or nothing
+    told = head.compute_ns + head.exposed_comm_ns + head.exposed_memory_ns
+    parts = [
+        (Category.COMPUTE, "compute", head.compute_ns, head.compute_ns),
+        (Category.COMM, "comm", head.comm_ns, head.comm_ns if sampled else head.exposed_comm_ns),
+        (Category.MEMORY, "memory", head.memory_ns, head.exposed_memory_ns),
+        (Category.GRAPH, "graphs", head.graph_ns, max(0, head.busy_ns - told)),
+    ]
+    line: list[tuple[str, int]] = []
+    legend: list[Line] = []
+    end = 0
+    for category, label, ns, alone in parts:
+        sign, before, end = category_fill(category, glyphs), end, end + alone
+        cells = round(width * end / whole) - round(width * before / whole) if whole else 0
+        line.append((sign[0] * cells, sign[1]))
+        exposed = f" ({format_share(alone, whole)} exposed)" * (category is Category.COMM)
+        text = f" {label} {mark}{format_share(ns, whole)}{'' if sampled else exposed}"
+        legend += [[sign, (text, 0)]] * bool(ns)
+    line.append((glyphs.idle * (width - sum(len(text) for text, _ in line)), IDLE))
     if sampled:
-        return [*lines, [("kernels only, from a sample …", MUTED)]]
-    lines.append(row("memory", head.memory_ns, Category.MEMORY))
-    if head.graph_ns:
-        lines.append(row("graphs", head.graph_ns, Category.GRAPH))
-    idle = format_share(head.idle_ns, whole)
-    lines.append([(f"{'idle':<9}{idle:>7}  max gap {format_duration(head.max_gap_ns)}", 0)])
-    share = head.session_share(head.busy_ns)
-    if share is not None:
-        figure, session = format_share(share, 1), format_duration(head.session_ns or 0)
-        text = f"{'session':<9}{figure:>7}  busy of {session}"
-        lines.append([(text, MUTED)])
-    return [*lines, *per_gpu(found.devices)]
+        return [line, *_in_lines([*legend, [("from a sample …", MUTED)]], width)]
+    idle = f" idle {format_share(head.idle_ns, whole)}"
+    gap = f" (longest {format_duration(head.max_gap_ns)})" * (width < NARROW)
+    legend.insert(3, [(glyphs.idle, IDLE), (idle + gap, 0)])
+    return [line, *_in_lines(legend, width), *per_gpu(found.devices)]
 
 
-def _exposed(head: Headline, whole: int) -> Line:
-    hidden = 1 - head.exposed_comm_ns / head.comm_ns
-    exposed = format_share(head.exposed_comm_ns, whole)
-    return [(f"  exposed{exposed:>7}  {100 * hidden:.0f}% is hidden", 0)]
+def _in_lines(items: Iterable[Line], width: int) -> list[Line]:
+    """Items side by side, as many in a line as there is room for."""
+    lines: list[Line] = []
+    for item in items:
+        spaced = [*lines[-1], ("  ", 0), *item] if lines else []
+        if spaced and sum(cell_len(text) for text, _ in spaced) <= width:
+            lines[-1] = spaced
+        else:
+            lines.append(item)
+    return lines
 
 
 def _why_nothing(found: Overview, width: int) -> list[Line]:
@@ -117,7 +123,8 @@ def _threads(host: HostTime | None, width: int, glyphs: Glyphs) -> list[Line]:
         mark = "≈" if thread.witness is Witness.SAMPLED else ""
         figures = f"{mark + format_duration(thread.cpu_ns):>9} {format_share(thread.share, 1):>6}  "
         name = pad(cut(visible(thread.name), 15), 15)
-        lines.append([(name + figures, 0), *bar(thread.share, room, None, glyphs)])
+        filled = glyphs.bar * min(room, round(thread.share * room))
+        lines.append([(name + figures + filled, 0), (glyphs.idle * (room - len(filled)), IDLE)])
     return lines
 
 
@@ -130,7 +137,7 @@ def per_gpu(devices: Sequence[DeviceSplit]) -> list[Line]:
         return []
     waits = any(split.comm_waiting_ns is not None for split in devices)
     heading = "per GPU  % busy  comp  comm   mem" + "  wait" * waits
-    lines: list[Line] = [[("", 0)], [(heading, BOLD)]]
+    lines: list[Line] = [[(heading, BOLD)]]
     for split in devices:
         parts = [split.busy_ns, split.compute_ns, split.comm_ns, split.memory_ns]
         figures = "".join(f"{_percent(ns, split.base_ns):>6}" for ns in parts)
@@ -152,8 +159,7 @@ def top_list(
     Without GPU work OS runtime calls stand in the place of kernels.
     """
     if kind == "kernel" and found.calls:
-        lines, _ = top_names(found.calls, "call", "OS runtime call", glyphs, width)
-        return lines, [None] * len(lines)
+        return top_names(found.calls, "call", "OS runtime call", glyphs, width)
     names = found.kernels if kind == "kernel" else found.ranges
     if names:
         what = "kernel" if kind == "kernel" else "range (host time)"
@@ -209,47 +215,57 @@ def top_names(
 
 
 def finding_lines(
-    findings: Sequence[Finding], width: int, place: Callable[[Finding], str]
-) -> list[Line]:
+    findings: Sequence[Finding],
+    chosen: object,
+    width: int,
+    place: Callable[[Finding], str],
+    gain: Callable[[Finding], str],
+) -> tuple[list[Line], list[Finding | None]]:
     """Two lines per finding: what is wrong; with room, where it shows and what to do about it.
+
+    The chosen one is told in full.
 
     Args:
         findings: gravest first.
+        chosen: the one under the cursor.
         width: cells per line.
         place: says where a finding shows best.
+        gain: says how much it could give back, empty where that is not known.
     """
     lines: list[Line] = []
+    choices: list[Finding | None] = []
     for entry in findings:
         sign = "!" if entry.severity.letter == "H" else " "
-        first, *rest = wrapped(visible(entry.title), width - 3)
         weight = BOLD if sign == "!" else 0
-        lines.append([(f"{sign}{entry.severity.letter} ", weight), (first, weight)])
-        if rest or width < ADVISED:
-            lines.append([("   ", 0), (cut(" ".join(rest), width - 3), weight)])
-        else:
-            where = f"   {place(entry)} [{entry.screen}]  "
-            advice = cut(visible(entry.advice), width - cell_len(where))
-            lines.append([(where, MUTED), (advice, 0)])
-    return lines
+        could = f"{gain(entry):>6} "
+        first, *rest = wrapped(visible(entry.title), width - 3 - len(could))
+        where = f"{place(entry)} [{entry.screen}] "
+        told: list[Line] = [
+            [(f"{sign}{entry.severity.letter} ", weight), (could, 0), (first, weight)]
+        ]
+        if entry == chosen:
+            told += [[(INDENT, 0), (part, weight)] for part in rest]
+            advice, *more = wrapped(where + visible(entry.advice), width - len(INDENT))
+            told.append([(INDENT, 0), (advice[: len(where)], MUTED), (advice[len(where) :], 0)])
+            told += [[(INDENT, 0), (part, 0)] for part in more]
+        elif rest:
+            told.append([(INDENT, 0), (cut(" ".join(rest), width - len(INDENT)), weight)])
+        elif width >= ADVISED:
+            advice = cut(visible(entry.advice), width - len(INDENT) - cell_len(where))
+            told.append([(INDENT + where, MUTED), (advice, 0)])
+        lines += told
+        choices += [entry, *[None] * (len(told) - 1)]
+    return lines, choices
 
 
-def unseen_line(unseen: Sequence[NotLookedAt], width: int) -> list[Line]:
-    """One line of what no rule could look at; nothing where all was."""
+def unseen_lines(unseen: Sequence[NotLookedAt], width: int, *, chosen: bool) -> list[Line]:
+    """What no rule could look at, in a line; if chosen, why and what would record it, too."""
     if not unseen:
         return []
-    what = "; ".join(one.what for one in unseen)
-    return [[("?  ", BOLD), (cut(f"not looked at: {what}", width - 3), MUTED)]]
-
-
-def unseen_detail(unseen: Sequence[NotLookedAt], width: int) -> list[Line]:
-    """What no rule could look at, and what would record it."""
-    texts = (f"{one.what}: {one.reason}" for one in unseen)
-    return [[(part, 0)] for text in texts for part in wrapped(text, width)]
-
-
-def finding_detail(entry: Finding, width: int) -> list[Line]:
-    """A finding in full: what is wrong, and what to do."""
-    return [[(part, 0)] for text in (entry.title, entry.advice) for part in wrapped(text, width)]
+    what = "not looked at: " + "; ".join(one.what for one in unseen)
+    lines: list[Line] = [[("?  ", BOLD), (cut(what, width - 3), MUTED)]]
+    texts = [f"{one.what}: {one.reason}" for one in unseen] if chosen else []
+    return lines + [[(f"   {part}", 0)] for text in texts for part in wrapped(text, width - 3)]
 
 
 def report_facts(found: Overview, width: int, gpus: str) -> list[Line]:

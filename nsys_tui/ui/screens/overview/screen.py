@@ -6,15 +6,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from textual.containers import Horizontal
 
+from nsys_tui.analysis.host_time import osrt_calls
 from nsys_tui.analysis.overview import Overview, overview
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.timeline.tracks import gpu_key
-from nsys_tui.render.cells import MUTED
+from nsys_tui.analysis.window import Scope
+from nsys_tui.render.cells import BOLD, MUTED
 from nsys_tui.state import Cursor, Selection, Window
 from nsys_tui.timeline.opening import FewSteps, opening
 from nsys_tui.times import moment_text
+from nsys_tui.ui.evidence import show_longest
 from nsys_tui.ui.front import Evidence
 from nsys_tui.ui.keymap import SCREENS, Action
 from nsys_tui.ui.recent import remember
@@ -22,7 +26,7 @@ from nsys_tui.ui.screens.overview import data, panes
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane, Verdict
 from nsys_tui.ui.widgets.trace import HINT, TracePane
-from nsys_tui.units import format_duration
+from nsys_tui.units import format_duration, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -30,12 +34,12 @@ if TYPE_CHECKING:
     from textual import events
 
     from nsys_tui.analysis.breakdown import DeviceSplit
-    from nsys_tui.analysis.rules.bound import NotLookedAt
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.render.cells import Line
     from nsys_tui.state import ViewState
     from nsys_tui.ui.session import Session
+    from nsys_tui.ui.widgets.lines import Built
     from nsys_tui.ui.widgets.trace import AnyRow, TraceRow
 
 ACTIONS: tuple[Action, ...] = (
@@ -43,13 +47,14 @@ ACTIONS: tuple[Action, ...] = (
 )
 
 MEDIUM, TALL = 30, 40
-"""Rows from which panes are higher."""
-TAKEN = (22, 27, 36)
-"""Rows of all panes but the trace's GPUs, below these and above; of the kernels' pane five."""
-
+"""Rows from which panes are higher, and from which the trace shows ranges and a legend."""
+MOST = (2, 8)
+"""Lines of the split on a narrow screen that is low, or not."""
+FIXED, PART = 16, 4
+"""Rows that other panes need at least, and the part of the rest that GPUs of the trace may take."""
 READING: tuple[list[Line], list[panes.Chosen | None]] = ([[(" reading …", MUTED)]], [None])
 WIDE = 120
-"""Columns from which kernels and ranges stand side by side."""
+"""Columns from which the split and the findings, kernels and ranges stand side by side."""
 
 
 class OverviewScreen(ResultScreen[Overview]):
@@ -58,37 +63,35 @@ class OverviewScreen(ResultScreen[Overview]):
     SCREEN = KIND = "overview"
     OF_WHOLE_TRACE = True
     ACTIONS = ACTIONS
-    AUTO_FOCUS = "#kernels"
+    AUTO_FOCUS = "#findings"
     DEFAULT_CSS: ClassVar[str] = """
-    OverviewScreen #upper { height: 8; }
-    OverviewScreen #split { width: 38; }
-    OverviewScreen #report, OverviewScreen #findings { width: 1fr; }
-    OverviewScreen #findings, OverviewScreen #facts { display: none; }
-    OverviewScreen.-findings #findings, OverviewScreen.-findings #facts { display: block; }
-    OverviewScreen.-findings #report { display: none; }
-    OverviewScreen #facts { height: 1; padding: 0 1; }
-    OverviewScreen #facts.framed { height: 5; padding: 0; }
-    OverviewScreen.-tall #facts { height: 6; }
-    OverviewScreen #tops { height: 1fr; }
-    OverviewScreen #kernels { width: 1fr; }
-    OverviewScreen #ranges { width: 1fr; display: none; }
-    OverviewScreen #trace { height: 5; }
-    OverviewScreen.-medium #upper { height: 11; }
-    OverviewScreen.-tall #upper { height: 36%; min-height: 16; }
-    OverviewScreen.-wide #split { width: 44; }
-    OverviewScreen.-wide #ranges, OverviewScreen.-xwide #ranges { display: block; }
+    OverviewScreen #upper { height: 3fr; min-height: 5; }
+    OverviewScreen #tops { height: 2fr; min-height: 4; }
+    OverviewScreen.-narrow #upper { layout: vertical; }
+    OverviewScreen.-narrow.-short #upper { height: 2fr; }
+    OverviewScreen.-narrow.-short #tops { height: 1fr; }
+    OverviewScreen #split { width: 44; height: 100%; }
+    OverviewScreen.-narrow #split { width: 100%; padding: 0 1; }
     OverviewScreen.-xwide #split { width: 48; }
+    OverviewScreen #findings { width: 1fr; height: 1fr; }
+    OverviewScreen #facts { display: none; height: 6; }
+    OverviewScreen.-narrow.-medium.-findings #facts { display: block; }
+    OverviewScreen.-narrow.-tall.-findings #facts { display: block; }
+    OverviewScreen #kernels, OverviewScreen #ranges { width: 1fr; }
+    OverviewScreen.-narrow #ranges { display: none; }
+    OverviewScreen #trace { height: 5; }
+    OverviewScreen.-narrow.-short #trace, OverviewScreen #trace.-empty { display: none; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._detail: Finding | list[NotLookedAt] | None = None
-        """The finding, or what was not looked at, that the strip at the bottom tells in full."""
         self._asked: Session | None = None
         """The session whose findings are computed or shown."""
         self._gpu_rows: Sequence[AnyRow] = []
         self._nvtx_rows: list[TraceRow] = []
         self._few: FewSteps | None = None
+        self._findings = ""
+        """Heading of the findings."""
         self._telling: list[int] = []
         """GPUs that findings are about, the one that others wait for first."""
 
@@ -97,8 +100,7 @@ class OverviewScreen(ResultScreen[Overview]):
         yield Verdict()
         yield Horizontal(
             LinePane("Time split", id="split"),
-            LinePane("Findings", "enter: go", id="findings"),
-            LinePane("Report", id="report"),
+            LinePane("Report", id="findings"),
             id="upper",
         )
         yield Horizontal(
@@ -115,6 +117,7 @@ class OverviewScreen(ResultScreen[Overview]):
         self.set_class(False, "-findings")
         self._gpu_rows, self._nvtx_rows, self._few, self._telling = [], [], None, []
         self._draw_trace()
+        self.query_one("#findings", LinePane).heading("Report")
         for pane in self.query(LinePane):
             pane.show_built(lambda _: [[("reading …", MUTED)]])
 
@@ -177,9 +180,9 @@ class OverviewScreen(ResultScreen[Overview]):
         """GPUs always, as many as there is room for; ranges where the screen is tall."""
         height, pane = self.size.height, self.query_one(TracePane)
         ranges = self._nvtx_rows if height >= TALL or not self._gpu_rows else []
-        taken = TAKEN[(height >= MEDIUM) + (height >= TALL)] + len(ranges) * (height >= TALL)
-        most = max(2, height - taken)
-        telling = dict.fromkeys((*self._telling, *range(len(self._gpu_rows))))
+        most = max(2, (height - FIXED) // PART)
+        there = range(len(self._gpu_rows))
+        telling = dict.fromkeys((*(place for place in self._telling if place in there), *there))
         rows = [*(self._gpu_rows[place] for place in sorted([*telling][:most])), *ranges]
         hidden = len(self._gpu_rows) - most
         rest = f" ({hidden} more GPUs: timeline)" if hidden > 0 else ""
@@ -196,33 +199,50 @@ class OverviewScreen(ResultScreen[Overview]):
         legend = height >= TALL and bool(self._gpu_rows)
         pane.show(rows, work or extent, legend=legend)
         pane.styles.height = len(rows) + legend + 3
-        pane.display = bool(rows) or not self.session.finished
+        pane.set_class(not rows and self.session.finished, "-empty")
 
     def _show_estimates(self, found: Overview) -> None:
         glyphs, pane = self.app.glyphs, self.query_one("#kernels", LinePane)
         pane.heading("Top kernels", "≈ from a sample")
         top = partial(panes.top_names, found.kernels, "kernel", "kernel", glyphs, sampled=True)
-        pane.show_built(lambda width: top(width)[0], top(0)[1])
-        self.query_one("#split", LinePane).show_built(
-            lambda width: panes.time_split(found, width, glyphs, sampled=True)
-        )
+        pane.show_choices(top)
+        self._show_split(found, sampled=True)
         self._show_facts(found)
 
+    def _show_split(self, found: Overview, *, sampled: bool = False) -> None:
+        """Where the time went: a pane at the left, or on a narrow screen a few bare lines."""
+        pane, glyphs = self.query_one("#split", LinePane), self.app.glyphs
+        wide, gpus = self.size.width >= WIDE, self.session.gpus
+        pane.set_class(wide, "framed")
+        pane.can_focus = wide
+        has_threads = found.host is not None and found.host.threads
+        pane.heading("Threads by CPU time" if has_threads else "Time split")
+        most = MOST[(self.size.height >= MEDIUM)]
+
+        def build(width: int) -> list[Line]:
+            lines = panes.time_split(found, width, glyphs, sampled=sampled)
+            if not wide:
+                pane.styles.height = min(len(lines), most)
+                return lines[:most]
+            told = self.has_class("-findings")
+            facts = panes.report_facts(found, width, gpus) if told else []
+            return [*lines, [("", 0)], [("Report", BOLD)], *facts] if facts else lines
+
+        if wide:
+            pane.styles.height = "100%"
+        pane.show_built(build)
+
     def _show_facts(self, found: Overview) -> None:
+        """What was captured and what is missing: below, and first of all in place of findings."""
         gpus = self.session.gpus
-        for name in ("#report", "#facts"):
-            self.query_one(name, LinePane).show_built(
-                lambda width: panes.report_facts(found, width, gpus)
-            )
+        told = self.has_class("-findings")
+        for pane in self.query("#facts" if told else "#facts, #findings").results(LinePane):
+            pane.show_built(lambda width: panes.report_facts(found, width, gpus))
 
     def show_result(self, report: Report, result: Overview) -> None:
         """Figures, and where all is read what is wrong."""
         found = self.result = result
-        glyphs = self.app.glyphs
-        split = self.query_one("#split", LinePane)
-        has_threads = found.host is not None and found.host.threads
-        split.heading("Threads by CPU time" if has_threads else "Time split")
-        split.show_built(lambda width: panes.time_split(found, width, glyphs))
+        self._show_split(found)
         self._show_facts(found)
         self._show_tops()
         self._draw_trace()
@@ -256,52 +276,48 @@ class OverviewScreen(ResultScreen[Overview]):
         remember(self.session.path, verdict=findings.verdict)
         self.query_one(Verdict).tell(findings.verdict)
         self.set_class(bool(found), "-findings")
-        pane, extent = self.query_one("#findings", LinePane), self.session.extent
-        unseen = findings.unseen
-        rest = f", {len(unseen)} not looked at" if unseen else ""
-        pane.heading(f"Findings ({len(found)}){rest}", "enter: go")
+        if self.result is not None:
+            self._show_split(self.result)
+        if not found:
+            return
+        pane, unseen = self.query_one("#findings", LinePane), findings.unseen
+        extent, report = self.session.extent, self.report
+        gpus = dict(enumerate(device.label for device in report.devices)) if report else {}
 
         def place(entry: Finding) -> str:
-            gpu = self._gpu_label(entry.place)
+            gpu = gpus.get(-1 if entry.place is None else entry.place, "")
             time = self.state.display.time
             step = max(1, (extent[1] - extent[0]) // 1000)
-            moment = moment_text(entry.window[0], step, time, self.report) if entry.window else ""
+            moment = moment_text(entry.window[0], step, time, report) if entry.window else ""
             return f"{gpu} {moment}".strip() or "report"
 
-        choices: list[object] = [choice for entry in found for choice in (entry, None)]
-        choices += [unseen] * bool(unseen)
-        pane.show_built(
-            lambda width: [
-                *panes.finding_lines(found, width, place),
-                *panes.unseen_line(unseen, width),
-            ],
-            choices,
-        )
+        def gain(entry: Finding) -> str:
+            return format_share(entry.saved_ns, findings.base_ns) if entry.saved_ns > 0 else ""
+
+        def build(width: int) -> Built:
+            chosen = pane.choice or found[0]
+            lines, choices = panes.finding_lines(found, chosen, width, place, gain)
+            more = panes.unseen_lines(unseen, width, chosen=chosen is unseen)
+            return [*lines, *more], [*choices, *[unseen, *[None] * (len(more) - 1)] * bool(more)]
+
+        pane.show_choices(build)
+        self._findings = f"Findings ({len(found)}), could give back up to % of the time"
+        self._head_findings(pane)
+
+    def _head_findings(self, pane: LinePane) -> None:
+        """How many there are, and what records or prints the one under the cursor."""
+        choice = pane.choice
+        command = choice.command if isinstance(choice, Finding) else ""
+        record = "p: record it" if data.recording(choice) else ""
+        pane.heading(self._findings, record or command.replace("REPORT", self.session.name))
 
     def on_line_pane_moved(self, message: LinePane.Moved) -> None:
-        """The strip at the bottom gives the whole text of the finding under the cursor."""
-        strip, entry = self.query_one("#facts", LinePane), message.choice
-        if entry is self._detail or not (isinstance(entry, Finding | list) or self._detail):
-            return
-        self._detail = entry if isinstance(entry, Finding | list) else None
-        strip.set_class(self._detail is not None, "-detail")
-        self._fit_facts()
-        hint = "p: record it" if data.recording(entry) else ""
-        if isinstance(entry, Finding):
-            strip.heading("Finding", hint or entry.command.replace("REPORT", self.session.name))
-            strip.show_built(lambda width: panes.finding_detail(entry, width))
-        elif isinstance(entry, list):
-            strip.heading(f"Not looked at ({len(entry)})", hint)
-            strip.show_built(lambda width: panes.unseen_detail(entry, width))
-        elif self.result is not None:
-            strip.heading("Report")
-            self._show_facts(self.result)
-
-    def _gpu_label(self, place: int | None) -> str:
-        report = self.report
-        if place is None or report is None or place >= len(report.devices):
-            return ""
-        return report.devices[place].label
+        """The finding under the cursor is told in full."""
+        pane = message.pane
+        if pane.id == "findings" and self.has_class("-findings"):
+            pane.rebuild()
+            pane.scroll_to_cursor()
+            self._head_findings(pane)
 
     def _show_tops(self) -> None:
         """Kernels and ranges side by side, or one below the other where there is no room."""
@@ -313,7 +329,7 @@ class OverviewScreen(ResultScreen[Overview]):
         what = "OS runtime calls" if found.calls else "kernels"
 
         def show(pane: LinePane, *kinds: str) -> None:
-            def build(width: int) -> tuple[list[Line], list[panes.Chosen | None]]:
+            def build(width: int) -> Built:
                 lines: list[Line] = []
                 choices: list[panes.Chosen | None] = []
                 for kind in kinds:
@@ -322,7 +338,7 @@ class OverviewScreen(ResultScreen[Overview]):
                     lines, choices = lines + made[0], choices + made[1]
                 return lines, choices
 
-            pane.show_built(lambda width: build(width)[0], build(0)[1])
+            pane.show_choices(build)
 
         show(self.query_one("#ranges", LinePane), "range")
         left.heading(f"Top {what}{'' if wide else ' and NVTX ranges'}", "enter: details")
@@ -332,13 +348,8 @@ class OverviewScreen(ResultScreen[Overview]):
         """One list or two, by the width; rows of the trace by the height."""
         self._show_tops()
         self._draw_trace()
-        self._fit_facts()
-
-    def _fit_facts(self) -> None:
-        """On a low screen one bare line, unless a finding is told in full."""
-        strip = self.query_one("#facts", LinePane)
-        strip.can_focus = self.size.height >= TALL or self._detail is not None
-        strip.set_class(strip.can_focus, "framed")
+        if self.result is not None:
+            self._show_split(self.result)
 
     def action_export_view(self) -> None:
         """Writes what ``nsys-tui overview`` prints; csv holds the pane in focus, else the GPUs."""
@@ -360,11 +371,15 @@ class OverviewScreen(ResultScreen[Overview]):
         return self.report is not None and self.session.finished
 
     def on_line_pane_chosen(self, message: LinePane.Chosen) -> None:
-        """A kernel or range was chosen: its own screen, on it."""
-        choice = message.choice
+        """A kernel or range was chosen: its own screen, on it; of calls the longest is shown."""
+        choice, report = message.choice, self.report
         if isinstance(choice, Finding):
             self._go_to(choice)
-        if isinstance(choice, panes.Chosen):
+        elif isinstance(choice, panes.Chosen) and choice.kind == "call" and report is not None:
+            rows = osrt_calls(report, Scope())
+            named = [name == choice.name for name in report.osrt.names]
+            show_longest(self.app, report.osrt, rows[np.asarray(named)[report.osrt.name[rows]]])
+        elif isinstance(choice, panes.Chosen):
             kind = f"{choice.kind}_name"
             screen = "kernels" if choice.kind == "kernel" else "nvtx"
             chosen = Selection(kind, (choice.name,), label=choice.name)
@@ -372,11 +387,11 @@ class OverviewScreen(ResultScreen[Overview]):
 
     def _go_to(self, finding: Finding) -> None:
         """The evidence: its screen with its window, or the timeline where that is not there."""
-        number = int(finding.screen) if finding.screen.isdigit() else 2
-        names = [spec.name for spec in SCREENS if spec.number == number]
+        names = [spec.name for spec in SCREENS if str(spec.number) == finding.screen]
+        screen = next((name for name in names if name != self.SCREEN), "timeline")
         label = finding.title
         if finding.window is None:
-            self._go(names[0] if names else "timeline")
+            self._go(screen)
             return
         start, end = finding.window
         margin = max((end - start) // 5, 1)
@@ -387,20 +402,32 @@ class OverviewScreen(ResultScreen[Overview]):
         }
         lane = "" if finding.place is None else gpu_key(finding.place)
         changes["cursor"] = Cursor(start, lane)
-        self._go(names[0] if names else "timeline", **changes)
+        self._go(screen, **changes)
 
     @property
     def evidence(self) -> Evidence:
-        """The finding in the strip."""
-        found = self._detail
+        """The finding under the cursor."""
+        found = self._told
         if isinstance(found, Finding):
             return Evidence(found.window, found.place, found.screen)
         return super().evidence
 
     @property
     def to_record(self) -> str:
-        """What would settle the finding in the strip."""
-        return data.recording(self._detail)
+        """What would settle the finding under the cursor."""
+        return data.recording(self._told)
+
+    @property
+    def _told(self) -> object:
+        """The finding, or what was not looked at, under the cursor."""
+        pane = self.query_one("#findings", LinePane)
+        return pane.choice if pane.has_focus else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A span is chosen where the trace is shown."""
+        if action == "timeline_area" and not self.query_one(TracePane).display:
+            return False
+        return super().check_action(action, parameters)
 
     def action_timeline_area(self) -> None:
         """Goes to the trace and begins a span there."""

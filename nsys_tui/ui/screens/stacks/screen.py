@@ -6,6 +6,7 @@ from dataclasses import replace
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from textual.containers import Horizontal, Vertical
 
 from nsys_tui.analysis.stacks import views as stack_views
@@ -307,16 +308,16 @@ class StacksScreen(Finding):
         self.make()
 
     def action_stacks_order(self) -> None:
-        """Left-heavy, time order, or the selected frame between its callers and callees."""
-        order = cycled(self.options.order)
-        pane = self.icicle
-        frame = ""
-        if order is Order.SANDWICH and pane.stacks is not None:
-            trie = pane.stacks.trie
-            frame = trie.labels[trie.label[pane.selected]]
-            if not frame:
-                self.app.say("sandwich: select a frame first")
-                order = cycled(order)
+        """Left-heavy, time order, or the selected frame between its callers and callees.
+
+        Where none is selected, the frame with most of its own.
+        """
+        order, frame = cycled(self.options.order), ""
+        if order is Order.SANDWICH and self.shown is not None:
+            tree, node = self.shown.tree, self.icicle.selected
+            codes = tree.trie.label
+            hottest = np.bincount(codes, weights=tree.self_weight).argmax()
+            frame = tree.trie.labels[int(codes[node] if node else hottest)]
         self._change(order=order, frame=frame)
 
     def action_stacks_source(self) -> None:
