@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
@@ -335,6 +336,8 @@ def _given(
 
 
 def _engine(arguments: argparse.Namespace) -> AbstractContextManager[Cluster | None]:
+    if logging.lastResort is not None:  # warnings of workers and jobs, on standard error
+        logging.lastResort.setFormatter(logging.Formatter("nsys-tui: %(message)s"))
     if arguments.slurm:
         from nsys_tui.fleet.slurm import JOBS, slurm_cluster
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_tui.fleet.ranks import NUMBER
 from nsys_tui.fleet.summary import Failure
+from nsys_tui.paths import told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -80,7 +82,7 @@ def _of_other_runs(reports: Reports) -> list[Failure]:
         claims = _claims(report)
         if claims and all(claim in holder for claim in claims):
             rank, source = claims[0]
-            other = os.path.basename(holder[claims[0]])
+            other, _ = told_apart([Path(holder[claims[0]]), Path(path)])
             found.append(
                 Failure(
                     path, f"another run: {other} is rank {rank} too ({source}), at another time"
