@@ -64,7 +64,11 @@ def _needed(table: str, names: dict[str, str]) -> dict[str, bool]:
     """File's names of columns with a number in every row: whether a row is left out without."""
     known = declared(table)
     columns = ((known.columns[name], actual) for name, actual in names.items()) if known else ()
-    return {actual: column.required for column, actual in columns if column.filled}
+    return {
+        actual: column.required and not column.may_be_null
+        for column, actual in columns
+        if column.filled
+    }
 
 
 def _renamed(raw: RawColumns, names: dict[str, str]) -> RawColumns:

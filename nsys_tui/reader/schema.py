@@ -239,7 +239,7 @@ _TABLES: Final = (
     _table(
         "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
         Capability.GRAPHS,
-        f"{_TIMES}, {_PLACE}, correlationId i?, globalPid p!, graphId i!*, graphExecId i*",
+        f"{_TIMES}, {_PLACE}, correlationId i?+, globalPid p!, graphId i!*, graphExecId i*",
         kind=Kind.GRAPH,
     ),
     _table(
@@ -257,7 +257,7 @@ _TABLES: Final = (
     _table(
         "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
         Capability.SYNC,
-        f"{_TIMES}, {_PLACE}, correlationId i?, globalPid p!, deprecatedSyncType i @2025.1.1,"
+        f"{_TIMES}, {_PLACE}, correlationId i?+, globalPid p!, deprecatedSyncType i @2025.1.1,"
         " syncType i!*, eventId i*, eventSyncId i @2025.1.1",
         kind=Kind.SYNC,
     ),
