@@ -36,7 +36,7 @@ EXAMPLE: Final = """\
 
 # [targets.cluster]
 # host     = "login1"
-# launcher = "sbatch"                     # none, srun, sbatch, docker, podman or kubectl
+# launcher = "sbatch"                     # none, srun, sbatch, mpirun, docker, podman or kubectl
 # slurm    = { args = ["--partition=gpu", "--gres=gpu:1", "--time=00:20:00"] }
 # jobs_dir = "~/nsys-tui-jobs"            # a folder that the compute nodes see
 """
