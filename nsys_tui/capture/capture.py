@@ -184,10 +184,7 @@ class Capture:
         if state.over and not self._worth_another_try():
             return
         if self._resumed and not self._was_submitted():
-            raise CaptureError(
-                f"capture {self.record.id} was never started", "",
-                f"start it again with: nsys-tui capture --repeat {self.record.id}",
-            )  # fmt: skip
+            raise self._never_started()
         if not self._was_submitted():
             await self._begin(anyway=anyway, wait=wait)
         elif state is State.SUBMITTING:
@@ -209,6 +206,10 @@ class Capture:
         where = self.record.failure.where if self.record.failure else ""
         return bool(self.record.reports) and where in (State.FETCHING, State.VERIFYING)
 
+    def _never_started(self) -> CaptureError:
+        again = f"start it again with: nsys-tui capture --repeat {self.record.id}"
+        return CaptureError(f"capture {self.record.id} was never started", "", again)
+
     def _was_submitted(self) -> bool:
         return State.SUBMITTING.value in self.record.times
 
@@ -229,10 +230,7 @@ class Capture:
         """After a crash between sending the start and its answer: started, or not?"""
         answers = await self.job.ask("status")
         if (last(answers, "state") or "absent") in ("absent", "stillborn"):
-            raise CaptureError(
-                f"capture {self.record.id} was never started", "",
-                f"start it again with: nsys-tui capture --repeat {self.record.id}",
-            )  # fmt: skip
+            raise self._never_started()
         pid = last(answers, "pid") or ""
         self.job.update(pid=int(pid) if pid.isdigit() else 0)
 

@@ -129,7 +129,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
             await asyncio.sleep(_SOON_S)
 
 
-def _close(process: asyncio.subprocess.Process) -> None:
+def release(process: asyncio.subprocess.Process) -> None:
     """Closes our ends of the pipes; an ssh master may hold the others for a minute more."""
     process._transport.close()  # type: ignore[attr-defined]
 
@@ -166,7 +166,7 @@ class Stream:
         await _end(self._process)
         self._errors.cancel()
         await asyncio.gather(self._errors, return_exceptions=True)
-        _close(self._process)
+        release(self._process)
 
     async def _drain_stderr(self) -> None:
         """Keeps the end of what the child complains about."""

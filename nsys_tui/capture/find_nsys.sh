@@ -46,4 +46,6 @@ if [ -n "$nt_found" ] && [ -x "$nt_found" ] && [ ! -d "$nt_found" ]; then
 else
   nt_p "no_nsys $nt_found"
 fi
+nt_tmp=${TMPDIR:-/tmp}
+nt_p "tmp_free $(df -Pk "$nt_tmp" 2> /dev/null | tail -n 1 | sed 's/%.*//' | { read -r nt_a nt_b nt_c nt_d nt_e; echo "$nt_d"; }) $nt_tmp"
 nt_p "path $PATH"

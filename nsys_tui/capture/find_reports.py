@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from nsys_tui.capture.follow import Outcome
     from nsys_tui.capture.job import Job
 
+_PACKAGES: Final = ("/opt/nvidia/nsight-systems", "/opt/nvidia/nsight-systems-cli")
+_IMPORTING: Final = ("QdstrmImporter", "libssh.so")
 _RANK = re.compile(r"\.(\d+)\.nsys-rep$")
 _SHOWN: Final = 8
 LATE_TRIES: Final = 10
@@ -217,13 +219,15 @@ def _nothing(
 async def _importer(job: Job) -> tuple[str, str]:
     """What the importer lacks, as far as looking tells, and its path there; empty = not found."""
     release, _, last = posixpath.dirname(job.record.nsys_path).rpartition("/")
-    if last not in ("target-linux-x64", "bin"):
-        return "", ""
-    host = f"{release}/host-linux-x64"
-    importer, library = f"{host}/QdstrmImporter", f"{host}/libssh.so"
-    there = {file.path for file in files_in(await job.ask("files", PATHS=f"{importer}\n{library}"))}
-    if importer not in there:
-        return f"the importer is not there: {importer}" if last != "bin" else "", ""
+    number = job.record.nsys_version
+    places = [release, f"{release}/nsight-systems-{number}", *(f"{p}/{number}" for p in _PACKAGES)]
+    looked = [f"{place}/host-linux-x64/{name}" for place in places for name in _IMPORTING]
+    there = {file.path for file in files_in(await job.ask("files", PATHS="\n".join(looked)))}
+    importer = next((path for path in looked[::2] if path in there), "")
+    if not importer:
+        gone = f"the importer is not there: {looked[0]}"
+        return gone if last == "target-linux-x64" else "", ""
+    library = looked[looked.index(importer) + 1]
     lacks = "" if library in there else "libssh is missing there: install it (Debian: libssh-4)"
     return lacks, importer
 

@@ -45,7 +45,6 @@ class Option:
         help: one line for the form and for ``--help``.
         choices: known values; an unknown one is a warning, since nsys learns new ones.
         group: the row of the form it belongs to.
-        since: first nsys version (year, release) that has it, where known.
     """
 
     name: str
@@ -54,7 +53,6 @@ class Option:
     help: str
     choices: tuple[str, ...] = ()
     group: str = "more"
-    since: tuple[int, int] | None = None
 
     @property
     def flag(self) -> str:
@@ -122,7 +120,7 @@ _TABLE: Final = (
     Option("nic-metrics", Kind.TEXT, "none", "network cards",
            ("none", "lf", "hf", "hf-via-dts", "true", "false"), "net"),
     Option("mpi-impl", Kind.CHOICE, "auto", "MPI flavour", ("openmpi", "mpich"), "net"),
-    Option("nccl-trace", Kind.WORDS, "none", "NCCL internals", (), "net", (2025, 6)),
+    Option("nccl-trace", Kind.WORDS, "none", "NCCL internals", (), "net"),
     Option("nvtx-domain-include", Kind.WORDS, "all", "NVTX domains to keep", (), "trace"),
     Option("nvtx-domain-exclude", Kind.WORDS, "none", "NVTX domains to leave out", (), "trace"),
     Option("trace-fork-before-exec", Kind.FLAG, "false", "trace forked children without exec", (),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 OK = "ok"
 LITTLE_DISK = 2 * 10**9
+LITTLE_TEMPORARY = 10**8
 _LOOKED = "PATH after the preamble, /usr/local/cuda*/bin, /opt/nvidia/nsight-systems*"
 
 
@@ -100,7 +101,8 @@ def checks(found: Preflight, target: Target, plan: Plan | None = None) -> list[C
     lines = [_reached(found), _jobs(found), _cwd(found, target)]
     if "jobs_bad" not in found.values:  # the look for nsys needs a file in that folder
         lines += [_shell(found), _nsys(found, target)]
-    lines += [*_environment(found), *_tools(found, target), *_clock(found), *_held(found)]
+    lines += [*_temporary(found), *_environment(found), *_tools(found, target)]
+    lines += [*_clock(found), *_held(found)]
     if plan is not None:
         told = plan.advice(found.facts)
         lines += [advice for advice in told if advice.severity in (ERROR, WARNING)]
@@ -168,8 +170,22 @@ def _nsys(found: Preflight, target: Target) -> Check:
     where = "on the login node" if elsewhere else "there"
     return Check(
         severity, "nsys", f"no nsys {where}; looked in {looked}",
-        f"set targets.{target.name}.nsys to its path, or load its module in the preamble",
+        f"give --nsys PATH, set targets.{target.name}.nsys, or load its module in the preamble",
     )  # fmt: skip
+
+
+def _temporary(found: Preflight) -> list[Check]:
+    """Where nsys collects: with 300 kB it let the program crash, and hung."""
+    kilobytes, _, folder = found.get("tmp_free").partition(" ")
+    free = int(kilobytes) * 1024 if kilobytes.isdigit() else LITTLE_TEMPORARY
+    if free >= LITTLE_TEMPORARY:
+        return []
+    return [
+        Check(
+            WARNING, "temporary folder", f"{folder}, {format_bytes(free)} free: nsys may hang",
+            "make room there, or set TMPDIR to a larger disk",
+        )
+    ]  # fmt: skip
 
 
 def _environment(found: Preflight) -> list[Check]:

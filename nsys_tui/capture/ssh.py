@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture.askpass import AskpassServer, PromptHandler, PromptKind
-from nsys_tui.capture.channel import Channel
+from nsys_tui.capture.channel import Channel, release
 from nsys_tui.capture.failures import (
     AuthenticationError,
     CaptureError,
@@ -155,11 +155,14 @@ class SshConnector:
             )  # fmt: skip
         except OSError:
             return 255, ""
-        with contextlib.suppress(TimeoutError):
+        try:
             async with asyncio.timeout(10):
                 output, _ = await process.communicate()
-            return process.returncode or 0, output.decode("utf-8", "replace")
-        return 255, ""
+        except TimeoutError:
+            return 255, ""
+        finally:
+            release(process)  # which ends one that hangs
+        return process.returncode or 0, output.decode("utf-8", "replace")
 
     def explain(self, error: ConnectionLostError) -> CaptureError:
         """A lost connection in ssh's own last words, with the next step."""

@@ -119,13 +119,6 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
     ({"cuda-um-gpu-page-faults": "true"}, {}, "warning", "cuda-um-gpu-page-faults", "slows"),
     ({"force-overwrite": "true"}, {}, "warning", "force-overwrite", "lost"),
     (
-        {"nccl-trace": "all"},
-        {"facts": Facts(nsys_version=(2024, 5, 1))},
-        "error",
-        "nccl-trace",
-        "needs nsys 2025.6",
-    ),
-    (
         {"pytorch": "functions-trace"},
         {"facts": Facts(options=KNOWN)},
         "error",

@@ -43,6 +43,7 @@ def test_a_good_machine() -> None:
         ({"preamble": "3"}, "preamble", "error", "ended with status 3"),
         ({"jobs": None, "jobs_bad": "/j"}, "jobs folder", "error", "jobs_dir"),
         ({"free": "1000"}, "disk", "warning", "1.00 kB free"),
+        ({"tmp_free": "300 /t m"}, "temporary folder", "warning", "kB free: nsys may hang"),
         ({"paranoid": "4"}, "CPU sampling", "warning", "perf_event_paranoid is 4"),
         ({"paranoid": "4", "uid": "0"}, "CPU sampling", "ok", "(root)"),
         ({"gpu_admin_only": "1"}, "GPU metrics", "warning", "administrators only"),
