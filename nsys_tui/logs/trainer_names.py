@@ -10,6 +10,8 @@ TRAINERS: Final = (
     "fsdp",
     "torchtitan",
     "deepspeed",
+    "deepspeed-pipeline",
+    "torchtune",
     "nanotron",
     "litgpt",
     "maxtext",

@@ -40,11 +40,11 @@ class Unxz:
         """
         try:
             return self._stream.read1(size)
-        except EOFError:
+        except (EOFError, lzma.LZMAError) as error:
+            if isinstance(error, lzma.LZMAError) and not self._stream.tell():
+                raise OSError(f"damaged xz data: {error}") from error
             self._cut_short()
             return b""
-        except lzma.LZMAError as error:
-            raise OSError(f"damaged xz data: {error}") from error
 
 
 class Unzstd:

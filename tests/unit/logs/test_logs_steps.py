@@ -14,6 +14,8 @@ from nsys_tui.logs import read_logs
 from nsys_tui.logs.advice import advise
 from nsys_tui.logs.decimals import decimals, seconds
 from nsys_tui.logs.step_averages import average_of, average_range
+from nsys_tui.logs.trainer_names import TRAINERS as NAMES
+from nsys_tui.logs.trainer_table import TRAINERS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -218,6 +220,10 @@ def test_averages_take_only_lines_that_have_the_figure(tmp_path: Path) -> None:
 
 
 @needs_logs
+def test_every_trainer_can_be_chosen() -> None:
+    assert {one.name for one in TRAINERS} <= set(NAMES)
+
+
 def test_each_trainer_is_kept_apart() -> None:
     result = read_logs([LOGS / "trainer-lines-mixed.log"])
     counts: dict[str, list[int]] = {}
