@@ -594,7 +594,7 @@ _TABLES: Final = (
     _table(
         "TARGET_INFO_GPU",
         Capability.GPU_PROPERTIES,
-        "vmId i*, id i!*, name t, busLocation t, isDiscrete i, l2CacheSize i, totalMemory i,"
+        "vmId i*, id i!*, name t+, busLocation t+, isDiscrete i, l2CacheSize i, totalMemory i,"
         " memoryBandwidth i, clockRate i, smCount i+, pwGpuId i, uuid t, luid i, chipName t,"
         " cuDevice i+, ctxswDevPath t, ctrlDevPath t, revision i, nodeMask i, constantMemory i,"
         " maxIPC i, maxRegistersPerBlock i, maxShmemPerBlock i, maxShmemPerBlockOptin i,"
@@ -656,7 +656,7 @@ _TABLES: Final = (
     _table(
         "ThreadNames",
         "names of threads",
-        "nameId s!*, priority i, globalTid i!",
+        "nameId s!*, priority i+, globalTid i!",
         kind=Kind.THREAD,
         lost={"priority": "priorities of threads"},
     ),
