@@ -595,5 +595,6 @@ async def test_a_swift_cipher_unless_the_user_wants_another(
         channel = await connector.connect()
         argv = [channel.argv[0], "-v", "-S", "none", *channel.argv[1:-1], "true"]
         said = subprocess.run(argv, check=True, capture_output=True, text=True).stderr
+        await channel.close()
         await connector.close()
     assert f"server->client cipher: {cipher}" in said

@@ -74,7 +74,7 @@ STATS: Final = {
         "rows with the same total and count stand by their labels; theirs in the order of groups",
         "ties",
         "cuda_gpu_kern_gb_sum nvtx_sum nvtx_pushpop_sum cuda_api_gpu_sum cuda_gpu_kern_sum"
-        " cuda_gpu_sum",
+        " cuda_gpu_sum nvtx_kern_sum",
     ),
     "launches of equal time": _named(
         "launches with the same mean stand by thread and name; theirs in the order of groups",
