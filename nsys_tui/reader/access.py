@@ -28,9 +28,8 @@ def read_columns(
     db: Database, table: str, columns: Sequence[str], progress: Progress | None = None
 ) -> RawColumns:
     """Whole columns of numbers; arguments and errors are those of ``columns.read_columns``."""
-    names = db.schema.names(table, tuple(columns))
-    actual = list(dict.fromkeys(names.values()))
-    raw = stored.read_columns(db, table, actual, progress, _needed(table, names))
+    names, actual, needed = _asked(db, table, columns)
+    raw = stored.read_columns(db, table, actual, progress, needed)
     return _renamed(raw, names)
 
 
@@ -38,17 +37,15 @@ def iter_columns(
     db: Database, table: str, columns: Sequence[str], progress: Progress | None = None
 ) -> Iterator[RawColumns]:
     """The same piece by piece, as ``columns.iter_columns``."""
-    names = db.schema.names(table, tuple(columns))
-    actual = list(dict.fromkeys(names.values()))
-    for piece in stored.iter_columns(db, table, actual, progress, _needed(table, names)):
+    names, actual, needed = _asked(db, table, columns)
+    for piece in stored.iter_columns(db, table, actual, progress, needed):
         yield _renamed(piece, names)
 
 
 def sample_columns(db: Database, table: str, columns: Sequence[str], rows: int) -> RawColumns:
     """About so many rows, as ``columns.sample_columns``."""
-    names = db.schema.names(table, tuple(columns))
-    actual = list(dict.fromkeys(names.values()))
-    raw = stored.sample_columns(db, table, actual, rows, _needed(table, names))
+    names, actual, needed = _asked(db, table, columns)
+    raw = stored.sample_columns(db, table, actual, rows, needed)
     return _renamed(raw, names)
 
 
@@ -60,15 +57,15 @@ def read_text_column(db: Database, table: str, column: str) -> tuple[NDArray[np.
     return stored.read_text_column(db, table, name)
 
 
-def _needed(table: str, names: dict[str, str]) -> dict[str, bool]:
-    """File's names of columns with a number in every row: whether a row is left out without."""
+def _asked(
+    db: Database, table: str, columns: Sequence[str]
+) -> tuple[dict[str, str], list[str], dict[str, bool]]:
+    """Names in the file by those of the schema, each once, and ``needed`` of what reads them."""
+    names = db.schema.names(table, tuple(columns))
     known = declared(table)
-    columns = ((known.columns[name], actual) for name, actual in names.items()) if known else ()
-    return {
-        actual: column.required and not column.may_be_null
-        for column, actual in columns
-        if column.filled
-    }
+    pairs = [(known.columns[name], actual) for name, actual in names.items()] if known else []
+    needed = {a: one.required and not one.may_be_null for one, a in pairs if one.filled}
+    return names, list(dict.fromkeys(names.values())), needed
 
 
 def _renamed(raw: RawColumns, names: dict[str, str]) -> RawColumns:

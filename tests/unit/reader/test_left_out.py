@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from synth import Synth
 
+from nsys_tui.analysis.thread_states import Scheduling
 from nsys_tui.model.events import REGISTERS
 from nsys_tui.reader import open_report
 
@@ -83,3 +84,23 @@ def test_an_event_without_a_gpu_a_process_or_a_time_is_none(tmp_path: Path) -> N
     assert {note.column for note in report.notes} == {
         "deviceId", "start", "globalPid", "globalTid"
     }  # fmt: skip
+
+
+def test_what_every_export_fills_is_missed_where_it_is_null(tmp_path: Path) -> None:
+    made = Synth(tmp_path / "r.sqlite").gpu().sched(0, True).sched(5, False)
+    made.launch("k", (0, 1), (2, 5)).memcpy(6, 7).nvtx("range", 0, 9)
+    made.sql(f"UPDATE {KERNELS} SET correlationId = NULL")
+    made.sql("UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET srcKind = NULL")
+    made.sql("UPDATE TARGET_INFO_GPU SET smCount = NULL, name = x'41'")
+    made.sql("UPDATE SCHED_EVENTS SET globalTid = NULL")
+    report = open_report(made.write())
+    assert report.calls.tolist() == [-1, -1]
+    assert report.devices[0].name == "A"
+    assert Scheduling(report).off_by_why(0) == {}
+    assert set(report.notes.texts) == {
+        f"1 row with NULL in `correlationId` of {KERNELS}: taken as missing",
+        "1 row with NULL in `srcKind` of CUPTI_ACTIVITY_KIND_MEMCPY: taken as missing",
+        "1 row with NULL in `smCount` of TARGET_INFO_GPU: taken as missing",
+        "1 row with a blob in `name` of TARGET_INFO_GPU: read as text",
+        "2 rows with NULL in `globalTid` of SCHED_EVENTS left out",
+    }
