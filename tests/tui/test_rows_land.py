@@ -117,12 +117,13 @@ async def test_findings_names_and_bars_of_the_overview_land(name: str) -> None:
     async with running(path, size=(160, 45)) as pilot:
         app: Any = pilot.app
         for pane in app.front.query("#findings, #kernels, #ranges"):
-            places = [n for n, choice in enumerate(pane._choices) if choice is not None]
-            few = places if pane.id == "findings" else places[:1] + places[-1:]
-            for place in few if pane.display else ():
+            choices = [choice for choice in pane._choices if choice is not None]
+            few = choices if pane.id == "findings" else choices[:1] + choices[-1:]
+            for choice in few if pane.display else ():
                 pane.focus()
-                pane.cursor = place
-                choice, where = pane.choice, f"{name} {pane.text_under_cursor}"
+                await settled(pilot)
+                pane.cursor = pane._choices.index(choice)
+                where = f"{name} {pane.text_under_cursor}"
                 await press(pilot, "enter")
                 assert app.error is None, where
                 if isinstance(choice, Finding):

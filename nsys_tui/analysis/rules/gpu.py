@@ -196,7 +196,7 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
             saved_ns=split.compute_ns - round(others[slow]),
             window=case.base,
             place=split.place,
-            screen="1",
+            screen="2",
             command="nsys-tui overview REPORT --section devices",
         )
     listed = splits if len(rows) else []

@@ -181,8 +181,8 @@ class ReportScreen(FrontScreen, inherit_bindings=False):
             self.refresh_keys()
 
     def sync(self) -> None:
-        """Delivers to the hooks whatever they have not seen yet."""
-        if not self.is_mounted or not self.is_current:
+        """Delivers to the hooks what they have not seen yet, unless the app is closing."""
+        if not (self.is_mounted and self.is_current and self.app.is_running):
             return
         session = self.app.session
         if session is not self._seen_session or session.report is not self._seen_report:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from nsys_tui.ui.host import Host
     from nsys_tui.ui.screens.compare.pair import BothPicked, Result, Span
     from nsys_tui.ui.session import Session
-    from nsys_tui.ui.widgets.timeline.canvas import TimelineCanvas as Canvas
 
 ZOOM: Final = 2
 STEP: Final = 4
@@ -133,7 +132,9 @@ class TwinTimelines(Vertical):
     app: Host
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(LockedCanvas(id="timeline-a"), LockedCanvas(id="timeline-b"), id=id)
+        self.canvases = (LockedCanvas(id="timeline-a"), LockedCanvas(id="timeline-b"))
+        """Upper and lower."""
+        super().__init__(*self.canvases, id=id)
         self.halves: tuple[Half | None, Half | None] = (None, None)
         self.ends: tuple[End | None, End | None] = (None, None)
         self.windows = [Window(0, 1), Window(0, 1)]
@@ -144,13 +145,6 @@ class TwinTimelines(Vertical):
         self.result: Result | None = None
         self.step: int | None = None
         """The step that both stand on."""
-
-    @property
-    def canvases(self) -> tuple[Canvas, Canvas]:
-        """Upper and lower."""
-        return self.query_one("#timeline-a", LockedCanvas), self.query_one(
-            "#timeline-b", LockedCanvas
-        )
 
     def forget(self) -> None:
         """Another pair: nothing is drawn yet."""

@@ -388,7 +388,7 @@ class OverviewScreen(ResultScreen[Overview]):
     def _go_to(self, finding: Finding) -> None:
         """The evidence: its screen with its window, or the timeline where that is not there."""
         names = [spec.name for spec in SCREENS if str(spec.number) == finding.screen]
-        screen = next((name for name in names if name != self.SCREEN), "timeline")
+        screen = names[0] if names else "timeline"
         label = finding.title
         if finding.window is None:
             self._go(screen)
