@@ -102,13 +102,14 @@ def part_of(arguments: argparse.Namespace, report: Report, letter: str) -> Part:
 
 def side_cache(*, use_cache: bool) -> SideCache:
     """Where measured sides are kept, as the user's settings say."""
+    from nsys_tui import __version__
     from nsys_tui.config import load_config
     from nsys_tui.export.measured_sides import SideCache
     from nsys_tui.reader.cache import cache_at
 
     config = load_config()
     cache = cache_at(config.cache.dir, config.cache.limit) if use_cache else None
-    return SideCache(cache, repr(config.analysis))
+    return SideCache(cache, f"{__version__} {config.analysis!r}")
 
 
 def _iteration(report: Report, scope: Scope, chosen: str, pattern: str | None) -> tuple[Scope, str]:

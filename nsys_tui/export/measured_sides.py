@@ -1,7 +1,7 @@
 """Measured sides in the user's cache folder: a report that is compared again is read in no time.
 
 A side belongs to the file as it is (content, inode and time of change), to the part and the way it
-was measured, and to a version of reader and side.
+was measured, and to a version of program, reader and side.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class SideCache:
     cache: Cache | None
     """None keeps none."""
     settings: str
-    """What the user's configuration says of analyses."""
+    """The program's version, and what the user's configuration says of analyses."""
 
     def measured(self, plan: Plan, label: str = "", identity: str = "") -> Side:
         """The side, measured unless it is kept; the arguments are those of ``measure``."""
@@ -54,6 +54,6 @@ class SideCache:
         status = plan.report.path.stat()
         told = (READER_VERSION, VERSION, identity, self.settings, plan.seed)
         file = (status.st_size, status.st_mtime_ns, status.st_ino)
-        steps = (len(plan.steps), plan.found)
-        text = repr((told, file, steps))
-        return f"side-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+        digest = hashlib.blake2b(repr((told, file, plan.found)).encode(), digest_size=8)
+        digest.update(plan.steps.start.tobytes() + plan.steps.end.tobytes())
+        return f"side-{digest.hexdigest()}"

@@ -53,7 +53,7 @@ class StallAnswer:
         rows = stall_rows(self.report, self.result, self.limit)
         title = f"Idle gaps of {units.format_duration(self.result.threshold_ns)} and longer"
         hidden = len(self.result.gaps) - len(rows)
-        more = f"{units.format_count(hidden)} more are not shown (--limit 0)"
+        more = f"{units.format_count(hidden)} more are not shown (nsys-tui stalls --limit 0)"
         notes = [*([more] if hidden else []), *self.notes]
         return table_of("stalls", f"{title}, longest first", _GAP, rows, self.report, notes)
 
