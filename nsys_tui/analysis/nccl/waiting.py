@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 MOST_APART: Final = 0.01
 """Part of a group's collectives that may run apart before its matching is not believed."""
-_PAIRWISE: Final = "SendRecv"
+PAIRWISE: Final = "SendRecv"
+"""In the names of kernels that talk to one other rank."""
 _NONE: Final = np.empty((3, 0), np.int64)
 """Rows, ends of waiting and last ranks' rows of no kernel."""
 
@@ -240,7 +241,7 @@ def _alike(report: Report, rows: NDArray[np.integer]) -> Iterator[list[NDArray[n
         found.setdefault(names, []).append((int(distinct[code, 0]), mine))
     for names, entries in found.items():
         gpus = len({device for device, _ in entries})
-        pairs = gpus == 2 or all(kernel_kind(name) != _PAIRWISE for name in set(names))
+        pairs = gpus == 2 or all(kernel_kind(name) != PAIRWISE for name in set(names))
         if gpus > 1 and gpus == len(entries) and pairs:
             yield [mine for _, mine in entries]
 

@@ -28,6 +28,7 @@ HOST: Final = "launch and host"
 DEVICE: Final = "waits on the device"
 SHORT: Final = "gaps too short to look at"
 UNKNOWN: Final = "idle for unknown reasons"
+EDGES: Final = "before or after a GPU's work"
 _SEEN: Final = 0.0005
 """Share from which a class is told: less is 0.0 %."""
 _WAITS: Final = (Cause.PEER, Cause.PROCESS, Cause.EVENT, Cause.STREAM)
@@ -74,6 +75,7 @@ def parts(case: Case) -> list[Part]:
         HOST: sum(by_cause[cause] for cause in SHARES[: Cause.NOTHING]),
         DEVICE: sum(by_cause[cause] for cause in _WAITS),
         SHORT: sum(total.below_ns for total in case.stalls.totals),
+        EDGES: by_cause[-1],
     }
     found[UNKNOWN] = max(0, whole - sum(found.values()))
     listed = [Part(name, ns, ns / whole) for name, ns in found.items() if ns]
@@ -83,14 +85,14 @@ def parts(case: Case) -> list[Part]:
 def _idle_by_cause(case: Case) -> list[int]:
     """Idle time within the time looked at by the cause of its gap; launch-bound runs are latency.
 
-    Gaps at the edges count as far as other GPUs work meanwhile.
+    The last is that at the edges, which counts as far as other GPUs work meanwhile.
     """
     gaps = case.stalls.gaps
     lo, hi = case.base
     inside = np.clip(np.minimum(gaps.end, hi) - np.maximum(gaps.start, lo), 0, gaps.idle)
     cause = np.where(gaps.run >= 0, Cause.LAUNCH_LATENCY, gaps.cause)
-    cause = np.where(gaps.outside, Cause.UNKNOWN, cause)
-    return [int(inside[cause == one].sum()) for one in Cause]
+    cause = np.where(gaps.outside, len(Cause), cause)
+    return [int(inside[cause == one].sum()) for one in range(len(Cause) + 1)]
 
 
 def bound_line(found: Sequence[Part]) -> str:

@@ -71,5 +71,5 @@ class Finding:
 
     @property
     def order_ns(self) -> int:
-        """By what it is ordered: of work that nobody knows to be saved a small part counts."""
-        return max(self.saved_ns, self.stake_ns // (_OF_WORK if self.lost is None else 1))
+        """By what it is ordered: of what nobody knows to be saved a small part counts."""
+        return max(self.saved_ns, self.stake_ns // _OF_WORK)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.nccl.waiting import late_device
+from nsys_tui.analysis.nccl.waiting import PAIRWISE, late_device
 from nsys_tui.analysis.occupancy import LIMITS, occupancy
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, rule
@@ -152,6 +152,9 @@ def _exposed_findings(case: Case) -> list[Finding]:
         rest = f"{units.format_duration(waited)} of it waiting, mostly for {whom}"
         advice = f"see what {whom} does before its collectives: it comes late to them"
         subject = f"waiting for {whom} in collectives"
+    elif _pairwise(case, worst.place):
+        advice = "stages wait for each other: more, smaller micro-batches, or stages of equal work"
+        subject = "send and receive not hidden"
     return case.finding(
         "exposed_communication",
         f"{worst.device.label}: {units.format_duration(worst.exposed_comm_ns)}{bound} of"
@@ -164,6 +167,15 @@ def _exposed_findings(case: Case) -> list[Finding]:
         place=worst.place,
         late=late,
     )
+
+
+def _pairwise(case: Case, place: int) -> bool:
+    """Whether most communication of a GPU is with one other, as between stages of a pipeline."""
+    ops, rows = case.report.operations, case.operations
+    rows = rows[(ops.category[rows] == Category.COMM) & (ops.device[rows] == place)]
+    pairwise = np.array([PAIRWISE in name.short for name in ops.names], bool)[ops.name[rows]]
+    time = ops.durations(rows)
+    return bool(2 * time[pairwise].sum() > time.sum())
 
 
 @rule(

@@ -58,8 +58,8 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     found: list[Finding] = []
     if len(used):
         top = int(used[np.argmax(time[used])])
-        if 100 * float(time[top]) / whole >= arguments.number("share"):
-            found = _dominant(case, rows[codes == top], names[top], float(time[top]) / whole)
+        mine, share = rows[codes == top], float(time[top]) / whole
+        found = _dominant(case, mine, names[top], share, arguments.number("share"))
     return Result(
         (
             (Column("Of GPU Time", Unit.PERCENT, 1), 100 * time[order] / whole),
@@ -72,12 +72,18 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     )
 
 
-def _dominant(case: Case, rows: Rows, name: str, share: float) -> list[Finding]:
-    """What a kernel has of the time; other rules tell of copies, collectives and small grids."""
+def _dominant(case: Case, rows: Rows, name: str, share: float, least: float) -> list[Finding]:
+    """What a kernel has of the time; other rules tell of copies, collectives and small grids.
+
+    Beside others on more streams it has less of the GPU time than of the run.
+    """
     ops = case.report.operations
     per_device = np.bincount(ops.device[rows], ops.durations(rows)).astype(np.int64)
     place = int(np.argmax(per_device))
-    spent = min(int(per_device[place]), case.base_ns)
+    on_it = rows[ops.device[rows] == place]
+    spent = intervals.total(*intervals.union(*clipped(ops, on_it, case.scope.window)))
+    if 100 * max(share, spent / max(case.base_ns, 1)) < least:
+        return []
     of_compute = (ops.kind[rows[0]], ops.category[rows[0]]) == (OpKind.KERNEL, Category.COMPUTE)
     if not of_compute or _is_mostly_small(case, rows):
         return []
@@ -209,6 +215,8 @@ def _empty_time(case: Case, rows: Rows, share: Floats, small: NDArray[np.bool_])
 _LARGE_COPY: Final = 1_000_000
 """Bytes from which a copy's rate is the bus's or the memory's, not that of its start."""
 _DEVICE_TO_DEVICE: Final = 8
+_NEAR_NS: Final = 100_000
+"""Copies so near to an MPI call bring its message."""
 
 
 @rule(
@@ -309,13 +317,30 @@ def _copy_advice(case: Case, rows: Rows, hides: bool) -> str:
         return "gather small copies in one buffer, or keep the data on the GPU"
     if ops.copy_kind[first] == _DEVICE_TO_DEVICE:
         return "let kernels write their results where they are needed"
+    if _around_mpi(case, rows):
+        return "give MPI the GPU's buffers (GPU-aware MPI): these copies stage its messages"
     pageable = PAGEABLE in (ops.src_kind[first], ops.dst_kind[first])
     if not hides:
         pin = "pin the host memory, and " if pageable else ""
         return f"{pin}copy less, or keep the data on the GPU: too little runs to hide copies behind"
     if pageable:
         return "pin the host memory, then copy on a stream of its own while kernels run"
+    every = case.operations
+    computing = np.unique(ops.stream[every[ops.category[every] == Category.COMPUTE]])
+    if not np.isin(ops.stream[rows], computing).any():
+        return "start each copy earlier (two buffers), so that it runs beside the kernels before"
     return "copy on a stream of its own while kernels run, or keep the data on the GPU"
+
+
+def _around_mpi(case: Case, rows: Rows) -> bool:
+    """Whether most of some copies are made right before or right after an MPI call."""
+    events, ops = case.report.host_events, case.report.operations
+    mpi = np.array([kind.startswith("mpi_") for kind in events.kinds], bool)
+    of_mpi = np.flatnonzero(mpi[events.kind]) if mpi.any() else np.empty(0, np.intp)
+    around = intervals.union(events.start[of_mpi] - _NEAR_NS, events.end[of_mpi] + _NEAR_NS)
+    copies = intervals.union(ops.start[rows], ops.end[rows])
+    near = intervals.meet(copies, around)
+    return 2 * len(near[0]) > len(copies[0])
 
 
 @rule(

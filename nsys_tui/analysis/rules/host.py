@@ -101,18 +101,19 @@ def _small_copies(case: Case, rows: NDArray[np.intp], of_top: NDArray[np.intp]) 
     blocking = calls[case.work.api_classes[calls] == Cause.COPY]
     late = after(np.concatenate((blocking, waits)), Cause.API)
     place, lost = case.held_up_by_calls(np.concatenate((calls, waits, late)))
+    place = int(ops.device[of_top[0]]) if place < 0 else place
+    device, idle = case.device_labels([place]), intervals.total(*lost)
     kind, size = int(ops.copy_kind[of_top[0]]), int(ops.bytes[of_top[0]])
-    held = int(report.api.durations(calls).sum() + report.api.durations(waits).sum())
     waited = ", each waited for" if 2 * len(waits) > len(calls) else ""
     return case.finding(
         "small_copies",
         f"{units.format_count(len(rows))} small copies, most {units.format_bytes(size)}"
-        f" {DIRECTIONS[kind]}{waited}: {units.format_duration(held)} in their calls",
+        f" {DIRECTIONS[kind]}{waited}: {device} idle {units.format_duration(idle)} meanwhile",
         "gather them in one copy, or keep the data on the GPU",
         subject="small copies",
-        saved_ns=intervals.total(*lost),
+        saved_ns=idle,
         window=(int(ops.start[of_top[0]]), int(ops.end[of_top[-1]])),
-        place=int(ops.device[of_top[0]]) if place < 0 else place,
+        place=place,
         lost=lost,
     )
 

@@ -10,11 +10,13 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
+from nsys_tui.analysis.rules.case import WORTH_A_LINE
 from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.parameters import cut
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.analysis.sampled import Doing, sampled
+from nsys_tui.analysis.stalls.by_witness import by_witness, shares_of, when
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.gaps import LONG_CALL_NS, Edge
 from nsys_tui.analysis.stalls.rows import stall_groups
@@ -25,6 +27,7 @@ from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, fit
+from nsys_tui.units import plural
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.rules.case import Case
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.sampled import Sampled
     from nsys_tui.analysis.stalls.gaps import Gaps
     from nsys_tui.model.events import Bool, Int64
+    from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.report import Report
 
 
@@ -162,11 +166,52 @@ def gpu_idle(case: Case, arguments: Arguments) -> Result:
             (Column("Longest", Unit.NS), [group.longest_ns for group in shown]),
             (Column("Cause"), [group.key for group in shown]),
         ),
-        tuple(idle_findings(case, "gpu_idle", tuple(_CAUSES))),
+        (*idle_findings(case, "gpu_idle", tuple(_CAUSES)), *_short_gaps(case)),
         hidden=hidden,
     )
 
 
+def _short_gaps(case: Case) -> list[Finding]:
+    """Gaps too short to be looked at one by one, where they add up to much.
+
+    A launch that is made only when the GPU is idle already comes late; of others the GPU itself
+    needs the time.
+    """
+    least = max(_MUCH * case.base_ns, 1)
+    below = {total.place: total.below_ns for total in case.stalls.totals}
+    place = max(below, key=lambda key: below[key], default=-1)
+    if place < 0 or below[place] < least or not len(case.report.api):
+        return []
+    report, ops = case.report, case.report.operations
+    rows = next(rows for other, rows in case.by_device if other == place)
+    reach = np.maximum.accumulate(ops.end[rows])[:-1]
+    calls, begun = report.calls[rows[1:]], ops.start[rows[1:]]
+    late = (begun > reach) & (begun - reach < case.stalls.threshold_ns) & (calls >= 0)
+    late &= report.api.end[calls] >= reach
+    starts, ends = reach[late], begun[late]
+    idle = int((ends - starts).sum())
+    if idle < least:
+        return []
+    return case.finding(
+        "gpu_idle",
+        f"{case.device_labels([place])} idle {units.format_duration(idle)} in"
+        f" {plural(len(starts), 'short gap')}: each launch comes only when the one before is done",
+        "launch further ahead, fuse kernels, or capture the phase as a CUDA graph",
+        subject="idle, short gaps before late launches",
+        saved_ns=idle,
+        window=(int(starts[0]), int(ends[-1])),
+        place=place,
+        screen="5",
+        command="nsys-tui stalls REPORT --threshold 1us",
+        confidence=Confidence.INFERRED,
+        doubt="the host may need a result of the GPU before it can launch",
+        settle="nsys-tui stalls REPORT --threshold 1us",
+        lost=case.idle_part(place, (starts, ends)),
+    )
+
+
+_MUCH: Final = 0.01
+"""Part of the time looked at from which short gaps are told."""
 _TOLD_APART: Final = frozenset(
     (Cause.LOCK, Cause.IO, Cause.SLEEP, Cause.OSRT, Cause.SYNC, Cause.API)
 )
@@ -176,8 +221,9 @@ _TOLD_APART: Final = frozenset(
 def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Finding]:
     """A finding for each cause, or for each call at fault where that tells more."""
     gaps = case.stalls.gaps
-    gaps = gaps.take((gaps.edge == Edge.INNER) & np.isin(gaps.cause, causes))
+    gaps = gaps.take(gaps.edge == Edge.INNER)
     gaps = gaps.take(~_first_uses(case, gaps))
+    gaps = by_witness(case.stalls.work, gaps, causes, WORTH_A_LINE * case.base_ns)
     if not len(gaps):
         return []
     kinds, group = np.unique(_keys(gaps), axis=1, return_inverse=True)
@@ -193,45 +239,35 @@ def _keys(gaps: Gaps) -> Int64:
     return np.stack((gaps.cause.astype(np.int64), np.where(apart, gaps.what, -1)))
 
 
-def charged(gaps: Gaps) -> Int64:
-    """Of each gap what its witness shows of its cause; all of it where the GPU itself waited.
-
-    Without a wait of the host the launch after it would have come in time, too.
-    """
-    cause = np.minimum(gaps.cause, len(SHARES) - 1)
-    own = gaps.shares[np.arange(len(gaps)), cause]
-    own = own + gaps.shares[:, Cause.LAUNCH_LATENCY] * (gaps.cause == Cause.SYNC)
-    return np.where(gaps.cause < len(SHARES), np.minimum(own, gaps.idle), gaps.idle)
-
-
 def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Finding]:
     """GPUs idle at the same time lose it once: the one that loses most counts."""
     place = int(np.argmax(np.bincount(gaps.place, gaps.idle)))
     several = len(np.unique(gaps.place)) > 1
     gaps = gaps.take(gaps.place == place)
-    cost = charged(gaps)
-    worst = int(np.argmax(gaps.idle))
+    worst, total = int(np.argmax(gaps.idle)), int(gaps.idle.sum())
+    lost = case.idle_part(place, when(case.stalls.work, gaps))
     renders = cause in _NOT_KNOWN and _before_rendering(case, gaps)
     said = _RENDERING if renders else _CAUSES.get(cause, _SYNC)
-    told, confidence, advice = _told(case, cause, gaps, said.advice)
-    lost, total = case.idle_part(place, (gaps.start, gaps.end)), int(cost.sum())
-    hidden = said.hidden_by_work and advice is not AWAITED
-    saved = min(total, case.busy_ns(place)) if hidden else total
+    told, confidence, advice = _told(case, cause, gaps, lost, said.advice)
+    unpriced = cause in _UNPRICED or advice is REQUESTS
+    most = case.base_ns
+    if advice in SPREAD:
+        most -= sum(case.busy_ns(other) for other, _ in case.by_device) // len(case.by_device)
+    elif said.hidden_by_work and advice is not AWAITED:
+        most = case.busy_ns(place)
     label = case.device_labels([place]) + (" and others" if several else "")
-    count = units.format_count(len(gaps))
     return case.finding(
         name,
-        f"{label} idle {units.format_duration(total)} in {count}"
-        f" gap{'' if len(gaps) == 1 else 's'}{told}",
+        f"{label} idle {units.format_duration(total)} in {plural(len(gaps), 'gap')}{told}",
         advice,
         subject=f"idle{told}".removesuffix(", why is not recorded"),
-        saved_ns=0 if cause in _UNPRICED else saved,
+        saved_ns=0 if unpriced else min(total, most),
         stake_ns=total,
         window=(int(gaps.start[worst]), int(gaps.end[worst])),
         place=place,
         screen="5",
         command="nsys-tui stalls REPORT",
-        at_most=Severity.MEDIUM if cause in _UNPRICED else None,
+        at_most=Severity.MEDIUM if unpriced else None,
         confidence=confidence,
         doubt=said.doubt,
         settle=said.settled_by(case.report),
@@ -239,7 +275,9 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Findi
     )
 
 
-def _told(case: Case, cause: Cause, gaps: Gaps, advice: str) -> tuple[str, Confidence, str]:
+def _told(
+    case: Case, cause: Cause, gaps: Gaps, lost: Intervals, advice: str
+) -> tuple[str, Confidence, str]:
     """The cause in words, how sure it is, and what to do."""
     what, where = (_name(case, codes, gaps.idle) for codes in (gaps.what, gaps.range))
     inside = f" in {fit(where, _PLACE_CELLS)}" if where and where != what else ""
@@ -248,10 +286,11 @@ def _told(case: Case, cause: Cause, gaps: Gaps, advice: str) -> tuple[str, Confi
             advice = case.page_advice
         return f", {cause.label}: pages migrate on demand", Confidence.INFERRED, advice
     if cause is Cause.HOST:
-        return _host(case, gaps, inside, advice)
-    if cause is Cause.SYNC and (other := _waits_for(case, gaps)) >= 0:
-        told = f", {fit(what, _NAME_CELLS)} waits for {case.device_labels([other])}"
-        return told, Confidence.INFERRED, "spread that GPU's work, or give this one some meanwhile"
+        return _host(case, gaps, lost, inside, advice)
+    if cause is Cause.SYNC and (others := _waits_for(case, gaps)):
+        turns = len(others) > 1
+        whom = "GPUs by turns" if turns else case.device_labels(others)
+        return f", {fit(what, _NAME_CELLS)} waits for {whom}", Confidence.INFERRED, SPREAD[turns]
     if cause is Cause.API and what.startswith("MPI_"):
         return f", in {fit(what, _NAME_CELLS)}{inside}", Confidence.MEASURED, RANKS
     if cause is Cause.API and what.startswith(_LAUNCHES) and not _are_long(case, gaps):
@@ -261,6 +300,9 @@ def _told(case: Case, cause: Cause, gaps: Gaps, advice: str) -> tuple[str, Confi
         advice = "see what the launch waits for: a lock, pages of host memory, a first use"
         name = f": {fit(what, _NAME_CELLS)} itself took it, why is not recorded"
         return name, Confidence.INFERRED, advice
+    if cause is Cause.IO and _SERVES.match(what):
+        name = f", waits for requests: {fit(what, _NAME_CELLS)}"
+        return name, Confidence.INFERRED, REQUESTS
     if cause is Cause.IO and WAITS.match(what):
         advice = AWAITED
     if cause is Cause.LAUNCH_LATENCY and "GraphLaunch" in what:
@@ -274,6 +316,13 @@ def _told(case: Case, cause: Cause, gaps: Gaps, advice: str) -> tuple[str, Confi
 
 WAITS: Final = re.compile(r"_*(p?poll|p?select|epoll|recv|accept|connect)")
 """Calls that read nothing until somebody else sends."""
+_SERVES: Final = re.compile(r"_*(epoll_p?wait|accept)")
+"""Calls in which the loop of a server waits for whoever comes next."""
+REQUESTS: Final = "no fault if nobody asked: else send requests sooner, or let other work run"
+SPREAD: Final = (
+    "spread that GPU's work, or give this one some meanwhile",
+    "let them overlap: launch the work of all before waiting, in more and smaller batches",
+)
 RANKS: Final = "see which rank comes late to it, or let kernels run meanwhile (non-blocking calls)"
 AWAITED: Final = "see who is to send what it waits for: that process or thread is late, or busy"
 _LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
@@ -284,15 +333,15 @@ _BY_DOING: Final = {
 }
 
 
-def _host(case: Case, gaps: Gaps, inside: str, advice: str) -> tuple[str, Confidence, str]:
+def _host(
+    case: Case, gaps: Gaps, lost: Intervals, inside: str, advice: str
+) -> tuple[str, Confidence, str]:
     """What the thread did on its CPU: the function that samples hit, else the range."""
     api = case.report.api
     threads = gaps.caller[gaps.caller >= 0]
     caller = int(np.bincount(threads).argmax())
     thread = int(api.threads[caller])
-    mine = gaps.take(gaps.caller == caller)
-    order = np.argsort(mine.start)
-    seen = sampled(case.report, thread, mine.start[order], mine.end[order])
+    seen = sampled(case.report, thread, *lost)
     measured = case.stalls.work.witness(thread) is Witness.MEASURED
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
     if seen is None:
@@ -328,17 +377,21 @@ def _before_rendering(case: Case, gaps: Gaps) -> bool:
     return int(gaps.idle[renders & (gaps.next >= 0)].sum()) * 2 > int(gaps.idle.sum())
 
 
-def _waits_for(case: Case, gaps: Gaps) -> int:
-    """Place of another GPU that works for the waiting thread through most of some gaps, or -1."""
+def _waits_for(case: Case, gaps: Gaps) -> list[int]:
+    """Other GPUs that work for the waiting thread through most of some gaps: one, or by turns."""
     report, spans = case.report, intervals.union(gaps.start, gaps.end)
+    found: list[int] = []
+    idle = spans
     for place, rows in case.by_device:
-        if place == int(gaps.place[0]):
+        calls = report.calls[rows]
+        threads = report.api.thread[calls[calls >= 0]]
+        if place == int(gaps.place[0]) or not np.isin(threads, gaps.caller).any():
             continue
-        if 2 * intervals.total(*case.idle_part(place, spans)) < intervals.total(*spans):
-            calls = report.calls[rows]
-            if np.isin(report.api.thread[calls[calls >= 0]], gaps.caller).any():
-                return place
-    return -1
+        own = case.idle_part(place, spans)
+        if 2 * intervals.total(*own) < intervals.total(*spans):
+            return [place]
+        found, idle = [*found, place], intervals.meet(idle, own)
+    return found if 2 * intervals.total(*idle) < intervals.total(*spans) else []
 
 
 def _are_long(case: Case, gaps: Gaps) -> bool:
@@ -383,8 +436,8 @@ def warm_up(case: Case, arguments: Arguments) -> Result:
 def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
     place = int(np.argmax(np.bincount(gaps.place, gaps.idle)))
     gaps = gaps.take(gaps.place == place)
-    early = gaps.start < _steady_from(case)
-    each = np.where(early, charged(gaps), _used_first(gaps))
+    early = _middle(gaps) < _steady_from(case)
+    each = np.where(early, _charged(gaps), _used_first(gaps))
     cost, worst = int(each.sum()), int(np.argmax(gaps.idle))
     name = case.stalls.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).label
     before = 2 * int(each[early].sum()) > cost
@@ -406,11 +459,23 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
     )
 
 
+def _charged(gaps: Gaps) -> Int64:
+    """Of each gap what its witness shows of its cause; all of it where the GPU itself waited."""
+    place = np.minimum(gaps.cause, len(SHARES) - 1)
+    own = shares_of(gaps)[np.arange(len(gaps)), place]
+    return np.where(gaps.cause < len(SHARES), own, gaps.idle)
+
+
 def _used_first(gaps: Gaps) -> Int64:
     """Of each gap the part in which code was loaded, or the call that happens once was made."""
     loaded = gaps.shares[:, Cause.MODULE]
     called = gaps.shares[:, Cause.API] * (gaps.cause == Cause.API)
     return np.asarray(np.minimum(loaded + called, gaps.idle), np.int64)
+
+
+def _middle(gaps: Gaps) -> Int64:
+    """Where most of each gap lies: one that begins with a step is of it, not of the step before."""
+    return (gaps.start + gaps.end) // 2
 
 
 def _steady_from(case: Case) -> int:
@@ -426,7 +491,7 @@ def _usual(case: Case, gaps: Gaps) -> Bool:
     """Which gaps come again in the steady part, of one cause and about as long, and so not once."""
     _, kind = np.unique(_keys(gaps), axis=1, return_inverse=True)
     kind = kind.ravel()
-    steady = gaps.start >= _steady_from(case)
+    steady = _middle(gaps) >= _steady_from(case)
     longest = np.zeros(kind.max(initial=-1) + 1, np.int64)
     np.maximum.at(longest, kind[steady], gaps.idle[steady])
     return np.asarray(gaps.idle <= 2 * longest[kind], np.bool_)
@@ -438,7 +503,7 @@ def _first_uses(case: Case, gaps: Gaps) -> Bool:
     api = report.api
     before = gaps.start < (case.loop[0] if case.has_loop else FARTHEST)
     found: Bool = (gaps.cause == Cause.MODULE) & before
-    found |= (gaps.start < _steady_from(case)) & ~_usual(case, gaps)
+    found |= (_middle(gaps) < _steady_from(case)) & ~_usual(case, gaps)
     used_first = np.isin(gaps.next, case.first_of_names) & before
     found |= used_first & (gaps.shares[:, Cause.MODULE] > 0)
     by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))

@@ -99,19 +99,17 @@ def linked(findings: Sequence[Finding]) -> list[Finding]:
     """
     kept: list[Finding] = []
     later: list[Finding] = []
+    beside: list[tuple[Finding, Finding]] = []
     for one in findings:
-        if one in kept:
-            continue
-        if leader := _leader(one, findings):
-            kept += [leader] if leader not in kept else []
-            if one.rule == "exposed_communication":
-                kept.append(replace(one, same_as=leader.subject))
-            else:
-                later.append(replace(one, same_as=leader.subject, severity=Severity.LOW))
-        elif other := _covering(one, kept) or _copies(one, kept):
+        leader = _leader(one, findings)
+        if leader and one.rule == "exposed_communication":
+            beside.append((leader, replace(one, same_as=leader.subject)))
+        elif other := leader.subject if leader else _covering(one, kept) or _copies(one, kept):
             later.append(replace(one, same_as=other, severity=Severity.LOW))
         else:
             kept.append(one)
+    for leader, one in beside:
+        kept.insert(kept.index(leader) + 1 if leader in kept else len(kept), one)
     low = next((n for n, one in enumerate(kept) if one.severity is Severity.LOW), len(kept))
     return [*kept[:low], *later, *kept[low:]]
 

@@ -8,6 +8,7 @@ from nsys_tui.analysis.diagnostics import loss, other_generation, why_no_work
 from nsys_tui.analysis.rules.bound import parts
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence
+from nsys_tui.analysis.rules.idle import REQUESTS
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.capabilities import Capability
@@ -112,7 +113,7 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
     causes = [one for one in worth if one.rule != "slow_steps"]
     # What happens once is no part of the steady run.
     once = case.has_named_steps
-    worth = sorted(causes or worth, key=lambda one: (once and one.rule == "warm_up", -one.saved_ns))
+    worth = sorted(causes or worth, key=lambda one: once and one.rule == "warm_up")
     if worth:
         named = "; ".join(
             f"{'that' if one is most else _subject(case, one)} (up to"
@@ -121,9 +122,9 @@ def _worth_fixing(case: Case, findings: Sequence[Finding], most: Finding | None)
         )
         more = len(worth) - MOST
         rest = f"{more} more above 1%" if more > 0 else "nothing else above 1%"
-        unsaid = _not_recorded(case, findings)
+        unsaid = _not_recorded(case, findings, most)
         return f"Worth fixing: {named}; {rest}" + (f"; {unsaid}" if unsaid else "")
-    if unsaid := _not_recorded(case, findings):
+    if unsaid := _not_recorded(case, findings, most):
         return unsaid.capitalize()
     idle = sum(split.idle_ns for split in case.splits)
     unknown = case.report.lacks(Capability.API)
@@ -139,14 +140,17 @@ def _subject(case: Case, finding: Finding) -> str:
     return f"{finding.subject} on {case.device_labels([finding.place])}"
 
 
-def _not_recorded(case: Case, findings: Sequence[Finding]) -> str:
+def _not_recorded(case: Case, findings: Sequence[Finding], most: Finding | None) -> str:
     """How much idle time has no witness or is the profiler's, empty for hardly any."""
     said = []
     for one in findings:
         if one.rule != "gpu_idle" or one.saved_ns or one.stake_ns < WORTH_FIXING * case.base_ns:
             continue
         share = format_share(one.stake_ns, case.base_ns)
-        profiler = one.subject.startswith(f"idle, {Cause.PROFILER.label}")
-        own = f"{share} is idle for the profiler alone"
-        said.append(own if profiler else f"why {share} is idle is not recorded")
+        if one.subject.startswith(f"idle, {Cause.PROFILER.label}"):
+            said.append(f"{share} is idle for the profiler alone")
+        elif one.advice is REQUESTS:
+            said += [f"{share} is idle for lack of requests"] if one is not most else []
+        else:
+            said.append(f"why {share} is idle is not recorded")
     return "; ".join(said[:MOST])

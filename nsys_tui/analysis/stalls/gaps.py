@@ -195,7 +195,7 @@ def stalls(
     progress("finding causes of gaps", looked, total)
     of_runs = _run_rows(report, work, runs, run_idle)
     if found:
-        of_runs = _together([_explained(report, scope, work, _together(found)), of_runs])
+        of_runs = together([_explained(report, scope, work, together(found)), of_runs])
     return Stalls(
         scope,
         threshold_ns,
@@ -365,22 +365,18 @@ def _explained(report: Report, scope: Scope, work: HostWork, gaps: Gaps) -> Gaps
         gaps.range.copy(),
     )
     known = np.flatnonzero(gaps.caller >= 0)
-    call_start, call_end = gaps.end.copy(), gaps.end.copy()
-    called = gaps.call >= 0
-    call_start[called] = api.start[gaps.call[called]]
-    call_end[called] = np.clip(api.end[gaps.call[called]], call_start[called], gaps.end[called])
+    call_start, until, call_end = host_part(work, gaps)
     late = 2 * (call_end[known] - gaps.start[known]) >= gaps.end[known] - gaps.start[known]
     late |= call_start[known] >= gaps.start[known]
     waiting, shared = known[~late], known[late]
     cause[waiting] = wait_causes(report, gaps.next[waiting], call_start[waiting])
     edges = np.stack((gaps.start[waiting], gaps.end[waiting]))
     cause[waiting[others_worked(report, scope, gaps.place[waiting], edges)]] = Cause.PROCESS
-    until = np.where(_did_more(work, gaps.call), call_end, call_start)
     for caller in np.unique(gaps.caller[known]).tolist():
         of_thread = work.thread(int(api.threads[caller]))
         mine = shared[gaps.caller[shared] == caller]
         lo = gaps.start[mine]
-        hi = np.maximum(until[mine], lo)
+        hi = until[mine]
         parts = of_thread.shares(lo, hi)
         parts[:, Cause.LAUNCH_LATENCY] = gaps.end[mine] - hi
         shares[mine], cause[mine] = parts, np.argmax(parts, axis=1)
@@ -395,6 +391,16 @@ def _explained(report: Report, scope: Scope, work: HostWork, gaps: Gaps) -> Gaps
         inside[both] = of_thread.innermost.longest(lo, hi, mostly=True)
     _name_operations(report, work, gaps, cause, what)
     return replace(gaps, cause=cause, shares=shares, what=what, range=inside)
+
+
+def host_part(work: HostWork, gaps: Gaps) -> tuple[Int64, Int64, Int64]:
+    """Of each gap when its call begins, until when the host's work counts, and the call's end."""
+    api, called = work.report.api, gaps.call >= 0
+    start, end = gaps.end.copy(), gaps.end.copy()
+    start[called] = api.start[gaps.call[called]]
+    end[called] = np.clip(api.end[gaps.call[called]], start[called], gaps.end[called])
+    until = np.where(_did_more(work, gaps.call), end, start)
+    return start, np.clip(until, gaps.start, gaps.end), end
 
 
 def _did_more(work: HostWork, calls: Int64) -> Bool:
@@ -423,7 +429,7 @@ def _name_operations(report: Report, work: HostWork, gaps: Gaps, cause: UInt8, w
     what[queued] = work.codes(ops.stream[gaps.next[queued]], lambda c: ops.streams[c].label)
 
 
-def _together(parts: list[Gaps]) -> Gaps:
+def together(parts: list[Gaps]) -> Gaps:
     """Gaps in one set: longest idle first, of equals the earlier; head and tail last."""
     names = [field.name for field in fields(Gaps)]
     joined = Gaps(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})

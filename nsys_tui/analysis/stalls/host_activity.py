@@ -144,6 +144,18 @@ class ThreadWork:
         shares[:, Cause.NOTHING] = hi - lo - before
         return shares
 
+    def when(self, cause: Cause, lo: Int64, hi: Int64) -> Intervals:
+        """When a cause is the first that covers disjoint intervals [lo, hi), which are in order."""
+        covered = intervals.empty()
+        for one in _HOST_CLASSES:
+            events = self.by_class.get(one)
+            own = intervals.union(*events.touching(lo, hi)) if events else intervals.empty()
+            if one is cause:
+                return intervals.subtract(intervals.intersection(own, (lo, hi)), covered)
+            starts, ends = zip(covered, own, strict=True)
+            covered = intervals.union(np.concatenate(starts), np.concatenate(ends))
+        return intervals.subtract((lo, hi), covered)
+
 
 @dataclass(frozen=True, eq=False)
 class _Source:

@@ -1,0 +1,185 @@
+"""Idle time by witness: each nanosecond has one cause, and the price is what could be gained."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from planted import FULL, MS, US, bare
+from synth import Synth
+
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.verdict import verdict
+from nsys_tui.analysis.stalls.by_witness import by_witness, when
+from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.stalls.gaps import Edge
+from nsys_tui.model import intervals
+from nsys_tui.reader import open_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nsys_tui.analysis.rules.finding import Finding
+
+
+def case_of(synth: Synth) -> Case:
+    return Case(open_report(synth.write(), use_cache=False))
+
+
+def idle(case: Case, rule: str = "gpu_idle") -> list[Finding]:
+    return [one for one in find_in(case) if one.rule == rule]
+
+
+def two_causes(path: Path, shorter: int) -> Synth:
+    """Before each step the host sleeps 3 ms, and allocates for a shorter time."""
+    synth = bare(path)
+    for step in range(20):
+        start = step * 10 * MS
+        synth.nvtx(f"step {step}", start, start + 10 * MS)
+        synth.osrt("nanosleep", start, start + 3 * MS)
+        synth.api("cudaMalloc_v3020", start + 3 * MS, start + 3 * MS + shorter)
+        begun = start + 3 * MS + shorter
+        gpu = (begun + 10 * US, start + 10 * MS)
+        synth.launch(f"k{step % 5}", call=(begun, begun + 5 * US), gpu=gpu, grid=FULL)
+    return synth
+
+
+@pytest.mark.parametrize(("shorter", "named"), [(MS, True), (50 * US, False)])
+def test_the_smaller_cause_of_the_same_gaps_is_told_too(
+    tmp_path: Path, shorter: int, named: bool
+) -> None:
+    case = case_of(two_causes(tmp_path / "r.sqlite", shorter))
+    line = verdict(case, find_in(case))
+    assert "Worth fixing: idle, sleep: nanosleep (up to 2" in line
+    assert ("; allocations inside the loop (up to 9." in line) is named
+
+
+def test_the_time_of_each_cause_is_told_to_the_nanosecond(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    synth, now = bare(tmp_path / "r.sqlite"), 0
+    for number in range(300):
+        start = now
+        for call in rng.permutation(["nanosleep", "read", "futex", "cudaMalloc", "Sync", ""])[:3]:
+            end = now + int(rng.integers(1, 40 * US))
+            if call.startswith("cuda"):
+                synth.api("cudaMalloc_v3020", now, end)
+            elif call == "Sync":
+                synth.api("cudaStreamSynchronize_v3020", now, end)
+            elif call:
+                synth.osrt(call, max(start, now - 3 * US), end)
+            now = end
+        gpu = (now + 7 * US, now + 20 * US)
+        synth.launch(f"k{number}", call=(now, now + 5 * US), gpu=gpu, grid=FULL)
+        now += 20 * US
+    stalls = case_of(synth).stalls
+    gaps = stalls.gaps.take(stalls.gaps.edge == Edge.INNER)
+    parts = by_witness(stalls.work, gaps, SHARES, 0)
+    assert parts.idle.sum() == gaps.idle.sum()
+    causes = np.unique(parts.cause).tolist()
+    assert {Cause.SLEEP, Cause.IO, Cause.LOCK, Cause.ALLOCATION, Cause.SYNC} < {*causes}
+    each = [when(stalls.work, parts.take(parts.cause == cause)) for cause in causes]
+    assert [intervals.total(*one) for one in each] == [
+        int(parts.idle[parts.cause == cause].sum()) for cause in causes
+    ]
+    assert intervals.total(*map(np.concatenate, zip(*each, strict=True))) == gaps.idle.sum()
+
+
+def by_thread(path: Path, work: dict[int, int], turns: bool) -> Synth:
+    """One thread launches on GPUs, one after the other or at once, and waits for all."""
+    synth, now = Synth(path).process(10), 0
+    for gpu in work:
+        synth.gpu(gpu)
+    for _ in range(20):
+        start, done = now, now
+        for gpu, length in work.items():
+            begun = done if turns else start + 10 * US
+            done = begun + length
+            call = (now, now + 2 * US)
+            synth.launch("k", call=call, gpu=(begun + 5 * US, done), device=gpu, grid=FULL)
+            now += 2 * US
+        until = done if turns else start + max(work.values()) + 10 * US
+        synth.api("cudaDeviceSynchronize_v3020", now, until + 4 * US)
+        now = until + 4 * US
+    return synth
+
+
+@pytest.mark.parametrize(
+    ("work", "turns", "whom", "least", "most"),
+    [
+        ({0: 4 * MS, 1: 4 * MS, 2: 4 * MS}, True, "GPUs by turns", 0.6, 0.7),
+        ({0: 8 * MS, 1: 4 * MS}, False, "GPU 0", 0.2, 0.26),
+    ],
+)
+def test_a_gpu_that_waits_for_others_gives_back_what_spreading_would(
+    tmp_path: Path, work: dict[int, int], turns: bool, whom: str, least: float, most: float
+) -> None:
+    case = case_of(by_thread(tmp_path / "r.sqlite", work, turns))
+    (one,) = idle(case, "sync_by_range")
+    assert one.title.endswith(f"cudaDeviceSynchronize waits for {whom}")
+    assert least < one.saved_ns / case.base_ns < most
+
+
+@pytest.mark.parametrize(("call", "priced"), [("epoll_wait", False), ("poll", True)])
+def test_a_server_without_requests_has_no_fault_to_mend(
+    tmp_path: Path, call: str, priced: bool
+) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for number in range(20):
+        start = number * 10 * MS
+        synth.osrt(call, start, start + 7 * MS)
+        call_at = (start + 7 * MS, start + 7 * MS + 5 * US)
+        synth.launch(f"k{number}", call=call_at, gpu=(call_at[1], start + 10 * MS), grid=FULL)
+    case = case_of(synth)
+    found = find_in(case)
+    assert ("Worth fixing" in verdict(case, found)) is priced
+    assert any("waits for requests" in one.title for one in found) is not priced
+
+
+@pytest.mark.parametrize(("lead", "told"), [(0, True), (60 * US, False)])
+def test_many_short_gaps_are_told_where_launches_come_late(
+    tmp_path: Path, lead: int, told: bool
+) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for number in range(2000):
+        start = number * 32 * US
+        call = (start - lead - 6 * US, start - lead)
+        synth.launch(f"k{number % 5}", call=call, gpu=(start, start + 24 * US), grid=FULL)
+    case = case_of(synth)
+    line = verdict(case, find_in(case))
+    assert ("short gaps before late launches (up to 25.0%)" in line) is told
+
+
+def test_what_the_second_step_begins_with_is_no_set_up(tmp_path: Path) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for step in range(4):
+        start, lead = step * 20 * MS, 9 * MS if step == 1 else 20 * US
+        synth.nvtx(f"train step {step}", start, start + 20 * MS)
+        synth.osrt("read", start, start + lead)
+        call = (start + lead, start + lead + 5 * US)
+        synth.launch("k", call=call, gpu=(call[1], start + 20 * MS), grid=FULL)
+    case = case_of(synth)
+    assert "set-up" not in verdict(case, find_in(case))
+
+
+@pytest.mark.parametrize(
+    ("stream", "mpi", "advice"),
+    [
+        (7, False, "copy on a stream of its own"),
+        (20, False, "start each copy earlier (two buffers)"),
+        (7, True, "give MPI the GPU's buffers"),
+    ],
+)
+def test_what_to_do_of_copies_that_nothing_hides(
+    tmp_path: Path, stream: int, mpi: bool, advice: str
+) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for step in range(20):
+        start = step * 10 * MS
+        synth.memcpy(start, start + 4 * MS, bytes=10**8, src="pinned", stream=stream)
+        synth.kernel(f"k{step}", start + 4 * MS, start + 9 * MS, grid=FULL)
+        if mpi:
+            synth.mpi("MPI_Sendrecv", start - MS // 2, start - 20 * US, "p2p", size=8)
+    (one,) = idle(case_of(synth), "exposed_copies")
+    assert one.advice.startswith(advice)
