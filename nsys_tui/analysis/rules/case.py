@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.stalls.by_witness import Spans
+    from nsys_tui.analysis.stalls.gaps import Gaps
     from nsys_tui.model.events import Int64
     from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.report import Report
@@ -90,6 +92,13 @@ class Case:
         if self._idle is not None:
             return self._idle()
         return stalls(self.report, self.scope, work=self.work)
+
+    @cached_property
+    def idle_by_witness(self) -> tuple[Gaps, Spans]:
+        """Idle gaps once for each of their causes, and when each thread was in which."""
+        from nsys_tui.analysis.rules.idle import idle_by_witness
+
+        return idle_by_witness(self)
 
     @cached_property
     def iterations(self) -> Iterations:

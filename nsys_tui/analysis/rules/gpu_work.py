@@ -325,8 +325,8 @@ def _copy_advice(case: Case, rows: Rows, hides: bool) -> str:
         return f"{pin}copy less, or keep the data on the GPU: too little runs to hide copies behind"
     if pageable:
         return "pin the host memory, then copy on a stream of its own while kernels run"
-    every = case.operations
-    computing = np.unique(ops.stream[every[ops.category[every] == Category.COMPUTE]])
+    kernels = case.operations[ops.category[case.operations] == Category.COMPUTE]
+    computing = np.flatnonzero(np.bincount(ops.stream[kernels]))
     if not np.isin(ops.stream[rows], computing).any():
         return "start each copy earlier (two buffers), so that it runs beside the kernels before"
     return "copy on a stream of its own while kernels run, or keep the data on the GPU"

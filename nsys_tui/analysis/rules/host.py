@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 RARE = 0.1
 """Outliers among more than this part of the repeats of a mere outermost range mean nothing."""
 _LABEL_CELLS = 24
+_GUESSED = {StepRule.PATTERN: " (by pattern)", StepRule.OUTERMOST: " (by range)"}
 _LOOKUP_NS = 20_000
 """Shorter calls about modules look something up and load nothing."""
 
@@ -373,17 +374,17 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
         unsure = steps.rule is StepRule.PATTERN
         found = case.finding(
             "slow_steps",
-            f"{len(outliers)} of {plural(len(steps), 'step')}{what} ({steps.rule}):"
-            f" {fit(steps.labels[worst], _LABEL_CELLS)} takes"
+            f"{len(outliers)} of {plural(len(steps), 'step')}{what}{_GUESSED.get(steps.rule, '')}:"
+            f" {fit(steps.labels[worst], _LABEL_CELLS // 2)} takes"
             f" {units.format_duration(int(steps.duration[worst]))},"
-            f" the median {units.format_duration(round(median))}",
+            f" median {units.format_duration(round(median))}",
             f"look at what is longer there: {why}" if why else "look at the stalls of that step",
             subject="slow steps",
             saved_ns=0 if busy else lost,
             stake_ns=lost,
             place=place,
             lost=None if busy or place is None else idle,
-            at_most=Severity.LOW if unsure or meant else Severity.MEDIUM if busy else None,
+            at_most=Severity.LOW if unsure or meant else Severity.MEDIUM,
             confidence=Confidence.GUESS if unsure else None,
             window=(int(steps.start[worst]), int(steps.end[worst])),
             command=f"nsys-tui stalls REPORT --window {steps.start[worst]}/{steps.end[worst]}"

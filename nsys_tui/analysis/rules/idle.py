@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.rules.parameters import Arguments
     from nsys_tui.analysis.sampled import Sampled
+    from nsys_tui.analysis.stalls.by_witness import Spans
     from nsys_tui.analysis.stalls.gaps import Gaps
     from nsys_tui.model.events import Bool, Int64
     from nsys_tui.model.intervals import Intervals
@@ -220,17 +221,25 @@ _TOLD_APART: Final = frozenset(
 
 def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Finding]:
     """A finding for each cause, or for each call at fault where that tells more."""
-    gaps = case.stalls.gaps
-    gaps = gaps.take(gaps.edge == Edge.INNER)
-    gaps = gaps.take(~_first_uses(case, gaps))
-    gaps = by_witness(case.stalls.work, gaps, causes, WORTH_A_LINE * case.base_ns)
+    every, spans = case.idle_by_witness
+    gaps = every.take(np.isin(every.cause, causes))
     if not len(gaps):
         return []
     kinds, group = np.unique(_keys(gaps), axis=1, return_inverse=True)
     found: list[Finding] = []
     for number, cause in enumerate(kinds[0].tolist()):
-        found += _idle_finding(case, name, Cause(cause), gaps.take(group.ravel() == number))
+        mine = gaps.take(group.ravel() == number)
+        found += _idle_finding(case, name, Cause(cause), mine, spans)
     return found
+
+
+def idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
+    """Idle time by cause and when it was, without what happens once; see ``Case``."""
+    gaps = case.stalls.gaps
+    gaps = gaps.take(gaps.edge == Edge.INNER)
+    gaps = gaps.take(~_first_uses(case, gaps))
+    causes = (*_CAUSES, Cause.SYNC)
+    return by_witness(case.stalls.work, gaps, causes, WORTH_A_LINE * case.base_ns)
 
 
 def _keys(gaps: Gaps) -> Int64:
@@ -239,13 +248,13 @@ def _keys(gaps: Gaps) -> Int64:
     return np.stack((gaps.cause.astype(np.int64), np.where(apart, gaps.what, -1)))
 
 
-def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps) -> list[Finding]:
+def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans) -> list[Finding]:
     """GPUs idle at the same time lose it once: the one that loses most counts."""
     place = int(np.argmax(np.bincount(gaps.place, gaps.idle)))
     several = len(np.unique(gaps.place)) > 1
     gaps = gaps.take(gaps.place == place)
     worst, total = int(np.argmax(gaps.idle)), int(gaps.idle.sum())
-    lost = case.idle_part(place, when(case.stalls.work, gaps))
+    lost = case.idle_part(place, when(case.stalls.work, gaps, spans))
     renders = cause in _NOT_KNOWN and _before_rendering(case, gaps)
     said = _RENDERING if renders else _CAUSES.get(cause, _SYNC)
     told, confidence, advice = _told(case, cause, gaps, lost, said.advice)

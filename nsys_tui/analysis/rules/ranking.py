@@ -126,9 +126,24 @@ _LEADERS: Final = {
 
 
 def _leader(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
-    """The finding that explains at least half of another one, None for none."""
+    """The finding that explains at least half of another one, the first of them that do together.
+
+    None for none.
+    """
     rules = _LEADERS.get(finding.rule, ())
-    return next((one for one in findings if one.rule in rules and _explains(one, finding)), None)
+    asked = [one for one in findings if one.rule in rules]
+    if finding.rule == "slow_steps" and finding.lost is not None:
+        asked = [one for one in asked if _idle_together(one, finding)]
+        shared = sum(_idle_together(one, finding) for one in asked)
+        return asked[0] if 2 * shared >= intervals.total(*finding.lost) and asked else None
+    return next((one for one in asked if _explains(one, finding)), None)
+
+
+def _idle_together(one: Finding, other: Finding) -> int:
+    """How long the GPU is idle because of either of two findings of one GPU."""
+    if one.place != other.place or one.lost is None or other.lost is None:
+        return 0
+    return intervals.overlap_length(one.lost, other.lost)
 
 
 def _explains(leader: Finding, finding: Finding) -> bool:
@@ -139,8 +154,7 @@ def _explains(leader: Finding, finding: Finding) -> bool:
         return False
     if leader.lost is None or finding.lost is None:
         return 2 * leader.weight_ns >= finding.weight_ns
-    shared = intervals.overlap_length(leader.lost, finding.lost)
-    return 2 * shared >= intervals.total(*finding.lost)
+    return 2 * _idle_together(leader, finding) >= intervals.total(*finding.lost)
 
 
 _PARTS: Final = frozenset(("memsets", "repeated_uploads", "slow_copies"))
@@ -166,7 +180,7 @@ def _covering(finding: Finding, above: Sequence[Finding]) -> str:
         return ""
     own = intervals.total(*finding.lost)
     for other in above:
-        if other.lost is None or other.same_as:
+        if other.rule == "slow_steps" or other.lost is None or other.same_as:
             continue
         if 2 * intervals.overlap_length(finding.lost, other.lost) > own:
             return other.subject

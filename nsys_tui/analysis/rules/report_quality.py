@@ -12,9 +12,14 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import tid_of
+from nsys_tui.names import cut as cut_text
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.rules.case import Case
+
+
+_FACT_CELLS: Final = 100
+"""Cells of what nsys said: findings are one line."""
 
 
 @rule(
@@ -29,7 +34,7 @@ def data_loss(case: Case, arguments: Arguments) -> Result:
     shown, hidden = cut(lost, arguments)
     found = case.finding(
         "data_loss",
-        f"the report is incomplete: {' '.join(lost[0].text.split())}" if lost else "",
+        cut_text(f"lost: {' '.join(lost[0].text.split())}", _FACT_CELLS) if lost else "",
         "profile for a shorter time, or trace less",
         subject="lost data",
         saved_ns=0,

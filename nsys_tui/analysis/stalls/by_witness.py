@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     from nsys_tui.model.events import Bool, Int64
     from nsys_tui.model.intervals import Intervals
 
+    Spans = dict[tuple[int, Cause], Intervals]
+    """When causes were, by thread (its place in the API's) and cause."""
 
 _BESIDE: Final = 20
 
 
-def by_witness(work: HostWork, gaps: Gaps, causes: Sequence[Cause], least_ns: float) -> Gaps:
-    """Gaps once for each of some causes, idle for what its witness shows of it.
+def by_witness(
+    work: HostWork, gaps: Gaps, causes: Sequence[Cause], least_ns: float
+) -> tuple[Gaps, Spans]:
+    """Gaps once for each of some causes, idle for what its witness shows of it, and when it did.
 
     What the GPU itself waited for has all of a gap.
 
@@ -41,14 +45,10 @@ def by_witness(work: HostWork, gaps: Gaps, causes: Sequence[Cause], least_ns: fl
     shares[:, ~np.isin(SHARES, causes)] = 0
     row, cause = np.nonzero(shares)
     parts = gaps.take(row)
-    parts = replace(
-        parts,
-        cause=cause.astype(np.uint8),
-        idle=shares[row, cause],
-        what=_names(work, parts, cause),
-    )
+    what, spans = _witnessed(work, parts, cause)
+    parts = replace(parts, cause=cause.astype(np.uint8), idle=shares[row, cause], what=what)
     whole = np.isin(gaps.cause, causes) & (gaps.cause >= len(SHARES))
-    return together([gaps.take(whole), parts])
+    return together([gaps.take(whole), parts]), spans
 
 
 def shares_of(gaps: Gaps) -> Int64:
@@ -70,34 +70,38 @@ def _waited(gaps: Gaps) -> Bool:
     return np.asarray(gaps.shares[:, Cause.SYNC] > gaps.shares[:, Cause.LAUNCH_LATENCY], np.bool_)
 
 
-def _names(work: HostWork, parts: Gaps, cause: Int64) -> Int64:
-    """What took longest within a cause that need not be the gap's own; -1 for none."""
-    what, api = parts.what.copy(), work.report.api
-    other = np.flatnonzero(cause != parts.cause)
+def _witnessed(work: HostWork, parts: Gaps, cause: Int64) -> tuple[Int64, Spans]:
+    """What took longest within a cause that need not be the gap's own, and when causes were."""
+    what, api, spans = parts.what.copy(), work.report.api, {}
+    other = cause != parts.cause
     what[other] = -1
-    late = other[(cause[other] == Cause.LAUNCH_LATENCY) & (parts.call[other] >= 0)]
+    late = np.flatnonzero(other & (cause == Cause.LAUNCH_LATENCY) & (parts.call >= 0))
     what[late] = work.codes(api.name[parts.call[late]], lambda code: api_name(api.names[code]))
     until = host_part(work, parts)[1]
-    for caller in np.unique(parts.caller[other]).tolist():
-        for winner, events in work.thread(int(api.threads[caller])).named.items():
-            mine = other[(parts.caller[other] == caller) & (cause[other] == winner)]
+    for caller in np.unique(parts.caller).tolist():
+        mine, thread = parts.caller == caller, work.thread(int(api.threads[caller]))
+        own = np.where(cause[mine] == Cause.LAUNCH_LATENCY, Cause.SYNC, cause[mine])
+        within = intervals.union(parts.start[mine], until[mine])
+        for key, found in thread.when(within, [Cause(one) for one in np.unique(own)]).items():
+            spans[caller, key] = found
+        for winner, events in thread.named.items():
+            rows = np.flatnonzero(mine & other & (cause == winner))
             by_range = winner is Cause.HOST
-            what[mine] = events.longest(parts.start[mine], until[mine], mostly=by_range)
-    return what
+            what[rows] = events.longest(parts.start[rows], until[rows], mostly=by_range)
+    return what, spans
 
 
-def when(work: HostWork, parts: Gaps) -> Intervals:
-    """The time that gaps of one GPU and one cause, as ``by_witness`` gives them, stand for."""
-    cause, parts = Cause(parts.cause[0]), parts.take(np.argsort(parts.start))
+def when(work: HostWork, parts: Gaps, spans: Spans) -> Intervals:
+    """The time that gaps of one GPU and one cause stand for, both as ``by_witness`` gives them."""
+    cause = Cause(parts.cause[0])
     if cause >= len(SHARES):
-        return parts.start, parts.end
+        return intervals.union(parts.start, parts.end)
     until = host_part(work, parts)[1]
     pair = cause in (Cause.SYNC, Cause.LAUNCH_LATENCY)
-    found = [(until, parts.end)] if pair else [intervals.empty()]
-    cause = Cause.SYNC if pair else cause
+    found = [(until, parts.end)] if pair else []
     for caller in np.unique(parts.caller).tolist():
         mine = parts.caller == caller
-        thread = work.thread(int(work.report.api.threads[caller]))
-        found.append(thread.when(cause, parts.start[mine], until[mine]))
+        own = spans.get((caller, Cause.SYNC if pair else cause), intervals.empty())
+        found.append(intervals.intersection((parts.start[mine], until[mine]), own))
     starts, ends = (np.concatenate(side) for side in zip(*found, strict=True))
     return intervals.union(starts, ends)

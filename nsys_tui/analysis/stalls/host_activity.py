@@ -22,7 +22,7 @@ from nsys_tui.model import intervals
 from nsys_tui.names import api_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from numpy.typing import NDArray
 
@@ -144,17 +144,18 @@ class ThreadWork:
         shares[:, Cause.NOTHING] = hi - lo - before
         return shares
 
-    def when(self, cause: Cause, lo: Int64, hi: Int64) -> Intervals:
-        """When a cause is the first that covers disjoint intervals [lo, hi), which are in order."""
-        covered = intervals.empty()
-        for one in _HOST_CLASSES:
-            events = self.by_class.get(one)
-            own = intervals.union(*events.touching(lo, hi)) if events else intervals.empty()
-            if one is cause:
-                return intervals.subtract(intervals.intersection(own, (lo, hi)), covered)
-            starts, ends = zip(covered, own, strict=True)
-            covered = intervals.union(np.concatenate(starts), np.concatenate(ends))
-        return intervals.subtract((lo, hi), covered)
+    def when(self, within: Intervals, causes: Collection[Cause]) -> dict[Cause, Intervals]:
+        """When each of some causes is the first that covers disjoint intervals."""
+        rest, found = within, {}
+        for cause in _HOST_CLASSES:
+            events = self.by_class.get(cause)
+            if events is None:
+                continue
+            own = intervals.union(*events.touching(*within))
+            if cause in causes:
+                found[cause] = intervals.meet(own, rest)
+            rest = intervals.subtract(rest, own)
+        return found | {Cause.NOTHING: rest}
 
 
 @dataclass(frozen=True, eq=False)

@@ -203,7 +203,7 @@ def test_what_could_not_be_looked_at_names_the_option(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (programs.accumulating, "6 of 24 steps, one in 4, longer (by NVTX name)"),
+        (programs.accumulating, "6 of 24 steps, one in 4, longer:"),
         (programs.evaluating, "2 of 30 steps followed by evaluate"),
     ],
 )

@@ -272,7 +272,7 @@ def test_slow_steps(synth: Synth) -> None:
     outcome = run(steps(synth, slow=4), "slow_steps")
     assert rows(outcome, "Step", "Time") == [("step 4", 60 * MS)]
     assert outcome.findings[0].saved_ns == 50 * MS
-    assert "by NVTX name" in outcome.findings[0].title
+    assert "much slower: step 4" in outcome.findings[0].title
 
 
 def test_even_steps_are_no_finding(synth: Synth) -> None:
