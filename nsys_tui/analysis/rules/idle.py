@@ -189,8 +189,10 @@ def _short_gaps(case: Case) -> list[Finding]:
     calls, begun = report.calls[rows[1:]], ops.start[rows[1:]]
     late = (begun > reach) & (begun - reach < case.stalls.threshold_ns) & (calls >= 0)
     late &= report.api.end[calls] >= reach
-    starts, ends = reach[late], begun[late]
-    idle = int((ends - starts).sum())
+    runs = [(run.start, run.end) for run in case.stalls.bound if run.place == place]
+    bound = intervals.union(*np.array(runs, np.int64).reshape(-1, 2).T)
+    starts, ends = intervals.subtract((reach[late], begun[late]), bound)
+    idle = intervals.total(starts, ends)
     if idle < least:
         return []
     return case.finding(
