@@ -163,6 +163,17 @@ def slow_gpu(path: Path, slower: int = 9 * MS) -> Synth:
     return synth
 
 
+def own_programs(path: Path) -> Synth:
+    """Two processes, each with a GPU of its own, of which none waits for the other."""
+    synth = Synth(path).gpu(0).gpu(1)
+    for device, took in ((0, 8 * MS), (1, 9 * MS)):
+        synth.process(10 + device, "train")
+        for step in range(STEPS):
+            begun = step * 10 * MS
+            synth.kernel("gemm", begun, begun + took, device=device, grid=FULL)
+    return synth
+
+
 def even_gpus(path: Path) -> Synth:
     return slow_gpu(path, slower=8 * MS + 100 * US)
 
@@ -499,7 +510,7 @@ PLANTED: Final = {
     "exposed_communication": Planted((slow_gpu, late_rank), (steps,)),
     "frequent_allocation": Planted((allocator,), (allocated_ahead,)),
     "gpu_idle": Planted((sleeping_host, late_loader, oversubscribed), (sleeping_helper, set_up)),
-    "gpu_imbalance": Planted((slow_gpu,), (even_gpus, late_rank)),
+    "gpu_imbalance": Planted((slow_gpu,), (even_gpus, late_rank, own_programs)),
     "launch_bound": Planted((launch_bound, programs.decoding), (tiny_queued,)),
     "low_occupancy": Planted((registers,), (few_registers,)),
     "memsets": Planted((cleared,), (cleared_little,)),

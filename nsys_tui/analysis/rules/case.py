@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -28,12 +28,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.stalls.by_witness import Spans
-    from nsys_tui.analysis.stalls.gaps import Gaps
     from nsys_tui.model.events import Int64
     from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.report import Report
 
+T = TypeVar("T")
 WORTH_A_LINE: Final = 0.0005
 """Findings that could save less than this part of the time looked at are left out."""
 
@@ -58,6 +57,7 @@ class Case:
         idle: Callable[[], Stalls] | None = None,
     ) -> None:
         self._idle = idle
+        self._kept: dict[str, Any] = {}
         self.report = report
         self.scope = scope or Scope()
         if splits is not None:
@@ -93,12 +93,12 @@ class Case:
             return self._idle()
         return stalls(self.report, self.scope, work=self.work)
 
-    @cached_property
-    def idle_by_witness(self) -> tuple[Gaps, Spans]:
-        """Idle gaps once for each of their causes, and when each thread was in which."""
-        from nsys_tui.analysis.rules.idle import idle_by_witness
-
-        return idle_by_witness(self)
+    def once(self, key: str, make: Callable[[], T]) -> T:
+        """What rules of one family share: made for the first of them, kept for the others."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        found: T = self._kept[key]
+        return found
 
     @cached_property
     def iterations(self) -> Iterations:

@@ -90,13 +90,14 @@ def _dominant(case: Case, rows: Rows, name: str, share: float, least: float) -> 
     longest = int(rows[np.argmax(ops.durations(rows))])
     variants = len(np.unique(ops.name[rows]))
     several = f" ({variants} variants)" if variants > 1 else ""
+    name = fit(name, _NAME_CELLS) or "[no name]"
     return case.finding(
         "dominant_kernel",
-        f"{fit(name, _NAME_CELLS)}{several} has {100 * share:.0f}% of GPU time:"
+        f"{name}{several} has {100 * share:.0f}% of GPU time:"
         f" {units.format_duration(spent)} on {case.device_labels([place])},"
         f" {units.format_share(spent, case.base_ns, 0)} of the run",
         "fewer or faster launches of it shorten the run: ncu -k says what limits it",
-        subject=fit(name, _NAME_CELLS),
+        subject=name,
         saved_ns=0,
         stake_ns=spent,
         at_most=None if 4 * spent >= case.base_ns else Severity.MEDIUM,

@@ -223,7 +223,7 @@ _TOLD_APART: Final = frozenset(
 
 def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Finding]:
     """A finding for each cause, or for each call at fault where that tells more."""
-    every, spans = case.idle_by_witness
+    every, spans = case.once("idle by witness", lambda: _idle_by_witness(case))
     gaps = every.take(np.isin(every.cause, causes))
     if not len(gaps):
         return []
@@ -235,8 +235,8 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
     return found
 
 
-def idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
-    """Idle time by cause and when it was, without what happens once; see ``Case``."""
+def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
+    """Idle gaps once for each of their causes and when that was, without what happens once."""
     gaps = case.stalls.gaps
     gaps = gaps.take(gaps.edge == Edge.INNER)
     gaps = gaps.take(~_first_uses(case, gaps))
