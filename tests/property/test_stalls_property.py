@@ -198,7 +198,7 @@ def explain(
     call, done, tid = last.call
     if call < g0 and 2 * (min(done, g1) - g0) < g1 - g0:
         return (Cause.PEER if last.name == "ncclKernel" else Cause.STREAM), nothing
-    until = max(g0, call if done - call < LONG else min(done, g1))
+    until = min(max(g0, call if done - call < LONG else done), g1)
     shares = list(nothing)
     shares[Cause.LAUNCH_LATENCY] = g1 - until
     mine = [host for host in hosts if (host.pid, host.tid) == (last.pid, tid)]

@@ -174,6 +174,7 @@ def test_going_back_to_the_begin_and_forward_again_restores_both(
 @UNHURRIED
 @given(PRESSES)
 @example(keys=["[", "x"])
+@example(keys=["ctrl+end", "P", "ctrl+end", "w"])
 def test_folding_pinning_and_hiding_are_undone_and_keep_the_cursors_lane(
     begin: TimelineModel, keys: list[str]
 ) -> None:
@@ -182,7 +183,7 @@ def test_folding_pinning_and_hiding_are_undone_and_keep_the_cursors_lane(
     lanes = [track.key for track in model.rows]
     folded = arranging.fold(model)
     assert folded.lane_key in (model.lane_key, *(model.row.parents if model.row else ()))
-    again = arranging.fold(folded)
+    again = arranging.fold(folded).looking(cursor=model.view.cursor)
     assert [track.key for track in again.rows] == lanes
     pinned = arranging.pin(model)
     assert pinned.lane_key == model.lane_key
@@ -193,7 +194,7 @@ def test_folding_pinning_and_hiding_are_undone_and_keep_the_cursors_lane(
     hidden = arranging.hide(model)
     assert model.lane_key not in [track.key for track in hidden.rows]
     shown = arranging.bring_back(hidden, model.lane_key).looking(cursor=model.view.cursor)
-    assert [track.key for track in shown.rows] == lanes, "a heading stays where the cursor is on it"
+    assert [track.key for track in shown.rows] == lanes, "a row stays where the cursor is on it"
 
 
 @UNHURRIED

@@ -26,7 +26,7 @@ from nsys_tui.model.capabilities import OPTIONS, Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.names import api_name, fit
+from nsys_tui.names import api_name, fit, strip_op_id
 from nsys_tui.units import plural
 
 if TYPE_CHECKING:
@@ -373,7 +373,8 @@ def _name(case: Case, codes: Int64, idle: Int64) -> str:
     found, group = np.unique(codes, return_inverse=True)
     time = np.bincount(group, idle)
     top = int(np.argmax(time))
-    return case.stalls.work.name(int(found[top])) if 2 * time[top] > time.sum() else ""
+    name = case.stalls.work.name(int(found[top]))
+    return strip_op_id(name) if 2 * time[top] > time.sum() else ""
 
 
 def _before_migrations(case: Case, gaps: Gaps) -> bool:
