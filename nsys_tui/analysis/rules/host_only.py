@@ -11,7 +11,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.host_time import host_time
-from nsys_tui.analysis.rules.idle import AWAITED, RANKS, WAITS
+from nsys_tui.analysis.rules.idle import AWAITED, NO_CALL, RANKS, WAITS
 from nsys_tui.analysis.rules.parameters import cut
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.sampled import sampled
@@ -41,7 +41,6 @@ _ADVICE: Final = {
     Cause.NOTHING: "record what it does: --trace=nvtx,osrt --sample=process-tree"
     " --cpuctxsw=process-tree",
 }
-_NO_CALL: Final = "in no recorded call: other programs may have had the CPU, see the load then"
 _STATES: Final = {Cause.HOST: "on a CPU", Cause.API: "in a call"}
 _WORTH: Final = 0.1
 """Part of the time from which a range is a finding."""
@@ -243,7 +242,7 @@ def _finding(case: Case, part: Part, state: State, share: str) -> list[Finding]:
 
 def _advice(case: Case, state: State) -> str:
     if state.cause is Cause.OFF_CPU and len(case.report.osrt):
-        return _NO_CALL
+        return NO_CALL
     if state.cause is Cause.IO and WAITS.match(state.name):
         return AWAITED
     if state.name.startswith("MPI_"):

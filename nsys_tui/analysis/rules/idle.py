@@ -66,6 +66,8 @@ def _in_system(advice: str, doubt: str, works: bool = True) -> _Cause:
     return _Cause(advice, doubt, settle, hidden_by_work=works, needs=Capability.OSRT_BACKTRACES)
 
 
+NO_CALL: Final = "in no recorded call: other programs may have had the CPU, see the load then"
+"""What to do about a thread that was off the CPU where its OS calls are recorded."""
 _RECORD: Final = "nsys profile --cpuctxsw=process-tree --sample=process-tree --trace=cuda,nvtx,osrt"
 _CAUSES: Final = {
     Cause.LAUNCH_LATENCY: _Cause(
@@ -298,6 +300,8 @@ def _told(
         return f", {cause.label}: pages migrate on demand", Confidence.INFERRED, advice
     if cause is Cause.HOST:
         return _host(case, gaps, lost, inside, advice)
+    if cause is Cause.OFF_CPU and len(case.report.osrt):
+        advice = NO_CALL
     if cause is Cause.SYNC and (others := _waits_for(case, gaps)):
         turns = len(others) > 1
         whom = "GPUs by turns" if turns else case.device_labels(others)

@@ -183,3 +183,20 @@ def test_what_to_do_of_copies_that_nothing_hides(
             synth.mpi("MPI_Sendrecv", start - MS // 2, start - 20 * US, "p2p", size=8)
     (one,) = idle(case_of(synth), "exposed_copies")
     assert one.advice.startswith(advice)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_off_the_cpu_asks_for_calls_only_where_none_were_recorded(
+    tmp_path: Path, recorded: bool
+) -> None:
+    synth = bare(tmp_path / "r.sqlite").sched(0, True)
+    for step in range(20):
+        start = step * 10 * MS
+        synth.sched(start + MS, False).sched(start + 5 * MS, True)
+        gpu = (start + 5 * MS + 10 * US, start + 10 * MS)
+        call = (start + 5 * MS, start + 5 * MS + 5 * US)
+        synth.launch(f"k{step % 5}", call=call, gpu=gpu, grid=FULL)
+    if recorded:
+        synth.osrt("read", 2 * US, 3 * US)
+    (found,) = [one for one in idle(case_of(synth)) if "off the CPU" in one.title]
+    assert ("--trace=osrt" in found.advice) is not recorded
