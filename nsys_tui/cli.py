@@ -61,6 +61,8 @@ VERBS: Final[dict[str, str]] = {
     "doctor": "what terminal, clipboard, nsys and cache were found",
     "completion": "print shell completion",
 }
+LISTED_ALONE: Final = (["captures"], ["targets"], ["baseline"])
+"""Verbs with actions that list what there is where none is named."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -253,6 +255,8 @@ def _run(words: list[str]) -> int:
         if words:
             _check_verb(words[0])
         words = ["open", *words]
+    if words in LISTED_ALONE:
+        words = [*words, "list"]
     verb = words[0] if words and words[0] in VERBS else None
     if verb in ("stats", "analyze", "export"):
         from nsys_tui.commands.options import with_plain_flags

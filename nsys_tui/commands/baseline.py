@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     runs = actions.add_parser("runs", help="the runs of a file, and where they jumped or drift")
     runs.add_argument("file", metavar="FILE", type=Path)
     add_format(runs, "commands.baseline:runs_schema", ("text", "json"))
-    listed = actions.add_parser("list", help="all baselines")
+    listed = actions.add_parser("list", help="all baselines (the default)")
     add_format(listed, "commands.baseline:schema", ("text", "json"))
     remove = actions.add_parser("rm", help="remove a baseline; the report is left alone")
     remove.add_argument("name", metavar="NAME")

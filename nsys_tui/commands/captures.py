@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the verb takes."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     add = {
-        "list": "what, where, when, and how it ended",
+        "list": "what, where, when, and how it ended (the default)",
         "show": "everything that is remembered of one",
         "log": "the output that was followed",
         "open": "open its reports; those of several ranks together, as a fleet",

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.epilog = _kinds()
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="all targets")
+    listing = actions.add_parser("list", help="all targets (the default)")
     check = actions.add_parser("check", help="look whether captures can run there")
     check.add_argument("name", nargs="?", default="", help="target (default: the default one)")
     check.add_argument("--batch", action="store_true", help="never ask")

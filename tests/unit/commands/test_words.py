@@ -131,6 +131,16 @@ def test_an_option_that_is_not_there_leads_to_the_help_of_its_verb(
         assert f"see nsys-tui {verb} --help" in err
 
 
+@pytest.mark.parametrize("verb", ["captures", "targets", "baseline"])
+def test_a_verb_of_many_things_alone_lists_them(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Out
+) -> None:
+    for folder in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(folder, str(tmp_path))
+    assert run(capsys, verb) == run(capsys, verb, "list")
+    assert run(capsys, verb)[0] == OK
+
+
 @pytest.mark.parametrize(
     "words",
     [
