@@ -138,6 +138,7 @@ async def test_overview_is_what_the_command_prints(
     async with running(demo) as pilot:
         await export(pilot, tmp_path / "o.json")
         await export(pilot, tmp_path / "o.md")
+        pilot.app.front.query_one("#kernels").focus()  # type: ignore[attr-defined]
         await export(pilot, tmp_path / "kernels.csv")
     command = ("overview", str(demo), "--names", "short", "--format")
     assert (tmp_path / "o.json").read_text() == printed(capsys, *command, "json")

@@ -65,7 +65,7 @@ async def test_a_gap_brings_its_cause_and_the_lane_of_its_gpu(
 async def test_a_finding_says_what_to_do(idle: Path) -> None:
     async with running(idle, size=(160, 45)) as pilot:
         app = app_of(pilot)
-        await press(pilot, "shift+tab", "enter")
+        await press(pilot, "enter")
         chosen = app.state.selection
         assert chosen.kind == "finding"
         body = await press(pilot, "2")

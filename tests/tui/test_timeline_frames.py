@@ -193,7 +193,7 @@ async def test_of_many_steps_a_few_are_shown_first_and_the_rest_is_one_key_away(
         synth.nvtx(f"step {step}", at, at + 600 * US)
         synth.launch("gemm(float*)", (at, at + US), (at + 10 * US, at + 500 * US))
     path = synth.write()
-    async with running(path) as pilot:
+    async with running(path, size=(160, 45)) as pilot:
         assert "Steps 4-8 of 40" in text(pilot), "after the warm-up and the slow one"
         await pilot.press("2")
         await settled(pilot)

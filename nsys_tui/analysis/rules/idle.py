@@ -206,7 +206,7 @@ def _short_gaps(case: Case) -> list[Finding]:
         saved_ns=idle,
         window=(int(starts[0]), int(ends[-1])),
         place=place,
-        screen="5",
+        screen="2",
         command="nsys-tui stalls REPORT --threshold 1us",
         confidence=Confidence.INFERRED,
         doubt="the host may need a result of the GPU before it can launch",

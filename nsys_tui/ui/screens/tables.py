@@ -47,8 +47,7 @@ class TableScreen(ResultScreen[T]):
     wish: Any = None
     """What decides, beside the view state, which result is wanted."""
     DEFAULT_CSS: ClassVar[str] = """
-    TableScreen.-bare #lower, TableScreen.-bare #under, TableScreen.-bare #scene,
-    TableScreen.-bare #sums, TableScreen.-bare.-bare #causes { display: none; }
+    TableScreen.-bare #lower, TableScreen.-bare #under, TableScreen.-bare #scene { display: none; }
     """
     _made: Any = None
     """The wish of the result that is shown."""

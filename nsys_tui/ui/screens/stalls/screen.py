@@ -84,7 +84,7 @@ class StallsScreen(TableScreen[Found]):
     StallsScreen.-medium #scene { height: 12; }
     StallsScreen.-tall #scene { height: 18; }
     StallsScreen.-xwide #causes { display: block; }
-    StallsScreen.-xwide #sums { display: none; }
+    StallsScreen.-xwide #sums, StallsScreen.-workless.-workless #causes { display: none; }
     """
 
     def __init__(self) -> None:
@@ -188,6 +188,7 @@ class StallsScreen(TableScreen[Found]):
 
     def _show_sums(self, found: Found) -> None:
         sums, threshold, glyphs = found.sums, found.wish.threshold, self.app.glyphs
+        self.set_class(not sums.device_count, "-workless")
         self.query_one("#sums", LinePane).show_built(
             lambda width: sum_lines(sums, threshold, width)
         )
