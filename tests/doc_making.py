@@ -109,6 +109,7 @@ def man_page() -> str:
     """All verbs in one page for man."""
     lines = [
         f'.TH NSYS-TUI 1 "" "nsys-tui {__version__}" "User Commands"',
+        ".ad l",
         ".SH NAME",
         "nsys-tui \\- read, explain and repeat NVIDIA Nsight Systems profiles in the terminal",
         ".SH SYNOPSIS",
@@ -142,7 +143,7 @@ def man_page() -> str:
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
     for written, text in _arguments(parser):
-        yield f".TP\n.B {_roff(written)}"
+        yield f".TP\n.B {_roff(written)}".replace("|", "|\\:")  # lines may break there
         yield _roff(text)
 
 

@@ -104,7 +104,7 @@ def test_every_screen_of_the_demo_opens_and_the_report_stays_as_it_was(
     before = hashlib.sha256(demo.read_bytes()).hexdigest()
     session = terminal(*size)
     session.start(str(demo))
-    session.until("GPU busy")
+    session.until("Findings (")
     session.until(lambda screen: "computing" not in screen and "Findings" in screen)
     for key, sign in (
         ("2", "Timeline"),
@@ -130,7 +130,7 @@ def test_resizing_live_keeps_the_screen_and_too_small_says_so(
 ) -> None:
     session = terminal(80, 24)
     session.start(str(demo))
-    session.until("GPU busy")
+    session.until("Findings (")
     session.press("3")
     session.until("AllReduce")
     session.resize(160, 45)
@@ -146,7 +146,7 @@ def test_ascii_and_no_color_send_plain_characters_only(
 ) -> None:
     session = terminal(80, 24, NO_COLOR="1", LC_ALL="C")
     session.start("--ascii", str(demo))
-    session.until("GPU busy")
+    session.until("Findings (")
     session.press("2")
     session.until("Timeline")
     assert session.screen().isascii()

@@ -79,7 +79,7 @@ def test_the_app_opens_resizes_and_leaves_the_report_alone(
 ) -> None:
     before = hashlib.sha256(report.read_bytes()).hexdigest()
     tmux.start(width, height, *app(report, "--ascii"))
-    shown = tmux.wait_for(lambda text: "GPU busy" in text and "gemm" in text)
+    shown = tmux.wait_for(lambda text: "Findings (" in text and "gemm" in text)
     assert shown.splitlines()[0].startswith(" nsys-tui | small.sqlite")
     assert len(shown.splitlines()) == height
     tmux("resize-window", "-x", "100", "-y", "30")
@@ -93,13 +93,13 @@ def test_the_app_opens_resizes_and_leaves_the_report_alone(
 def test_what_is_sent_adds_up_to_the_right_screen(tmux: Tmux, report: Path) -> None:
     """Only differences are sent: after much going to and fro, a full repaint changes nothing."""
     tmux.start(100, 30, *app(report, "--unicode"))
-    tmux.wait_for(lambda text: "GPU busy" in text)
+    tmux.wait_for(lambda text: "Findings (" in text)
     for key in ("?", "Escape", "C-p", "t", "h", "Escape", "Tab", "C", "Down", "Right", "Escape"):
         tmux("send-keys", key)
         time.sleep(0.15)
     tmux("resize-window", "-x", "120", "-y", "32")
     time.sleep(0.5)
-    shown = tmux.wait_for(lambda text: "GPU busy" in text and "Palette" not in text)
+    shown = tmux.wait_for(lambda text: "Findings (" in text and "Palette" not in text)
     tmux("send-keys", "C-l")
     time.sleep(0.5)
     assert tmux.screen() == shown
