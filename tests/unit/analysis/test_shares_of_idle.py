@@ -200,3 +200,27 @@ def test_off_the_cpu_asks_for_calls_only_where_none_were_recorded(
         synth.osrt("read", 2 * US, 3 * US)
     (found,) = [one for one in idle(case_of(synth)) if "off the CPU" in one.title]
     assert ("--trace=osrt" in found.advice) is not recorded
+
+
+@pytest.mark.parametrize(
+    ("kernel", "staged"),
+    [
+        ("ncclDevKernel_SendRecv(args)", True),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(args)", False),
+    ],
+)
+def test_stages_are_named_only_where_communication_is_pairwise(
+    tmp_path: Path, kernel: str, staged: bool
+) -> None:
+    synth = bare(tmp_path / "r.sqlite")
+    for step in range(20):
+        start = step * 10 * MS
+        synth.nvtx(f"step {step}", start, start + 10 * MS)
+        parts = ((f"k{step % 5}", 0, 6), (kernel, 6, 10))
+        for name, begun, ended in parts:
+            call = (start + begun * MS - 9 * US, start + begun * MS - 5 * US)
+            gpu = (start + begun * MS, start + ended * MS)
+            synth.launch(name, call=call, gpu=gpu, grid=FULL)
+    (one,) = idle(case_of(synth), "exposed_communication")
+    assert one.advice.startswith("stages wait for each other") is staged
+    assert (one.subject == "send and receive not hidden") is staged
