@@ -9,6 +9,7 @@ import pytest
 from planted import FULL, MS, US, bare
 from synth import Synth
 
+from nsys_tui.analysis.rules.bound import EDGES, UNKNOWN, parts
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import verdict
@@ -224,3 +225,17 @@ def test_stages_are_named_only_where_communication_is_pairwise(
     (one,) = idle(case_of(synth), "exposed_communication")
     assert one.advice.startswith("stages wait for each other") is staged
     assert (one.subject == "send and receive not hidden") is staged
+
+
+@pytest.mark.parametrize(("begins", "edge"), [(60 * MS, 60 * MS), (0, 0)])
+def test_time_before_the_work_of_a_gpu_is_a_class_of_its_own(
+    tmp_path: Path, begins: int, edge: int
+) -> None:
+    synth = bare(tmp_path / "r.sqlite").gpu(1)
+    for device, start in ((0, 0), (1, begins)):
+        synth.cuda_device(10, device, device)
+        call = (start - 9 * US, start - 5 * US)
+        synth.launch(f"k{device}", call=call, gpu=(start, 100 * MS), grid=FULL, deviceId=device)
+    classes = {part.name: part.ns for part in parts(case_of(synth))}
+    assert classes.get(EDGES, 0) == edge
+    assert classes.get(UNKNOWN, 0) == 0
