@@ -11,7 +11,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.host_time import host_time
-from nsys_tui.analysis.rules.idle import AWAITED, NO_CALL, RANKS, WAITS
+from nsys_tui.analysis.rules.idle_causes import AWAITED, NO_CALL, RANKS, WAITS
 from nsys_tui.analysis.rules.parameters import cut
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.sampled import sampled

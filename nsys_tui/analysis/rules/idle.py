@@ -1,9 +1,7 @@
-"""Our rules on idle GPUs: which cause costs how much, and what only the first use costs."""
+"""Our rule on idle GPUs: which cause costs how much."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,21 +10,34 @@ from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules.case import WORTH_A_LINE
 from nsys_tui.analysis.rules.finding import Confidence
+from nsys_tui.analysis.rules.idle_causes import (
+    AWAITED,
+    BY_DOING,
+    CAUSES,
+    LAUNCHES,
+    NO_CALL,
+    RANKS,
+    RENDERING,
+    REQUESTS,
+    SERVES,
+    SPREAD,
+    SYNC,
+    WAITS,
+)
 from nsys_tui.analysis.rules.parameters import cut
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.rules.warm_up import first_uses, kinds_of
 from nsys_tui.analysis.sampled import Doing, sampled
-from nsys_tui.analysis.stalls.by_witness import by_witness, shares_of, when
+from nsys_tui.analysis.stalls.by_witness import by_witness, when
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
-from nsys_tui.analysis.stalls.gaps import LONG_CALL_NS, Edge
+from nsys_tui.analysis.stalls.gaps import Edge
 from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.analysis.thread_states import Witness
 from nsys_tui.model import intervals
-from nsys_tui.model.capabilities import OPTIONS, Capability
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.table import Column, Unit
-from nsys_tui.names import api_name, fit, strip_op_id
+from nsys_tui.names import fit, strip_op_id
 from nsys_tui.units import plural
 
 if TYPE_CHECKING:
@@ -36,117 +47,10 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.sampled import Sampled
     from nsys_tui.analysis.stalls.by_witness import Spans
     from nsys_tui.analysis.stalls.gaps import Gaps
-    from nsys_tui.model.events import Bool, Int64
+    from nsys_tui.model.events import Int64
     from nsys_tui.model.intervals import Intervals
-    from nsys_tui.model.report import Report
 
 
-@dataclass(frozen=True)
-class _Cause:
-    """What to say of idle time of one cause."""
-
-    advice: str
-    doubt: str
-    settle: str
-    hidden_by_work: bool = False
-    """Whether it can only be hidden behind GPU work, so gives back no more than there is."""
-    needs: Capability | None = None
-    """What a report must hold for the command that settles it; else that is to be recorded."""
-
-    def settled_by(self, report: Report) -> str:
-        """The command that settles the doubt for a report, or the capture that would allow it."""
-        if self.needs is None or report.can(self.needs):
-            return self.settle
-        return f"nsys profile {OPTIONS[self.needs]}"
-
-
-def _in_system(advice: str, doubt: str, works: bool = True) -> _Cause:
-    """Of a call of the operating system's libraries that works, or else waits for something."""
-    settle = "nsys-tui stacks REPORT --source osrt"
-    return _Cause(advice, doubt, settle, hidden_by_work=works, needs=Capability.OSRT_BACKTRACES)
-
-
-NO_CALL: Final = "in no recorded call: other programs may have had the CPU, see the load then"
-"""What to do about a thread that was off the CPU where its OS calls are recorded."""
-_RECORD: Final = "nsys profile --cpuctxsw=process-tree --sample=process-tree --trace=cuda,nvtx,osrt"
-_CAUSES: Final = {
-    Cause.LAUNCH_LATENCY: _Cause(
-        "launch earlier, or capture the phase as a CUDA graph",
-        "the host may need a result of the GPU before it can launch",
-        "nsys-tui stalls REPORT",
-    ),
-    Cause.PROFILER: _Cause(
-        "caused by profiling: trace less, or flush less often",
-        "without the profiler something else may hold the GPU up",
-        "nsys profile --cuda-flush-interval=10000 --sample=none",
-    ),
-    Cause.QUEUE: _Cause(
-        "too many launches are queued: launch fewer, or as one CUDA graph",
-        "another process or the profiler may have filled the queue",
-        _RECORD,
-    ),
-    Cause.ALLOCATION: _Cause(
-        "allocate once before, reuse the memory, and free at the end",
-        "the call may wait for GPU work that would be waited for anyway",
-        "nsys-tui stalls REPORT",
-    ),
-    Cause.LOCK: _in_system(
-        "see which thread holds it or should wake this one: that one is late, or busy",
-        "the thread that it waits for is the cause, and this one only its victim",
-        works=False,
-    ),
-    Cause.IO: _in_system(
-        "read or write ahead on another thread, so that the launching one need not wait",
-        "a pipe or socket waits for another process, whose work is then the cause",
-    ),
-    Cause.SLEEP: _in_system(
-        "wait for the event itself instead of sleeping, or sleep on another thread",
-        "the program may pace itself on purpose",
-        works=False,
-    ),
-    Cause.OSRT: _in_system(
-        "take the call off the launching thread, or make it ahead of time",
-        "the call may itself wait for a thread whose work is the cause",
-    ),
-    Cause.API: _Cause(
-        "move the call out of the loop",
-        "what the call waited for is not recorded",
-        _RECORD,
-    ),
-    Cause.HOST: _Cause(
-        "launch ahead of what the host computes here, or move it to another thread",
-        "the GPU may need what the host computes: then only faster code helps",
-        "nsys-tui stacks REPORT --source cpu",
-        hidden_by_work=True,
-        needs=Capability.SAMPLES,
-    ),
-    Cause.OFF_CPU: _Cause(
-        "the launching thread slept or had no CPU: see in which call (--trace=osrt)",
-        "what it waited for is not recorded",
-        _RECORD,
-    ),
-    Cause.NOTHING: _Cause(
-        "record what the host does: --cpuctxsw=process-tree --trace=cuda,nvtx,osrt",
-        "it may compute, sleep, or wait for another process",
-        _RECORD,
-    ),
-    Cause.UNKNOWN: _Cause(
-        "no call launched what follows: record with --trace=cuda from the start",
-        "the launch may lie before the capture, or in a process that was not traced",
-        "nsys profile --trace=cuda",
-    ),
-}
-"""Causes that ``gpu_idle`` reports; the others have rules of their own."""
-_RENDERING: Final = _Cause(
-    "see what the frame loop does here: graphics calls are not tied to their work on the GPU",
-    "a frame limit or the display may pace the program on purpose",
-    "nsys-tui stalls REPORT",
-)
-_SYNC: Final = _Cause(
-    "order work with events instead of waiting on the host",
-    "the host may need the result before it can go on",
-    "nsys-tui analyze REPORT -r cuda_api_sync",
-)
 _NOT_KNOWN: Final = (Cause.NOTHING, Cause.UNKNOWN)
 _UNPRICED: Final = (*_NOT_KNOWN, Cause.PROFILER)
 """Causes of which nobody can tell what the program could save; without the profiler, nothing."""
@@ -169,7 +73,7 @@ def gpu_idle(case: Case, arguments: Arguments) -> Result:
             (Column("Longest", Unit.NS), [group.longest_ns for group in shown]),
             (Column("Cause"), [group.key for group in shown]),
         ),
-        (*idle_findings(case, "gpu_idle", tuple(_CAUSES)), *_short_gaps(case)),
+        (*idle_findings(case, "gpu_idle", tuple(CAUSES)), *_short_gaps(case)),
         hidden=hidden,
     )
 
@@ -217,10 +121,6 @@ def _short_gaps(case: Case) -> list[Finding]:
 
 _MUCH: Final = 0.01
 """Part of the time looked at from which short gaps are told."""
-_TOLD_APART: Final = frozenset(
-    (Cause.LOCK, Cause.IO, Cause.SLEEP, Cause.OSRT, Cause.SYNC, Cause.API)
-)
-"""Causes with a finding for each call; of the others one finding names the worst."""
 
 
 def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Finding]:
@@ -229,7 +129,7 @@ def idle_findings(case: Case, name: str, causes: tuple[Cause, ...]) -> list[Find
     gaps = every.take(np.isin(every.cause, causes))
     if not len(gaps):
         return []
-    kinds, group = np.unique(_keys(gaps), axis=1, return_inverse=True)
+    kinds, group = np.unique(kinds_of(gaps), axis=1, return_inverse=True)
     found: list[Finding] = []
     for number, cause in enumerate(kinds[0].tolist()):
         mine = gaps.take(group.ravel() == number)
@@ -241,15 +141,9 @@ def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
     """Idle gaps once for each of their causes and when that was, without what happens once."""
     gaps = case.stalls.gaps
     gaps = gaps.take(gaps.edge == Edge.INNER)
-    gaps = gaps.take(~_first_uses(case, gaps))
-    causes = (*_CAUSES, Cause.SYNC)
+    gaps = gaps.take(~first_uses(case, gaps))
+    causes = (*CAUSES, Cause.SYNC)
     return by_witness(case.stalls.work, gaps, causes, WORTH_A_LINE * case.base_ns)
-
-
-def _keys(gaps: Gaps) -> Int64:
-    """Of each gap the cause, and the call at fault where that tells more: int64 [2, n]."""
-    apart = np.isin(gaps.cause, [*_TOLD_APART])
-    return np.stack((gaps.cause.astype(np.int64), np.where(apart, gaps.what, -1)))
 
 
 def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans) -> list[Finding]:
@@ -260,7 +154,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     worst, total = int(np.argmax(gaps.idle)), int(gaps.idle.sum())
     lost = case.idle_part(place, when(case.stalls.work, gaps, spans))
     renders = cause in _NOT_KNOWN and _before_rendering(case, gaps)
-    said = _RENDERING if renders else _CAUSES.get(cause, _SYNC)
+    said = RENDERING if renders else CAUSES.get(cause, SYNC)
     told, confidence, advice = _told(case, cause, gaps, lost, said.advice)
     unpriced = cause in _UNPRICED or advice is REQUESTS
     most = case.base_ns
@@ -308,14 +202,14 @@ def _told(
         return f", {fit(what, _NAME_CELLS)} waits for {whom}", Confidence.INFERRED, SPREAD[turns]
     if cause is Cause.API and what.startswith("MPI_"):
         return f", in {fit(what, _NAME_CELLS)}{inside}", Confidence.MEASURED, RANKS
-    if cause is Cause.API and what.startswith(_LAUNCHES) and not _are_long(case, gaps):
+    if cause is Cause.API and what.startswith(LAUNCHES) and not _are_long(case, gaps):
         name = f": {fit(what, _NAME_CELLS)} of other work comes first"
         return name, Confidence.MEASURED, "launch for each GPU or stream from a thread of its own"
-    if cause is Cause.API and what.startswith(_LAUNCHES):
+    if cause is Cause.API and what.startswith(LAUNCHES):
         advice = "see what the launch waits for: a lock, pages of host memory, a first use"
         name = f": {fit(what, _NAME_CELLS)} itself took it, why is not recorded"
         return name, Confidence.INFERRED, advice
-    if cause is Cause.IO and _SERVES.match(what):
+    if cause is Cause.IO and SERVES.match(what):
         name = f", waits for requests: {fit(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, REQUESTS
     if cause is Cause.IO and WAITS.match(what):
@@ -327,25 +221,6 @@ def _told(
     told = f", {cause.label}: {several}{fit(what, _NAME_CELLS)}" if known else f", {cause.label}"
     inferred = cause in _NOT_KNOWN or cause not in SHARES
     return told + inside, Confidence.INFERRED if inferred else Confidence.MEASURED, advice
-
-
-WAITS: Final = re.compile(r"_*(p?poll|p?select|epoll|recv|accept|connect)")
-"""Calls that read nothing until somebody else sends."""
-_SERVES: Final = re.compile(r"_*(epoll_p?wait|accept)")
-"""Calls in which the loop of a server waits for whoever comes next."""
-REQUESTS: Final = "no fault if nobody asked: else send requests sooner, or let other work run"
-SPREAD: Final = (
-    "spread that GPU's work, or give this one some meanwhile",
-    "let them overlap: launch the work of all before waiting, in more and smaller batches",
-)
-RANKS: Final = "see which rank comes late to it, or let kernels run meanwhile (non-blocking calls)"
-AWAITED: Final = "see who is to send what it waits for: that process or thread is late, or busy"
-_LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
-_BY_DOING: Final = {
-    Doing.POLLS: "the thread polls for another rank: see what that rank does, or overlap the wait",
-    Doing.COMPILES: "GPU code is compiled here: ship code for this GPU, or keep CUDA's cache",
-    Doing.DRIVER: "the time goes to CUDA's driver: see the calls around it",
-}
 
 
 def _host(
@@ -361,7 +236,7 @@ def _host(
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
     if seen is None:
         return f", {Cause.HOST.label}{inside}", confidence, advice
-    return f", {_seen(seen)}", confidence, _BY_DOING.get(seen.doing, advice)
+    return f", {_seen(seen)}", confidence, BY_DOING.get(seen.doing, advice)
 
 
 def _seen(seen: Sampled) -> str:
@@ -420,115 +295,3 @@ def _are_long(case: Case, gaps: Gaps) -> bool:
 _NAME_CELLS: Final = 22
 _PLACE_CELLS: Final = 16
 """Cells of names in findings, which are one line."""
-
-
-@rule(
-    "First use of code",
-    advice="Loading, compiling and setting up happen once: leave the first steps out of what you"
-    " measure, load eagerly (CUDA_MODULE_LOADING=EAGER), or ship code for this GPU.",
-    nothing="No GPU idles while code is loaded or used for the first time.",
-)
-def warm_up(case: Case, arguments: Arguments) -> Result:
-    """Idle gaps that come in the first of named steps alone, and first uses of code.
-
-    In the steps after these, ``module_loading`` tells of what is loaded.
-    """
-    gaps = case.stalls.gaps
-    gaps = gaps.take(gaps.edge == Edge.INNER)
-    gaps = gaps.take(_first_uses(case, gaps))
-    shown, hidden = cut(np.argsort(-gaps.idle, kind="stable"), arguments)
-    work = case.stalls.work
-    return Result(
-        (
-            (Column("Idle", Unit.NS), gaps.idle[shown]),
-            (Column("Start", Unit.NS), gaps.start[shown]),
-            (Column("What"), [work.name(code) for code in gaps.what[shown].tolist()]),
-        ),
-        tuple(_warm_up(case, gaps)) if len(gaps) else (),
-        hidden=hidden,
-    )
-
-
-def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
-    place = int(np.argmax(np.bincount(gaps.place, gaps.idle)))
-    gaps = gaps.take(gaps.place == place)
-    early = _middle(gaps) < _steady_from(case)
-    each = np.where(early, _charged(gaps), _used_first(gaps))
-    cost, worst = int(each.sum()), int(np.argmax(gaps.idle))
-    name = case.stalls.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).label
-    before = 2 * int(each[early].sum()) > cost
-    first = "before the second step" if case.warm_up_steps == 1 else "in the first steps"
-    where = first if before else "at first use of code"
-    return case.finding(
-        "warm_up",
-        f"{case.device_labels([place])} idle {units.format_duration(cost)} {where},"
-        f" longest in {fit(name, _NAME_CELLS)}: only once",
-        "leave the warm-up out of what you measure, or load code before (eagerly)",
-        subject="set-up (once)" if before else "first use of code (once)",
-        saved_ns=cost,
-        at_most=Severity.MEDIUM if case.has_named_steps else None,
-        window=(int(gaps.start[worst]), int(gaps.end[worst])),
-        place=place,
-        screen="5",
-        command="nsys-tui stalls REPORT",
-        lost=case.idle_part(place, (gaps.start, gaps.end)),
-    )
-
-
-def _charged(gaps: Gaps) -> Int64:
-    """Of each gap what its witness shows of its cause; all of it where the GPU itself waited."""
-    place = np.minimum(gaps.cause, len(SHARES) - 1)
-    own = shares_of(gaps)[np.arange(len(gaps)), place]
-    return np.where(gaps.cause < len(SHARES), own, gaps.idle)
-
-
-def _used_first(gaps: Gaps) -> Int64:
-    """Of each gap the part in which code was loaded, or the call that happens once was made."""
-    loaded = gaps.shares[:, Cause.MODULE]
-    called = gaps.shares[:, Cause.API] * (gaps.cause == Cause.API)
-    return np.asarray(np.minimum(loaded + called, gaps.idle), np.int64)
-
-
-def _middle(gaps: Gaps) -> Int64:
-    """Where most of each gap lies: one that begins with a step is of it, not of the step before."""
-    return (gaps.start + gaps.end) // 2
-
-
-def _steady_from(case: Case) -> int:
-    """When warm-up ends; what comes only before that is set-up. Far back without named steps."""
-    return case.loop[0] if case.has_named_steps else -FARTHEST
-
-
-_ONCE: Final = 2
-"""Calls of one name up to which they are set-up."""
-
-
-def _usual(case: Case, gaps: Gaps) -> Bool:
-    """Which gaps come again in the steady part, of one cause and about as long, and so not once."""
-    _, kind = np.unique(_keys(gaps), axis=1, return_inverse=True)
-    kind = kind.ravel()
-    steady = _middle(gaps) >= _steady_from(case)
-    longest = np.zeros(kind.max(initial=-1) + 1, np.int64)
-    np.maximum.at(longest, kind[steady], gaps.idle[steady])
-    return np.asarray(gaps.idle <= 2 * longest[kind], np.bool_)
-
-
-def _first_uses(case: Case, gaps: Gaps) -> Bool:
-    """Which gaps happen once: before the second step, at first use of code, in a lone call."""
-    report = case.report
-    api = report.api
-    before = gaps.start < (case.loop[0] if case.has_loop else FARTHEST)
-    found: Bool = (gaps.cause == Cause.MODULE) & before
-    found |= (_middle(gaps) < _steady_from(case)) & ~_usual(case, gaps)
-    used_first = np.isin(gaps.next, case.first_of_names) & before
-    found |= used_first & (gaps.shares[:, Cause.MODULE] > 0)
-    by_api = np.flatnonzero((gaps.cause == Cause.API) & (gaps.call >= 0))
-    if not len(by_api):
-        return found
-    count = np.bincount(api.name[api.real], minlength=len(api.names))
-    rare = [api_name(api.names[code]) for code in np.flatnonzero((count > 0) & (count <= _ONCE))]
-    found[by_api] |= np.isin(gaps.what[by_api], [case.stalls.work.code(name) for name in rare])
-    long = api.durations(gaps.call[by_api]) >= LONG_CALL_NS
-    long &= report.operations.kind[gaps.next[by_api]] == OpKind.KERNEL
-    found[by_api] |= used_first[by_api] & long
-    return found

@@ -18,6 +18,7 @@ from nsys_tui.analysis.rules import (
     report_quality,
     small_work,
     utilisation,
+    warm_up,
 )
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.severity import Severity
@@ -38,6 +39,7 @@ FAMILIES: Final = (
     report_quality,
     gpu_work,
     idle,
+    warm_up,
     gpu,
     host,
     host_only,

@@ -8,7 +8,7 @@ from nsys_tui.analysis.diagnostics import loss, other_generation, why_no_work
 from nsys_tui.analysis.rules.bound import parts
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence
-from nsys_tui.analysis.rules.idle import REQUESTS
+from nsys_tui.analysis.rules.idle_causes import REQUESTS
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.capabilities import Capability

@@ -1,0 +1,139 @@
+"""What to say of idle GPU time by its cause: advice, doubts, and what would settle them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from nsys_tui.analysis.sampled import Doing
+from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.model.capabilities import OPTIONS, Capability
+
+if TYPE_CHECKING:
+    from nsys_tui.model.report import Report
+
+
+@dataclass(frozen=True)
+class Words:
+    """What to say of idle time of one cause."""
+
+    advice: str
+    doubt: str
+    settle: str
+    hidden_by_work: bool = False
+    """Whether it can only be hidden behind GPU work, so gives back no more than there is."""
+    needs: Capability | None = None
+    """What a report must hold for the command that settles it; else that is to be recorded."""
+
+    def settled_by(self, report: Report) -> str:
+        """The command that settles the doubt for a report, or the capture that would allow it."""
+        if self.needs is None or report.can(self.needs):
+            return self.settle
+        return f"nsys profile {OPTIONS[self.needs]}"
+
+
+def _in_system(advice: str, doubt: str, works: bool = True) -> Words:
+    """Of a call of the operating system's libraries that works, or else waits for something."""
+    settle = "nsys-tui stacks REPORT --source osrt"
+    return Words(advice, doubt, settle, hidden_by_work=works, needs=Capability.OSRT_BACKTRACES)
+
+
+NO_CALL: Final = "in no recorded call: other programs may have had the CPU, see the load then"
+"""What to do about a thread that was off the CPU where its OS calls are recorded."""
+_RECORD: Final = "nsys profile --cpuctxsw=process-tree --sample=process-tree --trace=cuda,nvtx,osrt"
+CAUSES: Final = {
+    Cause.LAUNCH_LATENCY: Words(
+        "launch earlier, or capture the phase as a CUDA graph",
+        "the host may need a result of the GPU before it can launch",
+        "nsys-tui stalls REPORT",
+    ),
+    Cause.PROFILER: Words(
+        "caused by profiling: trace less, or flush less often",
+        "without the profiler something else may hold the GPU up",
+        "nsys profile --cuda-flush-interval=10000 --sample=none",
+    ),
+    Cause.QUEUE: Words(
+        "too many launches are queued: launch fewer, or as one CUDA graph",
+        "another process or the profiler may have filled the queue",
+        _RECORD,
+    ),
+    Cause.ALLOCATION: Words(
+        "allocate once before, reuse the memory, and free at the end",
+        "the call may wait for GPU work that would be waited for anyway",
+        "nsys-tui stalls REPORT",
+    ),
+    Cause.LOCK: _in_system(
+        "see which thread holds it or should wake this one: that one is late, or busy",
+        "the thread that it waits for is the cause, and this one only its victim",
+        works=False,
+    ),
+    Cause.IO: _in_system(
+        "read or write ahead on another thread, so that the launching one need not wait",
+        "a pipe or socket waits for another process, whose work is then the cause",
+    ),
+    Cause.SLEEP: _in_system(
+        "wait for the event itself instead of sleeping, or sleep on another thread",
+        "the program may pace itself on purpose",
+        works=False,
+    ),
+    Cause.OSRT: _in_system(
+        "take the call off the launching thread, or make it ahead of time",
+        "the call may itself wait for a thread whose work is the cause",
+    ),
+    Cause.API: Words(
+        "move the call out of the loop",
+        "what the call waited for is not recorded",
+        _RECORD,
+    ),
+    Cause.HOST: Words(
+        "launch ahead of what the host computes here, or move it to another thread",
+        "the GPU may need what the host computes: then only faster code helps",
+        "nsys-tui stacks REPORT --source cpu",
+        hidden_by_work=True,
+        needs=Capability.SAMPLES,
+    ),
+    Cause.OFF_CPU: Words(
+        "the launching thread slept or had no CPU: see in which call (--trace=osrt)",
+        "what it waited for is not recorded",
+        _RECORD,
+    ),
+    Cause.NOTHING: Words(
+        "record what the host does: --cpuctxsw=process-tree --trace=cuda,nvtx,osrt",
+        "it may compute, sleep, or wait for another process",
+        _RECORD,
+    ),
+    Cause.UNKNOWN: Words(
+        "no call launched what follows: record with --trace=cuda from the start",
+        "the launch may lie before the capture, or in a process that was not traced",
+        "nsys profile --trace=cuda",
+    ),
+}
+"""Causes that ``gpu_idle`` reports; the others have rules of their own."""
+RENDERING: Final = Words(
+    "see what the frame loop does here: graphics calls are not tied to their work on the GPU",
+    "a frame limit or the display may pace the program on purpose",
+    "nsys-tui stalls REPORT",
+)
+SYNC: Final = Words(
+    "order work with events instead of waiting on the host",
+    "the host may need the result before it can go on",
+    "nsys-tui analyze REPORT -r cuda_api_sync",
+)
+WAITS: Final = re.compile(r"_*(p?poll|p?select|epoll|recv|accept|connect)")
+"""Calls that read nothing until somebody else sends."""
+SERVES: Final = re.compile(r"_*(epoll_p?wait|accept)")
+"""Calls in which the loop of a server waits for whoever comes next."""
+REQUESTS: Final = "no fault if nobody asked: else send requests sooner, or let other work run"
+SPREAD: Final = (
+    "spread that GPU's work, or give this one some meanwhile",
+    "let them overlap: launch the work of all before waiting, in more and smaller batches",
+)
+RANKS: Final = "see which rank comes late to it, or let kernels run meanwhile (non-blocking calls)"
+AWAITED: Final = "see who is to send what it waits for: that process or thread is late, or busy"
+LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
+BY_DOING: Final = {
+    Doing.POLLS: "the thread polls for another rank: see what that rank does, or overlap the wait",
+    Doing.COMPILES: "GPU code is compiled here: ship code for this GPU, or keep CUDA's cache",
+    Doing.DRIVER: "the time goes to CUDA's driver: see the calls around it",
+}
