@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -46,7 +46,6 @@ class Channel:
     standing: bool = False
     senders: list[Sender] = field(default_factory=list)
     _idle: list[Stream] = field(default_factory=list, init=False)
-    _closed: bool = field(default=False, init=False)
 
     async def ask(self, request: Request, timeout_s: float = 60) -> list[Answer]:
         """Sends one verb and reads its whole answer.
@@ -71,7 +70,7 @@ class Channel:
         try:
             yield stream
         finally:
-            if self.standing and stream.ended and not self._closed:
+            if self.standing and stream.ended:
                 self._idle.append(stream)
             else:
                 await stream.close()
@@ -80,6 +79,12 @@ class Channel:
         """Logs in for the next transfer while something else goes on."""
         if self.standing and not self.senders:
             self.senders.append(Sender(self.argv, self.env))
+
+    def take_senders(self) -> Iterator[Sender]:
+        """Children that stayed for the next transfer; any thread may ask, each is given once."""
+        with contextlib.suppress(IndexError):
+            while True:
+                yield self.senders.pop()
 
     def text(self, request: Request) -> bytes:
         """What the child reads: it ends when the verb fails, so that its silence is noticed."""
@@ -104,11 +109,11 @@ class Channel:
         return Stream(process)
 
     async def close(self) -> None:
-        """Ends the children that stayed."""
-        self._closed = True
-        ending = [asyncio.to_thread(sender.end) for sender in self.senders]
-        await asyncio.gather(*ending, *(stream.close() for stream in self._idle))
-        self._idle, self.senders = [], []
+        """Ends the children that stayed; those still at work end when they have finished."""
+        self.standing = False
+        idle, self._idle = self._idle, []
+        ending = [asyncio.to_thread(sender.end) for sender in self.take_senders()]
+        await asyncio.gather(*ending, *(stream.close() for stream in idle))
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -94,9 +94,16 @@ class Link:
         self._retry_now.set()
 
     async def channel(self) -> Channel:
-        """The present channel, or a new one."""
-        if self._channel is None:
-            self._channel = await self.connector.connect()
+        """The present channel, or a new one; when patient, after as many tries as it takes.
+
+        Raises:
+            CaptureError: no connection, and not patient; or a refusal that no new try can mend.
+        """
+        while self._channel is None:
+            try:
+                self._channel = await self.connector.connect()
+            except UnreachableError as error:
+                await self.lost(error)
         return self._channel
 
     def expect_files(self) -> None:
@@ -117,8 +124,6 @@ class Link:
                 channel = await self.channel()
                 answers = await channel.ask(request(verb, **values), timeout_s)
             except ConnectionLostError as error:
-                await self.lost(error)
-            except UnreachableError as error:
                 await self.lost(error)
             else:
                 self._attempt = 0

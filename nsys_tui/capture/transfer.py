@@ -105,8 +105,7 @@ class Transfer:
 
     def _take_sender(self) -> Sender:
         """A child that stayed from the last transfer, or a new one."""
-        while self.channel.senders:
-            sender = self.channel.senders.pop()
+        for sender in self.channel.take_senders():
             if sender.child.poll() is None:
                 return sender
             sender.end()

@@ -21,7 +21,8 @@ from nsys_tui.capture.failures import (
 )
 from nsys_tui.capture.fetch import Fetch, RemoteFile
 from nsys_tui.capture.reconnecting import Link
-from nsys_tui.capture.supervisor import shell_text
+from nsys_tui.capture.supervisor import request, shell_text
+from nsys_tui.capture.transfer import Transfer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -326,3 +327,36 @@ async def test_what_a_login_shell_says_is_no_cause_of_a_cut(source: Path, tmp_pa
     link.patient = True
     await Fetch(link, {}, described(source), tmp_path / "a.nsys-rep", lambda _: None).run()
     assert [reason.strip() for reason in reasons] == ["the cause"]
+
+
+async def test_a_way_that_stays_closed_for_a_while_is_tried_again(
+    source: Path, tmp_path: Path
+) -> None:
+    fetch, connector = fetching(source, tmp_path / "a.nsys-rep", 50_000)
+    connect = connector.connect
+
+    async def closed_at_first() -> Channel:
+        channel = await connect()
+        if connector.made in (2, 3):
+            raise UnreachableError("no route to it")
+        return channel
+
+    connector.connect = closed_at_first  # type: ignore[method-assign]
+    await fetch.run()
+    assert connector.made == 4
+    assert (tmp_path / "a.nsys-rep").read_bytes() == source.read_bytes()
+
+
+async def test_a_connection_that_is_closed_keeps_and_gives_out_no_child(
+    source: Path, tmp_path: Path
+) -> None:
+    channel = Channel(["sh", "-s"], standing=True)
+    channel.expect_files()
+    [waiting] = channel.senders
+    transfer = Transfer(channel, request("send", PATHS=str(source), OFF="0"), tmp_path / "a")
+    closing = asyncio.create_task(channel.close())
+    await asyncio.to_thread(transfer.run)
+    await closing
+    assert waiting.child.returncode is not None
+    assert (tmp_path / "a").read_bytes() == source.read_bytes()
+    assert channel.senders == []
