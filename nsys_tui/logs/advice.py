@@ -97,7 +97,8 @@ def _cut_short(result: LogResult) -> list[Advice]:
 
 
 def _unsized(result: LogResult) -> list[Advice]:
-    unsized = int((result.calls.bytes < 0).sum())
+    sums = result.calls.sums
+    unsized = sums.total(sums.bytes < 0)
     if not unsized:
         return []
     return [Advice("warning", f"{unsized} calls of an unknown data type are in no sum of bytes")]
@@ -117,11 +118,11 @@ def _groups(result: LogResult) -> list[Advice]:
 
 
 def _devices(result: LogResult) -> list[Advice]:
-    calls = result.calls
+    calls = result.calls.sums
     if not len(calls):
         return []
     own = np.array([c.cuda_device for c in result.communicators])[calls.communicator]
-    other = int(((own >= 0) & (calls.device >= 0) & (own != calls.device)).sum())
+    other = calls.total((own >= 0) & (calls.device >= 0) & (own != calls.device))
     if not other:
         return []
     return [
@@ -175,17 +176,18 @@ def inside(step: StepLine, window: Window | None) -> bool:
 def _carried_steps(result: LogResult) -> list[Advice]:
     """How calls of files without step lines came by their steps, and how many did not."""
     told = {step.file for step in result.step_lines if step.format == result.trainer}
-    calls = result.every_call
-    silent = ~np.isin(calls.file, list(told))
+    silent = ~np.isin(result.every_call.by_kind.file, list(told))
     if result.window is None or not told or not silent.any() or result.window.legacy:
         return []
     found = []
-    lost = int((calls.step[silent] < 0).sum())
+    lost, carried = 0, set[int]()
+    for part in result.every_call.parts(silent):
+        lost += int((part.step < 0).sum())
+        carried.update(np.unique(part.communicator[part.step >= 0]).tolist())
     if lost:
         text = f"{lost:,} calls of files without step lines belong to no step that can be told"
         found.append(Advice("warning", text))
-    used = np.unique(calls.communicator[silent & (calls.step >= 0)]).tolist()
-    if any(not result.groups[result.communicators[i].group].certain for i in used):
+    if any(not result.groups[result.communicators[i].group].certain for i in carried):
         text = (
             "≈ files without step lines take their steps from the other ranks by opCount, and "
             "which communicators belong together is a guess"

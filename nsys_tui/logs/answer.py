@@ -80,7 +80,7 @@ def _pairs(*names: str) -> tuple[Column, ...]:
 
 
 _SIZES: Final = (
-    number("collective_lines", lambda a, _: len(a.calls)),
+    number("collective_lines", lambda a, _: a.calls.total()),
     records("per_op", SIZES, lambda a, _: {row.op: row for row in per_op(a.calls)}, Form.MAP),
     records("histogram", BUCKETS, lambda a, _: histogram(a.calls, a.bounds)),
     records("aggregate", DISTINCT, lambda a, _: aggregate(a.calls)),
@@ -268,7 +268,7 @@ DOCUMENT: Final = Document(
         ),
         data(
             "all_opcount_zero",
-            lambda a, _: bool(len(a.calls)) and not a.calls.op_count.any(),
+            lambda _, result: bool(result.calls) and result.calls.counter_stands_still,
             Unit.FLAG,
         ),
         data("nccl_version", lambda a, _: next(iter(_versions(a)), None)),
@@ -293,7 +293,7 @@ DOCUMENT: Final = Document(
             (*map(_group_column, columns_of(Group)), data("purpose", lambda pair, _: pair[1])),
             lambda _, result: zip(result.groups, result.purposes, strict=True),
         ),
-        records("per_rank", owned("rank"), lambda a, r: per_owner(a.calls, job_ranks(r))),
+        records("per_rank", owned("rank"), lambda a, r: per_owner(a.calls, job_ranks(r, a.calls))),
         records("per_gpu", owned("gpu"), lambda a, _: per_owner(a.calls, a.calls.gpu)),
         records(
             "per_communicator",
@@ -304,7 +304,7 @@ DOCUMENT: Final = Document(
         record(
             "rate",
             (*columns("first_ns last_ns"), *columns("calls_per_s bytes_per_s", Unit.NONE)),
-            lambda a, _: rate(a.calls),
+            lambda a, _: rate(a.result.calls),
         ),
         records("tuning", columns_of(TuningRow), _of_result("tuning")),
         record("topology", _TOPOLOGY, _of_result("topology")),

@@ -1,4 +1,4 @@
-"""Calls: the columnar list of logged collectives, one row per COLL line, in file and line order."""
+"""Calls: logged collectives as columns, a row for each COLL line or for some that are alike."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.logs.grammar import datatype_name, reduction_name
+from nsys_tui.logs.grammar import DATATYPES, datatype_name, reduction_name
 from nsys_tui.model.groups import by_code, factorise
 
 if TYPE_CHECKING:
@@ -68,11 +68,17 @@ class Calls:
     """Wall clock of the line; ``heads.NO_TIME`` without one."""
     torn: NDArray[np.bool_]
     """Whether the line was torn, so that process or communicator may be wrong or missing."""
+    number: NDArray[np.int64]
+    """Calls that the row stands for: 1 in a list of calls, more in sums."""
     ops: tuple[str, ...]
     streams: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.line)
+
+    def total(self, rows: NDArray[Any] | slice = slice(None)) -> int:
+        """Calls that some of the rows stand for."""
+        return int(self.number[rows].sum(dtype=np.int64))
 
     def take(self, which: NDArray[Any]) -> Calls:
         """The calls of a mask or an index array."""
@@ -81,9 +87,9 @@ class Calls:
         taken: dict[str, Any] = {name: narrow(getattr(self, name)[which]) for name in COLUMNS}
         return replace(self, **taken)
 
-    def rows(self, stop: int | None = None) -> Iterator[SimpleNamespace]:
+    def rows(self) -> Iterator[SimpleNamespace]:
         """Plain rows with names instead of codes; indices of tables are left as they are."""
-        part = [getattr(self, name)[:stop].tolist() for name in COLUMNS]
+        part = [getattr(self, name).tolist() for name in COLUMNS]
         for values in zip(*part, strict=True):
             row = SimpleNamespace(**dict(zip(COLUMNS, values, strict=True)))
             row.op = self.ops[row.op]
@@ -115,13 +121,16 @@ def rows_by(values: NDArray[np.integer]) -> list[tuple[int, NDArray[np.integer]]
 
 
 COLUMNS: Final = tuple(f.name for f in fields(Calls) if f.name not in ("ops", "streams"))
+OF_CALLS: Final = ("line", "op_count", "count", "time_ns", "step")
+"""Columns that differ from call to call; ``bytes`` follows from ``count``."""
+OF_KINDS: Final = tuple(n for n in COLUMNS if n not in (*OF_CALLS, "bytes", "number"))
+"""Columns that repeat."""
 
 
-def empty() -> Calls:
-    """No calls."""
-    kinds = {f.name: str(f.type) for f in fields(Calls)}
-    return Calls(**{name: np.empty(0, _dtype(kinds[name])) for name in COLUMNS}, ops=(), streams=())
+_SIZES: Final = np.array([size for _, size in DATATYPES])
 
 
-def _dtype(annotation: str) -> np.dtype[Any]:
-    return np.dtype(annotation.removeprefix("NDArray[np.").removesuffix("]").removesuffix("_"))
+def call_bytes(count: NDArray[np.int64], datatype: NDArray[Any]) -> NDArray[np.int64]:
+    """Bytes of calls; ``UNKNOWN_BYTES`` for an unknown data type."""
+    known = (datatype >= 0) & (datatype < len(_SIZES))
+    return np.where(known, count * _SIZES[np.where(known, datatype, 0)], UNKNOWN_BYTES)

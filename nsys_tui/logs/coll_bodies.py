@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from nsys_tui.logs.call_log import KindBook
 from nsys_tui.logs.grammar import (
     ANCHOR,
     HEADER,
@@ -15,7 +16,6 @@ from nsys_tui.logs.grammar import (
     OPERATIONS,
     RCCL_SUFFIX,
     TAIL,
-    element_bytes,
 )
 
 if TYPE_CHECKING:
@@ -42,11 +42,12 @@ class Codes(dict[T, int]):
 
 @dataclass(slots=True)
 class CallTexts:
-    """The texts behind the codes of calls, shared by all files read together."""
+    """The texts behind the codes of calls, and their kinds, shared by all files read together."""
 
     ops: Codes[str] = field(default_factory=Codes)
     streams: Codes[str] = field(default_factory=Codes)
     pointers: Codes[str] = field(default_factory=Codes)
+    kinds: KindBook = field(default_factory=KindBook)
 
 
 @dataclass(slots=True)
@@ -210,14 +211,9 @@ def _operation(text: bytes, headers: int) -> tuple[str, bool]:
 
 def _tail_table(tails: list[_Tail], texts: CallTexts) -> dict[str, NDArray[Any]]:
     groups = [one.match.groups() if one.match else _NO_TAIL for one in tails]
-    count = [int(group[0]) for group in groups]
-    datatype = [int(group[1]) for group in groups]
-    sizes = [element_bytes(code) for code in datatype]
-    total = [UNKNOWN if size is None else n * size for n, size in zip(count, sizes, strict=True)]
     return {
-        "count": np.array(count, dtype=np.int64),
-        "bytes": np.array(total, dtype=np.int64),
-        "datatype": np.array(datatype, dtype=np.int32),
+        "count": np.array([int(group[0]) for group in groups], dtype=np.int64),
+        "datatype": np.array([int(group[1]) for group in groups], dtype=np.int32),
         "reduction": np.array([int(group[2]) for group in groups], dtype=np.int32),
         "root": np.array([int(group[3]) for group in groups], dtype=np.int32),
         "pointer": np.array(

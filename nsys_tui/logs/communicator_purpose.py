@@ -30,7 +30,7 @@ _MAX: Final = 2
 def purposes(
     calls: Calls, communicators: Sequence[Communicator], groups: Sequence[Group]
 ) -> list[str]:
-    """A guess for each group, marked ``≈``; empty where the calls show no pattern.
+    """A guess for each group, marked ``≈``; empty where the sums of its calls show no pattern.
 
     Many calls of one size in half precision look like tensor parallelism, large gathers and
     reductions like data parallelism, single values with ``max`` like a check for overflow. Sends
@@ -45,22 +45,24 @@ def purposes(
 
 
 def _purpose(calls: Calls, rows: NDArray[np.integer], group: Group) -> str:
-    if len(rows) < _FEWEST or group.nranks < 2:
+    number = calls.number[rows].astype(np.int64)
+    total = int(number.sum())
+    if total < _FEWEST or group.nranks < 2:
         return ""
-    numbers = np.bincount(calls.op[rows], minlength=len(calls.ops))
+    numbers = np.bincount(calls.op[rows], number, minlength=len(calls.ops))
     called = {op: int(count) for op, count in zip(calls.ops, numbers, strict=True) if count}
-    if sum(called.get(op, 0) for op in POINT_TO_POINT) > len(rows) / 2:
+    if sum(called.get(op, 0) for op in POINT_TO_POINT) > total / 2:
         return _exchange(calls, rows)
-    if sum(called.get(op, 0) for op in ALL_TO_ALL) > len(rows) / 2:
+    if sum(called.get(op, 0) for op in ALL_TO_ALL) > total / 2:
         return "≈ expert parallel"
-    if ((calls.count[rows] == 1) & (calls.reduction[rows] == _MAX)).mean() > 0.5:
+    if number[(calls.count[rows] == 1) & (calls.reduction[rows] == _MAX)].sum() > total / 2:
         return "≈ overflow check"
     code, sizes = factorise(calls.bytes[rows])
-    counts = np.bincount(code)
+    counts = np.bincount(code, number)
     common = int(np.argmax(counts))
     first = int(rows[np.argmax(code == common)])
     kind, op = datatype_name(int(calls.datatype[first])), calls.ops[int(calls.op[first])]
-    if op == "AllReduce" and counts[common] > len(rows) / 2 and kind in ("fp16", "bf16"):
+    if op == "AllReduce" and counts[common] > total / 2 and kind in ("fp16", "bf16"):
         return "≈ tensor parallel"
     if (sizes >= _LARGE).any() and not called.keys().isdisjoint(("AllReduce", "ReduceScatter")):
         return "≈ data parallel"

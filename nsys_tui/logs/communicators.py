@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from nsys_tui.logs.calls import narrow, rows_by
+from nsys_tui.logs.call_log import CallLog, KindBook
 from nsys_tui.logs.participants import Communicator, Gpu, Group
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -87,48 +87,59 @@ class CommunicatorTable:
         starts = [self.drafts[i].first for i in known]
         return known[max(0, bisect_right(starts, (file, line)) - 1)]
 
-    def assign(
-        self, columns: dict[str, NDArray[Any]], pointers: Sequence[str]
-    ) -> NDArray[np.int32]:
-        """Instance of each call, opening those that no Init line named.
+    def assign(self, log: CallLog, pointers: Sequence[str]) -> CallLog:
+        """Says of which communicator each kind of call is, opening those that no Init line named.
 
         Args:
-            columns: ``process``, ``pointer``, ``file``, ``line``, ``nranks`` and ``device``.
+            log: the calls; ``pointer``, ``first`` and ``number`` stand beside their kinds.
             pointers: text of each pointer code.
-        """
-        combined = narrow(columns["process"].astype(np.int64) * len(pointers) + columns["pointer"])
-        result = np.empty(len(combined), dtype=np.int32)
-        for rows in sorted((rows for _, rows in rows_by(combined)), key=lambda rows: int(rows[0])):
-            head = int(rows[0])
-            key = (int(columns["process"][head]), pointers[int(columns["pointer"][head])])
-            self._assign_key(key, rows, columns, result)
-        return result
 
-    def _assign_key(
-        self,
-        key: Key,
-        rows: NDArray[np.integer],
-        columns: dict[str, NDArray[Any]],
-        result: NDArray[np.int32],
-    ) -> None:
-        head = int(rows[0])
-        if not self._of_key[key]:
-            self._open(key, (int(columns["file"][head]), int(columns["line"][head])))
-        known = self._of_key[key]
-        if len(known) == 1:
-            result[rows] = known[0]
+        Returns:
+            The calls with the column ``communicator``; a kind of call whose pointer names one
+            communicator after another is split.
+        """
+        keys = [(process, pointers[at]) for process, at in _of_kinds(log, "process", "pointer")]
+        for key, first in zip(keys, _of_kinds(log, "file", "first"), strict=True):
+            if not self._of_key[key]:
+                self._open(key, first)
+        again = {key for key in keys if len(self._of_key[key]) > 1}
+        instance = np.array([self._of_key[key][0] for key in keys], np.int64)
+        if again:
+            log = self._split(log, keys, instance, again)
         else:
-            starts = [_position(*self.drafts[i].first) for i in known]
-            at = _position(columns["file"][rows].astype(np.int64), columns["line"][rows])
-            place = np.searchsorted(starts, at, side="right") - 1
-            result[rows] = np.array(known, dtype=np.int32)[np.maximum(place, 0)]
-        for instance in known:
-            mine = rows[result[rows] == instance]
-            draft = self.drafts[instance]
-            draft.calls += len(mine)
-            if len(mine):
-                draft.facts.setdefault("nranks", str(int(columns["nranks"][mine[0]])))
-                draft.device = int(columns["device"][mine[0]])
+            log = replace(log, kinds={**log.kinds, "communicator": instance})
+        names = ("communicator", "nranks", "device", "number")
+        for one, nranks, device, number in _of_kinds(log, *names):
+            draft = self.drafts[one]
+            if not draft.calls:
+                draft.facts.setdefault("nranks", str(nranks))
+                draft.device = device
+            draft.calls += number
+        return log
+
+    def _split(
+        self, log: CallLog, keys: list[Key], instance: NDArray[np.int64], again: set[Key]
+    ) -> CallLog:
+        """Tells the communicators apart that a pointer named one after another."""
+        book = KindBook()
+
+        def told(rows: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+            kind, line = rows["kind"], rows["line"]
+            one = instance[kind]
+            at = _position(log.kinds["file"][kind], line)
+            for code in np.unique(kind).tolist():
+                if keys[code] in again:
+                    known = self._of_key[keys[code]]
+                    starts = [_position(*self.drafts[i].first) for i in known]
+                    mine = kind == code
+                    place = np.searchsorted(starts, at[mine], side="right") - 1
+                    one[mine] = np.array(known)[np.maximum(place, 0)]
+            return {**rows, "kind": book.codes([kind, one], line)}
+
+        blocks = log.mapped(told).blocks
+        parts = book.columns(("kind", "communicator"))
+        kinds = {name: values[parts["kind"]] for name, values in log.kinds.items()}
+        return replace(log, blocks=blocks, kinds={**kinds, **parts})
 
     def take_ranks(self, timings: Iterable[Timing], ranks: dict[int, int]) -> None:
         """Fills ranks that no line with the pointer told.
@@ -186,6 +197,10 @@ class CommunicatorTable:
 
 
 T = TypeVar("T", int, "NDArray[np.int64]")
+
+
+def _of_kinds(log: CallLog, *names: str) -> Iterator[Any]:
+    return zip(*(log.kinds[name].tolist() for name in names), strict=True)
 
 
 def _position(file: T, line: T) -> T:

@@ -11,37 +11,42 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nsys_tui.logs.call_log import take
 from nsys_tui.logs.calls import rows_by
 from nsys_tui.logs.describe import describe
-from nsys_tui.logs.grammar import POINT_TO_POINT, REDUCTIONS, reduction_name
+from nsys_tui.logs.grammar import REDUCTIONS, reduction_name
 from nsys_tui.logs.hang_report import Drift, HangReport, Member, Mismatch, Progress
-from nsys_tui.logs.peer_findings import begun_late, find_peer_faults
+from nsys_tui.logs.peer_findings import find_peer_faults
+from nsys_tui.logs.reach import begun_late, point_to_point, reaches
+from nsys_tui.model.groups import factorise_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from numpy.typing import NDArray
 
+    from nsys_tui.logs.call_log import CallLog, Rows
     from nsys_tui.logs.calls import Calls
     from nsys_tui.logs.participants import Group
     from nsys_tui.logs.result import LogResult
 
 MOST_MISMATCHES: Final = 1000
-_AT_ONCE: Final = 1 << 19
-"""About so many calls are compared at a time: they take 100 bytes each."""
+_AT_ONCE: Final = 1 << 17
+"""About so many calls are compared at a time: they take 150 bytes each."""
 
 
 def find_hangs(result: LogResult) -> HangReport:
     """Compares what the ranks of each communicator called."""
-    calls = result.every_call
-    point_to_point = [i for i, op in enumerate(calls.ops) if op in POINT_TO_POINT]
-    kept = ~np.isin(calls.op, point_to_point) & (calls.process >= 0)
-    late = begun_late(calls) if point_to_point else set()
-    checked = _Checked(result, kept, late)
+    kinds = result.every_call.by_kind
+    pairwise = point_to_point(kinds)
+    late = begun_late(result.every_call) if pairwise.any() else set()
+    checked = _Checked(result, ~pairwise & (kinds.process >= 0), late)
     mismatches: list[Mismatch] = []
     more = 0
     drifts = []
     unchecked = 0
     for index, group in enumerate(result.groups):
-        members = [m for m in group.members if m in checked.rows_of]
+        members = [m for m in group.members if m in checked.reach_of]
         if not members:
             continue
         silent = checked.silent(group)
@@ -53,7 +58,7 @@ def find_hangs(result: LogResult) -> HangReport:
         more += found[1]
         if drift := checked.drift(index, group, members, silent):
             drifts.append(drift)
-    progress = tuple(checked.progress(member) for member in sorted(checked.rows_of))
+    progress = tuple(checked.progress(member) for member in sorted(checked.reach_of))
     peers = find_peer_faults(result, late)
     return HangReport(
         progress,
@@ -71,15 +76,15 @@ class _Checked:
 
     def __init__(self, result: LogResult, kept: NDArray[np.bool_], late: set[int]) -> None:
         self._late = late
-        self._calls = result.every_call
+        self._log = result.every_call
+        self._kept = kept
         self._communicators = result.communicators
-        every = rows_by(self._calls.communicator)
-        self.rows_of = {one: mine for one, rows in every if len(mine := rows[kept[rows]])}
-        self._peer_launches = _peer_launches(self._calls)
+        self.reach_of, self._reach_in = reaches(self._log, kept)
+        self._peer_launches = _peer_launches(self._log)
         self._half = result.half_calls
-        torn = np.flatnonzero(self._calls.torn & (self._calls.process >= 0))
-        lines = zip(self._calls.file[torn].tolist(), self._calls.line[torn].tolist(), strict=True)
-        self._last_torn = dict(lines)
+        kinds = self._log.by_kind
+        torn = self._log.select(kinds.torn & (kinds.process >= 0))
+        self._last_torn = dict(zip(torn.file.tolist(), torn.line.tolist(), strict=True))
 
     def comparable(self, group: Group, members: list[int]) -> bool:
         """Whether members belong together: certain, or a guess that shares a counter value.
@@ -92,14 +97,18 @@ class _Checked:
             return True
         if self._peer_launches.keys() & set(members):
             return False
-        counts = [np.unique(self._calls.op_count[self.rows_of[m]]) for m in members]
-        return len(np.unique(np.concatenate(counts))) < sum(len(one) for one in counts)
+        for calls, _ in self._windows(members, by_order=False):
+            _, first = np.unique(calls.op_count, return_index=True)
+            _, pairs = factorise_rows([calls.op_count, calls.communicator])
+            if len(pairs) > len(first):
+                return True
+        return False
 
     def silent(self, group: Group) -> list[int]:
         """Members that were set up and made no call, where the log shows all ranks of the group."""
         ranks = {self._communicators[m].rank for m in group.members} - {-1}
         told = group.certain or len(ranks) == len(group.members) == group.nranks
-        return [m for m in group.members if m not in self.rows_of] if told else []
+        return [m for m in group.members if m not in self.reach_of] if told else []
 
     def by_order(self, members: list[int]) -> bool:
         """Whether the order of the calls takes the counter's place.
@@ -107,102 +116,93 @@ class _Checked:
         It does where the counter of every member stays 0, as some builds of NCCL print it, and
         where sends and receives moved it: each rank makes as many of these as it has peers.
         """
-        return self._moved_by_peers(members) or not any(
-            self._calls.op_count[self.rows_of[m]].any() for m in members
-        )
+        reached = [self.reach_of[m] for m in members]
+        return self._moved_by_peers(members) or not any(one.low or one.high for one in reached)
 
     def _moved_by_peers(self, members: list[int]) -> bool:
         ranks_known = all(self._communicators[m].rank >= 0 for m in members)
         return ranks_known and len({self._peer_launches.get(m, 0) for m in members}) > 1
 
-    def _keys(self, member: int, by_order: bool) -> NDArray[np.integer]:
-        rows = self.rows_of[member]
-        return np.arange(len(rows)) if by_order else self._calls.op_count[rows]
+    def _windows(
+        self, members: list[int], *, by_order: bool
+    ) -> Iterator[tuple[Calls, NDArray[np.int64]]]:
+        """The calls of members with their keys, some at a time: all with one key together."""
+        reached = [self.reach_of[m] for m in members]
+        low = min(one.keys(by_order)[0] for one in reached)
+        high = max(one.keys(by_order)[1] for one in reached)
+        width = (high - low) // (sum(one.number for one in reached) // _AT_ONCE + 1) + 1
+        for begin in range(low, high + 1, width):
+            yield self._between(members, begin, begin + width, by_order)
+
+    def _between(
+        self, members: list[int], begin: int, end: int, by_order: bool, most: int | None = None
+    ) -> tuple[Calls, NDArray[np.int64]]:
+        """Calls of members in the log's order whose keys are in [begin, end), with these."""
+        wanted = np.zeros(len(self._communicators), np.bool_)
+        wanted[members] = True
+        communicator = self._log.by_kind.communicator
+        mine = self._kept & wanted[communicator]
+        found: list[Rows] = []
+        for block, reached in zip(self._log.blocks, self._reach_in, strict=True):
+            spans = (reached[m].keys(by_order) for m in reached.keys() & set(members))
+            if not any(low < end and begin <= high for low, high in spans):
+                continue
+            rows = block.rows()
+            rows = take(rows, mine[rows["kind"]])
+            key = rows["key"] = rows["op_count"]
+            if by_order:
+                who = communicator[rows["kind"]]
+                key = rows["key"] = _places(who, {m: one.before for m, one in reached.items()})
+            found.append(take(rows, (begin <= key) & (key < end)))
+            if most and sum(len(one["key"]) for one in found) >= most:
+                break
+        joined = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+        key = joined.pop("key")
+        return self._log.calls(joined), key
 
     def mismatches(self, index: int, members: list[int], room: int) -> tuple[list[Mismatch], int]:
         """Mismatches of a group, at most ``room`` of them, and how many more."""
         by_order = self.by_order(members)
-        keys = [self._keys(m, by_order) for m in members]
-        low, high = min(int(own.min()) for own in keys), max(int(own.max()) for own in keys)
-        width = (high - low) // (sum(map(len, keys)) // _AT_ONCE + 1) + 1
-        odd: list[int] = []
-        for begin in range(low, high + 1, width):
-            inside = [(begin <= own) & (own < begin + width) for own in keys]
-            rows = [self.rows_of[m][mine] for m, mine in zip(members, inside, strict=True)]
-            parts = [own[mine] for own, mine in zip(keys, inside, strict=True)]
-            odd += self._unlike(rows, parts)
-        made = [self._mismatch(index, members, value, by_order) for value in odd[:room]]
-        return [one for one in made if one], max(0, len(odd) - room)
-
-    def _unlike(
-        self, rows: list[NDArray[np.integer]], keys: list[NDArray[np.integer]]
-    ) -> list[int]:
-        """Keys whose calls differ among ranks.
-
-        Args:
-            rows: calls of each rank.
-            keys: what they are compared by.
-        """
-        key = np.concatenate(keys).astype(np.int64)
-        if not len(key):
-            return []
-        who = np.repeat(np.arange(len(rows)), [*map(len, rows)])
-        row = np.concatenate(rows)
-        order = np.lexsort((row, who, key))
-        key, who, row = key[order], who[order], row[order]
-        # Calls of one group() share a counter: a rank's calls under one counter are one sequence.
-        starts = np.flatnonzero(np.diff(key, prepend=key[0] - 1) | np.diff(who, prepend=-1))
-        place = np.arange(len(row)) - np.repeat(starts, np.diff(np.append(starts, len(row))))
-        mixed = _signatures(self._calls, row) + np.uint64(1)
-        mixed *= (2 * place + 1).astype(np.uint64)
-        digest = np.add.reduceat(mixed, starts)
-        distinct = key[starts]
-        first = np.flatnonzero(np.diff(distinct, prepend=distinct[0] - 1))
-        unlike = np.maximum.reduceat(digest, first) != np.minimum.reduceat(digest, first)
-        found: list[int] = distinct[first][unlike].tolist()
-        return found
+        made: list[Mismatch | None] = []
+        odd = 0
+        for calls, key in self._windows(members, by_order=by_order):
+            unlike = _unlike(calls, key)
+            made += [
+                self._mismatch(index, members, value, calls.take(key == value), by_order)
+                for value in unlike[: max(0, room - odd)]
+            ]
+            odd += len(unlike)
+        return [one for one in made if one], max(0, odd - room)
 
     def _mismatch(
-        self, index: int, members: list[int], value: int, by_order: bool
+        self, index: int, members: list[int], value: int, calls: Calls, by_order: bool
     ) -> Mismatch | None:
-        found = []
-        rows_of: list[NDArray[np.intp]] = []
-        for member in members:
-            rows = self.rows_of[member][self._keys(member, by_order) == value]
-            if len(rows):
-                rows_of.append(rows)
-                found.append(self._member(member, rows))
-        what = _difference(self._calls, rows_of)
-        if what == "number of calls" and any(
-            self._keys(one.communicator, by_order)[-1] == value for one in found
-        ):
+        every = ((m, np.flatnonzero(calls.communicator == m)) for m in members)
+        rows_of = {m: rows for m, rows in every if len(rows)}
+        found = [_member(calls, m, rows) for m, rows in rows_of.items()]
+        what = _difference(calls, [*rows_of.values()])
+        reached = [self.reach_of[m] for m in rows_of]
+        if what == "number of calls" and any(one.ends(by_order)[1] == value for one in reached):
             return None  # The log ends inside a group: that rank is behind, not wrong.
-        begun = (int(self._keys(one.communicator, by_order)[0]) for one in found)
-        if value > 0 and value in begun and _same_ends(self._calls, rows_of):
+        begun = (one.ends(by_order)[0] for one in reached)
+        if value > 0 and value in begun and _same_ends(calls, [*rows_of.values()]):
             return None  # The log begins inside a group.
-        ops = dict.fromkeys(
-            self._calls.ops[op] for rows in rows_of for op in self._calls.op[rows].tolist()
-        )
-        op_count = int(self._calls.op_count[rows_of[0][0]])
+        rows = np.concatenate([*rows_of.values()])
+        ops = dict.fromkeys(calls.ops[op] for op in calls.op[rows].tolist())
+        op_count = int(calls.op_count[rows[0]])
         return Mismatch(index, op_count, by_order, tuple(ops), tuple(found), what)
-
-    def _member(self, member: int, rows: NDArray[np.intp]) -> Member:
-        described = tuple(describe(self._calls, row) for row in rows[:8].tolist())
-        last = int(rows[-1])
-        return Member(member, described, int(self._calls.file[last]), int(self._calls.line[last]))
 
     def _lost_one(self, member: int) -> bool:
         """Whether its next call may be lost: half of it ends a file, or a torn line follows."""
-        last = int(self.rows_of[member][-1])
-        torn = self._last_torn.get(int(self._calls.file[last]), 0)
+        last = self.progress(member).last
         half = self._communicators[member].process in self._half
-        return half or torn > int(self._calls.line[last])
+        return half or self._last_torn.get(last.file, 0) > last.line
 
     def progress(self, member: int) -> Progress:
         """How far a member came."""
-        rows = self.rows_of[member]
-        last = int(self._calls.op_count[rows[-1]])
-        return Progress(member, len(rows), last, self._member(member, rows[-1:]))
+        reach = self.reach_of[member]
+        last = _member(self._log.calls(reach.row), member, np.zeros(1, np.intp))
+        return Progress(member, reach.number, reach.last, last)
 
     def _silent(self, member: int) -> Progress:
         file, line = self._communicators[member].first
@@ -220,34 +220,66 @@ class _Checked:
             silent: those that were set up and made none.
         """
         by_order = self.by_order(members)
-        reached = {m: int(self._keys(m, by_order).max()) for m in members}
+        reached = {m: self.reach_of[m].keys(by_order)[1] for m in members}
         top = max(reached.values())
         behind = [m for m in members if reached[m] < top - self._lost_one(m)]
         missing = max(0, group.nranks - len(group.members))
         if not behind and not silent:
             return None
         ahead = [m for m in members if reached[m] == top]
-        keys = self._keys(ahead[0], by_order)
-        limit = int(keys.min()) - 1 if silent else min(reached.values())
-        rows = self.rows_of[ahead[0]][keys > limit][:8]
+        first = self.reach_of[ahead[0]].keys(by_order)[0] if silent else min(reached.values()) + 1
+        calls, _ = self._between(ahead[:1], first, top + 1, by_order, most=8)
         return Drift(
             index,
             by_order,
             tuple(self._silent(m) for m in silent) + tuple(self.progress(m) for m in behind),
             tuple(self.progress(m) for m in ahead),
             missing,
-            tuple(describe(self._calls, row) for row in rows.tolist()),
+            tuple(describe(calls, row) for row in range(min(8, len(calls)))),
         )
 
 
-def _peer_launches(calls: Calls) -> dict[int, int]:
+def _member(calls: Calls, member: int, rows: NDArray[np.intp]) -> Member:
+    described = tuple(describe(calls, row) for row in rows[:8].tolist())
+    last = int(rows[-1])
+    return Member(member, described, int(calls.file[last]), int(calls.line[last]))
+
+
+def _places(who: NDArray[np.integer], before: Mapping[int, int]) -> NDArray[np.int64]:
+    """Place of each call of a block among those of its communicator."""
+    place = np.empty(len(who), np.int64)
+    for one, rows in rows_by(who):
+        place[rows] = np.arange(len(rows)) + before[one]
+    return place
+
+
+def _unlike(calls: Calls, keys: NDArray[np.int64]) -> list[int]:
+    """Keys whose calls differ among communicators."""
+    if not len(keys):
+        return []
+    row = np.lexsort((calls.communicator, keys))
+    key, who = keys[row], calls.communicator[row].astype(np.int64)
+    # Calls of one group() share a counter: a rank's calls under one counter are one sequence.
+    starts = np.flatnonzero(np.diff(key, prepend=key[0] - 1) | np.diff(who, prepend=-1))
+    place = np.arange(len(row)) - np.repeat(starts, np.diff(np.append(starts, len(row))))
+    mixed = _signatures(calls, row) + np.uint64(1)
+    mixed *= (2 * place + 1).astype(np.uint64)
+    digest = np.add.reduceat(mixed, starts)
+    distinct = key[starts]
+    first = np.flatnonzero(np.diff(distinct, prepend=distinct[0] - 1))
+    unlike = np.maximum.reduceat(digest, first) != np.minimum.reduceat(digest, first)
+    found: list[int] = distinct[first][unlike].tolist()
+    return found
+
+
+def _peer_launches(log: CallLog) -> dict[int, int]:
     """Launches of sends and receives, by communicator."""
-    codes = [i for i, op in enumerate(calls.ops) if op in POINT_TO_POINT]
-    rows = np.isin(calls.op, codes)
-    if not rows.any():
+    pairwise = point_to_point(log.by_kind)
+    if not pairwise.any():
         return {}
-    places = np.stack([calls.communicator[rows].astype(np.int64), calls.op_count[rows]])
-    communicators, counts = np.unique(np.unique(places, axis=1)[0], return_counts=True)
+    calls = log.select(pairwise)
+    _, places = factorise_rows([calls.communicator, calls.op_count])
+    communicators, counts = np.unique(places[:, 0], return_counts=True)
     return dict(zip(communicators.tolist(), counts.tolist(), strict=True))
 
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.logs.api import join_api
-from nsys_tui.logs.calls import NO_STEP, Calls, empty, narrow
+from nsys_tui.logs.call_log import CallLog
+from nsys_tui.logs.calls import NO_STEP, OF_KINDS, narrow
 from nsys_tui.logs.coll_bodies import CallTexts
 from nsys_tui.logs.communicators import CommunicatorTable
 from nsys_tui.logs.grammar import algorithm_name, protocol_name
@@ -26,7 +27,7 @@ from nsys_tui.logs.messages import CommEvent, GraphLine, KernelEvent, Timing
 from nsys_tui.logs.mpi import MpiLog
 from nsys_tui.logs.participants import Communicator, Group, LogProcess
 from nsys_tui.logs.result import InitTiming, KernelRow, LogFile, LogResult, TuningRow
-from nsys_tui.logs.scan import Scan, Scanner
+from nsys_tui.logs.scan import KIND, Scan, Scanner
 from nsys_tui.logs.steps import LEGACY_STEPS, Clock, carry_steps, make_window
 from nsys_tui.logs.topology import build_topology
 from nsys_tui.logs.trainers import main_format
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nsys_tui.logs.call_log import Rows
     from nsys_tui.logs.steps import Window
     from nsys_tui.logs.trainer_table import Trainer
     from nsys_tui.logs.trainers import StepLine
@@ -115,32 +117,30 @@ def _assemble(
 ) -> LogResult:
     steps, legacy = options.steps, options.legacy
     real = _unify(scans, processes)
-    columns = _columns(scans)
+    log = _call_log(scans, texts, real)
+    told = _global_ranks(log)
     events = [event for scan in scans for event in scan.messages.comm_events]
     table = CommunicatorTable()
     table.add_events(events)
-    instance = table.assign(columns, tuple(texts.pointers))
+    log = table.assign(log, tuple(texts.pointers))
     timings = [timing for scan in scans for timing in scan.messages.timings]
-    table.take_ranks(timings, _global_ranks(columns))
+    table.take_ranks(timings, told)
     communicators, groups, gpus = table.finish(processes.seen)
 
     step_lines = tuple(step for scan in scans for step in scan.other.steps)
     if options.epoch is not None:
         step_lines = tuple(step for step in step_lines if step.epoch in (options.epoch, -1))
     chosen, clocks = _clocks(scans, step_lines, options)
-    every_call = _calls(columns, instance, communicators, texts)
-    if options.ranks and len(every_call):
-        told = np.where(every_call.nranks > 0, every_call.nranks, np.int32(options.ranks))
-        every_call = replace(every_call, nranks=told)
-    calls = every_call = _with_steps(every_call, clocks, groups, communicators)
+    log = _with_participants(log, communicators, options.ranks)
+    calls = every_call = _with_steps(log, clocks, groups, communicators)
     window: Window | None = None
     if steps:
         totals = [scan.lines for scan in scans]
         window = make_window(clocks, totals, *steps, legacy=legacy)
-        calls = calls.take(_inside(calls, clocks, *steps, legacy=legacy))
+        calls = calls.where(lambda rows: _inside(log, rows, clocks, *steps, legacy=legacy))
     return LogResult(
         files=tuple(_file(scan) for scan in scans),
-        processes=_processes(processes, _global_ranks(columns), communicators),
+        processes=_processes(processes, told, communicators),
         calls=calls,
         every_call=every_call,
         communicators=communicators,
@@ -209,8 +209,6 @@ def _unify(scans: list[Scan], processes: Processes) -> list[int]:
         return real
     lookup = np.array([*real, -1], dtype=np.int32)
     for scan in scans:
-        for chunk in scan.chunks:
-            chunk["process"] = lookup[chunk["process"]]
         messages = scan.messages
         messages.comm_events = [_moved(item, lookup) for item in messages.comm_events]
         messages.graph = [_moved(item, lookup) for item in messages.graph]
@@ -226,25 +224,16 @@ def _moved(item: _Placed, lookup: NDArray[np.int32]) -> _Placed:
     return item._replace(place=item.place._replace(process=int(lookup[item.place.process])))
 
 
-def _columns(scans: list[Scan]) -> dict[str, NDArray[Any]]:
-    chunks = [(scan.file, chunk) for scan in scans for chunk in scan.chunks]
-    if not chunks:
-        nothing = ("process", "pointer", "file", "line", "nranks", "device", "global_rank")
-        return {name: np.empty(0, dtype=np.int64) for name in nothing}
-    names = list(chunks[0][1])
-    file = [np.full(len(chunk["line"]), file, dtype=np.int32) for file, chunk in chunks]
-    # A column leaves its chunks as it is joined: a long log would else stand in memory twice.
-    columns = {
-        name: narrow(np.concatenate([chunk.pop(name) for _, chunk in chunks])) for name in names
-    }
-    columns["file"] = narrow(np.concatenate(file))
-    return columns
+def _call_log(scans: list[Scan], texts: CallTexts, real: Sequence[int]) -> CallLog:
+    kinds = texts.kinds.columns(KIND)
+    kinds["process"] = np.array([*real, -1], np.int64)[kinds["process"]]
+    blocks = tuple(block for scan in scans for block in scan.blocks)
+    return CallLog(kinds, blocks, tuple(texts.ops), tuple(texts.streams))
 
 
-def _global_ranks(columns: dict[str, NDArray[Any]]) -> dict[int, int]:
-    told = columns["global_rank"] >= 0
-    process, rank = columns["process"][told], columns["global_rank"][told]
-    return dict(zip(process.tolist(), rank.tolist(), strict=True))
+def _global_ranks(log: CallLog) -> dict[int, int]:
+    pairs = zip(log.kinds["process"].tolist(), log.kinds["global_rank"].tolist(), strict=True)
+    return {process: rank for process, rank in pairs if rank >= 0}
 
 
 def _processes(
@@ -265,57 +254,54 @@ def _processes(
     return tuple(result)
 
 
-def _calls(
-    columns: dict[str, NDArray[Any]],
-    instance: NDArray[np.int32],
-    communicators: Sequence[Communicator],
-    texts: CallTexts,
-) -> Calls:
-    if not len(instance):
-        return empty()
-    given = {k: v for k, v in columns.items() if k not in ("pointer", "global_rank", "nranks")}
-    known = np.array([c.nranks for c in communicators], dtype=np.int32)[instance]
-    return Calls(
-        **given,
-        communicator=narrow(instance),
-        rank=narrow(np.array([c.rank for c in communicators], dtype=np.int32)[instance]),
-        gpu=narrow(np.array([c.gpu for c in communicators], dtype=np.int32)[instance]),
-        nranks=narrow(np.where(columns["nranks"] > 0, columns["nranks"], known)),
-        step=np.broadcast_to(np.int64(NO_STEP), len(instance)),
-        ops=tuple(texts.ops),
-        streams=tuple(texts.streams),
-    )
+def _with_participants(
+    log: CallLog, communicators: Sequence[Communicator], ranks: int | None
+) -> CallLog:
+    """The calls with the rank, the GPU and the size of their communicator."""
+    kinds = dict(log.kinds)
+    table = np.array([(c.rank, c.gpu, c.nranks) for c in communicators] or [(-1, -1, -1)])
+    kinds["rank"], kinds["gpu"], size = table[kinds["communicator"]].T
+    told = np.where(kinds["nranks"] > 0, kinds["nranks"], size)
+    kinds["nranks"] = np.where(told > 0, told, ranks or told)
+    for name in ("in_place", "torn"):
+        kinds[name] = kinds[name] != 0
+    return replace(log, kinds={name: narrow(kinds[name]) for name in OF_KINDS})
 
 
 def _with_steps(
-    calls: Calls,
+    log: CallLog,
     clocks: Sequence[Clock],
     groups: Sequence[Group],
     communicators: Sequence[Communicator],
-) -> Calls:
-    if not len(calls):
-        return calls
-    step = calls.step.astype(np.int64)
-    for file, clock in enumerate(clocks):
-        mine = calls.file == file
-        step[mine] = clock.owner(calls.line[mine])
+) -> CallLog:
     silent = np.array([not len(clock.steps) for clock in clocks])
-    if silent.any() and not silent.all():
-        group = np.array([c.group if groups[c.group].nranks > 1 else -1 for c in communicators])
-        carried = carry_steps(step, group[calls.communicator], calls.op_count)
-        step = np.where(silent[calls.file], carried, step)
-    return replace(calls, step=narrow(step))
+    if silent.all():
+        return log
+    file = log.kinds["file"]
+    log = log.mapped(
+        lambda rows: {**rows, "step": clocks[file[rows["kind"][0]]].owner(rows["line"])}
+    )
+    if not silent.any() or not len(log):
+        return log
+    calls = log.select()
+    group = np.array([c.group if groups[c.group].nranks > 1 else -1 for c in communicators])
+    carried = carry_steps(calls.step.astype(np.int64), group[calls.communicator], calls.op_count)
+    step = iter(np.split(carried, np.cumsum([block.size for block in log.blocks])))
+
+    def told(rows: Rows) -> Rows:
+        own = next(step)
+        return {**rows, "step": own if silent[file[rows["kind"][0]]] else rows["step"]}
+
+    return log.mapped(told)
 
 
 def _inside(
-    calls: Calls, clocks: Sequence[Clock], first: int, last: int, *, legacy: bool
+    log: CallLog, rows: Rows, clocks: Sequence[Clock], first: int, last: int, *, legacy: bool
 ) -> NDArray[np.bool_]:
-    step = calls.step
+    step = rows["step"]
     if legacy:
-        step = step.astype(np.int64)
-        for file, clock in enumerate(clocks):
-            mine = calls.file == file
-            step[mine] = clock.state(calls.line[mine])
+        calls = log.calls(rows)
+        step = clocks[calls.file[0]].state(rows["line"])
         # The kit skips what has no size.
         step[(calls.count == 0) | (calls.bytes < 0)] = NO_STEP
     return (step >= first) & (step <= last)

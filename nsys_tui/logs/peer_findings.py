@@ -13,7 +13,6 @@ from nsys_tui.logs.peers import Peers
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from nsys_tui.logs.calls import Calls
     from nsys_tui.logs.participants import Group
     from nsys_tui.logs.peers import Odd
     from nsys_tui.logs.result import LogResult
@@ -31,12 +30,6 @@ class PeerFaults(NamedTuple):
     """Groups of which only counts, types and lone ends were compared."""
 
 
-def begun_late(calls: Calls) -> set[int]:
-    """Communicators whose first call in the logs is not their first one: NCCL counts from 0."""
-    communicators, first = np.unique(calls.communicator, return_index=True)
-    return set(communicators[calls.op_count[first] > 0].tolist())
-
-
 def find_peer_faults(result: LogResult, late: AbstractSet[int]) -> PeerFaults:
     """Compares the sends and receives of each communicator.
 
@@ -44,9 +37,9 @@ def find_peer_faults(result: LogResult, late: AbstractSet[int]) -> PeerFaults:
         result: the logs.
         late: communicators whose first calls are not in them.
     """
-    calls = result.every_call
-    codes = [i for i, op in enumerate(calls.ops) if op in ("Send", "Recv")]
-    using = set(np.unique(calls.communicator[np.isin(calls.op, codes)]).tolist())
+    kinds = result.every_call.by_kind
+    codes = [i for i, op in enumerate(kinds.ops) if op in ("Send", "Recv")]
+    using = set(kinds.communicator[np.isin(kinds.op, codes)].tolist())
     mismatches: list[Mismatch] = []
     drifts: list[Drift] = []
     unchecked = partly = 0
@@ -69,8 +62,8 @@ def _comparable(result: LogResult, group: Group, members: list[int]) -> bool:
     ranks = [result.communicators[m].rank for m in members]
     if len(members) < 2 or not group.certain or min(ranks) < 0 or len(set(ranks)) < len(ranks):
         return False
-    calls = result.every_call
-    files = np.unique(calls.file[np.isin(calls.communicator, members)]).tolist()
+    kinds = result.every_call.by_kind
+    files = np.unique(kinds.file[np.isin(kinds.communicator, members)]).tolist()
     return not any(result.files[file].torn_lines for file in files)
 
 
@@ -78,7 +71,8 @@ class _Found:
     """The findings of one group."""
 
     def __init__(self, result: LogResult, index: int, members: list[int]) -> None:
-        self._calls = result.every_call
+        log = result.every_call
+        self._calls = log.select(np.isin(log.by_kind.communicator, members))
         self._result = result
         self._index = index
         self._member = {result.communicators[m].rank: m for m in members}

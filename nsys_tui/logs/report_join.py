@@ -26,9 +26,9 @@ def join_calls(result: LogResult) -> JoinCalls:
     All calls are taken, also those outside of a window of steps: a report may hold any of them.
     Those that the result was restricted to are marked as chosen.
     """
-    every = result.every_call
-    kept = (every.process >= 0) & (every.communicator >= 0)
-    calls, chosen = every.take(kept), _chosen(result)[kept]
+    kinds = result.every_call.by_kind
+    calls = result.every_call.select((kinds.process >= 0) & (kinds.communicator >= 0))
+    chosen = _chosen(result, calls)
     zeros = np.zeros(len(calls), np.int64)
     stuck = _stuck(calls)
     names = [
@@ -56,10 +56,10 @@ def join_calls(result: LogResult) -> JoinCalls:
     )
 
 
-def _chosen(result: LogResult) -> NDArray[np.bool_]:
-    every, calls = result.every_call, result.calls
-    if len(calls) == len(every):
+def _chosen(result: LogResult, every: Calls) -> NDArray[np.bool_]:
+    if len(result.calls) == len(result.every_call):
         return np.ones(len(every), np.bool_)
+    calls = result.calls.select()
     all_places, places = (one.file.astype(np.int64) << 40 | one.line for one in (every, calls))
     return np.isin(all_places, places)
 

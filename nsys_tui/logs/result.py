@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.logs.api import ApiLog
     from nsys_tui.logs.benchmark_tables import Series
-    from nsys_tui.logs.calls import Calls
+    from nsys_tui.logs.call_log import CallLog
     from nsys_tui.logs.flight_recorder import Dump
     from nsys_tui.logs.mpi import MpiLog
     from nsys_tui.logs.mpip import MpipReport
@@ -90,9 +90,9 @@ class LogResult:
 
     files: tuple[LogFile, ...]
     processes: tuple[LogProcess, ...]
-    calls: Calls
+    calls: CallLog
     """Calls in the step window, or all."""
-    every_call: Calls
+    every_call: CallLog
     """All calls: a hang is looked for in these, since ranks pass a step line at different times."""
     communicators: tuple[Communicator, ...]
     groups: tuple[Group, ...]
@@ -154,7 +154,7 @@ class LogResult:
     @cached_property
     def purposes(self) -> list[str]:
         """What the communicators of each group are probably for; empty where nothing tells."""
-        return purposes(self.calls, self.communicators, self.groups)
+        return purposes(self.calls.sums, self.communicators, self.groups)
 
     def process_label(self, place: int, unknown: str = "-") -> str:
         """``host:pid`` of a process by its place, or ``unknown`` where that is -1."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from nsys_tui.logs.api import ApiLines
-from nsys_tui.logs.calls import narrow
+from nsys_tui.logs.call_log import Block
+from nsys_tui.logs.calls import NO_STEP, OF_CALLS
 from nsys_tui.logs.coll_bodies import CallTexts, find_bodies
 from nsys_tui.logs.grammar import LONGEST_HEAD, MAX_MESSAGE
 from nsys_tui.logs.line_prefixes import NO_TIME, Head, Heads, Processes
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     from nsys_tui.logs.timestamps import Lines
     from nsys_tui.logs.trainer_table import Trainer
 
+KIND: Final = (
+    *("file", "process", "pointer", "op", "datatype", "reduction", "root", "nranks", "thread"),
+    *("device", "stream", "in_place", "torn", "global_rank"),
+)
+"""What makes calls alike."""
 _LEVELS: Final = (b"INFO ", b"WARN ", b"CALL ", b"TRACE ", b"ABORT ")
 
 
@@ -36,7 +42,7 @@ class Scan:
     path: str
     file: int
     messages: Messages = field(default_factory=Messages)
-    chunks: list[dict[str, NDArray[Any]]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
     other: OtherLines = field(init=False)
     api: ApiLines = field(default_factory=ApiLines)
     mpi: list[MpiCall] = field(default_factory=list)
@@ -129,7 +135,12 @@ class Scanner:
         other[line] = False
         self._others(scan, lines, np.flatnonzero(other), first, heads)
         columns["line"] = line + first
-        scan.chunks.append({name: narrow(values) for name, values in columns.items()})
+        if len(line):
+            columns["file"] = np.broadcast_to(np.int64(scan.file), len(line))
+            kind = self._texts.kinds.codes([columns[name] for name in KIND], columns["line"])
+            step = np.broadcast_to(np.int64(NO_STEP), len(line))
+            rows = {name: columns.get(name, step) for name in OF_CALLS}
+            scan.blocks.append(Block.of({"kind": kind, **rows}))
         scan.bodies += len(line)
         scan.lines = first + len(starts) - 1
 

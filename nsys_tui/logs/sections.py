@@ -38,8 +38,8 @@ class LogAnswer:
 
     @property
     def calls(self) -> Calls:
-        """The calls that count."""
-        return self.result.calls
+        """The calls that count, as sums."""
+        return self.result.calls.sums
 
 
 Rows: TypeAlias = Callable[[LogAnswer], Iterable[Any]]

@@ -103,7 +103,7 @@ CALLS: Final = (
 
 
 def _of_ranks(answer: LogAnswer) -> tuple[SizeRow, ...]:
-    return per_owner(answer.calls, job_ranks(answer.result))
+    return per_owner(answer.calls, job_ranks(answer.result, answer.calls))
 
 
 def _of_gpus(answer: LogAnswer) -> tuple[SizeRow, ...]:
@@ -141,7 +141,7 @@ def _guessed_gpus(answer: LogAnswer, rows: Sequence[SizeRow]) -> list[str]:
 
 
 def _calls(answer: LogAnswer) -> int:
-    return len(answer.calls)
+    return len(answer.result.calls)
 
 
 SECTIONS: Final = (
@@ -185,7 +185,7 @@ SECTIONS: Final = (
         "calls",
         "Calls",
         CALLS,
-        lambda answer: answer.calls.rows(answer.top),
+        lambda answer: answer.result.calls.rows(answer.top),
         count=_calls,
         longest="calls",
     ),

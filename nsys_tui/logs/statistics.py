@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nsys_tui.logs.call_log import CallLog
     from nsys_tui.logs.calls import Calls
 
 DEFAULT_BOUNDS: Final = (1 << 16, 1 << 20, 1 << 24)
@@ -114,17 +115,18 @@ def per_owner(calls: Calls, owner: NDArray[Any]) -> tuple[SizeRow, ...]:
     """
     rows = []
     for (who, op), at in _groups(owner, calls.op):
-        sizes = calls.bytes[at].astype(np.int64)
-        sized = sizes[sizes != UNKNOWN_BYTES]
+        known = at[calls.bytes[at] != UNKNOWN_BYTES]
+        sized = calls.bytes[known]
+        number = calls.total(at)
         rows.append(
             SizeRow(
                 who,
                 calls.ops[op],
-                len(at),
-                int(sized.min(initial=np.iinfo(np.int64).max)) if len(sized) else 0,
+                number,
+                int(sized.min()) if len(sized) else 0,
                 int(sized.max(initial=0)),
-                exact_sum(sized),
-                len(sizes) - len(sized),
+                total_bytes(calls, known),
+                number - calls.total(known),
             )
         )
     return tuple(sorted(rows, key=lambda row: (row.owner, row.op)))
@@ -141,7 +143,7 @@ def histogram(calls: Calls, bounds: Sequence[int] = DEFAULT_BOUNDS) -> tuple[Buc
     sized = calls.take(calls.bytes != UNKNOWN_BYTES)
     bucket = np.searchsorted(np.array(bounds, dtype=np.int64), sized.bytes, side="right")
     rows = [
-        BucketRow(sized.ops[op], labels[which], len(at))
+        BucketRow(sized.ops[op], labels[which], sized.total(at))
         for (op, which), at in _groups(sized.op, bucket)
     ]
     return tuple(sorted(rows, key=lambda row: (row.op, row.bucket)))
@@ -156,7 +158,7 @@ def aggregate(calls: Calls) -> tuple[DistinctRow, ...]:
         one = int(at[0])
         rows.append(
             DistinctRow(
-                len(at),
+                calls.total(at),
                 calls.ops[int(calls.op[one])],
                 int(calls.count[one]),
                 datatype_name(int(calls.datatype[one])),
@@ -171,34 +173,40 @@ def traffic(calls: Calls) -> tuple[TrafficRow, ...]:
     known = calls.take(calls.bytes != UNKNOWN_BYTES)
     rows = []
     for (op, nranks), at in _groups(known.op, known.nranks):
-        name, total = known.ops[op], exact_sum(known.bytes[at])
+        name, total, number = known.ops[op], total_bytes(known, at), known.total(at)
         if nranks < 1:
-            rows.append(TrafficRow(name, -1, len(at), None, None))
+            rows.append(TrafficRow(name, -1, number, None, None))
             continue
         try:
             wire: Fraction | None = wire_bytes(name, total, nranks)
         except ValueError:
             wire = None
-        rows.append(TrafficRow(name, nranks, len(at), buffer_bytes(name, total, nranks), wire))
+        rows.append(TrafficRow(name, nranks, number, buffer_bytes(name, total, nranks), wire))
     return tuple(sorted(rows, key=lambda row: (row.op, row.nranks)))
 
 
-def rate(calls: Calls) -> Rate | None:
+def rate(log: CallLog) -> Rate | None:
     """Calls and bytes per second by the clock of the lines; None without one or without a span."""
-    timed = calls.take((calls.time_ns != NO_TIME) & (calls.bytes != UNKNOWN_BYTES))
-    if len(timed) < 2:
-        return None
-    first, last = int(timed.time_ns.min()), int(timed.time_ns.max())
+    times: list[int] = []
+    number = total = 0
+    for part in log.parts():
+        timed = np.flatnonzero((part.time_ns != NO_TIME) & (part.bytes != UNKNOWN_BYTES))
+        if len(timed):
+            times += [int(part.time_ns[timed].min()), int(part.time_ns[timed].max())]
+            number += len(timed)
+            total += total_bytes(part, timed)
+    first, last = min(times, default=0), max(times, default=0)
     if last == first:
         return None
     per_s = Fraction(10**9, last - first)
-    return Rate(first, last, len(timed) * per_s, exact_sum(timed.bytes) * per_s)
+    return Rate(first, last, number * per_s, total * per_s)
 
 
-def exact_sum(values: NDArray[np.int64]) -> int:
-    """Sum that cannot overflow, for up to 2**31 values that are not negative."""
-    values = values.astype(np.int64)
-    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
+def total_bytes(calls: Calls, rows: NDArray[Any]) -> int:
+    """Sum over rows of known size that cannot overflow, for up to 2**31 calls."""
+    size, number = calls.bytes[rows].astype(np.int64), calls.number[rows].astype(np.int64)
+    high, low = (size >> 32) * number, (size & 0xFFFFFFFF) * number
+    return (int(high.sum()) << 32) + int(low.sum())
 
 
 def bucket_labels(bounds: Sequence[int]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from loglines import body, info, logs_json, nemo
 
 from nsys_tui.errors import NsysTuiError
 from nsys_tui.logs import LogResult, read_logs, statistics
-from nsys_tui.logs.calls import COLUMNS, Calls, empty
+from nsys_tui.logs.calls import COLUMNS, Calls
 from nsys_tui.logs.hangs import find_hangs
 
 QUICK = settings(max_examples=60, deadline=None)
@@ -95,7 +95,7 @@ def test_bodies_are_those_a_loop_over_lines_finds(text: str) -> None:
                 )
             )
     result = read(text)
-    calls = result.calls
+    calls = result.calls.select()
     found = zip(
         calls.line.tolist(),
         calls.op_count.tolist(),
@@ -133,13 +133,14 @@ def call_lists(draw: st.DrawFn) -> Calls:
                 st.integers(0, 1),
                 st.integers(-1, 2),
                 st.booleans(),
+                st.integers(1, 3),
             ),
             max_size=30,
         )
     )
-    base = empty()
-    columns = {name: np.zeros(len(rows), getattr(base, name).dtype) for name in COLUMNS}
-    for at, (op, count, datatype, gpu, sized) in enumerate(rows):
+    columns: dict[str, Any] = {name: np.zeros(len(rows), np.int64) for name in COLUMNS}
+    for at, (op, count, datatype, gpu, sized, number) in enumerate(rows):
+        columns["number"][at] = number
         columns["op"][at], columns["count"][at] = op, count
         columns["datatype"][at] = datatype if sized else 99
         columns["bytes"][at], columns["gpu"][at] = (count if sized else -1), gpu
@@ -154,14 +155,9 @@ def test_statistics_against_loops(calls: Calls) -> None:
     distinct: Counter[tuple[str, int, int]] = Counter()
     buckets: Counter[tuple[str, str]] = Counter()
     names = ("<64KB", "64KB-1MB", "1MB-16MB", ">16MB")
-    for op, count, kind, size, gpu in zip(
-        [calls.ops[op] for op in calls.op],
-        calls.count.tolist(),
-        calls.datatype.tolist(),
-        calls.bytes.tolist(),
-        calls.gpu.tolist(),
-        strict=True,
-    ):
+    columns = (calls.op, calls.count, calls.datatype, calls.bytes, calls.gpu)
+    for code, count, kind, size, gpu in np.repeat(columns, calls.number, axis=1).T.tolist():
+        op = calls.ops[code]
         sizes[gpu, op].append(size)
         distinct[op, count, kind] += 1
         if size >= 0:
@@ -207,10 +203,10 @@ def test_windows_against_a_state_machine(script: list[int], first: int, length: 
             owned.append(number)
     text = "\n".join(lines) + "\n"
     old = read(text, steps=(first, last), legacy_window=True)
-    assert old.calls.op_count.tolist() == legacy
+    assert old.calls.select().op_count.tolist() == legacy
     assert old.window is not None
     assert old.window.lines == legacy_lines
-    assert read(text, steps=(first, last)).calls.op_count.tolist() == owned
+    assert read(text, steps=(first, last)).calls.select().op_count.tolist() == owned
 
 
 @QUICK

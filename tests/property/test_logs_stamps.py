@@ -53,7 +53,7 @@ def logs(draw: st.DrawFn) -> str:
 
 def everything(result: LogResult) -> object:
     found = logs_json(result, "calls")
-    times = result.calls.time_ns[~result.calls.torn].tolist()
+    times = result.calls.select().time_ns[~result.calls.select().torn].tolist()
     return found, times, result.step_lines, result.processes
 
 

@@ -39,7 +39,7 @@ def test_prefixes(tmp_path: Path, prefix: str, rank: int) -> None:
     (process,) = result.processes
     assert (process.host, process.pid, process.rank) == ("node01", 1000, rank)
     assert len(result.calls) == 2
-    assert result.calls.thread.tolist() == [2000, 2000]
+    assert result.calls.select().thread.tolist() == [2000, 2000]
     assert result.files[0].torn_lines == 0
     assert result.files[0].header_lines == 2
 
@@ -58,7 +58,7 @@ def test_prefixes(tmp_path: Path, prefix: str, rank: int) -> None:
 def test_times_in_front(tmp_path: Path, prefix: str, seconds: int) -> None:
     result = read(tmp_path, [prefix + info(body(op_count=n)) for n in range(3)])
     # 2025-07-25 19:54:57 is 1753473297 seconds after 1970, by the calendar.
-    assert set(result.calls.time_ns.tolist()) == {1_753_473_297 * 10**9 + seconds}
+    assert set(result.calls.select().time_ns.tolist()) == {1_753_473_297 * 10**9 + seconds}
     assert result.files[0].timed
     assert [process.host for process in result.processes] == ["node01"]
 
@@ -66,13 +66,13 @@ def test_times_in_front(tmp_path: Path, prefix: str, seconds: int) -> None:
 def test_time_of_rccl_stands_behind_the_device(tmp_path: Path) -> None:
     line = f"h:1:2 [1] 1558545003174220 NCCL INFO {body()}"
     result = read(tmp_path, [line])
-    assert result.calls.time_ns.tolist() == [1_558_545_003_174_220_000]
-    assert result.calls.device.tolist() == [1]
+    assert result.calls.select().time_ns.tolist() == [1_558_545_003_174_220_000]
+    assert result.calls.select().device.tolist() == [1]
 
 
 def test_without_a_time_there_is_none(tmp_path: Path) -> None:
     result = read(tmp_path, [LINE])
-    assert result.calls.time_ns.tolist() == [NO_TIME]
+    assert result.calls.select().time_ns.tolist() == [NO_TIME]
     assert not result.files[0].timed
 
 
@@ -144,7 +144,7 @@ def test_rccl_layouts(tmp_path: Path) -> None:
 )
 def test_half_a_body_is_torn_and_no_call(tmp_path: Path, line: str) -> None:
     result = read(tmp_path, [line, info(body("AllGather"))])
-    assert [result.calls.ops[op] for op in result.calls.op] == ["AllGather"]
+    assert [result.calls.ops[op] for op in result.calls.select().op] == ["AllGather"]
     assert result.files[0].torn_lines == 1
 
 
@@ -161,13 +161,13 @@ def test_whole_body_after_a_cut_line_belongs_to_the_last_header(tmp_path: Path) 
 
 def test_two_bodies_in_one_line_are_both_used(tmp_path: Path) -> None:
     result = read(tmp_path, [info(body("AllGather")) + info(body("Broadcast")), LINE])
-    assert [result.calls.ops[op] for op in result.calls.op] == [
+    assert [result.calls.ops[op] for op in result.calls.select().op] == [
         "AllGather",
         "Broadcast",
         "AllReduce",
     ]
-    assert result.calls.torn.tolist() == [True, True, False]
-    assert result.calls.line.tolist() == [1, 1, 2]
+    assert result.calls.select().torn.tolist() == [True, True, False]
+    assert result.calls.select().line.tolist() == [1, 1, 2]
     assert result.files[0].torn_lines == 1
 
 
@@ -175,8 +175,8 @@ def test_two_bodies_in_one_line_are_both_used(tmp_path: Path) -> None:
 def test_body_without_header_counts_for_sizes_only(tmp_path: Path, start: str) -> None:
     result = read(tmp_path, [start + body()])
     assert len(result.calls) == 1
-    assert result.calls.process.tolist() == [-1]
-    assert result.calls.rank.tolist() == [-1]
+    assert result.calls.select().process.tolist() == [-1]
+    assert result.calls.select().rank.tolist() == [-1]
     assert result.files[0].torn_lines == 1
 
 
@@ -184,7 +184,7 @@ def test_program_output_glued_before_a_header_is_not_torn(tmp_path: Path) -> Non
     lines = [LINE, "   8388608  float  sum  -1" + LINE]
     result = read(tmp_path, lines)
     assert [process.host for process in result.processes] == ["node01"]
-    assert set(result.calls.process.tolist()) == {0}
+    assert set(result.calls.select().process.tolist()) == {0}
     assert result.files[0].torn_lines == 0
     assert result.files[0].header_not_at_column_0 == 1
 
@@ -248,7 +248,7 @@ def test_line_ends_and_encodings(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         result = read(folder, data)
-        assert result.calls.bytes.tolist() == [4096, 4096], number
+        assert result.calls.select().bytes.tolist() == [4096, 4096], number
         assert result.files[0].lines == 2, number
         assert [process.host for process in result.processes] == ["node01"], number
 
@@ -256,7 +256,7 @@ def test_line_ends_and_encodings(tmp_path: Path) -> None:
 def test_lines_longer_than_a_block(tmp_path: Path) -> None:
     data = f"{LINE}\n".encode() + b"x" * (9 << 20) + f" {LINE}\n{LINE}\n".encode()
     result = read(tmp_path, data)
-    assert result.calls.line.tolist() == [1, 2, 3]
+    assert result.calls.select().line.tolist() == [1, 2, 3]
     assert result.files[0].lines == 3
 
 
@@ -268,9 +268,10 @@ def test_calls_across_blocks_keep_their_line_numbers(
     monkeypatch.setattr("nsys_tui.logs.textfile.BLOCK_BYTES", 700)
     split = read(tmp_path, lines)
     for name in ("line", "op_count", "step"):
-        assert getattr(split.calls, name).tolist() == getattr(whole.calls, name).tolist()
-    assert whole.calls.op_count.tolist() == [n for n in range(1, 50) if n % 3]
-    assert whole.calls.line.tolist() == [n for n in range(1, 50) if n % 3]
+        there, here = (getattr(one.calls.select(), name) for one in (split, whole))
+        assert there.tolist() == here.tolist()
+    assert whole.calls.select().op_count.tolist() == [n for n in range(1, 50) if n % 3]
+    assert whole.calls.select().line.tolist() == [n for n in range(1, 50) if n % 3]
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
@@ -280,7 +281,7 @@ def test_a_compressed_log_that_is_being_written_gives_what_it_has(
     lines = [info(body(op_count=n, count=n * n * 7919)) for n in range(1, 20_000)]
     packed = gzip.compress("".join(f"{line}\n" for line in lines).encode())
     result = read(tmp_path, packed[: int(len(packed) * share)])
-    found = result.calls.op_count.tolist()
+    found = result.calls.select().op_count.tolist()
     assert found == list(range(1, len(found) + 1))
     assert abs(len(found) / len(lines) - share) < 0.15
     assert result.files[0].cut_short
@@ -290,7 +291,7 @@ def test_a_compressed_log_that_is_being_written_gives_what_it_has(
 def test_gzip_members_one_after_another_are_one_log(tmp_path: Path) -> None:
     parts = [gzip.compress(f"{info(body(op_count=n))}\n".encode()) for n in range(3)]
     result = read(tmp_path, b"".join(parts) + b"\0" * 512)
-    assert result.calls.op_count.tolist() == [0, 1, 2]
+    assert result.calls.select().op_count.tolist() == [0, 1, 2]
     assert not result.files[0].cut_short
 
 
@@ -319,8 +320,8 @@ def test_numbers_that_no_machine_has_end_nowhere(tmp_path: Path) -> None:
     line = info(body(op_count=2**64 - 1, count=10**18 - 1, datatype=8, nranks=999_999_999))
     head = f"99999999999999999999.1: {line.replace('NCCL', '9' * 40 + ' NCCL')}"
     result = read(tmp_path, [head] * 3)
-    assert result.calls.bytes.tolist() == [8 * (10**18 - 1)] * 3
-    assert (result.calls.time_ns == result.calls.time_ns.min()).all()
+    assert result.calls.select().bytes.tolist() == [8 * (10**18 - 1)] * 3
+    assert (result.calls.select().time_ns == result.calls.select().time_ns.min()).all()
     assert find_hangs(result).drifts == ()
 
 

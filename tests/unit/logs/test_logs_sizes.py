@@ -21,7 +21,7 @@ def test_sums_beyond_63_bits_are_exact(tmp_path: Path) -> None:
     count = 10**18 - 1
     lines = [info(body(count=count, datatype=8)) for _ in range(5)]
     lines.append(info(body(count=3, datatype=0)))
-    (row,) = statistics.per_op(read(tmp_path, lines).calls)
+    (row,) = statistics.per_op(read(tmp_path, lines).calls.sums)
     assert row.total_bytes == 5 * 8 * count + 3 > 2**64
     assert (row.min_bytes, row.max_bytes, row.calls) == (3, 8 * count, 6)
     assert row.mean_bytes == Fraction(40 * count + 3, 6)
@@ -45,12 +45,12 @@ def test_sums_beyond_63_bits_are_exact(tmp_path: Path) -> None:
     ],
 )
 def test_data_types(tmp_path: Path, code: int, name: str, size: int) -> None:
-    (row,) = statistics.aggregate(read(tmp_path, [info(body(count=7, datatype=code))]).calls)
+    (row,) = statistics.aggregate(read(tmp_path, [info(body(count=7, datatype=code))]).calls.sums)
     assert (row.dtype, row.bytes) == (name, 7 * size)
 
 
 def test_an_unknown_type_is_counted_but_in_no_sum(tmp_path: Path) -> None:
-    calls = read(tmp_path, [info(body(datatype=12)), info(body(count=2))]).calls
+    calls = read(tmp_path, [info(body(datatype=12)), info(body(count=2))]).calls.sums
     (row,) = statistics.per_op(calls)
     assert (row.calls, row.unsized, row.total_bytes, row.min_bytes) == (2, 1, 8, 8)
     assert [b.calls for b in statistics.histogram(calls)] == [1]
@@ -63,7 +63,7 @@ def test_an_unknown_type_is_counted_but_in_no_sum(tmp_path: Path) -> None:
 def test_bucket_bounds_belong_to_the_bucket_above(tmp_path: Path) -> None:
     sizes = [0, 65535, 65536, 2**20 - 1, 2**20, 2**24 - 1, 2**24]
     lines = [info(body(count=size, datatype=0)) for size in sizes]
-    calls = read(tmp_path, lines).calls
+    calls = read(tmp_path, lines).calls.sums
     found = {row.bucket: row.calls for row in statistics.histogram(calls)}
     assert found == {"<64KB": 2, "64KB-1MB": 2, "1MB-16MB": 2, ">16MB": 1}
     own = statistics.histogram(calls, statistics.parse_bounds("1, 1MiB,3MB"))
@@ -86,13 +86,14 @@ def test_per_gpu_and_communicator(tmp_path: Path) -> None:
     lines += [info(body(comm="0x0", nranks=2, count=1))] * 2
     lines += [info(body(comm="0x1", nranks=2, count=10)), info(body("Broadcast", comm="0x1"))]
     result = read(tmp_path, lines)
-    rows = statistics.per_owner(result.calls, result.calls.gpu)
+    sums = result.calls.sums
+    rows = statistics.per_owner(sums, sums.gpu)
     assert [(r.owner, r.op, r.calls, r.total_bytes) for r in rows] == [
         (0, "AllReduce", 2, 8),
         (1, "AllReduce", 1, 40),
         (1, "Broadcast", 1, 4096),
     ]
-    by_communicator = statistics.per_owner(result.calls, result.calls.communicator)
+    by_communicator = statistics.per_owner(sums, sums.communicator)
     assert [(r.owner, r.calls) for r in by_communicator] == [(0, 2), (1, 1), (1, 1)]
     assert len(restrict(result, gpu=1).calls) == 2
     assert len(restrict(result, rank=0).calls) == 2
@@ -133,7 +134,7 @@ def test_wire_bytes(op: str, ranks: int, buffer: int, wire: Fraction) -> None:
 
 def test_traffic_names_operations_without_a_rule(tmp_path: Path) -> None:
     lines = [info(body("AllGather", count=1000, datatype=0)), info(body("WaitSignal"))]
-    rows = statistics.traffic(read(tmp_path, lines).calls)
+    rows = statistics.traffic(read(tmp_path, lines).calls.sums)
     assert [(r.op, r.buffer_bytes, r.wire_bytes) for r in rows] == [
         ("AllGather", 8000, 7000),
         ("WaitSignal", 4096, None),

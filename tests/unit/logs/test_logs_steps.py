@@ -252,9 +252,9 @@ def test_a_line_closes_its_step(tmp_path: Path) -> None:
         nemo(4),
     ]
     lines.append(info(body(op_count=3)))
-    assert read(tmp_path, lines).calls.step.tolist() == [3, 4, 4, -1]
+    assert read(tmp_path, lines).calls.select().step.tolist() == [3, 4, 4, -1]
     inside = read(tmp_path, lines, steps=(4, 4))
-    assert inside.calls.op_count.tolist() == [1, 2]
+    assert inside.calls.select().op_count.tolist() == [1, 2]
     assert inside.window is not None
     assert (inside.window.lines, inside.window.steps) == (3, (4,))
 
@@ -264,13 +264,13 @@ def test_legacy_window_holds_the_next_steps(tmp_path: Path) -> None:
     for step in range(43, 53):
         lines += [info(body(op_count=step)), nemo(step)]
     result = read(tmp_path, lines, legacy_window=True)
-    assert result.calls.op_count.tolist() == [46, 47, 48, 49, 50, 51]
+    assert result.calls.select().op_count.tolist() == [46, 47, 48, 49, 50, 51]
     assert result.window is not None
     assert (result.window.first, result.window.last, result.window.lines) == (45, 50, 12)
     assert result.window.step_lines == (45, 46, 47, 48, 49, 50)
     assert average_range(result) == (45, 49)
     other = read(tmp_path, lines, legacy_window=True, steps=(44, 45))
-    assert other.calls.op_count.tolist() == [45, 46]
+    assert other.calls.select().op_count.tolist() == [45, 46]
     assert average_range(other) == (44, 45)
 
 
@@ -278,12 +278,12 @@ def test_a_step_line_glued_to_a_call_closes_before_it(tmp_path: Path) -> None:
     lines = [info(body(op_count=0)), nemo(7) + info(body(op_count=1)), nemo(8)]
     result = read(tmp_path, lines)
     assert [step.step for step in result.step_lines] == [7, 8]
-    assert result.calls.step.tolist() == [7, 8]
+    assert result.calls.select().step.tolist() == [7, 8]
 
 
 def test_several_ranks_may_print_the_same_step(tmp_path: Path) -> None:
     lines = [info(body()), nemo(1), info(body()), nemo(1), info(body()), nemo(2)]
-    assert read(tmp_path, lines).calls.step.tolist() == [1, 1, 2]
+    assert read(tmp_path, lines).calls.select().step.tolist() == [1, 1, 2]
 
 
 def test_files_without_step_lines_take_their_partners_steps(tmp_path: Path) -> None:
@@ -294,16 +294,16 @@ def test_files_without_step_lines_take_their_partners_steps(tmp_path: Path) -> N
         silent += [info(body(op_count=step, comm="0xb", nranks=2), pid=2)]
     silent.append(info(body(op_count=99, comm="0xb", nranks=2), pid=2))
     result = read(tmp_path, speaking, silent)
-    assert result.calls.step.tolist() == [0, 1, 2, 0, 1, 2, -1]
+    assert result.calls.select().step.tolist() == [0, 1, 2, 0, 1, 2, -1]
     inside = read(tmp_path, speaking, silent, steps=(1, 1))
-    assert inside.calls.rank.tolist() == [0, 1]
+    assert inside.calls.select().rank.tolist() == [0, 1]
 
 
 def test_a_guess_at_partners_carries_steps_and_says_so(tmp_path: Path) -> None:
     speaking = [info(body(comm="0xa", nranks=2)), nemo(1)]
     silent = [info(body(comm="0xb", nranks=2), pid=2), info(body(op_count=9, comm="0xb"), pid=2)]
     result = read(tmp_path, speaking, silent, steps=(1, 1))
-    assert result.every_call.step.tolist() == [1, 1, -1]
+    assert result.every_call.select().step.tolist() == [1, 1, -1]
     assert len(result.calls) == 2
     said = "\n".join(one.text for one in advise(result))
     assert "is a guess" in said

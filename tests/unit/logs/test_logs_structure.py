@@ -17,8 +17,8 @@ def test_ranks_come_from_the_pointer_not_from_the_bracket(tmp_path: Path) -> Non
     lines = [info(init(f"0x{rank}", rank, 2, device=rank), tid=rank) for rank in (0, 1)]
     lines += [info(body(comm=f"0x{rank}", nranks=2), dev=1) for rank in (0, 1, 1)]
     result = read(tmp_path, lines)
-    assert result.calls.rank.tolist() == [0, 1, 1]
-    assert [result.gpus[gpu].label for gpu in result.calls.gpu.tolist()] == [
+    assert result.calls.select().rank.tolist() == [0, 1, 1]
+    assert [result.gpus[gpu].label for gpu in result.calls.select().gpu.tolist()] == [
         "node01 GPU 0 (17000)",
         "node01 GPU 1 (27000)",
         "node01 GPU 1 (27000)",
@@ -42,7 +42,7 @@ def test_a_pointer_used_again_is_another_communicator(tmp_path: Path) -> None:
         (0, 4, 1, "destroy"),
         (1, 2, 2, ""),
     ]
-    assert result.calls.rank.tolist() == [0, 1, 1]
+    assert result.calls.select().rank.tolist() == [0, 1, 1]
     assert len(result.groups) == 2
 
 
@@ -70,7 +70,7 @@ def test_init_timings_give_a_rank_where_nothing_else_does(tmp_path: Path) -> Non
         info(body(nranks=8)),
     ]
     result = read(tmp_path, lines)
-    assert result.calls.rank.tolist() == [5]
+    assert result.calls.select().rank.tolist() == [5]
     assert result.processes[0].rank == 5
     assert dict(result.timings[0].parts)["kernels"] == "0.26"
 

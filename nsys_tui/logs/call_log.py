@@ -1,0 +1,179 @@
+"""The list of calls as it is kept: packed blocks, so that a log of 10^7 lines takes little memory.
+
+What repeats from call to call (who calls, what, on which communicator) is a kind, held once. What
+differs is packed block by block; figures are made of sums, and rows are unpacked where one is read.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from nsys_tui.logs.calls import COLUMNS, OF_CALLS, OF_KINDS, Calls, call_bytes, narrow
+from nsys_tui.model.groups import factorise_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import SimpleNamespace
+
+    from numpy.typing import NDArray
+
+Rows: TypeAlias = "dict[str, NDArray[Any]]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Calls that follow one another in one file, packed: of each column first value and steps."""
+
+    size: int
+    _columns: dict[str, tuple[int, str, bytes]]
+
+    @classmethod
+    def of(cls, rows: Rows) -> Block:
+        """Packs columns of equal length, which is not 0."""
+        packed = {}
+        for name, values in rows.items():
+            steps = narrow(np.diff(values.astype(np.int64)))
+            packed[name] = (int(values[0]), steps.dtype.str, zlib.compress(steps.tobytes(), 1))
+        return cls(len(rows["kind"]), packed)
+
+    def column(self, name: str) -> NDArray[np.int64]:
+        """One column: of ``OF_CALLS``, or ``kind``."""
+        first, kind, packed = self._columns[name]
+        values = np.empty(self.size, np.int64)
+        values[0] = first
+        values[1:] = np.frombuffer(zlib.decompress(packed), kind)
+        np.cumsum(values, out=values)
+        return values
+
+    def rows(self) -> Rows:
+        """All columns."""
+        return {name: self.column(name) for name in self._columns}
+
+
+class KindBook(dict[tuple[int, ...], int]):
+    """Kinds of calls by their values, with codes in the order in which a log first shows them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first: list[int] = []
+        """Line of each one's first call."""
+        self.number: list[int] = []
+        """Calls of each."""
+
+    def codes(self, columns: Sequence[NDArray[Any]], line: NDArray[Any]) -> NDArray[np.int64]:
+        """Code of each call of a block, in which new kinds are entered."""
+        codes, distinct = factorise_rows(columns)
+        _, first, number = np.unique(codes, return_index=True, return_counts=True)
+        known = np.empty(len(distinct), np.int64)
+        for row in np.argsort(first).tolist():
+            code = known[row] = self.setdefault(tuple(distinct[row].tolist()), len(self))
+            if code == len(self.first):
+                self.first.append(int(line[first[row]]))
+                self.number.append(0)
+            self.number[code] += int(number[row])
+        result: NDArray[np.int64] = known[codes]
+        return result
+
+    def columns(self, names: Sequence[str]) -> Rows:
+        """The values of all kinds by name, with ``first`` and ``number``."""
+        table = np.array([*self], np.int64).reshape(len(self), len(names)).T
+        values = dict(zip(names, table, strict=True))
+        return values | {"first": np.array(self.first), "number": np.array(self.number)}
+
+
+@dataclass(frozen=True, eq=False)
+class CallLog:
+    """Calls in file and line order."""
+
+    kinds: Rows
+    """Columns of ``Calls`` that repeat, by kind; while a log is read, ``KindBook.columns``."""
+    blocks: tuple[Block, ...]
+    ops: tuple[str, ...]
+    streams: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return sum(block.size for block in self.blocks)
+
+    def calls(self, rows: Rows) -> Calls:
+        """Rows of a block, or sums of kinds, with their names."""
+        given = {"number": np.broadcast_to(np.int8(1), len(rows["kind"])), **rows}
+        kind = given.pop("kind")
+        given |= {name: self.kinds[name][kind] for name in OF_KINDS}
+        size = call_bytes(given["count"], given["datatype"])
+        return Calls(**given, bytes=size, ops=self.ops, streams=self.streams)
+
+    def parts(self, kinds: NDArray[np.bool_] | None = None) -> Iterator[Calls]:
+        """The calls block by block, or those of some kinds."""
+        for block in self.blocks:
+            rows = block.rows()
+            yield self.calls(rows if kinds is None else take(rows, kinds[rows["kind"]]))
+
+    def select(self, kinds: NDArray[np.bool_] | None = None) -> Calls:
+        """All calls, or those of some kinds, as one list."""
+        parts = [*self.parts(kinds)] or [self.calls(_no_rows())]
+        joined: dict[str, Any] = {
+            name: narrow(np.concatenate([getattr(part, name) for part in parts]))
+            for name in COLUMNS
+        }
+        return replace(parts[0], **joined)
+
+    def mapped(self, change: Callable[[Rows], Rows]) -> CallLog:
+        """The same calls with the rows of each block changed, or fewer of them."""
+        changed = (change(block.rows()) for block in self.blocks)
+        return replace(self, blocks=tuple(Block.of(rows) for rows in changed if len(rows["kind"])))
+
+    def where(self, test: Callable[[Rows], NDArray[np.bool_]]) -> CallLog:
+        """The calls that fulfil a test."""
+        return self.mapped(lambda rows: take(rows, test(rows)))
+
+    @cached_property
+    def sums(self) -> Calls:
+        """Calls that differ in line, counter, time and step at most, as one row: the first first.
+
+        Its ``number`` says how many they are.
+        """
+        found = [np.empty((0, 3), np.int64)]
+        for block in self.blocks:
+            codes, pairs = factorise_rows([block.column("kind"), block.column("count")])
+            _, first, number = np.unique(codes, return_index=True, return_counts=True)
+            found.append(np.column_stack((pairs, number))[np.argsort(first)])
+        every = np.concatenate(found)
+        if not len(every):
+            return self.calls(_no_rows())
+        codes, pairs = factorise_rows([every[:, 0], every[:, 1]])
+        number = np.zeros(len(pairs), np.int64)
+        np.add.at(number, codes, every[:, 2])
+        order = np.argsort(np.unique(codes, return_index=True)[1])
+        rows = {"kind": pairs[order, 0], "count": pairs[order, 1], "number": number[order]}
+        unknown = np.broadcast_to(np.int64(-1), len(order))
+        return self.calls(rows | {name: unknown for name in OF_CALLS if name != "count"})
+
+    @cached_property
+    def by_kind(self) -> Calls:
+        """Each kind once, for what does not differ from call to call."""
+        unknown = np.broadcast_to(np.int64(-1), len(self.kinds["op"]))
+        return self.calls({"kind": np.arange(len(unknown)), **dict.fromkeys(OF_CALLS, unknown)})
+
+    @property
+    def counter_stands_still(self) -> bool:
+        """Whether opCount is 0 on all lines."""
+        return not any(block.column("op_count").any() for block in self.blocks)
+
+    def rows(self, stop: int | None = None) -> Iterator[SimpleNamespace]:
+        """Plain rows with names instead of codes; indices of tables are left as they are."""
+        return islice((row for part in self.parts() for row in part.rows()), stop)
+
+
+def _no_rows() -> Rows:
+    return {name: np.empty(0, np.int64) for name in ("kind", *OF_CALLS)}
+
+
+def take(rows: Rows, which: NDArray[np.bool_]) -> Rows:
+    """Some of the rows of a block."""
+    return {name: values[which] for name, values in rows.items()}
