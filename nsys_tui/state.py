@@ -282,10 +282,10 @@ def displayed(state: ViewState, **changes: Any) -> ViewState:
     return replace(state, display=replace(state.display, **changes))
 
 
-def cycled(value: StrEnum, step: int = 1) -> Any:
-    """The member of the same enumeration ``step`` places on, wrapping around."""
+def cycled(value: StrEnum) -> Any:
+    """The next member of the same enumeration, after the last one the first."""
     members = list(type(value))
-    return members[(members.index(value) + step) % len(members)]
+    return members[(members.index(value) + 1) % len(members)]
 
 
 def zoomed(

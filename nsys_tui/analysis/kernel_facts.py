@@ -34,8 +34,6 @@ class Part:
     """One of several values and how much of the row it makes up."""
 
     text: str
-    amount: int
-    """Operations, or ns for ranges."""
     share: float
     """0 to 1."""
 
@@ -180,7 +178,6 @@ def _ranges(paths: OperationPaths, rows: NDArray[np.intp], duration: Int64) -> P
 
 def _parts(pairs: Sequence[tuple[str, int]], whole: int) -> Parts:
     listed = tuple(
-        Part(text, int(amount), int(amount) / whole if whole else 0.0)
-        for text, amount in pairs[:LISTED]
+        Part(text, int(amount) / whole if whole else 0.0) for text, amount in pairs[:LISTED]
     )
     return Parts(listed, max(0, len(pairs) - LISTED))

@@ -40,10 +40,6 @@ class Scope:
     streams: frozenset[int] | None = None
     """CUDA stream ids, or None for all."""
 
-    def only(self, place: int) -> Scope:
-        """The same with one device."""
-        return replace(self, devices=frozenset((place,)))
-
     def base(self, report: Report) -> tuple[int, int]:
         """The interval of which busy time is a share: the window, or the span of all operations.
 

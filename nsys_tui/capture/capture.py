@@ -125,10 +125,6 @@ class Capture:
         """The record as it is on disk."""
         return self.job.record
 
-    def retry_now(self) -> None:
-        """Tries to reconnect at once."""
-        self.job.link.retry_now()
-
     async def run(self, *, anyway: bool = False, wait: bool = False) -> Record:
         """Drives the capture to its end and returns the record.
 

@@ -117,9 +117,9 @@ class Plan:
         """What the launcher would pass over in silence in this plan, or find too late."""
         return self.target.launcher.faults(self.target, self.needed_s(grace_s))
 
-    def command_text(self, nsys: str = "nsys", job_dir: str = "JOB") -> str:
+    def command_text(self) -> str:
         """The command for reading and copying; a POSIX shell reads it back exactly."""
-        return shlex.join(self.argv(nsys, job_dir))
+        return shlex.join(self.argv("nsys", "JOB"))
 
     def advice(self, facts: Facts | None = None) -> list[Check]:
         """Remarks on this plan, errors first."""

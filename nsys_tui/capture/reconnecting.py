@@ -87,11 +87,6 @@ class Link:
         self._on_retry = on_retry
         self._channel: Channel | None = None
         self._attempt = 0
-        self._retry_now = asyncio.Event()
-
-    def retry_now(self) -> None:
-        """Ends the present wait for the next try."""
-        self._retry_now.set()
 
     async def channel(self) -> Channel:
         """The present channel, or a new one; when patient, after as many tries as it takes.
@@ -149,10 +144,7 @@ class Link:
         wait_s = BACKOFF_S[min(self._attempt, len(BACKOFF_S) - 1)]
         self._attempt += 1
         self._on_retry(self._attempt, wait_s, told.message or told.title)
-        self._retry_now.clear()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(wait_s):
-                await self._retry_now.wait()
+        await asyncio.sleep(wait_s)
 
     async def close(self) -> None:
         """Gives the connection back."""

@@ -75,7 +75,6 @@ class Entry:
 class Listing:
     """Folders and reports of a folder over there; ``more`` when it was too long to list."""
 
-    folder: str
     entries: tuple[Entry, ...]
     more: bool = False
 
@@ -148,13 +147,12 @@ class RemoteSource:
             CaptureError: no connection, or no such folder.
         """
         answers = await self._job.ask("list", PATHS=path.rstrip("/") or ("/" if path else ""))
-        folder = last(answers, "dir")
-        if folder is None:
+        if last(answers, "dir") is None:
             raise CaptureError(f"{self._host}: no such folder: {printable(path)}")
         entries = [_entry(answer.value) for answer in answers if answer.key == "entry"]
         entries.sort(key=lambda entry: (not entry.is_folder, -entry.mtime, entry.name))
         more = any(answer.key == "more" for answer in answers)
-        return Listing(printable(folder), tuple(entries), more)
+        return Listing(tuple(entries), more)
 
     async def fetch(self, path: str, *, export: bool = True) -> Path:
         """Brings a report into the cache, unless it is there, and returns its local path.

@@ -195,13 +195,11 @@ class Rank:
         )
         self.thread.clock += ns
 
-    def launch(
-        self, kernel: Kernel, stream: Stream | None = None, host_ns: int = 4_000
-    ) -> Operation:
+    def launch(self, kernel: Kernel, host_ns: int = 4_000) -> Operation:
         """Launches a kernel; on a slow GPU it takes longer."""
         call = self.call("cudaLaunchKernel_v7000", host_ns)
         ns = kernel.ns * (1000 + self._slowdown) // 1000
-        done = self._enqueue(KERNEL, stream or self.compute, call, self.noise.around(ns))
+        done = self._enqueue(KERNEL, self.compute, call, self.noise.around(ns))
         done.kernel = kernel
         self.think(1_400)
         return done
@@ -302,10 +300,10 @@ class Rank:
         )
         self._address += size + 0x200000 & ~0x1FFFFF
 
-    def free_last(self, ns: int = 90_000) -> None:
+    def free_last(self) -> None:
         """``cudaFree`` of what was allocated last."""
         last = [use for use in self.trace.memory if use.rank == self.rank][-1]
-        call = self.call("cudaFree_v3020", ns)
+        call = self.call("cudaFree_v3020", 90_000)
         self.trace.memory.append(
             MemoryUse(self.rank, call.end - 2_000, last.bytes, True, last.address, call.correlation)
         )

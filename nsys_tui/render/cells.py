@@ -104,8 +104,6 @@ class Row:
     """One entry a cell; the second cell of a wide character holds an empty text."""
     styles: Styles
     """uint32 [width]."""
-    exact: bool = True
-    """False where colours come from a sample of the events (see ``dominant``)."""
 
     @classmethod
     def blank(cls, width: int, code: int = 0) -> Row:
@@ -173,7 +171,7 @@ Line: TypeAlias = list[tuple[str, int]]
 def join(*rows: Row) -> Row:
     """Rows side by side, such as a margin and a lane."""
     chars = [char for row in rows for char in row.chars]
-    return Row(chars, np.concatenate([row.styles for row in rows]), all(r.exact for r in rows))
+    return Row(chars, np.concatenate([row.styles for row in rows]))
 
 
 def text_row(text: str, code: int = 0) -> Row:

@@ -74,8 +74,7 @@ def draw_counter(
     top: float | None = None,
     shape: str = CounterStyle.BLOCKS,
     hold: bool = False,
-    ink: int = Ink.COUNTER,
-) -> tuple[Row, float]:
+) -> Row:
     """Draws a counter from 0 to ``top``.
 
     Args:
@@ -86,31 +85,26 @@ def draw_counter(
         top: full scale; the largest cell of the window by default.
         shape: blocks, braille dots or ASCII steps.
         hold: see ``resample``.
-        ink: colour.
-
-    Returns:
-        The row, and the largest value drawn, for the lane's label.
     """
     fine = shape == CounterStyle.BRAILLE and not glyphs.ascii_only
     cells = Viewport(window.lo, window.hi, window.width * 2) if fine else window
     levels = np.nan_to_num(resample(times, values, cells, hold))
-    peak = float(levels.max(initial=0.0))
-    full = top if top and top > 0 else peak
+    full = top if top and top > 0 else float(levels.max(initial=0.0))
     if fine:
         text = _braille(levels, full)
     else:
         ramp = glyphs.ramp if shape != CounterStyle.ASCII else _ASCII_STEPS
         text = "".join(np.array(list(ramp))[_steps(levels, full, len(ramp) - 1)].tolist())
-    return Row(list(text), np.full(window.width, style(ink), np.uint32)), peak
+    return Row(list(text), np.full(window.width, style(Ink.COUNTER), np.uint32))
 
 
-def draw_samples(times: Int64, window: Viewport, glyphs: Glyphs) -> tuple[Row, int]:
-    """Density of samples (CPU sampling): how many fall into each cell, and the most in one."""
+def draw_samples(times: Int64, window: Viewport, glyphs: Glyphs) -> Row:
+    """Density of samples (CPU sampling): how many fall into each cell."""
     counts = np.diff(np.searchsorted(times, window.edges, side="left"))
     most = int(counts.max(initial=0))
     ramp = np.array(list(glyphs.ramp))
     text = ramp[_steps(counts.astype(np.float64), most, len(ramp) - 1)].tolist()
-    return Row(text, np.full(window.width, style(Ink.COUNTER), np.uint32)), most
+    return Row(text, np.full(window.width, style(Ink.COUNTER), np.uint32))
 
 
 def draw_shares(

@@ -2,7 +2,7 @@
 
 Exact at any zoom. Few visible events are counted when drawn; for more, ``Layers`` are built once
 (in a worker: a pass over the lane) and then answer with a few binary searches. Until they are
-there, an even sample of the events stands in and the answer says so.
+there, an even sample of the events stands in.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def codes_of(
 
 def dominant(
     lane: Lane, edges: Int64, column: Codes | None = None, layers: Layers | None = None
-) -> tuple[npt.NDArray[np.uint8], bool]:
+) -> npt.NDArray[np.uint8]:
     """The code with most busy time in each cell; the lower code wins a tie.
 
     Args:
@@ -91,24 +91,21 @@ def dominant(
         layers: built before from the same column.
 
     Returns:
-        uint8 [W], and whether it is exact. A cell in which events only start gets the code of the
-        first of them; one without any event an arbitrary code.
+        uint8 [W]. A cell in which events only start gets the code of the first of them; one without
+        any event an arbitrary code.
     """
     part = lane.visible(int(edges[0]), int(edges[-1]))
-    visible = part.stop - part.start
-    exact = True
     if layers is None:
-        sample = -(-visible // ON_THE_FLY)
-        exact = sample <= 1
-        layers = Layers.build(lane, column, slice(part.start, part.stop, max(sample, 1)), exact)
+        sample = max(-(-(part.stop - part.start) // ON_THE_FLY), 1)
+        layers = Layers.build(lane, column, slice(part.start, part.stop, sample), sample == 1)
     if not layers.codes:
-        return np.zeros(len(edges) - 1, np.uint8), True
+        return np.zeros(len(edges) - 1, np.uint8)
     if len(layers.codes) == 1:
-        return np.full(len(edges) - 1, layers.codes[0], np.uint8), exact
+        return np.full(len(edges) - 1, layers.codes[0], np.uint8)
     busy = layers.busy(lane, edges)
-    chosen = np.array(layers.codes, np.uint8)[busy.argmax(axis=0)]
+    chosen: npt.NDArray[np.uint8] = np.array(layers.codes, np.uint8)[busy.argmax(axis=0)]
     instants = np.flatnonzero(busy.max(axis=0) == 0)
     if len(instants) and len(lane):
         first = np.searchsorted(lane.starts, edges[instants], side="left")
         chosen[instants] = codes_of(lane, np.minimum(first, len(lane) - 1), column)
-    return chosen, exact
+    return chosen

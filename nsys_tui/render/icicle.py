@@ -103,17 +103,6 @@ def lay_out(trie: Trie, weight: Int64, order: Int64 | None = None) -> Icicle:
     return Icicle(trie, weight, left)
 
 
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """An icicle as cells."""
-
-    rows: Cells
-    elided: int
-    """Frames of the rows drawn that are too narrow for a cell; most are counted on the spot."""
-    deeper: bool
-    """Whether frames lie below the last row."""
-
-
 def draw_icicle(
     icicle: Icicle,
     width: int,
@@ -126,7 +115,7 @@ def draw_icicle(
     selected: int | None = None,
     matches: npt.NDArray[np.bool_] | None = None,
     inks: npt.NDArray[np.integer] | None = None,
-) -> Drawn:
+) -> Cells:
     """Draws the subtree of ``root``, which fills a row, below its callers, which are as wide.
 
     Args:
@@ -142,7 +131,7 @@ def draw_icicle(
         inks: even ink of each node; by default one of the slots by the frame's name, so that the
             same name has the same colour wherever it occurs.
     """
-    rows, elided = [], 0
+    rows = []
     for line in range(height):
         nodes = icicle.seen(root, skip + line)
         if not len(nodes):
@@ -150,12 +139,10 @@ def draw_icicle(
         painter = _Line(icicle, nodes, root, width, glyphs)
         painter.paint(inks)
         painter.write(label)
-        elided += painter.count(label)
+        painter.count(label)
         painter.emphasise(selected, matches)
         rows.append(painter.row)
-    deeper = len(rows) == height and len(icicle.seen(root, skip + height)) > 0
-    rows += [Row.blank(width) for _ in range(height - len(rows))]
-    return Drawn(rows, elided, deeper)
+    return rows + [Row.blank(width) for _ in range(height - len(rows))]
 
 
 class _Line:
@@ -210,8 +197,8 @@ class _Line:
                 cells.append(" ")
             chars[first : first + len(cells)] = cells
 
-    def count(self, label: Callable[[int], str]) -> int:
-        """Marks frames without a cell as ``~212~``, with the name of the heaviest; counts them."""
+    def count(self, label: Callable[[int], str]) -> None:
+        """Marks frames without a cell as ``~212~``, with the name of the heaviest."""
         free = ~self.taken[self.narrow_cells]
         spots = np.bincount(self.narrow_cells[free], minlength=self.row.width)
         filled = np.zeros(self.row.width + 2, np.int8)
@@ -225,7 +212,6 @@ class _Line:
             name = label(int(inside[self.icicle.weight[inside].argmax()]))
             text += fit(visible(name, self.glyphs.ascii_only), end - begin - len(text))
             self.row.put(begin, text)
-        return len(self.narrow)
 
     def emphasise(self, selected: int | None, matches: npt.NDArray[np.bool_] | None) -> None:
         """The selected frame and the ones that a search found."""

@@ -40,13 +40,13 @@ def draw_pair(
     """
     if not glyphs.upper:
         raise ValueError(f"the {glyphs.name} glyphs have no half blocks")
-    above, exact = _cell_inks(upper, window)
-    below, also = (np.zeros_like(above), True) if lower is None else _cell_inks(lower, window)
+    above = _cell_inks(upper, window)
+    below = np.zeros_like(above) if lower is None else _cell_inks(lower, window)
     chars = np.array([" ", glyphs.upper, glyphs.lower, glyphs.upper])
     kind = (above > 0) + 2 * (below > 0)
     ground = np.where(kind == 3, below, np.uint32(0))
     styles = np.where(above > 0, above, below) | ground << np.uint32(8)
-    row = Row(chars[kind].tolist(), styles, exact and also)
+    row = Row(chars[kind].tolist(), styles)
     for view, overlay in zip((upper, lower), overlays, strict=True):
         if view is not None:
             _mark(row, view.lane, window, overlay)
@@ -67,12 +67,11 @@ def _mark(row: Row, lane: Lane, window: Viewport, overlay: Overlay) -> None:
             row.emphasise(first, last + 1, Emphasis.REVERSE | Emphasis.BOLD)
 
 
-def _cell_inks(view: LaneView, window: Viewport) -> tuple[npt.NDArray[np.uint32], bool]:
+def _cell_inks(view: LaneView, window: Viewport) -> npt.NDArray[np.uint32]:
     """Ink of each cell in which an event runs or starts, 0 elsewhere."""
     present = (view.lane.busy(window.edges) > 0) | (view.lane.count(window.edges) > 0)
     layers = view.layers if view.inks is None else view.ink_layers
-    codes, exact = dominant(view.lane, window.edges, view.inks, layers)
-    inks = codes.astype(np.uint32)
+    inks = dominant(view.lane, window.edges, view.inks, layers).astype(np.uint32)
     if view.inks is None:
         inks = Ink.CATEGORY + 2 * inks
-    return np.where(present, inks, np.uint32(0)), exact
+    return np.where(present, inks, np.uint32(0))

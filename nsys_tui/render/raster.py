@@ -141,11 +141,11 @@ class _Drawing:
             return
         view, glyphs = self.view, self.glyphs
         busy, width = self.blocks.busy[cells], self.window.widths[cells]
-        category, self.row.exact = self._dominant(cells, None, view.layers)
+        lane, edges = view.lane, self.window.edges
+        category = dominant(lane, edges, None, view.layers)[cells]
         ink = Ink.CATEGORY + 2 * category.astype(np.uint32)
         if view.inks is not None:
-            codes, self.row.exact = self._dominant(cells, view.inks, view.ink_layers)
-            ink = codes.astype(np.uint32)
+            ink = dominant(lane, edges, view.inks, view.ink_layers)[cells].astype(np.uint32)
         self.row.styles[cells] = ink
         if glyphs.density:
             steps = np.array(list(glyphs.density))
@@ -154,12 +154,6 @@ class _Drawing:
         else:
             half = 2 * busy >= width
             self.chars[cells] = np.where(half, _FILL[category], _LETTER[category])
-
-    def _dominant(
-        self, cells: Indices, column: Codes | None, layers: Layers | None
-    ) -> tuple[Codes, bool]:
-        codes, exact = dominant(self.view.lane, self.window.edges, column, layers)
-        return codes[cells], exact
 
     def grounds(self) -> None:
         """Paints the cells that blocks own: a ground of colour, or the category's fill."""

@@ -1,4 +1,4 @@
-"""Small charts of numbers: sparklines, the *when* column, histograms, bars per iteration."""
+"""Small charts of numbers: sparklines, histograms, bars per iteration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nsys_tui.model.lanes import cell_edges
 from nsys_tui.render.cells import STALL, Emphasis, Ink, Row, style
 
 if TYPE_CHECKING:
@@ -21,62 +20,16 @@ if TYPE_CHECKING:
 Numbers: TypeAlias = npt.NDArray[np.integer] | npt.NDArray[np.floating]
 
 
-def sparkline(values: Sequence[float] | Numbers, glyphs: Glyphs, top: float | None = None) -> str:
+def sparkline(values: Sequence[float] | Numbers, glyphs: Glyphs) -> str:
     """One character a value; anything above 0 draws at least the lowest step.
 
     Args:
         values: no negatives; NaN draws as nothing.
-        glyphs: the ramp.
-        top: value of the highest step; the largest value by default.
+        glyphs: the ramp; the largest value takes its highest step.
     """
     numbers = np.nan_to_num(np.asarray(values, np.float64))
-    highest = float(numbers.max(initial=0.0)) if top is None else top
+    highest = float(numbers.max(initial=0.0))
     return "".join(glyphs.level(value, highest) for value in numbers.tolist())
-
-
-def when(
-    starts: Int64,
-    ends: Int64,
-    codes: npt.NDArray[np.integer],
-    groups: int,
-    lo: int,
-    hi: int,
-    width: int,
-) -> Int64:
-    """Time of each group in each part of the window: what the *when* column draws.
-
-    Events that reach over several parts are split exactly; overlapping ones count each.
-
-    Args:
-        starts: int64 [n] nanoseconds.
-        ends: int64 [n].
-        codes: group of each event, 0 to ``groups`` - 1.
-        groups: number of groups.
-        lo: start of the window.
-        hi: its end.
-        width: number of parts.
-
-    Returns:
-        int64 [groups, width] nanoseconds.
-    """
-    edges = cell_edges(lo, max(hi, lo + width), width)
-    left, right = np.maximum(starts, edges[0]), np.minimum(ends, edges[-1])
-    seen = np.flatnonzero(right > left)
-    left, right, group = left[seen], right[seen], codes[seen].astype(np.int64)
-    head = np.searchsorted(edges, left, side="right") - 1
-    tail = np.searchsorted(edges, right - 1, side="right") - 1
-    total = np.zeros((groups, width + 1), np.int64)
-    flat = total.reshape(-1)
-    inside = head == tail
-    place = group * (width + 1) + head
-    np.add.at(flat, place[inside], (right - left)[inside])
-    rest = np.flatnonzero(~inside)
-    np.add.at(flat, place[rest], edges[head[rest] + 1] - left[rest])
-    np.add.at(flat, (group * (width + 1) + tail)[rest], right[rest] - edges[tail[rest]])
-    full = np.zeros_like(total)
-    np.add.at(full.reshape(-1), place[rest] + 1, 1)
-    np.add.at(full.reshape(-1), (group * (width + 1) + tail)[rest], -1)
-    return np.asarray(total[:, :width] + np.cumsum(full, axis=1)[:, :width] * np.diff(edges))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,28 +39,23 @@ class Histogram:
     edges: npt.NDArray[np.float64]
     """[bins + 1], ascending; the last bin holds its upper edge too."""
     counts: Int64
-    log: bool
-    """Whether bins grow by a factor."""
 
 
-def histogram(values: Numbers, bins: int, log: bool = True) -> Histogram:
-    """Counts values in equal bins, by factor or by difference.
+def histogram(values: Numbers, bins: int) -> Histogram:
+    """Counts values in bins of equal factors.
 
     Args:
-        values: any numbers; with ``log`` those below 1 count in the first bin.
+        values: any numbers; those below 1 count in the first bin.
         bins: number of bins.
-        log: equal factors instead of equal differences.
     """
-    numbers = np.asarray(values, np.float64)
-    if log:
-        numbers = np.maximum(numbers, 1.0)
+    numbers = np.maximum(np.asarray(values, np.float64), 1.0)
     low, high = (float(numbers.min()), float(numbers.max())) if len(numbers) else (1.0, 2.0)
     if high <= low:
-        high = low * 2 if log else low + 1
-    edges = np.geomspace(low, high, bins + 1) if log else np.linspace(low, high, bins + 1)
+        high = low * 2
+    edges = np.geomspace(low, high, bins + 1)
     edges[0], edges[-1] = low, high
     counts, _ = np.histogram(numbers, edges)
-    return Histogram(edges, counts.astype(np.int64), log)
+    return Histogram(edges, counts.astype(np.int64))
 
 
 def columns_of(values: Sequence[float] | Numbers, height: int, top: float, glyphs: Glyphs) -> Cells:

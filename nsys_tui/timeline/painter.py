@@ -112,8 +112,6 @@ class Painter:
         self._key: object = None
         self._rows: dict[tuple[object, ...], tuple[Row, str]] = {}
         self._related: tuple[object, Collection[Picked]] = (None, ())
-        self.exact = True
-        """False if a row in view is coloured from a sample."""
 
     def paint(self, scene: Scene, width: int, height: int, glyphs: Glyphs) -> list[Row]:
         """The axis and the lanes in view: ``height`` rows of ``width`` cells."""
@@ -126,7 +124,6 @@ class Painter:
             self._key, self._rows = key, {}
         column = window.cell(scene.cursor)
         shown = scene.rows[scene.top : scene.top + height - 1]
-        self.exact = True
         asked = (scene.picked, *key)
         if self._related[0] != asked:
             self._related = asked, scene.related() if scene.picked else ()
@@ -162,7 +159,6 @@ class Painter:
             drawn = self._draw(scene, track, frame.window, glyphs, overlays)
             self._rows[key] = drawn, tally_of(scene, track, frame.window)
         drawn, tally = self._rows[key]
-        self.exact = self.exact and drawn.exact
         row = Row(drawn.chars.copy(), drawn.styles.copy())
         if frame.column is not None and track.shape is not Shape.HEADING:
             draw_cursor(row, frame.column, glyphs)
@@ -231,8 +227,8 @@ class _Frame(NamedTuple):
 
 def _counter(scene: Scene, shape: Shape, counter: Counter, window: Viewport, glyphs: Glyphs) -> Row:
     if shape is Shape.DENSITY:
-        return draw_samples(counter.times, window, glyphs)[0]
-    row, _ = draw_counter(
+        return draw_samples(counter.times, window, glyphs)
+    return draw_counter(
         counter.times,
         counter.values,
         window,
@@ -241,7 +237,6 @@ def _counter(scene: Scene, shape: Shape, counter: Counter, window: Viewport, gly
         shape=scene.counters,
         hold=counter.holds,
     )
-    return row
 
 
 def tally_of(scene: Scene, track: Track, window: Viewport) -> str:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from synth import Synth
 
 from nsys_tui.analysis.nvtx import tree as nvtx
+from nsys_tui.analysis.nvtx.operation_paths import operation_paths
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
 
@@ -60,7 +61,9 @@ def test_tree_equals_sums_by_hand(
         return tuple("abc"[name] for start, end, name in part if start <= time < end)
 
     with patch.object(nvtx, "PIECE", piece):
-        tree = nvtx.nvtx_tree(open_report(synth.write(), use_cache=False), Scope(window=window))
+        report = open_report(synth.write(), use_cache=False)
+        raw = operation_paths(report)
+        tree = nvtx.nvtx_tree(report, Scope(window=window), raw.paths, raw.node)
     found = {
         tree.trie.path(node): (
             int(tree.count[node]),

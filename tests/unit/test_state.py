@@ -126,7 +126,6 @@ def test_search_counts_over_all_lanes() -> None:
 def test_display_and_cycling() -> None:
     assert displayed(ViewState(), names=NameStyle.FULL).display.names is NameStyle.FULL
     assert cycled(NameStyle.FULL) is NameStyle.SHORT
-    assert cycled(NameStyle.SHORT, -1) is NameStyle.FULL
 
 
 def test_zooming_in_keeps_the_moment_at_its_place() -> None:

@@ -14,15 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-def pooled_side(sides: Sequence[Side], label: str = "") -> Side:
+def pooled_side(sides: Sequence[Side]) -> Side:
     """Runs as one side: each has its own estimate of every figure.
 
     Args:
         sides: runs that are all measured by step, or none of them.
-        label: what they are called together.
     """
     if len(sides) == 1:
-        return replace(sides[0], label=label or sides[0].label)
+        return sides[0]
     first = sides[0]
     stepped = [side.steps for side in sides if side.by_step]
     nothing = [np.empty(0, np.int64)]
@@ -33,7 +32,7 @@ def pooled_side(sides: Sequence[Side], label: str = "") -> Side:
     )
     identities = {side.identity for side in sides}
     return Side(
-        label=label or f"{first.label} and {len(sides) - 1} more",
+        label=f"{first.label} and {len(sides) - 1} more",
         identity=" ".join(sorted(identities)) if "" not in identities else "",
         facts=_facts([side.facts for side in sides]),
         options=_facts([side.options for side in sides]),

@@ -85,11 +85,6 @@ class Sample:
         ordered = np.asarray(values, np.int64)
         return samples(ordered[None, :], block_length(ordered))[0]
 
-    @classmethod
-    def single(cls, value: int) -> Sample:
-        """A sample of one value."""
-        return cls.of([value])
-
 
 def samples(values: Int64, block: int) -> list[Sample]:
     """The sample in each row of a matrix.

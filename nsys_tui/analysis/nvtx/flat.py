@@ -34,7 +34,6 @@ class NvtxFlat:
     host: Int64
     host_self: Int64
     gpu: Int64
-    gpu_count: Int64
     gpu_busy: Int64
     """Union of the operations' time on each GPU, summed over the GPUs."""
     gpus: Int64
@@ -97,7 +96,6 @@ def nvtx_flat(tree: NvtxTree, ops: Operations, scope: Scope, present: Bool) -> N
         host=summed(tree.host, order),
         host_self=summed(tree.host_self, every),
         gpu=summed(tree.gpu, order),
-        gpu_count=summed(tree.gpu_count, order),
         gpu_busy=busy,
         gpus=gpus,
         span=span,

@@ -27,14 +27,6 @@ class Segments:
     owner: Int64
     """Position of the innermost range in the arrays the segments were made from."""
 
-    def at(self, times: Int64) -> Int64:
-        """Owner at each time, -1 for none: int64 [n]."""
-        if not len(self.starts):
-            return np.full(np.shape(times), -1, np.int64)
-        place = np.searchsorted(self.starts, times, side="right") - 1
-        inside = (place >= 0) & (times < self.ends[place])
-        return np.where(inside, self.owner[place], -1)
-
 
 def segments(starts: Int64, ends: Int64) -> Segments:
     """Cuts the time of one thread by its innermost open range.

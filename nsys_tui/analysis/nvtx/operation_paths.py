@@ -42,17 +42,14 @@ class OperationPaths:
         return " > ".join(self.trie.path(node))
 
 
-def operation_paths(
-    report: Report, paths: Paths | None = None, progress: Progress = silent
-) -> OperationPaths:
+def operation_paths(report: Report, progress: Progress = silent) -> OperationPaths:
     """Attributes all operations (definitions: "An operation belongs").
 
     Args:
         report: the report; API calls and ranges are loaded.
-        paths: its NVTX paths if they are at hand; roots for unattributed work are added to them.
         progress: told how many operations were attributed.
     """
-    paths = paths or nvtx_paths(report, progress=progress)
+    paths = nvtx_paths(report, progress=progress)
     for root in (NO_CALL, NO_RANGE):
         paths.builder.add((root,))
     total = len(report.operations)

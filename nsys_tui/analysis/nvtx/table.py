@@ -112,7 +112,7 @@ def nvtx_table(
     """
     scope = scope or Scope()
     nodes = similar.node[raw.node]
-    tree = nvtx_tree(report, scope, paths=similar.paths, nodes=nodes, progress=progress)
+    tree = nvtx_tree(report, scope, similar.paths, nodes, progress)
     ranges = report.ranges
     rows = row_numbers(ranges, scope.threads(ranges))
     rows = rows[tree.range_node[rows] >= 0]

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.nvtx.attribution import attribute
-from nsys_tui.analysis.nvtx.paths import Paths, nvtx_paths
-from nsys_tui.analysis.window import Scope, clipped, masked, row_numbers, starting
+from nsys_tui.analysis.window import clipped, masked, row_numbers, starting
 from nsys_tui.model import intervals
 from nsys_tui.model.groups import sums
 from nsys_tui.model.progress import Progress, silent
@@ -17,7 +15,8 @@ from nsys_tui.model.progress import Progress, silent
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.window import Rows
+    from nsys_tui.analysis.nvtx.paths import Paths
+    from nsys_tui.analysis.window import Rows, Scope
     from nsys_tui.model.events import Int32, Int64
     from nsys_tui.model.report import Report
     from nsys_tui.model.tree import Trie
@@ -43,8 +42,6 @@ class NvtxTree:
     """Sum of the durations of the operations in the subtree."""
     gpu_count: Int64
     """Operations in the subtree."""
-    gpu_self: Int64
-    """Operations whose innermost range it is."""
     gpu_busy: Int64
     """Length of the union of the subtree's operations on each GPU, summed over the GPUs."""
     gpus: Int64
@@ -69,10 +66,6 @@ class NvtxTree:
         """Busy part of the span, mean of the GPUs that worked; 0 to 1, 0 without operations."""
         return busy_share(self.gpu_busy, self.gpus, self.span)
 
-    def instances(self, node: int) -> NDArray[np.intp]:
-        """Rows of ``Report.ranges`` at a node, in start order."""
-        return np.flatnonzero(self.range_node == node)
-
     def operations_at(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
         """Rows of ``Report.operations`` for places in ``operation_node``."""
         return places if isinstance(self.operation_rows, slice) else self.operation_rows[places]
@@ -85,11 +78,9 @@ def busy_share(busy: Int64, gpus: Int64, span: Int64) -> NDArray[np.float64]:
 
 def nvtx_tree(
     report: Report,
-    scope: Scope | None = None,
-    *,
-    across_threads: bool = False,
-    paths: Paths | None = None,
-    nodes: NDArray[np.integer] | None = None,
+    scope: Scope,
+    paths: Paths,
+    nodes: NDArray[np.integer],
     progress: Progress = silent,
 ) -> NvtxTree:
     """Builds the tree; it exists without GPU work too.
@@ -97,33 +88,23 @@ def nvtx_tree(
     Args:
         report: the report.
         scope: what to look at; totals are clipped to its window, instances count where they start.
-        across_threads: as for stacks.
-        paths: NVTX paths of the report if they are at hand.
-        nodes: with ``paths``: the node of every operation of the report, if that is known.
+        paths: NVTX paths of the report.
+        nodes: the node of every operation of the report.
         progress: told how many operations are merged.
     """
-    scope = scope or Scope()
-    paths = paths or nvtx_paths(report)
     ops = report.operations
     found = scope.operations(ops)
     operations = masked(found, ops.counted[found])
-    if nodes is not None:
-        node: Int32 = nodes[operations].astype(np.int32, copy=False)
-    else:
-        rows = row_numbers(ops, operations)
-        own = attribute(report, paths, rows, across_threads=across_threads) if len(rows) else rows
-        node = own.astype(np.int32)
+    node: Int32 = nodes[operations].astype(np.int32, copy=False)
     trie = paths.builder.trie()
     host = _host(report, scope, paths, len(trie))
     start, end = clipped(ops, operations, scope.window)
-    gpu_self = sums(node, end - start, len(trie))
     first, last, busy, gpus = _unions(trie, node, ops.device[operations], start, end, progress)
     return NvtxTree(
         trie,
         *host,
-        gpu=trie.summed(gpu_self),
+        gpu=trie.summed(sums(node, end - start, len(trie))),
         gpu_count=trie.summed(np.bincount(node, minlength=len(trie))),
-        gpu_self=gpu_self,
         gpu_busy=busy,
         gpus=gpus,
         gpu_start=first,

@@ -34,10 +34,6 @@ class View:
     of_node: Int64
     """Node of the view for each node of the tree it was made from."""
 
-    def sources(self, node: int) -> NDArray[np.intp]:
-        """Nodes of the original tree that one node of the view stands for."""
-        return np.flatnonzero(self.of_node == node)
-
 
 def _moved(tree: WeightedTree, builder: TrieBuilder, of_node: Int64) -> View:
     weight = sums(of_node, tree.self_weight, len(builder))

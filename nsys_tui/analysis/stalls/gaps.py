@@ -26,7 +26,6 @@ from nsys_tui.names import api_name
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.config import LaunchBoundConfig
     from nsys_tui.model.events import Bool, Int64, UInt8
     from nsys_tui.model.report import Report
 
@@ -155,7 +154,6 @@ def stalls(
     scope: Scope | None = None,
     *,
     threshold_ns: int = THRESHOLD_NS,
-    rule: LaunchBoundConfig | None = None,
     merge_runs: bool = True,
     work: HostWork | None = None,
     progress: Progress = silent,
@@ -166,7 +164,6 @@ def stalls(
         report: the report; all event sets are loaded.
         scope: window, devices, processes and streams.
         threshold_ns: shorter gaps are only counted.
-        rule: what a launch-bound run is; the user's settings by default.
         merge_runs: False lists the gaps inside launch-bound runs one by one.
         work: of an earlier call on the same report, to save building it again.
         progress: told how many operations were looked at, GPU by GPU.
@@ -185,7 +182,7 @@ def stalls(
             continue
         progress("finding idle gaps", looked, total)
         looked += len(rows)
-        of_device = runs_of(report, place, rows, rule or report.launch_bound) if merge_runs else []
+        of_device = runs_of(report, place, rows, report.launch_bound) if merge_runs else []
         summed, gaps, idle = _device_stalls(report, place, rows, scope, threshold_ns, of_device)
         totals.append(summed)
         found.append(gaps)

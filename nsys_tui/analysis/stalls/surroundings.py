@@ -63,7 +63,6 @@ class Scene:
     """What happened around a stall."""
 
     window: tuple[int, int]
-    stall: tuple[int, int]
     gpu: tuple[SceneLane, ...]
     """Streams of the device with work in the window."""
     launching: tuple[SceneLane, ...]
@@ -90,7 +89,6 @@ def scene(report: Report, place: int, stall: tuple[int, int], thread: int) -> Sc
     lacking = (Capability.OSRT, Capability.NVTX, Capability.SAMPLES)
     return Scene(
         window=window,
-        stall=stall,
         gpu=tuple(_streams(report, place, window)),
         launching=tuple(_host_lanes(report, window, thread)) if thread >= 0 else (),
         others=tuple(_neighbours(report, window, stall, thread)) if thread >= 0 else (),

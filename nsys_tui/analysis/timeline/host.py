@@ -171,14 +171,11 @@ def _track(report: Report, tid: int, kind: _Kind, events: ThreadEvents | None) -
     )
 
 
-def _by_thread(
-    events: ThreadEvents, rows: NDArray[np.intp] | None = None
-) -> Iterator[tuple[int, NDArray[np.int32]]]:
+def _by_thread(events: ThreadEvents) -> Iterator[tuple[int, NDArray[np.int32]]]:
     """(globalTid, rows) of each thread that has any, rows ascending."""
-    chosen = np.arange(len(events)) if rows is None else rows
-    for code, places in enumerate(rows_of_codes(events.thread[chosen], len(events.threads))):
-        if len(places):
-            yield int(events.threads[code]), chosen[places].astype(np.int32)
+    for code, rows in enumerate(rows_of_codes(events.thread, len(events.threads))):
+        if len(rows):
+            yield int(events.threads[code]), rows.astype(np.int32)
 
 
 def _kind_tracks(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -126,10 +125,6 @@ def open_marks(app: Host) -> None:
         mark = app.state.marks.get(chosen[0]) if chosen else None
         if mark is None or chosen is None:
             return
-        if chosen[1]:
-            cursor = replace(app.state.cursor, time=mark.time)
-            app.show(mark.screen, cursor=cursor)
-        else:
-            app.show(mark.screen, **at_mark(app.state, mark))
+        app.show(mark.screen, **at_mark(app.state, mark, only_time=chosen[1]))
 
     app.push_screen(MarkList(), go)

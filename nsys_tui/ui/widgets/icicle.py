@@ -13,7 +13,7 @@ from textual.strip import Strip
 
 from nsys_tui.model.tree import ROOT
 from nsys_tui.render.cells import MUTED
-from nsys_tui.render.icicle import Drawn, Icicle, draw_icicle, lay_out
+from nsys_tui.render.icicle import Icicle, draw_icicle, lay_out
 from nsys_tui.ui.saving import Saving, save
 from nsys_tui.ui.widgets.frame import Framed
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.events import Int64
     from nsys_tui.model.tree import Trie, WeightedTree
+    from nsys_tui.render.cells import Cells
     from nsys_tui.ui.front import FrontScreen
     from nsys_tui.ui.host import Host
 
@@ -74,7 +75,7 @@ class IciclePane(Framed, can_focus=True):
         self._zoomed: list[int] = []
         """What filled the pane before it was zoomed."""
         self._skip = 0
-        self._drawn: tuple[object, Drawn] | None = None
+        self._drawn: tuple[object, Cells] | None = None
 
     def show(
         self, tree: WeightedTree, order: Int64 | None = None, laid: Icicle | None = None
@@ -167,10 +168,10 @@ class IciclePane(Framed, can_focus=True):
         if self.icicle is None or self.stacks is None:
             said = dict(enumerate(self.message, 2)).get(y, "")
             return Strip([Segment(f"   {said}", inks[MUTED])]).adjust_cell_length(width, inks[0])
-        drawn = self._draw(self.icicle, self.stacks, width, self.size.height)
-        return Strip([Segment(text, inks[code]) for text, code in drawn.rows[y].runs()], width)
+        rows = self._draw(self.icicle, self.stacks, width, self.size.height)
+        return Strip([Segment(text, inks[code]) for text, code in rows[y].runs()], width)
 
-    def _draw(self, icicle: Icicle, stacks: WeightedTree, width: int, height: int) -> Drawn:
+    def _draw(self, icicle: Icicle, stacks: WeightedTree, width: int, height: int) -> Cells:
         inks = self.app.inks
         key = (width, height, self.root, self._skip, self.selected, id(inks), self.app.ascii)
         if self._drawn is None or self._drawn[0] != key:

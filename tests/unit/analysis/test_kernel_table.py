@@ -147,12 +147,12 @@ def test_facts_say_where_a_row_comes_from(report: Report) -> None:
     paths = operation_paths(report)
     rows = table.instances(table.labels.index("gemm"))
     facts = kernel_facts(report, rows, paths)
-    assert [(p.text, p.amount) for p in facts.shapes.listed] == [
-        ("grid 8,1,1 block 128,1,1", 2),
-        ("grid 16,1,1 block 128,1,1", 1),
+    assert [(p.text, p.share) for p in facts.shapes.listed] == [
+        ("grid 8,1,1 block 128,1,1", 2 / 3),
+        ("grid 16,1,1 block 128,1,1", 1 / 3),
     ]
     assert [(p.text, p.share) for p in facts.callers.listed] == [("cudaLaunchKernel", 1.0)]
-    assert [(p.text, p.amount) for p in facts.ranges.listed] == [("step #", 150 * US)]
+    assert [(p.text, p.share) for p in facts.ranges.listed] == [("step #", 1.0)]
     assert facts.latency == 5 * US
     # Stream 7: the copy ends at 200, the third kernel starts at 600; the others are first.
     assert facts.gap == 400 * US

@@ -57,7 +57,7 @@ def seconds(ns: int, step: int) -> str:
 def wave() -> Row:
     times = START + np.arange(WIDTH, dtype=np.int64) * COLUMN
     values = np.resize(np.array([1, 2, 3, 4, 7, 7, 8, 8, 7, 7]), WIDTH)
-    return draw_counter(times, values, WINDOW, ASCII, top=8)[0]
+    return draw_counter(times, values, WINDOW, ASCII, top=8)
 
 
 def test_the_timeline_pane() -> None:

@@ -27,20 +27,19 @@ def node_of(name: str) -> int:
 
 def test_left_heavy_in_ascii() -> None:
     drawn = draw_icicle(lay_out(TREE.trie, TREE.weight), 36, 5, ASCII, label)
-    assert as_text(drawn.rows).splitlines() == [
+    assert as_text(drawn).splitlines() == [
         "all -------------------------------|",
         "step --------------------------||--|",
         "forward -----------||backward|      ",
         "mlp -------||attn -|                ",
         " " * 36,
     ]
-    assert (drawn.elided, drawn.deeper) == (0, False)
 
 
 def test_unicode_frames_are_grounds_with_separators() -> None:
     drawn = draw_icicle(lay_out(TREE.trie, TREE.weight), 36, 4, UNICODE, label)
-    assert drawn.rows[3].text() == "mlp         ▏attn                   "
-    grounds = [parts(int(code)).ground for code in drawn.rows[3].styles]
+    assert drawn[3].text() == "mlp         ▏attn                   "
+    grounds = [parts(int(code)).ground for code in drawn[3].styles]
     assert grounds[0] == grounds[11] != grounds[12]
     assert grounds[20:] == [0] * 16
 
@@ -50,7 +49,7 @@ def test_time_order_and_zoom() -> None:
     for time, name in enumerate(("data", "step", "backward", "forward", "attn", "mlp")):
         first_seen[node_of(name)] = time
     icicle = lay_out(TREE.trie, TREE.weight, first_seen)
-    rows = draw_icicle(icicle, 32, 3, ASCII, label, root=node_of("step"), skip=1).rows
+    rows = draw_icicle(icicle, 32, 3, ASCII, label, root=node_of("step"), skip=1)
     assert as_text(rows).splitlines() == [
         "step --------------------------|",
         "backward ||forward ----------|  ",
@@ -60,7 +59,7 @@ def test_time_order_and_zoom() -> None:
 
 def test_callers_of_the_frame_that_fills_the_width_stay_above_it() -> None:
     icicle = lay_out(TREE.trie, TREE.weight)
-    rows = draw_icicle(icicle, 32, 4, ASCII, label, root=node_of("forward")).rows
+    rows = draw_icicle(icicle, 32, 4, ASCII, label, root=node_of("forward"))
     assert as_text(rows).splitlines() == [
         "all                            |",
         "step                           |",
@@ -91,8 +90,7 @@ def test_frames_too_narrow_are_counted_on_the_spot() -> None:
         ASCII,
         lambda node: tree.trie.labels[tree.trie.label[node]] or "all",
     )
-    assert drawn.rows[2].text() == "big ---------------|~300~f0~~~~~~~~~~~~~"
-    assert drawn.elided == 300
+    assert drawn[2].text() == "big ---------------|~300~f0~~~~~~~~~~~~~"
 
 
 def test_the_pointer_finds_what_is_drawn() -> None:
@@ -115,18 +113,15 @@ def test_selection_and_matches() -> None:
         selected=node_of("backward"),
         matches=matches,
     )
-    flags = [[parts(int(code)).emphasis for code in row.styles] for row in drawn.rows]
+    flags = [[parts(int(code)).emphasis for code in row.styles] for row in drawn]
     assert flags[2][25] == Emphasis.REVERSE | Emphasis.BOLD
     assert flags[3][2] == Emphasis.UNDERLINE
     assert not flags[1][2]
 
 
-def test_what_lies_below_the_last_row_is_said() -> None:
+def test_levels_scroll_away() -> None:
     icicle = lay_out(TREE.trie, TREE.weight)
-    assert draw_icicle(icicle, 36, 2, ASCII, label).deeper
-    scrolled = draw_icicle(icicle, 36, 2, ASCII, label, skip=2)
-    assert scrolled.rows[0].text().startswith("forward")
-    assert not scrolled.deeper
+    assert draw_icicle(icicle, 36, 2, ASCII, label, skip=2)[0].text().startswith("forward")
 
 
 def test_weights_at_the_far_end_of_int64_are_drawn() -> None:
@@ -139,7 +134,7 @@ def test_weights_at_the_far_end_of_int64_are_drawn() -> None:
         return names[tree.trie.label[node]] or "all"
 
     icicle = lay_out(tree.trie, tree.weight)
-    rows = draw_icicle(icicle, 60, 3, ASCII, text).rows
+    rows = draw_icicle(icicle, 60, 3, ASCII, text)
     assert as_text(rows).splitlines()[1].startswith("a ----------------------")
     assert icicle.node_at(0, 60, 0, 1) == next(n for n in range(len(tree.trie)) if text(n) == "a")
     assert icicle.node_at(0, 60, 50, 1) == next(n for n in range(len(tree.trie)) if text(n) == "b")

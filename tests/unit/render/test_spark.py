@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from nsys_tui.render.cells import as_text
 from nsys_tui.render.glyphs import ASCII, UNICODE
@@ -13,50 +11,21 @@ from nsys_tui.render.spark import (
     draw_histogram,
     histogram,
     sparkline,
-    when,
-)
-
-events = st.lists(
-    st.tuples(st.integers(-20, 40), st.integers(0, 50), st.integers(0, 2)), max_size=12
 )
 
 
 def test_sparklines_never_hide_what_is_there() -> None:
     assert sparkline([0, 1, 50, 100], UNICODE) == " ▁▄█"
     assert sparkline([0, 1, 50, 100], ASCII) == " .=#"
-    assert sparkline([0.0, np.nan, 2.0], ASCII, top=4.0) == "  ="
+    assert sparkline([0.0, np.nan, 2.0], ASCII) == "  #"
     assert sparkline([], ASCII) == ""
     assert sparkline([0, 0], ASCII) == "  "
-
-
-@settings(max_examples=100, deadline=None)
-@given(events, st.integers(-30, 30), st.integers(1, 70), st.integers(1, 9))
-def test_when_splits_every_event_exactly(
-    items: list[tuple[int, int, int]], lo: int, span: int, width: int
-) -> None:
-    table = np.array(items, np.int64).reshape(-1, 3)
-    found = when(table[:, 0], table[:, 0] + table[:, 1], table[:, 2], 3, lo, lo + span, width)
-    hi = max(lo + span, lo + width)
-    edges = [lo + step * (hi - lo) // width for step in range(width + 1)]
-    expected = [
-        [
-            sum(
-                max(0, min(s + d, edges[k + 1]) - max(s, edges[k]))
-                for s, d, c in items
-                if c == code
-            )
-            for k in range(width)
-        ]
-        for code in range(3)
-    ]
-    assert found.tolist() == expected
 
 
 def test_histograms_count_every_value() -> None:
     found = histogram(np.array([1, 10, 100, 1000, 1000]), 3)
     assert found.counts.tolist() == [1, 1, 3]
     assert found.edges.tolist() == pytest.approx([1, 10, 100, 1000])
-    assert histogram(np.array([0, 5, 10]), 2, log=False).counts.tolist() == [1, 2]
     assert int(histogram(np.array([7, 7, 7]), 4).counts.sum()) == 3
     assert int(histogram(np.array([], np.int64), 4).counts.sum()) == 0
     assert int(histogram(np.array([0, 0, 3]), 5).counts.sum()) == 3
