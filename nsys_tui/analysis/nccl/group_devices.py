@@ -27,11 +27,12 @@ def with_slots(calls: Calls, kernels: NcclKernels) -> Calls:
     Calls that are not the same for every GPU keep slot 0, and with it one launch.
     """
     order = np.argsort(calls.launch, kind="stable")
-    starts = np.flatnonzero(np.diff(calls.launch[order], prepend=-1))
-    groups = [rows for rows in np.split(order, starts[1:]) if len(rows) > 1]
-    if not groups or not len(kernels):
+    edges = np.append(np.flatnonzero(np.diff(calls.launch[order], prepend=-1)), len(order))
+    several = np.flatnonzero(np.diff(edges) > 1)
+    if not len(several) or not len(kernels):
         return calls
-    heads = np.array([rows[0] for rows in groups], np.intp)
+    groups = [order[edges[place] : edges[place + 1]] for place in several.tolist()]
+    heads = order[edges[several]]
     pids = np.array([process.pid for process in calls.processes], np.int64)[calls.process[heads]]
     begin, until = kernels_inside(
         kernels, pids, calls.thread[heads], calls.start[heads], calls.end[heads]

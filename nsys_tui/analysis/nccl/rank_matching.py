@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -10,10 +11,10 @@ import numpy as np
 from nsys_tui.analysis.nccl.calls import UNKNOWN
 from nsys_tui.analysis.nccl.kernel_matching import How
 from nsys_tui.analysis.nccl.result import Collectives, Member, Parts
-from nsys_tui.model.groups import factorise, factorise_rows
+from nsys_tui.model.groups import Key, factorise, factorise_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -22,7 +23,15 @@ if TYPE_CHECKING:
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 
-_COLUMNS: Final = ("bytes", "wire", "ranks", "how", "calls")
+_COLUMNS: Final = (
+    "launches.bytes",
+    "launches.wire",
+    "launches.ranks",
+    "launches.calls",
+    "launches.chosen",
+    "match.how",
+    "match.first",
+)
 
 
 @dataclass(frozen=True)
@@ -60,13 +69,8 @@ def join_ranks(traced: Sequence[Traced], sides: Sequence[Side], sized_by: str) -
         kept = np.flatnonzero(side.match.first >= 0)
         ops = traced[number].report.operations
         place, distinct = factorise_rows((side.pids[kept], ops.device[side.match.first[kept]]))
-        codes = [
-            members.setdefault((number, pid, device), len(members))
-            for pid, device in distinct.tolist()
-        ]
-        member = np.array(codes, np.int64)[place]
-        texts = [side.calls.communicators[code] for code in side.launches.communicator[kept]]
-        communicator = np.array([names.setdefault(t, len(names)) for t in texts], np.int64)
+        member = _coded(((number, *key) for key in distinct.tolist()), members)[place]
+        communicator = _coded(side.calls.communicators, names)[side.launches.communicator[kept]]
         columns.append(
             np.stack(
                 [
@@ -141,7 +145,8 @@ class _Joiner:
         self.notes = [note for side in sides for note in side.notes]
 
     def result(self, sized_by: str) -> Collectives:
-        code, count = self._collectives()
+        label, kernel = self._gathered(self._label), self._gathered(self._kernel)
+        code, count = self._collectives(label)
         first_start = _least(code, self.start, count)
         by_start = np.argsort(first_start, kind="stable")
         rank = np.empty(count, np.int64)
@@ -154,9 +159,8 @@ class _Joiner:
         order = np.lexsort((np.arange(len(code)), -self.start, code))
         heads = np.flatnonzero(np.append(True, np.diff(code[order]) != 0)) if count else order
         head = order[heads]
-        size, wire, ranks, how, calls = (self._column(name) for name in _COLUMNS)
+        size, wire, ranks, calls, chosen, how, row = map(self._column, _COLUMNS)
         seen = np.bincount(code, minlength=count)
-        labels, kernels = self._texts(head)
         self._check_overlap(code, count, last_start, seen)
         if (seen > 1).any():
             told = all((side.launches.number >= 0).all() for side in self.sides)
@@ -165,7 +169,7 @@ class _Joiner:
             )
             self.notes.insert(0, f"ranks joined by {key}")
         found = Collectives(
-            labels,
+            tuple(label[head].tolist()),
             tuple(self.names[c] for c in self.communicator[head].tolist()),
             calls[head].astype(np.int32),
             size[head].astype(np.int64),
@@ -177,40 +181,38 @@ class _Joiner:
             end,
             self.member[head].astype(np.int32),
             (-_least(code, -how.astype(np.int64), count)).astype(np.int32),
-            kernels,
-            Parts(code, self.member.astype(np.int32), self._column("row").astype(np.int64),
-                  self.start, self.end, how.astype(np.int32), self._column("chosen").astype(bool)),
+            tuple(kernel[head].tolist()),
+            Parts(code, self.member.astype(np.int32), row.astype(np.int64), self.start, self.end,
+                  how.astype(np.int32), chosen.astype(bool)),
             tuple(self._member(key) for key in self.keys),
             sized_by if (size >= 0).any() else "",
             (),
         )  # fmt: skip
         return _with_notes(found, self.notes)
 
-    def _column(self, name: str) -> NDArray[np.float64] | Int64:
-        """One column of all launches, gathered from the sides in the order of the parts."""
-        parts = []
-        for number, side in enumerate(self.sides):
-            rows = self.launch[self.side == number]
-            own: dict[str, NDArray[Any]] = {"how": side.match.how, "row": side.match.first}
-            values = own[name] if name in own else getattr(side.launches, name)
-            parts.append(values[rows])
+    def _column(self, name: str) -> NDArray[Any]:
+        """One column of all launches."""
+        of = attrgetter(name)
+        return self._gathered(lambda number, rows: of(self.sides[number])[rows])
+
+    def _gathered(self, of: Callable[[int, Int64], NDArray[Any]]) -> NDArray[Any]:
+        """What launches of each side have, in the order of the parts."""
+        sides = range(len(self.sides))
+        parts = [of(number, self.launch[self.side == number]) for number in sides]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
-    def _texts(self, head: NDArray[np.intp]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        labels, kernels = [], []
-        for number, launch in zip(
-            self.side[head].tolist(), self.launch[head].tolist(), strict=True
-        ):
-            side = self.sides[number]
-            ops = self.traced[number].report.operations
-            labels.append(side.launches.labels[side.launches.label[launch]])
-            kernels.append(ops.names[ops.name[side.match.first[launch]]].short)
-        return tuple(labels), tuple(kernels)
+    def _label(self, number: int, rows: Int64) -> NDArray[Any]:
+        launches = self.sides[number].launches
+        return np.array(launches.labels, object)[launches.label[rows]]
 
-    def _collectives(self) -> tuple[Int64, int]:
+    def _kernel(self, number: int, rows: Int64) -> NDArray[Any]:
+        """Short names of first kernels."""
+        ops, first = self.traced[number].report.operations, self.sides[number].match.first
+        return np.array([name.short for name in ops.names], object)[ops.name[first[rows]]]
+
+    def _collectives(self, label: NDArray[Any]) -> tuple[Int64, int]:
         """Number of the collective of each part: by communicator and order where ranks agree."""
         alone = np.zeros(len(self.launch), bool)
-        label = self._label_codes()
         for communicator in range(len(self.names)):
             rows = np.flatnonzero(self.communicator == communicator)
             owners = np.unique(self.member[rows])
@@ -231,7 +233,7 @@ class _Joiner:
         code, distinct = factorise(key)
         return code.astype(np.int64), len(distinct)
 
-    def _disagreement(self, sequences: list[NDArray[np.intp]], label: Int64) -> str:
+    def _disagreement(self, sequences: list[NDArray[np.intp]], label: NDArray[Any]) -> str:
         counts = [len(rows) for rows in sequences]
         if not self.names[int(self.communicator[sequences[0][0]])] and len(set(counts)) > 1:
             return f"they launched {min(counts):,} to {max(counts):,} collectives"
@@ -244,15 +246,6 @@ class _Joiner:
         if (label[merged] != label[merged][first][inverse]).any():
             return "the order of their operations differs"
         return ""
-
-    def _label_codes(self) -> Int64:
-        codes: dict[str, int] = {}
-        found = []
-        for number, launch in zip(self.side.tolist(), self.launch.tolist(), strict=True):
-            launches = self.sides[number].launches
-            text = launches.labels[launches.label[launch]]
-            found.append(codes.setdefault(text, len(codes)))
-        return np.array(found, np.int64)
 
     def _check_overlap(self, code: Int64, count: int, last_start: Int64, seen: Int64) -> None:
         """No rank can leave a collective before the last one came, whatever the order says."""
@@ -292,6 +285,11 @@ def _owners(side: Side) -> list[int]:
     found = np.full(len(side.calls.processes), UNKNOWN, np.int64)
     found[side.launches.process] = side.pids
     return found.tolist()
+
+
+def _coded(keys: Iterable[Key], codes: dict[Key, int]) -> Int64:
+    """The code of each key; a new one gets the next."""
+    return np.array([codes.setdefault(key, len(codes)) for key in keys], np.int64)
 
 
 def _least(code: Int64, values: Int64, count: int) -> Int64:
