@@ -78,9 +78,10 @@ def clip(starts: npt.ArrayLike, ends: npt.ArrayLike, lo: int, hi: int) -> Interv
 
 def gaps(starts: npt.ArrayLike, ends: npt.ArrayLike, lo: int, hi: int) -> Intervals:
     """The time of [lo, hi) that no interval covers, as a normalised set."""
-    first, last = clip(*union(starts, ends), lo, hi)
-    begin, finish = np.append(lo, last), np.append(first, hi)
-    lasting = finish > begin
+    first, last = union(starts, ends)
+    inside = slice(np.searchsorted(last, lo, "right"), np.searchsorted(first, hi, "left"))
+    begin, finish = np.append(lo, last[inside]), np.append(first[inside], hi)
+    lasting = slice(int(begin[0] >= finish[0]), len(begin) - int(begin[-1] >= finish[-1]))
     return begin[lasting], finish[lasting]
 
 

@@ -17,7 +17,7 @@ from nsys_tui.analysis.rules.finding import Confidence, Finding
 from nsys_tui.analysis.rules.severity import Severity, severity
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
-from nsys_tui.analysis.window import Scope, clipped, row_numbers
+from nsys_tui.analysis.window import Scope, clipped, masked, row_numbers
 from nsys_tui.errors import UsageError
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.model.events import Int64
+    from nsys_tui.analysis.window import Rows
+    from nsys_tui.model.events import Bool, Int64
     from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.report import Report
 
@@ -205,8 +206,25 @@ class Case:
     @cached_property
     def operations(self) -> NDArray[np.intp]:
         """Rows of the operations in scope, whole where they straddle the window."""
-        ops = self.report.operations
-        return row_numbers(ops, self.scope.operations(ops))
+        return row_numbers(self.report.operations, self._in_scope)
+
+    @cached_property
+    def _in_scope(self) -> Rows:
+        return self.scope.operations(self.report.operations)
+
+    def where(self, test: Callable[[Rows], Bool]) -> NDArray[np.intp]:
+        """Rows of the operations in scope that pass a test, which gets rows to look at.
+
+        Without a scope these are a slice, so that columns need not be copied to be looked at.
+        """
+        rows = masked(self._in_scope, test(self._in_scope))
+        return self.operations if isinstance(rows, slice) else rows
+
+    @cached_property
+    def copies(self) -> NDArray[np.intp]:
+        """Rows of the copies in scope."""
+        kind = self.report.operations.kind
+        return self.where(lambda rows: kind[rows] == OpKind.MEMCPY)
 
     @cached_property
     def first_of_names(self) -> NDArray[np.intp]:
@@ -221,8 +239,8 @@ class Case:
     def calls(self) -> NDArray[np.intp]:
         """Rows of the API calls in scope, backtrace duplicates left out."""
         api = self.report.api
-        rows = row_numbers(api, self.scope.threads(api))
-        return rows[api.real[rows]]
+        rows = self.scope.threads(api)
+        return row_numbers(api, masked(rows, api.real[rows]))
 
     @cached_property
     def page_advice(self) -> str:

@@ -44,8 +44,8 @@ def exposed_ns(case: Case, place: int) -> int:
 
 def large_copies(case: Case) -> Rows:
     """Copies between host and device whose rate tells something, in start order."""
-    ops, rows = case.report.operations, case.operations
-    rows = rows[(ops.kind[rows] == OpKind.MEMCPY) & np.isin(ops.copy_kind[rows], HOST_COPIES)]
+    ops, rows = case.report.operations, case.copies
+    rows = rows[np.isin(ops.copy_kind[rows], HOST_COPIES)]
     large: Rows = rows[(ops.bytes[rows] >= _LARGE) & (ops.durations(rows) > 0)]
     return large
 
@@ -178,8 +178,8 @@ def repeated_uploads(case: Case, arguments: Arguments) -> Result:
 
 def _apart(case: Case, rows: Rows) -> bool:
     """Whether kernels run between most of some uploads: those in a row are of several arrays."""
-    ops, every = case.report.operations, case.operations
-    kernels = every[ops.kind[every] == OpKind.KERNEL]
+    ops = case.report.operations
+    kernels = case.where(lambda rows: ops.kind[rows] == OpKind.KERNEL)
     run = np.diff(np.searchsorted(ops.start[kernels], ops.start[rows]))
     return 2 * int((run > 0).sum()) >= len(run)
 
@@ -221,8 +221,8 @@ def _repeated(case: Case, rows: Rows, size: int) -> list[Finding]:
 )
 def memsets(case: Case, arguments: Arguments) -> Result:
     """Memsets of each GPU against the time of all its work."""
-    ops, rows = case.report.operations, case.operations
-    rows = rows[ops.counted[rows]]
+    ops = case.report.operations
+    rows = case.where(lambda rows: ops.counted[rows])
     devices = len(case.report.devices)
     whole = np.bincount(ops.device[rows], ops.durations(rows), devices)
     rows = rows[ops.kind[rows] == OpKind.MEMSET]

@@ -171,8 +171,10 @@ def _exposed_findings(case: Case) -> list[Finding]:
 
 def _pairwise(case: Case, place: int) -> bool:
     """Whether most communication of a GPU is with one other, as between stages of a pipeline."""
-    ops, rows = case.report.operations, case.operations
-    rows = rows[(ops.category[rows] == Category.COMM) & (ops.device[rows] == place)]
+    ops = case.report.operations
+    rows = case.where(
+        lambda rows: (ops.category[rows] == Category.COMM) & (ops.device[rows] == place)
+    )
     pairwise = np.array([PAIRWISE in name.short for name in ops.names], bool)[ops.name[rows]]
     time = ops.durations(rows)
     return bool(2 * time[pairwise].sum() > time.sum())
@@ -272,8 +274,9 @@ def _medians_of_others(values: Int64) -> NDArray[np.float64]:
 def low_occupancy(case: Case, arguments: Arguments) -> Result:
     """Kernels by launch configuration whose blocks fill few of an SM's warp slots."""
     report, ops = case.report, case.report.operations
-    rows = case.operations
-    rows = rows[(ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)]
+    rows = case.where(
+        lambda rows: (ops.kind[rows] == OpKind.KERNEL) & (ops.category[rows] == Category.COMPUTE)
+    )
     first, group = _configurations(report, rows)
     seen = occupancy(report, first)
     time = sums(group, ops.durations(rows), len(first))

@@ -47,8 +47,7 @@ _DECIDES: Final = 50.0
 def dominant_kernel(case: Case, arguments: Arguments) -> Result:
     """Kernels, copies and memsets by name, and a kernel that most of the GPU time goes to."""
     ops = case.report.operations
-    rows = case.operations
-    rows = rows[ops.counted[rows]]
+    rows = case.where(lambda rows: ops.counted[rows])
     codes, names = regroup(ops.name[rows], ops.shown)
     time = sums(codes, ops.durations(rows), len(names))
     count = np.bincount(codes, minlength=len(names))
@@ -230,8 +229,7 @@ def exposed_copies(case: Case, arguments: Arguments) -> Result:
     """Time of copies and memsets during which no kernel runs, with volume and rate by direction."""
     worst = max(case.splits, key=lambda split: split.exposed_memory_ns, default=None)
     ops = case.report.operations
-    rows = case.operations
-    rows = rows[ops.category[rows] == Category.MEMORY]
+    rows = case.where(lambda rows: ops.category[rows] == Category.MEMORY)
     codes, kinds = factorise_rows(
         (ops.device[rows], ops.name[rows], ops.src_kind[rows], ops.dst_kind[rows])
     )
@@ -294,9 +292,8 @@ def _exposed(case: Case, split: DeviceSplit, rows: Rows) -> list[Finding]:
 
 def _quicker(case: Case, place: int) -> int:
     """Time less if every large copy were as quick as the quickest tenth of its direction."""
-    ops, rows = case.report.operations, case.operations
-    rows = rows[(ops.device[rows] == place) & (ops.kind[rows] == OpKind.MEMCPY)]
-    rows = rows[ops.bytes[rows] >= _LARGE_COPY]
+    ops, rows = case.report.operations, case.copies
+    rows = rows[(ops.device[rows] == place) & (ops.bytes[rows] >= _LARGE_COPY)]
     less = 0.0
     for kind in np.unique(ops.copy_kind[rows]).tolist():
         mine = rows[ops.copy_kind[rows] == kind]
@@ -326,7 +323,7 @@ def _copy_advice(case: Case, rows: Rows, hides: bool) -> str:
         return f"{pin}copy less, or keep the data on the GPU: too little runs to hide copies behind"
     if pageable:
         return "pin the host memory, then copy on a stream of its own while kernels run"
-    kernels = case.operations[ops.category[case.operations] == Category.COMPUTE]
+    kernels = case.where(lambda rows: ops.category[rows] == Category.COMPUTE)
     computing = np.flatnonzero(np.bincount(ops.stream[kernels]))
     if not np.isin(ops.stream[rows], computing).any():
         return "start each copy earlier (two buffers), so that it runs beside the kernels before"
@@ -353,9 +350,8 @@ def _around_mpi(case: Case, rows: Rows) -> bool:
 def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
     """Kernels by name with the time and bytes of migrations that run at the same time."""
     ops = case.report.operations
-    rows = case.operations
-    moved = rows[np.isin(ops.copy_kind[rows], UVM_COPY_KINDS) & (ops.kind[rows] == OpKind.MEMCPY)]
-    kernels = rows[(ops.kind[rows] == OpKind.KERNEL) & (len(moved) > 0)]
+    moved = case.copies[np.isin(ops.copy_kind[case.copies], UVM_COPY_KINDS)]
+    kernels = case.where(lambda rows: (ops.kind[rows] == OpKind.KERNEL) & (len(moved) > 0))
     time, size = np.zeros(len(kernels), np.int64), np.zeros(len(kernels), np.int64)
     for place in np.unique(ops.device[moved]).tolist():
         mine = moved[ops.device[moved] == place]

@@ -18,8 +18,7 @@ from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.analysis.stalls.causes import Cause, host_event_classes
 from nsys_tui.analysis.stalls.gaps import Edge
 from nsys_tui.model import intervals
-from nsys_tui.model.categories import OpKind
-from nsys_tui.model.groups import factorise, factorise_rows, rows_of_codes, sums
+from nsys_tui.model.groups import factorise, factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import api_name, fit, normalise_nvtx
 from nsys_tui.units import plural
@@ -54,8 +53,7 @@ _LOOKUP_NS = 20_000
 def small_copies(case: Case, arguments: Arguments) -> Result:
     """Copies of one direction and size that occur again and again, small ones first of all."""
     report, ops = case.report, case.report.operations
-    rows = case.operations
-    rows = rows[(ops.kind[rows] == OpKind.MEMCPY) & np.isin(ops.copy_kind[rows], HOST_COPIES)]
+    rows = case.copies[np.isin(ops.copy_kind[case.copies], HOST_COPIES)]
     group, series = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
     count = np.bincount(group, minlength=len(series))
     calls = report.calls[rows]
@@ -215,13 +213,13 @@ def sync_by_range(case: Case, arguments: Arguments) -> Result:
     )
 
 
-def _ranges_of(case: Case, rows: NDArray[np.intp]) -> tuple[list[str], NDArray[np.intp]]:
+def _ranges_of(case: Case, rows: NDArray[np.intp]) -> tuple[list[str], NDArray[np.integer]]:
     """Normalised name of the innermost range at each call's start, as codes."""
     names = case.work.ranges_of_calls(rows)
-    texts = [normalise_nvtx(case.work.name(code)) or "[no NVTX range]" for code in names.tolist()]
-    distinct = list(dict.fromkeys(texts))
-    places = {text: place for place, text in enumerate(distinct)}
-    return distinct, np.array([places[text] for text in texts], np.intp)
+    used, of_name = np.unique(names, return_inverse=True)
+    texts = [normalise_nvtx(case.work.name(code)) or "[no NVTX range]" for code in used.tolist()]
+    group, distinct = regroup(of_name, texts)
+    return distinct, group
 
 
 def _idle_by_range(case: Case, texts: list[str]) -> Int64:

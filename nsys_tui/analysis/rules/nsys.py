@@ -116,8 +116,7 @@ def cuda_memset_sync(case: Case, arguments: Arguments) -> Result:
 def _launched_by(case: Case, kind: OpKind, name: re.Pattern[str]) -> NDArray[np.intp]:
     """Operations of a kind whose call has such a name."""
     ops, api = case.report.operations, case.report.api
-    rows = case.operations
-    rows = rows[ops.kind[rows] == kind]
+    rows = case.where(lambda rows: ops.kind[rows] == kind)
     calls = case.report.calls[rows]
     rows, calls = rows[calls >= 0], calls[calls >= 0]
     wanted = np.array([name.match(text) is not None for text in api.names], bool)
@@ -166,9 +165,8 @@ SERIES: Final = 100
 
 def series_of_small_copies(case: Case) -> NDArray[np.intp]:
     """Copies between host and device that are small and occur again and again."""
-    ops, rows = case.report.operations, case.operations
-    rows = rows[(ops.kind[rows] == OpKind.MEMCPY) & np.isin(ops.copy_kind[rows], HOST_COPIES)]
-    rows = rows[ops.bytes[rows] <= SMALL_COPY]
+    ops, rows = case.report.operations, case.copies
+    rows = rows[np.isin(ops.copy_kind[rows], HOST_COPIES) & (ops.bytes[rows] <= SMALL_COPY)]
     group, series = factorise_rows((ops.copy_kind[rows], ops.bytes[rows]))
     found: NDArray[np.intp] = rows[np.bincount(group, minlength=len(series))[group] >= SERIES]
     return found

@@ -46,9 +46,10 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     What could be saved is the time in which a GPU is idle while such a launch is made.
     """
     report, ops = case.report, case.report.operations
-    rows = case.operations
-    short = ops.durations(rows) < 1000 * arguments.number("longest")
-    rows = rows[short & (ops.kind[rows] == OpKind.KERNEL)]
+    longest = 1000 * arguments.number("longest")
+    rows = case.where(
+        lambda rows: (ops.durations(rows) < longest) & (ops.kind[rows] == OpKind.KERNEL)
+    )
     calls = report.calls[rows]
     rows, calls = rows[calls >= 0], calls[calls >= 0]
     alone = np.bincount(calls)[calls] == 1

@@ -293,7 +293,8 @@ class HostWork:
     def _named(self, events: ThreadEvents, rows: NDArray[np.intp]) -> Named:
         shown = api_name if events is self.report.api else str
         codes = self.codes(events.name[rows], lambda code: shown(events.names[code]))
-        return Named(events.start[rows], np.maximum(events.end[rows], events.start[rows]), codes)
+        starts = events.start[rows]
+        return Named(starts, np.maximum(events.end[rows], starts), codes)
 
 
 def _of_states(states: ThreadStates) -> dict[Cause, Named]:
