@@ -10,7 +10,7 @@ import time
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.errors import CancelledError, NoDataError, UsageError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
 
-    Rows = Iterator[Sequence[Any]]
+    Parts = Iterator[list[Sequence[Any]]]
 
 TIMEOUT_S: Final = 60.0
 """Seconds of a query unless more is allowed."""
@@ -39,6 +39,8 @@ _GRACE_S: Final = 2.0
 """Seconds that a query has to stop by itself once its time is up, or it is cancelled."""
 _LOOK_S: Final = 0.1
 """Seconds after which it is asked again whether a query was cancelled."""
+_VALUES: Final = 900
+"""Values of ours that one statement stores, where some SQLites take 999."""
 MOST_BYTES: Final = 256 << 20
 """Bytes of the values of an answer."""
 _EXPLAIN: Final = re.compile(r"\s*explain\s+(query\s+plan\s+)?", re.IGNORECASE)
@@ -159,7 +161,7 @@ class Console:
             nulls = ", ".join(f"NULL AS {quoted(column.name)}" for column in view.columns)
             connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {nulls} WHERE 0").close()
 
-    def _fill(self, table: str, checked: Callable[[Rows], Rows] = iter) -> None:
+    def _fill(self, table: str, checked: Callable[[Parts], Parts] = iter) -> None:
         """Fills a temporary table, once; what ``checked`` raises on the way leaves it empty."""
         if table in self._filled:
             return
@@ -170,10 +172,13 @@ class Console:
         )
         connection = self._db.connection
         width = len(connection.execute(f"SELECT * FROM temp.{table} LIMIT 0").description)
-        places = ", ".join("?" * width)
+        rows, size = iter(rows), _VALUES // width
+        places = f"({', '.join('?' * width)})"
         try:
-            insert = f"INSERT OR REPLACE INTO temp.{table} VALUES ({places})"
-            connection.executemany(insert, checked(iter(rows)))
+            for part in checked(iter(lambda: [*islice(rows, size)], [])):
+                insert = f"INSERT OR REPLACE INTO temp.{table} VALUES "
+                values = [*chain.from_iterable(part)]
+                connection.execute(insert + ", ".join([places] * len(part)), values).close()
         except NoDataError as error:
             self._lacking[table] = "; ".join(part for part in (error.title, error.hint) if part)
         except CancelledError:

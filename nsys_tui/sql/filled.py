@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
@@ -101,17 +103,16 @@ def _launches(report: Report) -> Iterator[Sequence[Any]]:
     if lacking := report.lacks(Capability.LAUNCH_CALLS):
         raise NoDataError(lacking)
     ops, api = report.operations, report.api
-    kinds = [kind.name.lower() for kind in OpKind]
+    kinds = np.array([kind.name.lower() for kind in OpKind], object)
     for start in range(0, len(ops), _BATCH):
         rows = slice(start, start + _BATCH)
-        found, calls = launches(report, rows), report.calls[rows]
-        known = found.called.tolist()
-        api_ids = api.rowid[calls].tolist() if len(api) else [None] * len(known)
-        for kind, key, called, call, latency, queue in zip(
-            ops.kind[rows].tolist(), ops.rowid[rows].tolist(), known, api_ids,
-            found.latency.tolist(), found.queue.tolist(), strict=True,
-        ):  # fmt: skip
-            yield (kinds[kind], key, *((call, latency, queue) if called else (None, None, None)))
+        found = launches(report, rows)
+        of_calls = np.full((3, len(found.called)), None)
+        ids = api.rowid[report.calls[rows][found.called]]
+        of_calls[:, found.called] = ids, found.latency[found.called], found.queue[found.called]
+        yield from zip(
+            kinds[ops.kind[rows]], ops.rowid[rows].tolist(), *of_calls.tolist(), strict=True
+        )
 
 
 FIGURES: Final[dict[str, Callable[[Report], Iterable[Sequence[Any]]]]] = {

@@ -19,7 +19,7 @@ from nsys_tui.errors import CancelledError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-_Row = TypeVar("_Row")
+_Part = TypeVar("_Part")
 
 MEMORY: Final = 2 << 30
 """Bytes that SQLite may take at most; of the whole process, since SQLite knows no other bound."""
@@ -34,8 +34,6 @@ LONGEST_QUERY: Final = 100_000
 """Bytes of a query."""
 _STEPS: Final = 20_000
 """Instructions of SQLite after which it is asked whether to go on: some 0.3 ms."""
-_ROWS: Final = 4_096
-"""Rows of ours after which it is asked whether to go on."""
 _LIMITS: Final = {
     sqlite3.SQLITE_LIMIT_LENGTH: LONGEST_VALUE,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: LONGEST_QUERY,
@@ -162,12 +160,12 @@ class Guard:
         self._check, self.stopped = check, None
         self.read, self.denied = set(), ""
 
-    def checked(self, rows: Iterator[_Row]) -> Iterator[_Row]:
-        """Rows of ours for a query; raises what stops it."""
-        for number, row in enumerate(rows):
-            if not number % _ROWS and self._go_on() and self.stopped is not None:
+    def checked(self, parts: Iterator[_Part]) -> Iterator[_Part]:
+        """Rows of ours for a query, some at a time; raises what stops it."""
+        for part in parts:
+            if self._go_on() and self.stopped is not None:
                 raise self.stopped
-            yield row
+            yield part
 
     def _go_on(self) -> int:
         """0 while the query may go on."""
