@@ -58,6 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="credit work launched without a range of its own thread (backward passes) to the "
         "range open on the busiest thread of its process; such frames begin with ~",
     )
+    parser.add_argument(
+        "--addresses",
+        action="store_true",
+        help="tell addresses without a symbol apart, instead of naming them by their library",
+    )
     _add_rules(parser)
 
 
@@ -135,7 +140,7 @@ def _rules(arguments: argparse.Namespace) -> FrameRules:
     from nsys_tui.analysis.stacks.frames import FrameRules
 
     preset = arguments.preset == "llm.c"
-    rules = FrameRules()
+    rules = FrameRules(addresses=arguments.addresses)
     if arguments.strip_op_ids:
         rules = rules.without_op_ids()
     if arguments.strip_layers or (preset and not arguments.no_strip_layer_number):

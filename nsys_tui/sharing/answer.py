@@ -16,7 +16,6 @@ from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.analysis.stacks.folding import StackSource, gpu_stacks
-from nsys_tui.analysis.stacks.frames import FrameRules
 from nsys_tui.analysis.stacks.sources import host_stacks, sources
 from nsys_tui.analysis.stalls.answer import StallAnswer
 from nsys_tui.analysis.stats.query import Query
@@ -130,7 +129,7 @@ def _stacks(report: Report, source: StackSource, scope: Scope, paths: Paths) -> 
         found = (
             gpu_stacks(report, scope, names="short", paths=paths)
             if source is StackSource.GPU
-            else host_stacks(report, source, scope, FrameRules(libraries=True))
+            else host_stacks(report, source, scope)
         )
     except NoDataError:
         return None

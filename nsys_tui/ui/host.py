@@ -99,6 +99,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         self.set_keymap(presets.textual_keymap(self.keymap))
         self.error: NsysTuiError | None = None
         self.fatal: NsysTuiError | None = None
+        self._has_opened = False
         self.progress: ProgressMoved | None = None
         self.work = Work()
         self._start, self._resume = start, resume
@@ -310,7 +311,7 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
 
     def on_report_opened(self, message: ReportOpened) -> None:
         """The screen in front starts on the new report."""
-        session = message.session
+        session, self._has_opened = message.session, True
         marks = {**message.marks, **session.state.marks}
         session.state = replace(session.state, marks=marks)
         linked = session.place is not None
@@ -369,9 +370,9 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
             front.refresh_status()
 
     def on_failed(self, message: Failed) -> None:
-        """The bar holds the error until it is seen; with no report at all, the app ends."""
+        """The bar holds the error until it is seen; where the only report is none, the app ends."""
         self.error = message.error
-        if all(session.report is None for session in self.sessions) and len(self.sessions) == 1:
+        if message.unread is not None and not self._has_opened and len(self.sessions) == 1:
             self.fatal = message.error
             code = message.error.exit_code
             self.exit(code, return_code=code)
@@ -401,8 +402,10 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
     def _notes_text(self) -> str:
         """How much there is to know about the report in front before its figures are believed."""
         report = self.session.report
-        if report is None and self.session.finished and self.session.path == NO_REPORT:
-            return " no report is open: o opens one, 9 profiles a program"
+        if report is None and self.session.finished:
+            if self.session.path == NO_REPORT:
+                return " no report is open: o opens one, 9 profiles a program"
+            return " this report is not read: R reads it again, o opens another"
         count = 0 if report is None else len(report.notes)
         if self.hint or not count:
             return self.hint

@@ -58,11 +58,8 @@ def load(session: Session, opener: Opener, post: Post) -> None:
         give_back_freed_memory()
     except CancelledError:
         post(LoadFinished(session, cancelled=True))
-    except NsysTuiError as error:
-        post(Failed(error))
-        post(LoadFinished(session))
     except Exception as error:
-        post(Failed(unexpected(error)))
+        post(Failed(unexpected(error), session))
         post(LoadFinished(session))
 
 
@@ -73,8 +70,6 @@ def _load_part(session: Session, report: Report, part: str, progress: Progress, 
         report.load(part, progress)
     except CancelledError:
         raise
-    except NsysTuiError as error:
-        post(Failed(error))
     except Exception as error:
         post(Failed(unexpected(error)))
     else:

@@ -45,6 +45,8 @@ class Failed(Message):
     """Something in a worker went wrong; the bar shows it until it is seen."""
 
     error: NsysTuiError
+    unread: Session | None = None
+    """The report that could not be read, where that is what went wrong."""
 
 
 @dataclass

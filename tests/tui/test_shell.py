@@ -215,6 +215,22 @@ async def test_an_unreadable_only_report_ends_the_app_with_its_error(tmp_path: P
     assert isinstance(app.fatal, UnreadableReportError)
 
 
+async def test_faults_while_the_only_report_is_read_again_leave_the_app_running(
+    small: Path, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(small, tmp_path / "r.sqlite"))
+    async with running(path) as pilot:
+        app: Any = pilot.app
+        path.unlink()
+        await pilot.press("R")
+        app.post_message(Failed(UnreadableReportError("a preset is no preset")))
+        await settled(pilot)
+        assert app.is_running
+        assert app.fatal is None
+        await pilot.press("escape")
+        assert "this report is not read: R reads it again" in text(pilot)
+
+
 async def test_an_unreadable_second_report_leaves_the_first_alone(
     small: Path, tmp_path: Path
 ) -> None:

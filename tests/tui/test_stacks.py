@@ -118,6 +118,23 @@ async def test_time_order_and_sandwich(report: Path) -> None:
         assert "fwd 67%" in body
 
 
+@pytest.mark.parametrize("size", [(80, 24), (160, 45)])
+async def test_functions_are_listed_between_their_callers_and_callees(
+    report: Path, size: tuple[int, int]
+) -> None:
+    async with running(report, size=size) as pilot:
+        await press(pilot, "6", "v", "v")
+        assert "Functions 5 of 5" in text(pilot)
+        gemm = next(line for line in rows(pilot) if line.endswith(" gemm |") or " gemm  " in line)
+        assert " 90.0% " in gemm
+        await press(pilot, "<", "<", "S", "home", "down", "down")
+        assert path(pilot) == ("fwd",)
+        assert "gemm 86%" in text(pilot)
+        await press(pilot, "enter")
+        assert path(pilot) == ("step", "fwd")
+        assert "[left-heavy]" in text(pilot)
+
+
 async def test_samples_fold_recursion_collapses_and_threads_part(report: Path) -> None:
     async with running(report) as pilot:
         await press(pilot, "6", "s")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.stalls.causes import Cause
-from nsys_tui.analysis.stalls.gaps import Edge, stalls
 from nsys_tui.model.events import ApiCalls
 from nsys_tui.names import across, api_name, normalise_nvtx
 
@@ -53,9 +52,8 @@ def gap_of(
     Returns:
         its start and end, and the row of the operation that ends it or else of the one before it.
     """
-    gaps = stalls(plan.report, plan.part, merge_runs=False).gaps
     code = next(each for each in Cause if each.key == cause)
-    gaps = gaps.take((gaps.cause == code) & (gaps.edge == Edge.INNER))
+    gaps = plan.gaps.take(plan.gaps.cause == code)
     if (near := _begin_in(gaps.start, window)).any():
         gaps = gaps.take(near)
     if not len(gaps.start):

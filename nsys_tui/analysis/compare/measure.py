@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.breakdown import Coverage
     from nsys_tui.analysis.compare.side import Bounds
     from nsys_tui.analysis.iterations.detection import Iterations
+    from nsys_tui.analysis.stalls.gaps import Gaps
     from nsys_tui.model.events import Bool, Int64, ThreadEvents
     from nsys_tui.model.report import Report
 
@@ -80,6 +82,12 @@ class Plan:
     def part(self) -> Scope:
         """The scope cut to ``window``."""
         return replace(self.scope, window=self.window)
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """Idle gaps between operations, each for itself."""
+        gaps = stalls(self.report, self.part, merge_runs=False).gaps
+        return gaps.take(gaps.edge == Edge.INNER)
 
 
 def plan(
@@ -309,11 +317,9 @@ def _on_threads(plan: Plan, events: ThreadEvents, kept: Bool, names: list[str]) 
 
 def _stalls(plan: Plan) -> dict[str, Named]:
     """Idle gaps between operations by cause, each gap for itself."""
-    report = plan.report
-    if not len(report.operations):
+    if not len(plan.report.operations):
         return {}
-    gaps = stalls(report, plan.part, merge_runs=False).gaps
-    gaps = gaps.take(gaps.edge == Edge.INNER)
+    gaps = plan.gaps
     names = [cause.key for cause in Cause]
     code = gaps.cause.astype(np.int64)
     if not plan.by_step:

@@ -33,8 +33,8 @@ class FrameRules:
     """Applied to every frame in order, before the others."""
     drop: tuple[Callable[[str], object], ...] = ()
     """A stack with a frame for which one of these holds is left out altogether."""
-    libraries: bool = False
-    """Whether addresses without a symbol are named by their library, neighbours as one frame."""
+    addresses: bool = False
+    """Whether addresses without a symbol are told apart; else their library names them."""
     labels: tuple[str, ...] = field(default=())
     """What the rules do, in words, for the note under a result."""
 
@@ -90,7 +90,7 @@ class FrameRules:
 
     def is_unnamed(self, symbol: str) -> bool:
         """Whether a frame is named by its library."""
-        return self.libraries and symbol.startswith("0x")
+        return not self.addresses and symbol.startswith("0x")
 
     def frame(self, text: str) -> str | None:
         """The frame as it is folded; None if it is left out."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from nsys_tui.analysis.nvtx import flat
 from nsys_tui.model.groups import sums
 from nsys_tui.model.tree import ROOT, Trie, TrieBuilder, WeightedTree
 from nsys_tui.names import similar_name
@@ -103,6 +104,14 @@ def outermost(trie: Trie, label: int) -> NDArray[np.intp]:
     mine = trie.label == label
     mine[ROOT] = False
     return np.flatnonzero(mine & (trie.path_sums(mine) == 1))
+
+
+def totals(tree: WeightedTree) -> tuple[Int64, Int64]:
+    """Weight and count of the stacks through each label; recursion counts once."""
+    trie, labels = tree.trie, len(tree.trie.labels)
+    top = np.flatnonzero(flat.outermost(trie))[1:]
+    codes = trie.label[top]
+    return sums(codes, tree.weight[top], labels), sums(codes, tree.count[top], labels)
 
 
 def callees(tree: WeightedTree, label: int) -> View:

@@ -18,6 +18,7 @@ from nsys_tui.analysis.stacks.views import (
     located,
     matched_weight,
     merge_similar,
+    totals,
 )
 
 if TYPE_CHECKING:
@@ -136,3 +137,14 @@ def test_a_frame_is_first_seen_when_its_first_event_starts() -> None:
     assert first[nodes[("a",)]] == 10
     assert first[nodes[("b",)]] == 5
     assert first[0] == 5
+
+
+@settings(max_examples=100, deadline=None)
+@given(STACKS)
+def test_a_function_is_credited_once_for_every_stack_it_is_in(stacks: list[Stack]) -> None:
+    tree = from_stacks(stacks)
+    weight, count = totals(tree)
+    for name in "abc":
+        code = label_of(tree, name)
+        there = [each for frames, each in stacks if name in frames]
+        assert code < 0 or (weight[code], count[code]) == (sum(there), len(there))

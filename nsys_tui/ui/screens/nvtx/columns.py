@@ -79,8 +79,8 @@ def _gpu(
         return ()
     shares = 100 * share
     return (
-        durations("GPU", 8, gpu, duration_text, extra=True),
-        durations("GPU time", 8, busy, duration_text, extra=True),
+        durations("GPU time", 8, gpu, duration_text, extra=True),
+        durations("busy time", 9, busy, duration_text, extra=True),
         numbers("GPU busy", 8, shares, percent, unit=Unit.PERCENT, decimals=1),
         numbers("idle", 6, 100 - shares, percent, unit=Unit.PERCENT, decimals=1),
     )

@@ -18,6 +18,7 @@ from nsys_tui.analysis.stacks.frames import FrameRules
 from nsys_tui.analysis.stacks.sources import host_stacks
 from nsys_tui.export.flamegraph import flame_graph
 from nsys_tui.export.folded import DOCUMENT, folded_lines
+from nsys_tui.model.groups import sums
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Unit
 from nsys_tui.model.tree import ROOT, WeightedTree
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.stacks.views import View
     from nsys_tui.analysis.window import Scope
-    from nsys_tui.model.events import EventSet
+    from nsys_tui.model.events import EventSet, Int64
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
     from nsys_tui.render.icicle import Icicle
@@ -55,10 +56,24 @@ LOOKED_AT = 5000
 
 
 @dataclass(frozen=True, eq=False)
+class Viewed:
+    """Folded stacks with names merged, recursion collapsed and small frames hidden, or not."""
+
+    views: tuple[View, ...]
+    """From the folded tree to this one."""
+    tree: WeightedTree
+    codes: NDArray[np.intp]
+    """Label of each function that took something, the heaviest first."""
+    functions: tuple[TableColumn, ...]
+    """Their table."""
+
+
+@dataclass(frozen=True, eq=False)
 class Shown:
     """What the screen shows now."""
 
     stacks: Stacks
+    viewed: Viewed
     views: tuple[View, ...]
     """From the folded tree to the one on the screen."""
     tree: WeightedTree
@@ -83,7 +98,7 @@ def fold(report: Report, options: Options, scope: Scope, names: str, progress: P
         return gpu_stacks(
             report, scope, names=names, across_threads=options.across, progress=progress
         )
-    rules = FrameRules(libraries=not options.addresses)
+    rules = FrameRules(addresses=options.addresses)
     return host_stacks(report, options.source, scope, rules, options.thread)
 
 
@@ -114,8 +129,8 @@ def event_set(report: Report, source: StackSource) -> EventSet:
     return report.api if source is StackSource.CUDA else report.osrt
 
 
-def arranged(report: Report, stacks: Stacks, options: Options) -> Shown:
-    """Applies the view options to folded stacks."""
+def viewed(stacks: Stacks, options: Options) -> Viewed:
+    """Applies the options that make other frames of those folded."""
     views: list[View] = []
     tree = stacks.tree
     for wanted, change in (
@@ -126,20 +141,30 @@ def arranged(report: Report, stacks: Stacks, options: Options) -> Shown:
         if wanted:
             views.append(change(tree))
             tree = views[-1].tree
-    order = None
+    total, count = stack_views.totals(tree)
+    codes = np.argsort(-total, kind="stable")[: np.count_nonzero(total)]
+    own = sums(tree.trie.label, tree.self_weight, len(total))
+    figures = _figures(tree, total[codes], own[codes], count[codes], extra=True)
+    name = texts("function", 12, codes, tree.trie.labels, grow=True)
+    return Viewed(tuple(views), tree, codes, (*figures, name))
+
+
+def arranged(report: Report, stacks: Stacks, found: Viewed, options: Options) -> Shown:
+    """Lays out the stacks as they are looked at."""
+    tree, order = found.tree, None
     if options.order is Order.TIME:
         events = event_set(report, options.source)
         node = stacks.node
-        for view in views:
+        for view in found.views:
             node = view.of_node[node]
         order = stack_views.first_seen(tree, node, events.start[stacks.rows])
     frame = similar_name(options.frame) if options.merges else options.frame
     if options.order is Order.SANDWICH and frame in tree.trie.labels:
         label = tree.trie.labels.index(frame)
-        below = stack_views.callees(tree, label).tree
-        return Shown(stacks, tuple(views), below, None, stack_views.callers(tree, label).tree)
+        below, above = stack_views.callees(tree, label), stack_views.callers(tree, label).tree
+        return Shown(stacks, found, (*found.views, below), below.tree, None, above)
     laid = lay_out(tree.trie, tree.weight, order)
-    return Shown(stacks, tuple(views), tree, order, hint=_hint(tree, options), laid=laid)
+    return Shown(stacks, found, found.views, tree, order, hint=_hint(tree, options), laid=laid)
 
 
 def _hint(tree: WeightedTree, options: Options) -> str:
@@ -257,33 +282,22 @@ def _inside(frames: tuple[str, ...]) -> str:
     return f", in {' < '.join(reversed(frames))}" if frames else ""
 
 
-def neighbours(tree: WeightedTree, node: int) -> list[Line]:
-    """The children of a node, heaviest first, with their share of it."""
-    if node >= len(tree.trie):
-        return []
-    children = tree.trie.children_of(node)
-    children = children[np.argsort(-tree.weight[children], kind="stable")][:200]
-    whole = int(tree.weight[node])
-    return [
-        [
-            (f"{format_share(int(tree.weight[c]), whole):>6} ", 0),
-            (tree.trie.labels[tree.trie.label[c]], 0),
-        ]
-        for c in children.tolist()
-    ]
-
-
 def tree_columns(stacks: WeightedTree) -> tuple[TableColumn, ...]:
     """Frame, total, share, self and count of each node."""
-    trie, weight = stacks.trie, stacks.weight
-    whole = max(int(weight[ROOT]), 1)
-    written = format_duration if stacks.unit == "ns" else format_count
-    unit = Unit.NS if stacks.unit == "ns" else Unit.COUNT
-    shares = 100 * weight / whole
+    trie = stacks.trie
+    frame = texts("frame", 30, trie.label, trie.labels, grow=True)
+    return (frame, *_figures(stacks, stacks.weight, stacks.self_weight, stacks.count))
+
+
+def _figures(
+    tree: WeightedTree, weight: Int64, own: Int64, count: Int64, *, extra: bool = False
+) -> tuple[TableColumn, ...]:
+    whole = max(int(tree.weight[ROOT]), 1)
+    written = format_duration if tree.unit == "ns" else format_count
+    unit = Unit.NS if tree.unit == "ns" else Unit.COUNT
     return (
-        texts("frame", 30, trie.label, trie.labels, grow=True),
         numbers("total", 10, weight, written, unit=unit),
-        numbers("%", 6, shares, lambda share: format_share(share, 100), decimals=2),
-        numbers("self", 10, stacks.self_weight, written, unit=unit),
-        counts("count", 9, stacks.count),
+        numbers("%", 6, 100 * weight / whole, lambda part: format_share(part, 100), decimals=2),
+        numbers("self", 10, own, written, unit=unit),
+        counts("count", 9, count, extra=extra),
     )

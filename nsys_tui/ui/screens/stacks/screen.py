@@ -15,6 +15,7 @@ from nsys_tui.analysis.stacks.sources import NEEDED, OF_THREADS, first_source, s
 from nsys_tui.errors import NoDataError
 from nsys_tui.export.folded import folded_frame
 from nsys_tui.model.tree import ROOT
+from nsys_tui.names import similar_name
 from nsys_tui.render.cells import MUTED
 from nsys_tui.state import cycled
 from nsys_tui.ui.evidence import show_on_timeline
@@ -24,6 +25,7 @@ from nsys_tui.ui.screens.result import CANCELLED
 from nsys_tui.ui.screens.stacks.finding import Finding
 from nsys_tui.ui.screens.stacks.panes import (
     Shown,
+    Viewed,
     arranged,
     busiest_threads,
     event_set,
@@ -31,15 +33,15 @@ from nsys_tui.ui.screens.stacks.panes import (
     frame_facts,
     heading,
     merges_at_first,
-    neighbours,
     picture_writers,
-    several,
     tree_columns,
+    viewed,
 )
 from nsys_tui.ui.stack_options import Options, Order
 from nsys_tui.ui.widgets.icicle import IciclePane
 from nsys_tui.ui.widgets.lines import LinePane
 from nsys_tui.ui.widgets.table.actions import WHOLE
+from nsys_tui.ui.widgets.table.table import VirtualTable
 from nsys_tui.ui.widgets.tree.tree import VirtualTree
 
 if TYPE_CHECKING:
@@ -47,10 +49,9 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.model.tree import WeightedTree
     from nsys_tui.state import ViewState
     from nsys_tui.ui.saving import Writer
-    from nsys_tui.ui.widgets.lines import Line
+    from nsys_tui.ui.widgets.table.grid import Grid
 
 ACTIONS: tuple[Action, ...] = (
     Action("stacks.move_left", ("h", "left"), "left", "frame at the left on the same level"),
@@ -102,9 +103,13 @@ class StacksScreen(Finding):
     StacksScreen #tree { height: 1fr; display: none; }
     StacksScreen.-tree #tree { display: block; }
     StacksScreen.-tree #icicle { display: none; }
-    StacksScreen #side { width: 50; display: none; }
-    StacksScreen.-xwide #side { display: block; }
-    StacksScreen #above, StacksScreen #below { height: 1fr; }
+    StacksScreen #functions { width: 1fr; height: 1fr; display: none; }
+    StacksScreen.-sandwich #functions, StacksScreen.-xwide #functions { display: block; }
+    StacksScreen.-wide #main, StacksScreen.-xwide #main { width: 2fr; }
+    StacksScreen.-narrow #split { layout: vertical; }
+    StacksScreen.-narrow #main { height: 2fr; }
+    StacksScreen.-narrow.-sandwich #frame { display: none; }
+    StacksScreen.-narrow #callers { height: 1fr; }
     """
 
     def __init__(self) -> None:
@@ -115,7 +120,7 @@ class StacksScreen(Finding):
         """Paths of the selected frame and of the frame that fills the pane, outside a sandwich."""
 
     def body(self) -> Iterable[Any]:
-        """The icicle over the facts of the selected frame; callers and callees at the side."""
+        """The icicle over the facts of the selected frame; its functions beside it."""
         icicle, above = IciclePane(id="icicle"), IciclePane(id="callers")
         above.heading("Callers")
         above.tells_own = False
@@ -127,8 +132,14 @@ class StacksScreen(Finding):
                 LinePane("Frame", id="frame"),
                 id="main",
             ),
-            Vertical(LinePane(id="above"), LinePane(id="below"), id="side"),
+            VirtualTable("Functions", id="functions"),
+            id="split",
         )
+
+    @property
+    def functions(self) -> VirtualTable:
+        """The table of functions."""
+        return self.query_one("#functions", VirtualTable)
 
     def clear(self) -> None:
         """Another report: nothing is folded yet."""
@@ -176,7 +187,11 @@ class StacksScreen(Finding):
                     ("stacks", *how, scope, names),
                     lambda: fold(report, options, scope, names, progress),
                 )
-                return arranged(report, folded, options)
+                shape = (options.merges, options.recursion, options.small)
+                found = memo(
+                    ("viewed", *how, scope, names, *shape), lambda: viewed(folded, options)
+                )
+                return arranged(report, folded, found, options)
             except NoDataError as error:
                 return error
 
@@ -205,6 +220,7 @@ class StacksScreen(Finding):
             whole = "0: the whole trace" if self.state.window is not None else "a filter is set"
             self._show_nothing(pane, "nothing of this source here", "s: another source", whole)
             return
+        self._show_functions(found.viewed)
         self.shown = found
         if found.callers is not None:
             self.query_one("#callers", IciclePane).show(found.callers)
@@ -268,8 +284,6 @@ class StacksScreen(Finding):
     def _say(self, *lines: str) -> None:
         self._heading()
         self.query_one("#frame", LinePane).show([[(line, MUTED)] for line in lines])
-        for name in ("#above", "#below"):
-            self.query_one(name, LinePane).show([])
 
     def on_icicle_pane_moved(self, message: IciclePane.Moved) -> None:
         """Facts of the selected frame."""
@@ -282,26 +296,42 @@ class StacksScreen(Finding):
             lambda width: frame_facts(shown, pane, found, width)
         )
         self._heading()
-        if self.query_one("#side").display:
-            self._show_neighbours(shown.tree, pane.selected)
 
-    def _show_neighbours(self, tree: WeightedTree, node: int) -> None:
-        label = int(tree.trie.label[node])
+    def _show_functions(self, found: Viewed) -> None:
+        """The functions of these stacks; the cursor goes to the one in the middle."""
+        table, labels = self.functions, found.tree.trie.labels
+        frame = similar_name(self.options.frame) if self.options.merges else self.options.frame
+        row = next((row for row, code in enumerate(found.codes) if labels[code] == frame), None)
+        if self.shown is None or self.shown.viewed is not found:
+            table.prefer("self")
+            table.show_rows(found.functions, len(found.codes), row=row)
+        elif row is not None and row != table.row:
+            table.put_cursor(table.position_of(row) or 0)
 
-        def work() -> tuple[list[Line], list[Line]]:
-            if node == ROOT:
-                return [], neighbours(tree, ROOT)
-            above, below = stack_views.callers(tree, label), stack_views.callees(tree, label)
-            return neighbours(above.tree, 1), neighbours(below.tree, 1)
+    def on_grid_moved(self, message: Grid.Moved) -> None:
+        """Another function comes between its callers and callees, in a sandwich."""
+        if self.options.order is Order.SANDWICH:
+            self._put_in_the_middle(message)
 
-        def done(found: tuple[list[Line], list[Line]]) -> None:
-            heads = {"#above": "Callers", "#below": "Callees"}
-            for (name, head), lines in zip(heads.items(), found, strict=True):
-                pane = self.query_one(name, LinePane)
-                pane.heading(head, several(len(lines), "frame") if lines else "")
-                pane.show(lines or [[("none", MUTED)]])
+    def on_grid_opened(self, message: Grid.Opened) -> None:
+        """Puts a function between its callers and callees; from there to its heaviest place."""
+        if self.options.order is not Order.SANDWICH:
+            self._put_in_the_middle(message)
+        elif message.grid is self.functions and self.shown is not None:
+            found = self.shown.viewed
+            places = np.flatnonzero(found.tree.trie.label == found.codes[message.row])
+            heaviest = places[np.argmax(found.tree.weight[places])]
+            self._place = (found.tree.trie.path(int(heaviest)), ())
+            self._change(order=Order.HEAVY)
+            self.icicle.focus()
 
-        self.compute("neighbours", work, done)
+    def _put_in_the_middle(self, message: Grid.RowMessage) -> None:
+        if message.grid is not self.functions or self.shown is None or message.row is None:
+            return
+        found = self.shown.viewed
+        frame = found.tree.trie.labels[found.codes[message.row]]
+        if frame != self.options.frame or self.options.order is not Order.SANDWICH:
+            self._change(order=Order.SANDWICH, frame=frame)
 
     def _change(self, **changes: Any) -> None:
         self.options = replace(self.options, **changes)
@@ -319,6 +349,7 @@ class StacksScreen(Finding):
             hottest = np.bincount(codes, weights=tree.self_weight).argmax()
             frame = tree.trie.labels[int(codes[node] if node else hottest)]
         self._change(order=order, frame=frame)
+        (self.functions if order is Order.SANDWICH else self.icicle).focus()
 
     def action_stacks_source(self) -> None:
         """The next source that the report has data of."""
@@ -402,9 +433,6 @@ class StacksScreen(Finding):
             return
         pane = self.icicle
         nodes = self.shown.folded_nodes(pane.selected)
-        if self.shown.callers is not None or not len(nodes):
-            self.app.say("leave the sandwich first: v")
-            return
         events, stacks = event_set(self.report, self.options.source), self.shown.stacks
 
         def show(row: int | None) -> None:
