@@ -54,6 +54,11 @@ class Machine:
         end = max(self.free.values()) + 4 * US
         self.call("cudaDeviceSynchronize_v3020", max(end - self.now, 3 * US))
 
+    def off(self, name: str, ns: int) -> None:
+        """The thread sits in a call of the operating system."""
+        self.report.osrt(name, self.now, self.now + ns)
+        self.now += ns
+
     def layers(self, count: int = 8, ns: int = 400 * US, tag: str = "") -> None:
         for _ in range(count):
             self.launch(f"{tag}gemm", ns)

@@ -487,8 +487,16 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.decoding: "idle between short launches",
     programs.evaluating: "",
     programs.far_memory: "slow Host-to-Device copies",
+    programs.growing_softmax: "",
     programs.halo: "idle, in MPI_Sendrecv",
+    programs.handing_over: "idle, lock, while loader runs decode_jpeg",
+    programs.late_helper: "idle, lock: pthread_cond_wait",
+    programs.fused_little: "launches of tiny kernels",
     programs.logging: "idle, I/O: write",
+    programs.serving: "",
+    programs.sleeping_alike: "idle, sleep: clock_nanosleep",
+    programs.stages: "idle, its stream waits for GPUs by turns",
+    programs.ticking: "",
     programs.throttled: "kernels of GPU 0 slow down",
     flushed: "",
     late_rank: "waiting for GPU 1 in collectives",
@@ -509,7 +517,10 @@ PLANTED: Final = {
     "exposed_copies": Planted((copy_bound,), (copies_hidden,)),
     "exposed_communication": Planted((slow_gpu, late_rank), (steps,)),
     "frequent_allocation": Planted((allocator,), (allocated_ahead,)),
-    "gpu_idle": Planted((sleeping_host, late_loader, oversubscribed), (sleeping_helper, set_up)),
+    "gpu_idle": Planted(
+        (sleeping_host, late_loader, oversubscribed, programs.stages),
+        (sleeping_helper, set_up, programs.stages_filled),
+    ),
     "gpu_imbalance": Planted((slow_gpu,), (even_gpus, late_rank, own_programs)),
     "launch_bound": Planted((launch_bound, programs.decoding), (tiny_queued,)),
     "low_occupancy": Planted((registers,), (few_registers,)),
@@ -522,10 +533,12 @@ PLANTED: Final = {
     "shared_gpus": Planted((programs.by_turns,), (programs.beside,)),
     "slow_copies": Planted((pageable_slow, programs.far_memory), (all_alike,)),
     "slow_steps": Planted((slow_step,), (steps, programs.logging, programs.autotuning)),
-    "slowing_kernels": Planted((programs.throttled,), (programs.growing_softmax,)),
+    "slowing_kernels": Planted(
+        (programs.throttled, programs.growing_softmax), (programs.two_phases, steps)
+    ),
     "small_copies": Planted((scalar_reads,), (reads_ahead,)),
     "small_grids": Planted((tiny_grid,), (tiny_beside_others,)),
-    "tiny_kernels": Planted((tiny_launches,), (tiny_queued,)),
+    "tiny_kernels": Planted((tiny_launches, programs.fused_little), (tiny_queued,)),
     "sync_by_range": Planted((waits,), (waits_for_work,)),
     "warm_up": Planted(
         (lazy_loading, set_up, programs.autotuning), (loaded_ahead, sleeping_host, programs.halo)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from machine import FULL, MS, US, Machine
 
@@ -33,8 +33,7 @@ def logging(path: Path) -> Synth:
         run.layers()
         if step % 10 == 9:
             run.wait()
-            run.report.osrt("write", run.now, run.now + 3 * MS)
-            run.now += 3 * MS
+            run.off("write", 3 * MS)
         run.named(f"train step {step}", since)
     return run.report
 
@@ -225,5 +224,103 @@ def gathering(path: Path) -> Synth:
             run.launch("gemm", 3 * MS, device)
         run.launch("adam", 2 * MS)
         run.wait()
+        run.named(f"train step {step}", since)
+    return run.report
+
+
+def stages(path: Path, batches: int = 1) -> Synth:
+    """Three GPUs, each of a process of its own, whose stream waits for an event of the one before.
+
+    Args:
+        path: of the report.
+        batches: that go through all of them before the next round.
+    """
+    synth = Machine(path, gpus=3).report
+    free = [2 * MS] * 3
+    for number in range(24):
+        ready = max(free) if number % batches == 0 else free[0]
+        for stage in range(3):
+            begun, corr = max(ready, free[stage]) + 10 * US, synth.next_correlation()
+            call = (free[stage] + 5 * US if batches == 1 else begun - MS) - stage
+            synth.process(10 + stage, f"stage {stage}" if not number and stage else None)
+            synth.api("cudaStreamWaitEvent_v3020", call, call + US, corr=corr)
+            where: dict[str, Any] = {"device": stage, "context": stage + 1}
+            synth.sync(call, call + US, "stream wait", corr=corr, **where)
+            gpu = (begun, begun + 3 * MS)
+            synth.launch("forward", (call + 2 * US, call + 7 * US), gpu, grid=FULL, **where)
+            ready = free[stage] = gpu[1]
+    return synth
+
+
+def stages_filled(path: Path) -> Synth:
+    return stages(path, 24)
+
+
+def serving(path: Path, answers: bool = True) -> Synth:
+    """A worker waits for a condition; another thread takes requests, or polls every 7 ms."""
+    run = Machine(path)
+    run.report.thread(11, "front end")
+    for request in range(20):
+        idle = (10 + request % 7) * MS
+        if answers:
+            run.report.osrt("epoll_wait", run.now, run.now + idle - 20 * US, tid=11)
+        run.off("pthread_cond_wait", idle)
+        run.layers(4)
+        run.wait()
+    for tick in range(0 if answers else run.now // (7 * MS)):
+        run.report.osrt("epoll_wait", tick * 7 * MS, (tick + 1) * 7 * MS - US, tid=11)
+    return run.report
+
+
+def late_helper(path: Path) -> Synth:
+    return serving(path, answers=False)
+
+
+def handing_over(path: Path) -> Synth:
+    """The launching thread waits for one that computes, as samples show."""
+    run = Machine(path)
+    run.report.thread(11, "loader")
+    for step in range(20):
+        since = run.now
+        run.off("pthread_cond_wait", 4 * MS)
+        for sample in range(8):
+            run.report.sample(since + sample * MS // 2 + 1, ("decode_jpeg", "main"), tid=11)
+        run.layers(4)
+        run.wait()
+        run.named(f"train step {step}", since)
+    return run.report
+
+
+def ticking(path: Path, period: int = 10 * MS) -> Synth:
+    """Work of 2 to 5 ms, then sleep: until the next tick, or, without a period, for 5 ms."""
+    run = Machine(path)
+    for tick in range(30):
+        run.layers(3 + tick * 7 % 5)
+        run.wait()
+        run.off("clock_nanosleep", (tick + 1) * period - run.now if period else 5 * MS)
+    return run.report
+
+
+def sleeping_alike(path: Path) -> Synth:
+    return ticking(path, 0)
+
+
+def two_phases(path: Path) -> Synth:
+    """From the middle on one kernel has twice the work: no growth."""
+    run = Machine(path)
+    for step in range(60):
+        run.launch("gemm", 2 * MS if step >= 30 else MS)
+        run.launch("norm", MS)
+    return run.report
+
+
+def fused_little(path: Path, tiny: int = 4 * US) -> Synth:
+    """Steps that end with 200 tiny kernels, all of them launched ahead: 1 us lies between them."""
+    run = Machine(path)
+    for step in range(10):
+        since = run.now
+        run.layers(10)
+        for number in range(200):
+            run.launch(f"adam_{number % 2}", tiny)
         run.named(f"train step {step}", since)
     return run.report

@@ -52,7 +52,7 @@ def sentences(table: Table, room: int | None) -> Iterator[str]:
     yield f"{head}{headers[first]}\n"
     yield _joined(["-" * width for width in widths], widths) + "-" * shown + "\n"
     for row in rows:
-        said = "\n-> ".join(row[first:after]) + f" ({', '.join(row[after:])})"
+        said = "\n-> ".join(row[first:after]) + f" ({', '.join(filter(None, row[after:]))})"
         yield from _hanging(_joined(row, widths), said.split("\n"), room)
 
 

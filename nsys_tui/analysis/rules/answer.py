@@ -89,6 +89,7 @@ def _device(finding: Finding, report: Report) -> int | None:
 
 
 _FINDING: Final = (
+    data("id", lambda finding, _: finding.id),
     Column("Sev", key="", read=lambda finding, _: finding.severity.letter),
     column("severity"),
     Column("Could Save", Unit.NS, key="", read=lambda finding, _: finding.saved_ns or None),
@@ -103,6 +104,7 @@ _FINDING: Final = (
     column("screen"),
     data("command", lambda finding, report: finding.command.replace("REPORT", report.name)),
     column("confidence", "Known"),
+    Column("Part Of", key="", read=lambda f, _: f.same_as and f"part of: {f.same_as}"),
     data("doubt", lambda finding, _: finding.doubt),
     data("settle", lambda finding, report: finding.settle.replace("REPORT", report.name)),
     data("link", lambda finding, report: finding_link(report, finding)),

@@ -170,6 +170,16 @@ class Case:
         """What of some intervals a device was idle in, within the time looked at."""
         return intervals.meet(intervals.union(*spans), self._idle_of[place][0])
 
+    def by_turns(self, place: int, others: Iterable[int]) -> bool:
+        """Whether others work through most of a device's idle time, and idle while it works."""
+        idle = self._idle_of[place][0]
+        busy = intervals.gaps(*idle, *self.base)
+        idle_too, alone = idle, busy
+        for other in others:
+            idle_too, alone = self.idle_part(other, idle_too), self.idle_part(other, alone)
+        taken = 2 * intervals.total(*idle_too) < intervals.total(*idle)
+        return taken and 2 * intervals.total(*alone) > intervals.total(*busy)
+
     def held_up(
         self, starts: Int64, ends: Int64, codes: NDArray[np.integer], processes: Int64
     ) -> tuple[int, Intervals]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -23,6 +24,8 @@ class Confidence(StrEnum):
 
 
 _OF_WORK: Final = 20
+_FIGURES: Final = re.compile(r" \([^)]*\)| [\d.,]+ ?(%|x)")
+"""Shares and factors in a subject, and what stands in brackets."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,12 @@ class Finding:
     """What sampled hardware counters say of its time, empty for nothing."""
     same_as: str = ""
     """Subject of the finding above that could give most of this time back, too."""
+
+    @property
+    def id(self) -> str:
+        """What is the same in another report of the program: rule, subject and GPU, no figures."""
+        about = _FIGURES.sub("", self.subject).strip().replace(" ", "-")
+        return f"{self.rule}:{about}" + ("" if self.place is None else f"@{self.place}")
 
     @property
     def weight_ns(self) -> int:

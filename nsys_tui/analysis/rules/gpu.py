@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.config import LaunchBoundConfig
+from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import BLOCK, REGISTERS
 from nsys_tui.model.groups import factorise_rows, sums
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 _NAME_CELLS: Final = 22
 """Cells of names in findings, which are one line."""
+_SEVERAL: Final = 3
+"""GPUs from which on it shows whether all of them send at once."""
 _BOUND: Final = LaunchBoundConfig()
 
 
@@ -170,14 +174,22 @@ def _exposed_findings(case: Case) -> list[Finding]:
 
 
 def _pairwise(case: Case, place: int) -> bool:
-    """Whether most communication of a GPU is with one other, as between stages of a pipeline."""
+    """Whether most communication of a GPU is with one other, as between stages of a pipeline.
+
+    Where three GPUs or more send and receive at the same time, each does so with all of them.
+    """
     ops = case.report.operations
-    rows = case.where(
-        lambda rows: (ops.category[rows] == Category.COMM) & (ops.device[rows] == place)
-    )
-    pairwise = np.array([PAIRWISE in name.short for name in ops.names], bool)[ops.name[rows]]
-    time = ops.durations(rows)
-    return bool(2 * time[pairwise].sum() > time.sum())
+    rows = case.where(lambda rows: ops.category[rows] == Category.COMM)
+    pairwise = np.array([PAIRWISE in name.short for name in ops.names], bool)
+    time = ops.durations(rows) * (ops.device[rows] == place)
+    chosen = pairwise[ops.name[rows]]
+    if 2 * time[chosen].sum() <= time.sum():
+        return False
+    rows = rows[chosen]
+    by_device = [rows[ops.device[rows] == other] for other, _ in case.by_device]
+    spans = [intervals.union(ops.start[mine], ops.end[mine]) for mine in by_device]
+    mine = int(np.count_nonzero(ops.device[rows] == place))
+    return len(spans) < _SEVERAL or 2 * len(reduce(intervals.meet, spans)[0]) < mine
 
 
 @rule(

@@ -332,7 +332,7 @@ def _how(case: Case, outliers: NDArray[np.intp], *, busy: bool) -> tuple[str, bo
     apart = np.unique(np.diff(outliers))
     if busy and len(outliers) > 2 and len(apart) == 1 and apart[0] > 1:
         return f", one in {apart[0]}, longer", True
-    return " keep the GPU longer" if busy else " much slower", False
+    return " busy longer" if busy else " much slower", False
 
 
 @rule(
@@ -372,8 +372,8 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
         unsure = steps.rule is StepRule.PATTERN
         found = case.finding(
             "slow_steps",
-            f"{len(outliers)} of {plural(len(steps), 'step')}{what}{_GUESSED.get(steps.rule, '')}:"
-            f" {fit(steps.labels[worst], _LABEL_CELLS // 2)} takes"
+            f"{units.out_of(len(outliers), len(steps))} steps{what}"
+            f"{_GUESSED.get(steps.rule, '')}: {fit(steps.labels[worst], _LABEL_CELLS // 2)} takes"
             f" {units.format_duration(int(steps.duration[worst]))},"
             f" median {units.format_duration(round(median))}",
             f"look at what is longer there: {why}" if why else "look at the stalls of that step",

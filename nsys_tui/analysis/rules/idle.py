@@ -8,14 +8,19 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
+from nsys_tui.analysis.rules import awaited
 from nsys_tui.analysis.rules.case import WORTH_A_LINE
 from nsys_tui.analysis.rules.finding import Confidence
 from nsys_tui.analysis.rules.idle_causes import (
     AWAITED,
     BY_DOING,
     CAUSES,
+    LATE_THREAD,
     LAUNCHES,
+    MEANT,
     NO_CALL,
+    PACED,
+    QUEUED,
     RANKS,
     RENDERING,
     REQUESTS,
@@ -52,7 +57,7 @@ if TYPE_CHECKING:
 
 
 _NOT_KNOWN: Final = (Cause.NOTHING, Cause.UNKNOWN)
-_UNPRICED: Final = (*_NOT_KNOWN, Cause.PROFILER)
+_UNPRICED: Final = (*_NOT_KNOWN, *QUEUED, Cause.PROFILER)
 """Causes of which nobody can tell what the program could save; without the profiler, nothing."""
 
 
@@ -156,7 +161,7 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     renders = cause in _NOT_KNOWN and _before_rendering(case, gaps)
     said = RENDERING if renders else CAUSES.get(cause, SYNC)
     told, confidence, advice = _told(case, cause, gaps, lost, said.advice)
-    unpriced = cause in _UNPRICED or advice is REQUESTS
+    unpriced = (cause in _UNPRICED and advice not in SPREAD) or advice in MEANT
     most = case.base_ns
     if advice in SPREAD:
         most -= sum(case.busy_ns(other) for other, _ in case.by_device) // len(case.by_device)
@@ -196,10 +201,16 @@ def _told(
         return _host(case, gaps, lost, inside, advice)
     if cause is Cause.OFF_CPU and len(case.report.osrt):
         advice = NO_CALL
-    if cause is Cause.SYNC and (others := _waits_for(case, gaps)):
+    queued = cause in QUEUED
+    if (queued or cause is Cause.SYNC) and (others := _waits_for(case, gaps, queued)):
         turns = len(others) > 1
         whom = "GPUs by turns" if turns else case.device_labels(others)
-        return f", {fit(what, _NAME_CELLS)} waits for {whom}", Confidence.INFERRED, SPREAD[turns]
+        waiter = "its stream" if queued else fit(what, _NAME_CELLS)
+        return f", {waiter} waits for {whom}", Confidence.INFERRED, SPREAD[turns]
+    if queued:
+        return f", {QUEUED[cause]}", Confidence.INFERRED, advice
+    if cause is Cause.LOCK and (other := awaited.worker(case, _thread(case, gaps), lost)):
+        return f", {cause.label}, while {other}", Confidence.INFERRED, LATE_THREAD
     if cause is Cause.API and what.startswith("MPI_"):
         return f", in {fit(what, _NAME_CELLS)}{inside}", Confidence.MEASURED, RANKS
     if cause is Cause.API and what.startswith(LAUNCHES) and not _are_long(case, gaps):
@@ -209,7 +220,10 @@ def _told(
         advice = "see what the launch waits for: a lock, pages of host memory, a first use"
         name = f": {fit(what, _NAME_CELLS)} itself took it, why is not recorded"
         return name, Confidence.INFERRED, advice
-    if cause is Cause.IO and SERVES.match(what):
+    if cause is Cause.SLEEP and awaited.keeps_a_rate(lost):
+        name = f", sleeps to keep a rate: {fit(what, _NAME_CELLS)}"
+        return name, Confidence.INFERRED, PACED
+    if _serves(case, cause, what, gaps, lost):
         name = f", waits for requests: {fit(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, REQUESTS
     if cause is Cause.IO and WAITS.match(what):
@@ -227,16 +241,26 @@ def _host(
     case: Case, gaps: Gaps, lost: Intervals, inside: str, advice: str
 ) -> tuple[str, Confidence, str]:
     """What the thread did on its CPU: the function that samples hit, else the range."""
-    api = case.report.api
-    threads = gaps.caller[gaps.caller >= 0]
-    caller = int(np.bincount(threads).argmax())
-    thread = int(api.threads[caller])
+    thread = _thread(case, gaps)
     seen = sampled(case.report, thread, *lost)
     measured = case.stalls.work.witness(thread) is Witness.MEASURED
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
     if seen is None:
         return f", {Cause.HOST.label}{inside}", confidence, advice
     return f", {_seen(seen)}", confidence, BY_DOING.get(seen.doing, advice)
+
+
+def _thread(case: Case, gaps: Gaps) -> int:
+    """The thread that most gaps waited for."""
+    caller = np.bincount(gaps.caller[gaps.caller >= 0]).argmax()
+    return int(case.report.api.threads[caller])
+
+
+def _serves(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals) -> bool:
+    """Whether the program waits for requests: itself, or behind a thread that takes them."""
+    if cause is Cause.LOCK:
+        return awaited.by_requests(case, _thread(case, gaps), lost)
+    return cause is Cause.IO and SERVES.match(what) is not None
 
 
 def _seen(seen: Sampled) -> str:
@@ -268,20 +292,30 @@ def _before_rendering(case: Case, gaps: Gaps) -> bool:
     return int(gaps.idle[renders & (gaps.next >= 0)].sum()) * 2 > int(gaps.idle.sum())
 
 
-def _waits_for(case: Case, gaps: Gaps) -> list[int]:
-    """Other GPUs that work for the waiting thread through most of some gaps: one, or by turns."""
+def _waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:
+    """Other GPUs that work for the waiting thread through most of some gaps: one, or by turns.
+
+    Args:
+        case: the report.
+        gaps: of one GPU.
+        queued: the GPU itself waits, for whatever thread: the others idle while it works.
+    """
     report, spans = case.report, intervals.union(gaps.start, gaps.end)
+    place = int(gaps.place[0])
+    if queued:
+        others = [other for other, _ in case.by_device if other != place]
+        return others if case.by_turns(place, others) else []
     found: list[int] = []
     idle = spans
-    for place, rows in case.by_device:
+    for other, rows in case.by_device:
         calls = report.calls[rows]
         threads = report.api.thread[calls[calls >= 0]]
-        if place == int(gaps.place[0]) or not np.isin(threads, gaps.caller).any():
+        if other == place or not np.isin(threads, gaps.caller).any():
             continue
-        own = case.idle_part(place, spans)
+        own = case.idle_part(other, spans)
         if 2 * intervals.total(*own) < intervals.total(*spans):
-            return [place]
-        found, idle = [*found, place], intervals.meet(idle, own)
+            return [other]
+        found, idle = [*found, other], intervals.meet(idle, own)
     return found if 2 * intervals.total(*idle) < intervals.total(*spans) else []
 
 

@@ -103,6 +103,21 @@ CAUSES: Final = {
         "it may compute, sleep, or wait for another process",
         _RECORD,
     ),
+    Cause.PEER: Words(
+        "see what the other ranks do before their collectives",
+        "the kernel of another rank may have been launched as late",
+        "nsys-tui collectives REPORT",
+    ),
+    Cause.EVENT: Words(
+        "see which work is to record the event: it is late, or on a GPU that is not recorded",
+        "the event may stand for work that nothing can bring forward",
+        "nsys-tui stalls REPORT",
+    ),
+    Cause.STREAM: Words(
+        "see what else its stream waits for: a host function, memory, another program",
+        "work of other programs on the GPU is not recorded",
+        _RECORD,
+    ),
     Cause.UNKNOWN: Words(
         "no call launched what follows: record with --trace=cuda from the start",
         "the launch may lie before the capture, or in a process that was not traced",
@@ -125,6 +140,10 @@ WAITS: Final = re.compile(r"_*(p?poll|p?select|epoll|recv|accept|connect)")
 SERVES: Final = re.compile(r"_*(epoll_p?wait|accept)")
 """Calls in which the loop of a server waits for whoever comes next."""
 REQUESTS: Final = "no fault if nobody asked: else send requests sooner, or let other work run"
+PACED: Final = "no fault where the rate is meant so: else sleep less"
+MEANT: Final = {REQUESTS: "for lack of requests", PACED: "to keep its rate"}
+"""Advice on idle time that is no fault, and what the verdict says of it."""
+LATE_THREAD: Final = "make that thread quicker, or let it start earlier: this one waits for it"
 SPREAD: Final = (
     "spread that GPU's work, or give this one some meanwhile",
     "let them overlap: launch the work of all before waiting, in more and smaller batches",
@@ -132,6 +151,12 @@ SPREAD: Final = (
 RANKS: Final = "see which rank comes late to it, or let kernels run meanwhile (non-blocking calls)"
 AWAITED: Final = "see who is to send what it waits for: that process or thread is late, or busy"
 LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
+QUEUED: Final = {
+    Cause.PEER: "waits for other ranks",
+    Cause.EVENT: "its stream waits for an event",
+    Cause.STREAM: "its stream waits, why is not recorded",
+}
+"""What the GPU itself waits for, where no other GPU of the report works meanwhile."""
 BY_DOING: Final = {
     Doing.POLLS: "the thread polls for another rank: see what that rank does, or overlap the wait",
     Doing.COMPILES: "GPU code is compiled here: ship code for this GPU, or keep CUDA's cache",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -23,12 +24,17 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import Int64
 
+    Floats = NDArray[np.float64]
     Rows = NDArray[np.intp]
 
 _FEWEST: Final = 10
 """Launches of a kernel in the first and in the last third from which its pace is known."""
 _NEARLY_ALL: Final = 0.9
 """Part of the time whose kernels must slow down: of one alone its data may have grown."""
+_GROWN: Final = 1.5
+_GROWS: Final = 1.05
+"""Factors of a kernel whose data grows: in all, and at least from each later quarter to the next,
+so that one change is no growth."""
 _TURNS: Final = 20
 _NAME_CELLS: Final = 15
 
@@ -43,7 +49,7 @@ _NAME_CELLS: Final = 15
 def slowing_kernels(case: Case, arguments: Arguments) -> Result:
     """Mean time of each kernel in the last third of a GPU's work against the first third.
 
-    Nearly all of them must slow down: where one does, its data may have grown.
+    Nearly all of them must slow down: of one that takes longer and longer its data grows.
     """
     ops = case.report.operations
     found: list[Finding] = []
@@ -59,11 +65,13 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
             continue
         first, last = (times[known] / count[known] for times, count in (early, late))
         slow = last >= first * (1 + arguments.number("slower") / 100)
-        if late[0][known[slow]].sum() < _NEARLY_ALL * max(late[0].sum(), 1) or slow.sum() < 2:
-            continue
         usual = np.zeros(len(ops.names))
         usual[known] = first
         more = (ops.durations(rows) - usual[ops.name[rows]]) * (usual[ops.name[rows]] > 0)
+        if late[0][known[slow]].sum() < _NEARLY_ALL * max(late[0].sum(), 1) or slow.sum() < 2:
+            grown = last >= _GROWN * first
+            found += _growing(case, place, rows, more, known[grown], (last / first)[grown])
+            continue
         by_time = np.argsort(-late[0][known], kind="stable")
         label = case.device_labels([place])
         listed += [(label, first[k], last[k], ops.shown[known[k]]) for k in by_time.tolist()]
@@ -85,8 +93,39 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
             (Column("Last Third", Unit.NS), [row[2] for row in shown]),
             (Column("Kernel"), [row[3] for row in shown]),
         ),
-        tuple(sorted(found, key=lambda one: -one.saved_ns)[:1]),
+        tuple(sorted(found, key=lambda one: -one.order_ns)[:1]),
         hidden=hidden,
+    )
+
+
+def _growing(
+    case: Case, place: int, rows: Rows, more: Floats, names: Rows, factors: Floats
+) -> list[Finding]:
+    """The kernel among some that take longer and longer which costs most by that."""
+    ops = case.report.operations
+    cost = np.bincount(ops.name[rows], more, len(ops.names))[names]
+    if not len(names):
+        return []
+    top = int(np.argmax(cost))
+    own = rows[ops.name[rows] == names[top]]
+    quarters = [part.mean() for part in np.array_split(ops.durations(own), 4)]
+    if any(after < _GROWS * before for before, after in pairwise(quarters[1:])):
+        return []
+    name = fit(ops.shown[names[top]], 2 * _NAME_CELLS)
+    takes = f"{name} takes {factors[top]:.1f}x as long at the end as at first"
+    return case.finding(
+        "slowing_kernels",
+        f"{takes}: {units.format_duration(int(cost[top]))} more in all",
+        "see whether its data has to grow so: a cache or a list that nobody cuts",
+        subject=takes,
+        saved_ns=0,
+        stake_ns=max(0, int(cost[top])),
+        window=(int(ops.start[own[-1]]), int(ops.end[own[-1]])),
+        place=place,
+        screen="3",
+        at_most=Severity.MEDIUM,
+        doubt="the work may be meant to grow, as with the length of a sequence",
+        settle="print the size of its data in each step, in the program itself",
     )
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import Int64
+    from nsys_tui.model.intervals import Intervals
 
     Rows = NDArray[np.intp]
 
@@ -43,7 +44,8 @@ _NAME_CELLS: Final = 24
 def tiny_kernels(case: Case, arguments: Arguments) -> Result:
     """Kernels by name that end before another can be launched, with a launch call for each.
 
-    What could be saved is the time in which a GPU is idle while such a launch is made.
+    What could be saved is the time in which a GPU is idle while such a launch is made, or for a
+    moment between two such kernels, whichever is more.
     """
     report, ops = case.report, case.report.operations
     longest = 1000 * arguments.number("longest")
@@ -82,14 +84,17 @@ def _tiny(
 ) -> list[Finding]:
     ops = case.report.operations
     place, lost = case.held_up_by_calls(calls)
-    idle = intervals.total(*lost)
+    idle, where = intervals.total(*lost), "in their launches"
+    between = _between(case, rows, place)
+    if intervals.total(*between) > idle:
+        lost, idle, where = between, intervals.total(*between), "between them"
     label = case.device_labels([place]) if place >= 0 else "GPU"
     median = units.format_duration(int(np.median(ops.durations(rows))))
     return case.finding(
         "tiny_kernels",
         f"{units.format_count(len(rows))} kernels of {median}, most {fit(name, _NAME_CELLS)}"
         f" ({units.format_count(len(most))}): {label} idle"
-        f" {units.format_duration(idle)} in their launches",
+        f" {units.format_duration(idle)} {where}",
         "fuse them, let one launch do more, or capture the sequence as a CUDA graph",
         subject="launches of tiny kernels",
         saved_ns=idle,
@@ -98,6 +103,18 @@ def _tiny(
         screen="3",
         lost=lost,
     )
+
+
+def _between(case: Case, rows: Rows, place: int) -> Intervals:
+    """When a device idles shortly from one of some operations to the next, which is another."""
+    ops = case.report.operations
+    own = next((own for other, own in case.by_device if other == place), rows[:0])
+    chosen = np.zeros(len(ops), bool)
+    chosen[rows] = True
+    chosen = chosen[own]
+    end, begun = np.maximum.accumulate(ops.end[own])[:-1], ops.start[own[1:]]
+    kept = chosen[:-1] & chosen[1:] & (begun > end) & (begun - end < case.stalls.threshold_ns)
+    return end[kept], begun[kept]
 
 
 @rule(

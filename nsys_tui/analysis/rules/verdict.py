@@ -8,7 +8,7 @@ from nsys_tui.analysis.diagnostics import loss, other_generation, why_no_work
 from nsys_tui.analysis.rules.bound import parts
 from nsys_tui.analysis.rules.case import Case
 from nsys_tui.analysis.rules.finding import Confidence
-from nsys_tui.analysis.rules.idle_causes import REQUESTS
+from nsys_tui.analysis.rules.idle_causes import MEANT
 from nsys_tui.analysis.rules.ranking import find_in
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.model.capabilities import Capability
@@ -29,6 +29,8 @@ TOO_SHORT_NS: Final = 1_000_000
 """GPU work that lasts less than this is a first try, not a run."""
 COVERED: Final = 0.5
 """Part of the session under which it is said that GPU work covers only so much of it."""
+_SAID: Final = ("shared_gpus", "slowing_kernels")
+"""Rules of which the verdict says what they found, where nobody can tell what it costs."""
 MOST: Final = 2
 """Findings named."""
 
@@ -55,7 +57,7 @@ def verdict(case: Case, findings: Sequence[Finding]) -> str:
         name = f"{len(case.splits)} of {listed} GPUs"
     parts = [f"{name} {format_share(busy, whole, 0)} busy{_of_session(case)}"]
     parts += [doubt for doubt in (loss(case.report), case.clock_trouble) if doubt]
-    parts += [one.subject for one in findings if one.rule == "shared_gpus"]
+    parts += [one.subject for one in findings if one.rule in _SAID and not one.saved_ns]
     most = _decisive(case, findings)
     if most is not None:
         share = format_share(most.stake_ns, case.base_ns)
@@ -149,8 +151,8 @@ def _not_recorded(case: Case, findings: Sequence[Finding], most: Finding | None)
         share = format_share(one.stake_ns, case.base_ns)
         if one.subject.startswith(f"idle, {Cause.PROFILER.label}"):
             said.append(f"{share} is idle for the profiler alone")
-        elif one.advice is REQUESTS:
-            said += [f"{share} is idle for lack of requests"] if one is not most else []
+        elif one.advice in MEANT:
+            said += [f"{share} is idle {MEANT[one.advice]}"] if one is not most else []
         else:
             said.append(f"why {share} is idle is not recorded")
     return "; ".join(said[:MOST])

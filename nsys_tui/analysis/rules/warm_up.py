@@ -71,15 +71,18 @@ def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:
     early = _middle(gaps) < _steady_from(case)
     each = np.where(early, _charged(gaps), _used_first(gaps))
     cost, worst = int(each.sum()), int(np.argmax(gaps.idle))
-    name = case.stalls.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).label
+    name = case.stalls.work.name(int(gaps.what[worst])) or Cause(gaps.cause[worst]).key
+    longest = f", longest in {fit(name, _NAME_CELLS)}" if name != Cause.NOTHING.key else ""
+    loads = np.isin(gaps.cause[worst], (Cause.MODULE, Cause.API, Cause.LAUNCH_LATENCY))
     before = 2 * int(each[early].sum()) > cost
     first = "before the second step" if case.warm_up_steps == 1 else "in the first steps"
     where = first if before else "at first use of code"
     return case.finding(
         "warm_up",
-        f"{case.device_labels([place])} idle {units.format_duration(cost)} {where},"
-        f" longest in {fit(name, _NAME_CELLS)}: only once",
-        "leave the warm-up out of what you measure, or load code before (eagerly)",
+        f"{case.device_labels([place])} idle {units.format_duration(cost)} {where}{longest}:"
+        " only once",
+        "leave the warm-up out of what you measure"
+        + (", or load code before (eagerly)" if loads else ""),
         subject="set-up (once)" if before else "first use of code (once)",
         saved_ns=cost,
         at_most=Severity.MEDIUM if case.has_named_steps else None,

@@ -363,12 +363,15 @@ def _explained(report: Report, scope: Scope, work: HostWork, gaps: Gaps) -> Gaps
     )
     known = np.flatnonzero(gaps.caller >= 0)
     call_start, until, call_end = host_part(work, gaps)
-    late = 2 * (call_end[known] - gaps.start[known]) >= gaps.end[known] - gaps.start[known]
-    late |= call_start[known] >= gaps.start[known]
-    waiting, shared = known[~late], known[late]
-    cause[waiting] = wait_causes(report, gaps.next[waiting], call_start[waiting])
+    ahead = known[2 * (call_end - gaps.start)[known] < (gaps.end - gaps.start)[known]]
+    queued = wait_causes(report, gaps.next[ahead], call_start[ahead])
+    in_time = call_start[ahead] < gaps.start[ahead]
+    in_time |= (queued == Cause.EVENT) & ((gaps.end - call_end)[ahead] >= LONG_CALL_NS)
+    waiting = ahead[in_time]
+    cause[waiting] = queued[in_time]
     edges = np.stack((gaps.start[waiting], gaps.end[waiting]))
     cause[waiting[others_worked(report, scope, gaps.place[waiting], edges)]] = Cause.PROCESS
+    shared = np.setdiff1d(known, waiting)
     for caller in np.unique(gaps.caller[known]).tolist():
         of_thread = work.thread(int(api.threads[caller]))
         mine = shared[gaps.caller[shared] == caller]

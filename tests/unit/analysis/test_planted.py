@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import planted_programs as programs
 import pytest
 from planted import (
+    FULL,
     MS,
     PLANTED,
     WORTH_FIXING,
+    bare,
     clocked,
     flushed,
     late_rank,
@@ -131,6 +133,46 @@ def test_the_verdict_names_the_reason_first(run: Callable[[Path], Synth], tmp_pa
     assert f"Worth fixing: {told} (" in line if first else "Worth fixing" not in line, line
 
 
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (programs.serving, "idle, waits for requests: pthread_cond_wait"),
+        (programs.ticking, "idle, sleeps to keep a rate: clock_nanosleep"),
+        (programs.growing_softmax, "softmax takes 1.5x as long at the end as at first"),
+    ],
+)
+def test_the_verdict_says_what_is_no_fault_or_has_no_price(
+    run: Callable[[Path], Synth], said: str, tmp_path: Path
+) -> None:
+    case = case_of(run, tmp_path)
+    found = find_in(case)
+    assert said in verdict(case, found)
+    assert [one.saved_ns for one in found if one.subject == said] == [0]
+
+
+def test_findings_of_one_report_have_ids_of_their_own(tmp_path: Path) -> None:
+    found = find_in(case_of(programs.choosing, tmp_path))
+    assert len({one.id for one in found}) == len(found)
+    (one,) = [one for one in find_in(case_of(sleeping_host, tmp_path)) if one.rule == "gpu_idle"]
+    assert one.id == "gpu_idle:idle,-sleep:-nanosleep@0"
+
+
+def test_gpus_that_all_send_at_once_are_no_stages(tmp_path: Path) -> None:
+    synth = bare(tmp_path / "r.sqlite").gpu(1).gpu(2)
+    for step in range(20):
+        for device in range(3):
+            start = step * 10 * MS
+            synth.kernel("experts", start, start + 6 * MS, device=device, grid=FULL)
+            name = "ncclDevKernel_SendRecv"
+            synth.kernel(name, start + 6 * MS, start + 9 * MS, device=device, stream=9)
+    (one,) = [
+        one
+        for one in find_in(Case(open_report(synth.write(), use_cache=False)))
+        if one.rule == "exposed_communication"
+    ]
+    assert one.subject == "communication not hidden"
+
+
 def test_what_can_be_saved_stands_before_a_kernel_that_takes_long(tmp_path: Path) -> None:
     first, *others = find_in(case_of(one_name_sleeping, tmp_path))
     assert (first.rule, first.saved_ns) == ("gpu_idle", 19 * 8 * MS), "more than the GPU works"
@@ -149,7 +191,7 @@ def test_a_slow_step_is_told_by_what_it_waits_for_or_as_work_of_its_gpu(tmp_path
     assert [one.same_as for one in others if one.rule == "slow_steps"] == [first.subject]
     (one,) = [one for one in find_in(case_of(slow_step, tmp_path)) if one.rule == "slow_steps"]
     assert (one.saved_ns, one.stake_ns) == (0, 30 * MS), "more work is no idle time"
-    assert "1 of 20 steps keep the GPU longer" in one.title
+    assert "1 of 20 steps busy longer" in one.title
 
 
 def test_a_sample_of_more_time_than_a_gap_says_nothing_of_it(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ AXIS_FROM: Final = 10
 NO_REASON: Final = {
     Cause.UNKNOWN.key: "no API call is known that launched what ends it",
     Cause.STREAM.key: "launched before the GPU fell idle: it waited for its stream",
-    Cause.EVENT.key: "launched before the GPU fell idle: its stream waited for an event",
+    Cause.EVENT.key: "launched in time: its stream waited for an event",
     Cause.PEER.key: "launched before the GPU fell idle: it waited for the other ranks",
 }
 SHORT_KINDS: Final = {"OS runtime": "osrt", "API": "API", "NVTX": "NVTX"}
