@@ -16,6 +16,12 @@ from nsys_tui.units import parse_duration, parse_percent
 OptionValue = str | tuple[str, ...]
 """Value of an nsys option: one word, or a list that nsys wants joined by commas."""
 
+
+def option_text(value: OptionValue) -> str:
+    """The value of an nsys option as one word."""
+    return value if isinstance(value, str) else ",".join(value)
+
+
 _SIZE_UNITS: Final = {
     "": 1,
     "B": 1,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
-from nsys_tui.analysis.window import Scope, clipped, starting
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, starting
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
 
@@ -163,9 +163,8 @@ class DeviceSplit:
         return self.max_gap[1] - self.max_gap[0] if self.max_gap else 0
 
 
-def coverages(report: Report, scope: Scope | None = None) -> Iterator[Coverage]:
+def coverages(report: Report, scope: Scope = WHOLE_REPORT) -> Iterator[Coverage]:
     """When each device in scope did what; one at a time, since the sets may be large."""
-    scope = scope or Scope()
     ops, window = report.operations, scope.window
     parts = scope.by_device(report)
     if window is None:
@@ -176,9 +175,8 @@ def coverages(report: Report, scope: Scope | None = None) -> Iterator[Coverage]:
         yield _coverage(ops, rows, place, window, _active(ops, every, window))
 
 
-def device_splits(report: Report, scope: Scope | None = None) -> list[DeviceSplit]:
+def device_splits(report: Report, scope: Scope = WHOLE_REPORT) -> list[DeviceSplit]:
     """Where the time of each device in scope went."""
-    scope = scope or Scope()
     # Without a name for each: the last one would stay, 190 MB, while the next is made.
     return [*map(partial(split_of, report, scope=scope), coverages(report, scope))]
 
@@ -277,7 +275,7 @@ _NOT_COMPUTE: Final = ("nccl", "memcpy", "memset", "mem_copy")
 
 
 def ten_figures(
-    report: Report, scope: Scope | None = None, rows: Rows | None = None
+    report: Report, scope: Scope = WHOLE_REPORT, rows: Rows | None = None
 ) -> dict[str, int | float | None]:
     """The ten figures of the old breakdown, and exposed communication beside them.
 
@@ -291,7 +289,6 @@ def ten_figures(
         scope: window, devices, processes and streams.
         rows: the operations of the scope, where they are known.
     """
-    scope = scope or Scope()
     ops = report.operations
     rows = scope.operations(ops) if rows is None else rows
     starts, ends = clipped(ops, rows, scope.window)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import aggregate
-from nsys_tui.analysis.window import Scope, clipped, masked
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, masked
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.events import SHAPE
@@ -107,7 +107,7 @@ class KernelTable:
 def kernel_table(
     report: Report,
     by: GroupBy = GroupBy.NAME,
-    scope: Scope | None = None,
+    scope: Scope = WHOLE_REPORT,
     *,
     style: NameStyle = NameStyle.SHORT,
     paths: OperationPaths | None = None,
@@ -129,7 +129,6 @@ def kernel_table(
         kernels, copies, memsets and graph launches; a graph launch whose nodes were traced is not
         among them (definitions: "GPU operation").
     """
-    scope = scope or Scope()
     ops = report.operations
     chosen = scope.operations(ops) if among is None else among
     rows = masked(chosen, ops.counted[chosen])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import rows_of_codes
 
@@ -101,7 +101,7 @@ class LaunchBoundRun:
 
 
 def launch_bound_runs(
-    report: Report, scope: Scope | None = None, rule: LaunchBoundConfig | None = None
+    report: Report, scope: Scope = WHOLE_REPORT, rule: LaunchBoundConfig | None = None
 ) -> list[LaunchBoundRun]:
     """Launch-bound runs of the devices in scope, in order of device and time.
 
@@ -112,7 +112,7 @@ def launch_bound_runs(
         scope: window, devices, processes and streams.
         rule: what counts as such a run; the user's settings by default.
     """
-    scope, rule = scope or Scope(), rule or report.launch_bound
+    rule = rule or report.launch_bound
     runs = [
         run
         for place, rows in scope.at_any_time().by_device(report)

@@ -12,7 +12,7 @@ from nsys_tui.analysis.breakdown import DeviceSplit, coverages, ten_figures
 from nsys_tui.analysis.diagnostics import Message, messages, why_no_work
 from nsys_tui.analysis.host_time import host_time, osrt_calls, python_samples
 from nsys_tui.analysis.nccl.waiting import collective_waits, split_with_waiting
-from nsys_tui.analysis.window import Scope, clipped, row_numbers
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import FARTHEST
@@ -138,7 +138,7 @@ class Overview:
 
 def overview(
     report: Report,
-    scope: Scope | None = None,
+    scope: Scope = WHOLE_REPORT,
     *,
     style: NameStyle = NameStyle.NORMALISED,
     top: int | None = TOP,
@@ -155,7 +155,6 @@ def overview(
         host: tell of the host's side also where there is GPU work.
         named: False leaves out the older figures and what is listed by name.
     """
-    scope = scope or Scope()
     host = host or not len(report.operations)
     waits = collective_waits(report)
     splits = tuple(
@@ -216,19 +215,18 @@ def _sum(parts: Sequence[int | None]) -> int | None:
 
 
 def top_kernels(
-    report: Report, scope: Scope | None = None, style: NameStyle = NameStyle.NORMALISED
+    report: Report, scope: Scope = WHOLE_REPORT, style: NameStyle = NameStyle.NORMALISED
 ) -> list[TopName]:
     """GPU time by kernel name, largest first; ties by name. Shares are of all GPU work's time."""
     return _work(report, scope, style, kernels=True)
 
 
-def other_work(report: Report, scope: Scope | None = None) -> list[TopName]:
+def other_work(report: Report, scope: Scope = WHOLE_REPORT) -> list[TopName]:
     """GPU time of copies, memsets, graphs and the like by name, with the same shares."""
     return _work(report, scope, NameStyle.SHORT, kernels=False)
 
 
-def _work(report: Report, scope: Scope | None, style: str, *, kernels: bool) -> list[TopName]:
-    scope = scope or Scope()
+def _work(report: Report, scope: Scope, style: str, *, kernels: bool) -> list[TopName]:
     ops = report.operations
     rows = row_numbers(ops, scope.operations(ops))
     rows = rows[ops.counted[rows]]
@@ -238,12 +236,11 @@ def _work(report: Report, scope: Scope | None, style: str, *, kernels: bool) -> 
     return _by_name(names, ops.name[chosen], ops, chosen, scope.window, whole)
 
 
-def top_ranges(report: Report, scope: Scope | None = None) -> list[TopName]:
+def top_ranges(report: Report, scope: Scope = WHOLE_REPORT) -> list[TopName]:
     """Host time by NVTX range name, largest first, without open ranges.
 
     Names that differ in digits only are one, with ``#`` for these.
     """
-    scope = scope or Scope()
     ranges = report.ranges
     rows = row_numbers(ranges, scope.threads(ranges))
     rows = rows[~ranges.open[rows]]
@@ -252,9 +249,8 @@ def top_ranges(report: Report, scope: Scope | None = None) -> list[TopName]:
     return _by_name(names, ranges.name[rows], ranges, rows, scope.window)
 
 
-def top_calls(report: Report, scope: Scope | None = None) -> list[TopName]:
+def top_calls(report: Report, scope: Scope = WHOLE_REPORT) -> list[TopName]:
     """Time in OS runtime calls by name, of nested ones in the outermost, largest first."""
-    scope = scope or Scope()
     rows = osrt_calls(report, scope)
     return _by_name([*report.osrt.names], report.osrt.name[rows], report.osrt, rows, scope.window)
 

@@ -7,7 +7,7 @@ clipped to the window, events count where they start.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,9 @@ class Scope:
         if self.processes is None:
             return np.ones(len(global_pids), bool)
         return np.array([pid_of(int(pid)) in self.processes for pid in global_pids], bool)
+
+
+WHOLE_REPORT: Final = Scope()
 
 
 def touching(events: EventSet, window: tuple[int, int] | None) -> Rows:

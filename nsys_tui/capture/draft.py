@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.capture.options import OPTIONS
 from nsys_tui.capture.target_facts import Facts
+from nsys_tui.config_values import option_text
 
 if TYPE_CHECKING:
     from nsys_tui.config_values import OptionValue
@@ -29,6 +30,11 @@ class Check:
     name: str
     text: str
     remedy: str = ""
+
+    @property
+    def told(self) -> str:
+        """What, and what to do about it."""
+        return f"{self.text} ({self.remedy})" if self.remedy else self.text
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ class Draft:
         known, own = OPTIONS.get(name), self.facts.options.get(name)
         usual = (own.default if own else "") or (known.default if known else "")
         value = self.options.get(name, usual)
-        return value if isinstance(value, str) else ",".join(value)
+        return option_text(value)
 
     def words(self, name: str) -> list[str]:
         """The value of an option as a list."""

@@ -28,6 +28,7 @@ from nsys_tui.capture.targets import (
     plain,
     with_nsys,
 )
+from nsys_tui.config_values import option_text
 from nsys_tui.errors import UsageError
 from nsys_tui.redaction import looks_secret
 
@@ -91,8 +92,7 @@ class Plan:
 
     def _options(self, job_dir: str, known: Collection[str]) -> list[str]:
         words = [
-            option_there(name, value if isinstance(value, str) else ",".join(value), known)
-            for name, value in self.options.items()
+            option_there(name, option_text(value), known) for name, value in self.options.items()
         ]
         if self.functions_json:
             file = f"{job_dir}/{FUNCTIONS_FILE}"

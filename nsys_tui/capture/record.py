@@ -14,6 +14,7 @@ import shutil
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.capture.failures import KeepError, LockedError
@@ -23,7 +24,6 @@ from nsys_tui.writing import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 VERSION: Final = 1
 
@@ -154,6 +154,12 @@ class Record:
         """The target's name when the capture was made."""
         return str(self.plan.get("target", {}).get("name", ""))
 
+    @property
+    def at_home(self) -> list[Path]:
+        """What of the capture can be opened on this machine: the export where there is one."""
+        found = [Path(file.sqlite or file.local) for file in self.reports if file.local]
+        return [path for path in found if path.exists()]
+
     def to_json(self) -> dict[str, Any]:
         """The record as plain data."""
         return {"version": VERSION, **asdict(self)}
@@ -276,6 +282,12 @@ class Store:
             with contextlib.suppress(UsageError):
                 found.append(self.load(capture))
         return found
+
+    def left_running(self) -> str:
+        """How many captures an earlier run left behind, and where; empty for none."""
+        left = self.unfinished()
+        where = ", ".join(sorted({record.target_name for record in left}))
+        return f"{len(left)} capture(s) not finished on {where}" if left else ""
 
     def unfinished(self) -> list[Record]:
         """Captures that may still run, or whose reports are still over there."""

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from nsys_tui.config_values import option_text
 from nsys_tui.errors import UsageError
 
 if TYPE_CHECKING:
@@ -240,10 +241,7 @@ def _list_presets(config: Config) -> int:
     from nsys_tui.capture.presets import presets
 
     for preset in presets(config.capture).values():
-        words = [
-            f"--{name}={value if isinstance(value, str) else ','.join(value)}"
-            for name, value in preset.options.items()
-        ]
+        words = [f"--{name}={option_text(value)}" for name, value in preset.options.items()]
         env = [f"{name}={value}" for name, value in preset.env.items()]
         print(f"{preset.name}: {preset.about}\n    {' '.join([*env, *words])}")
     return 0

@@ -113,14 +113,11 @@ def _set_of(record: Record) -> str:
 
 
 def _open_reports(arguments: argparse.Namespace) -> int:
-    from pathlib import Path
-
     from nsys_tui.capture.record import Store
     from nsys_tui.commands.open import run_app
 
     record = Store().load(arguments.id)
-    home = [Path(file.sqlite or file.local) for file in record.reports if file.local]
-    there = [path for path in home if path.exists()]
+    there = record.at_home
     if not there:
         raise UsageError(f"capture {record.id} has no report here", result(record))
     Store().mark_opened(record.id)

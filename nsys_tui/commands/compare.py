@@ -17,6 +17,7 @@ from nsys_tui.commands.options import (
     add_rows,
     add_scope,
     add_step_summary,
+    opener,
 )
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_painted, print_tables
 from nsys_tui.errors import GATE_HIT, INCONCLUSIVE, NOT_COMPARABLE, OK, UsageError
@@ -187,7 +188,7 @@ def _sides(
         arguments.names = compare_sides.kernel_names(
             arguments.names, named.side.style, f"baseline {named.name}"
         )
-        report = compare_sides.opener(arguments)(arguments.reports[0])
+        report = opener(arguments)(arguments.reports[0])
         part = compare_sides.part_of(arguments, report, "b")
         side = part.cache.measured(part.plan, part.label, part.identity)
         return (compare_sides.baseline_side(named), side), (None, part)

@@ -7,13 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from nsys_tui.commands.options import scope_from
-from nsys_tui.commands.remote import local_path
+from nsys_tui.commands.options import opener, scope_from
 from nsys_tui.errors import UsageError
 from nsys_tui.paths import told_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from nsys_tui.analysis.compare.comparison import Comparison
     from nsys_tui.analysis.compare.measure import Plan
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from nsys_tui.export.measured_sides import SideCache
     from nsys_tui.model.report import Report
 
-    Opener = Callable[[str], Report]
-
 
 @dataclass(frozen=True)
 class Part:
@@ -35,28 +32,6 @@ class Part:
     label: str
     identity: str
     cache: SideCache
-
-
-def opener(arguments: argparse.Namespace) -> Opener:
-    """Opens reports as the arguments say, and tells their notes."""
-    from nsys_tui.commands.options import log_to, tell_notes
-    from nsys_tui.config import load_config
-    from nsys_tui.freed_memory import keep_freed_memory
-    from nsys_tui.reader.settings import open_configured
-
-    keep_freed_memory()
-    if arguments.log:
-        log_to(arguments.log)
-    config = load_config()
-
-    def report(path: str) -> Report:
-        opened = open_configured(
-            local_path(path, config), config, arguments.nsys, use_cache=not arguments.no_cache
-        )
-        tell_notes(opened, opened.name)
-        return opened
-
-    return report
 
 
 def two_parts(arguments: argparse.Namespace) -> tuple[Part, Part]:

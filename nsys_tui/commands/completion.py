@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from nsys_tui.commands.options import declared
 from nsys_tui.errors import OK
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ def complete(parser: argparse.ArgumentParser, verb: str) -> None:
         make = VALUES.get((verb, action.dest)) or VALUES.get(("", action.dest))
         if verb == "capture" and action.dest.startswith("nsys_"):
             make = _of_nsys(action.dest.removeprefix("nsys_"))
+        if isinstance(make, str):
+            make = partial(declared, make)
         if make is not None and not action.choices:
             action.completer = _listed(make)  # type: ignore[attr-defined]
     autocomplete(parser, always_complete_options=False, default_completer=reports)
@@ -92,29 +96,10 @@ def _themes() -> Iterable[str]:
     return theme_names(default_path().parent / "themes")
 
 
-def _key_presets() -> Iterable[str]:
-    from nsys_tui.ui.presets import presets
-
-    return presets()
-
-
-def _stats() -> Iterable[str]:
-    import nsys_tui.analysis.stats.reports  # noqa: F401  registers them
-    from nsys_tui.analysis.stats.registry import REPORTS
-
-    return REPORTS
-
-
-def _rules() -> Iterable[str]:
-    from nsys_tui.analysis.rules.ranking import RULES
-
-    return RULES
-
-
 def _tables() -> Iterable[str]:
     from nsys_tui.export.events import TABLES
 
-    return [*TABLES, *_stats()]
+    return [*TABLES, *declared("analysis.stats.reports:REPORTS")]
 
 
 def _screens() -> Iterable[str]:
@@ -143,12 +128,6 @@ def _captures() -> Iterable[str]:
     return Store().ids()
 
 
-def _baselines() -> Iterable[str]:
-    from nsys_tui.export.baselines import names
-
-    return names()
-
-
 def _words() -> Iterable[str]:
     from nsys_tui.text.definitions import definitions
 
@@ -161,14 +140,14 @@ def _of_nsys(name: str) -> Callable[[], Iterable[str]]:
     return lambda: OPTIONS[name].choices
 
 
-VALUES: Final[dict[tuple[str, str], Callable[[], Iterable[str]]]] = {
+VALUES: Final[dict[tuple[str, str], Callable[[], Iterable[str]] | str]] = {
     ("", "theme"): _themes,
-    ("", "keys"): _key_presets,
-    ("stats", "reports"): _stats,
-    ("stats", "help_reports"): _stats,
+    ("", "keys"): "ui.presets:presets",
+    ("stats", "reports"): "analysis.stats.reports:REPORTS",
+    ("stats", "help_reports"): "analysis.stats.reports:REPORTS",
     ("stats", "formats"): lambda: ("column", "table", "csv", "tsv", "json", "markdown", "html"),
     ("stats", "timeunit"): lambda: ("nsec", "usec", "msec", "seconds"),
-    ("analyze", "rules"): _rules,
+    ("analyze", "rules"): "analysis.rules.ranking:RULES",
     ("export", "table"): _tables,
     ("open", "print"): _screens,
     ("capture", "words"): _targets,
@@ -176,8 +155,8 @@ VALUES: Final[dict[tuple[str, str], Callable[[], Iterable[str]]]] = {
     ("capture", "repeat"): _captures,
     ("targets", "name"): _targets,
     ("captures", "id"): _captures,
-    ("compare", "baseline"): _baselines,
-    ("baseline", "name"): _baselines,
+    ("compare", "baseline"): "export.baselines:names",
+    ("baseline", "name"): "export.baselines:names",
     ("explain", "words"): _words,
 }
-"""What completes a value, by verb (empty: any) and the parser's name of it."""
+"""What completes a value, by verb (empty: any) and the parser's name of it; see ``declared``."""

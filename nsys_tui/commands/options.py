@@ -6,14 +6,14 @@ import argparse
 import sys
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui import __version__
 from nsys_tui.errors import UsageError
 from nsys_tui.units import parse_window
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from nsys_tui.analysis.choosing import Choice
     from nsys_tui.analysis.window import Scope
@@ -91,22 +91,23 @@ class _FormatAction(argparse.Action):
         parser.exit()
 
 
-def print_schema(document: str) -> None:
-    """Prints the JSON Schema of a document, given as ``module`` or ``module:NAME``.
-
-    The name is that of a document, of a schema, or of a function that makes one.
-    """
+def declared(place: str) -> Any:
+    """What ``module:NAME`` holds, or gives when it is called; without a name its ``DOCUMENT``."""
     import importlib
+
+    module, _, name = place.partition(":")
+    found = getattr(importlib.import_module(f"nsys_tui.{module}"), name or "DOCUMENT")
+    return found() if callable(found) else found
+
+
+def print_schema(document: str) -> None:
+    """Prints the JSON Schema of a document, or a schema itself; see ``declared``."""
     import json
 
     from nsys_tui.text.documents import json_schema
 
-    module, _, name = document.partition(":")
-    declared = getattr(importlib.import_module(f"nsys_tui.{module}"), name or "DOCUMENT")
-    if callable(declared):
-        declared = declared()
-    schema = declared if isinstance(declared, dict) else json_schema(declared)
-    print(json.dumps(schema, indent=1))
+    found = declared(document)
+    print(json.dumps(found if isinstance(found, dict) else json_schema(found), indent=1))
 
 
 def add_format(
@@ -261,6 +262,32 @@ def csv_section(sections: Sequence[str] | None, default: str) -> str:
     return first
 
 
+def opener(arguments: argparse.Namespace, *, named: bool = True) -> Callable[[str], Report]:
+    """What opens reports as the parsed arguments say, and tells their notes.
+
+    Args:
+        arguments: with those of ``add_reading``.
+        named: whether a note begins with the report that it is of.
+    """
+    from nsys_tui.commands.remote import local_path
+    from nsys_tui.config import load_config
+    from nsys_tui.freed_memory import keep_freed_memory
+    from nsys_tui.reader.settings import open_configured
+
+    keep_freed_memory()
+    if arguments.log:
+        log_to(arguments.log)
+    config = load_config()
+
+    def report(name: str) -> Report:
+        path, cached = local_path(name, config), not arguments.no_cache
+        opened = open_configured(path, config, arguments.nsys, use_cache=cached)
+        tell_notes(opened, opened.name if named else "")
+        return opened
+
+    return report
+
+
 def open_from(arguments: argparse.Namespace) -> Report:
     """Opens the report that the parsed arguments name.
 
@@ -269,22 +296,9 @@ def open_from(arguments: argparse.Namespace) -> Report:
         UnreadableReportError: the file is no usable report.
         NsysMissingError: it must be exported first and no nsys was found.
     """
-    from nsys_tui.config import load_config
-
     if arguments.report is None:
         raise UsageError("which report file?", hint="such as report.sqlite; see --help")
-    if arguments.log:
-        log_to(arguments.log)
-    from nsys_tui.commands.remote import local_path
-    from nsys_tui.freed_memory import keep_freed_memory
-    from nsys_tui.reader.settings import open_configured
-
-    keep_freed_memory()
-    config = load_config()
-    path = local_path(arguments.report, config)
-    report = open_configured(path, config, arguments.nsys, use_cache=not arguments.no_cache)
-    tell_notes(report)
-    return report
+    return opener(arguments, named=False)(arguments.report)
 
 
 def tell_notes(report: Report, name: str = "") -> None:

@@ -60,8 +60,7 @@ def _of_capture(name: str) -> Path:
     from nsys_tui.capture.record import Store
 
     record = Store().load(name)
-    home = [Path(file.sqlite or file.local) for file in record.reports if file.local]
-    there = [path for path in home if path.exists()]
+    there = record.at_home
     if len(there) == 1:
         return there[0]
     hint = f"nsys-tui captures {'open' if there else 'attach'} {record.id}"

@@ -218,10 +218,9 @@ def _write(parts: Iterator[str], output: Path | None, *, overwrite: bool) -> Non
 def _narrate(arguments: argparse.Namespace, stacks: Stacks) -> None:
     tree = stacks.tree
     total = int(tree.self_weight.sum())
-    amount = format_duration(total) if tree.unit == "ns" else f"{format_count(total)} samples"
     events = format_count(int(tree.self_count.sum()))
     where = f" in {arguments.output}" if arguments.output else ""
-    say(f"nsys-tui: {amount} in {events} events{where}")
+    say(f"nsys-tui: {tree.amount(total)} in {events} events{where}")
     for note in stacks.notes:
         say(f"nsys-tui: {note}")
     if not tree.self_count.any():

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from nsys_tui.analysis.window import EVERYTHING, Scope, row_count, row_numbers, touching
+from nsys_tui.analysis.window import (
+    EVERYTHING,
+    WHOLE_REPORT,
+    Scope,
+    row_count,
+    row_numbers,
+    touching,
+)
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
@@ -69,7 +76,7 @@ _NEEDS: Final = {
 _UNITS: Final = {"start": Unit.NS, "end": Unit.NS, "bytes": Unit.BYTES}
 
 
-def event_table(report: Report, name: str, scope: Scope | None = None) -> Table:
+def event_table(report: Report, name: str, scope: Scope = WHOLE_REPORT) -> Table:
     """One event set as a table, in start order.
 
     Args:
@@ -85,7 +92,7 @@ def event_table(report: Report, name: str, scope: Scope | None = None) -> Table:
         raise UsageError(f"no table {name!r}", hint=f"one of {', '.join(TABLES)} or a report")
     kinds, left_out = _WORK.get(name, ((), ()))
     events: EventSet = report.operations if kinds else getattr(report, name)
-    rows = _rows(events, scope or Scope(), kinds)
+    rows = _rows(events, scope, kinds)
     if not row_count(events, rows):
         need = _NEEDS.get(name)
         lacking = report.lacks(need) if need is not None else ""

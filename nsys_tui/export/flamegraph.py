@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from nsys_tui.model.tree import MOST_FRAMES
-from nsys_tui.units import format_count, format_duration, plural
+from nsys_tui.units import format_count, plural
 
 if TYPE_CHECKING:
     from nsys_tui.model.events import Int64
@@ -166,11 +166,7 @@ class _Layout:
         x, y = _MARGIN + offset * (WIDTH - 2 * _MARGIN), _TOP + depth * ROW
         room = int((width - 4) / _CHAR)
         label = "" if room < 3 else name if len(name) <= room else name[: room - 1] + "…"
-        amount = (
-            format_duration(weight)
-            if self._tree.unit == "ns"
-            else f"{format_count(weight)} samples"
-        )
+        amount = self._tree.amount(weight)
         count = format_count(int(self._tree.count[node]))
         colour, remark = self._paint(node) if self._paint else (_colour(name), "")
         tip = f"{name}: {amount}, {100 * part:.2f}%, {count} times{remark}"

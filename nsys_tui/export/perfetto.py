@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from nsys_tui.analysis.memory import recorded_memory
-from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
 from nsys_tui.model.categories import Category
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.target import pid_of, tid_of
@@ -65,29 +65,27 @@ def _nests(ends: list[int], start: int, end: int) -> bool:
     return not ends or ends[-1] >= end
 
 
-def trace(report: Report, scope: Scope | None = None) -> Iterator[str]:
+def trace(report: Report, scope: Scope = WHOLE_REPORT) -> Iterator[str]:
     """The JSON text of a trace, piece by piece.
 
     Args:
         report: the report.
         scope: which part; events that touch its window come whole.
     """
-    chosen = scope or Scope()
     yield '{"displayTimeUnit":"ns","traceEvents":[\n'
     separator = ""
-    for event in _events(report, chosen):
+    for event in _events(report, scope):
         yield separator + json.dumps(event, separators=(",", ":"))
         separator = ",\n"
     yield "\n]}\n"
 
 
-def event_count(report: Report, scope: Scope | None = None) -> int:
+def event_count(report: Report, scope: Scope = WHOLE_REPORT) -> int:
     """How many slices, arrows and values of counters a trace has, for progress."""
-    chosen = scope or Scope()
     ops, api = report.operations, report.api
-    work = row_numbers(ops, chosen.operations(ops))
+    work = row_numbers(ops, scope.operations(ops))
     launched = report.calls[work]
-    calls = row_numbers(api, chosen.threads(api))
+    calls = row_numbers(api, scope.threads(api))
     calls = calls[api.real[calls]]
     others = (report.ranges, report.osrt, report.host_events)
     return (
@@ -95,8 +93,8 @@ def event_count(report: Report, scope: Scope | None = None) -> int:
         + int((launched >= 0).sum())
         + len(calls)
         + int(np.isin(launched, calls).sum())
-        + sum(len(row_numbers(events, chosen.threads(events))) for events in others)
-        + sum(len(series.times) for series in _series(report, chosen))
+        + sum(len(row_numbers(events, scope.threads(events))) for events in others)
+        + sum(len(series.times) for series in _series(report, scope))
     )
 
 

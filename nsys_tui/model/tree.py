@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.model.groups import by_code, factorise, sums
+from nsys_tui.units import format_count, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -228,6 +229,10 @@ class WeightedTree:
     def count(self) -> Int64:
         """Self count plus that of all descendants."""
         return self.trie.summed(self.self_count)
+
+    def amount(self, weight: int) -> str:
+        """A weight as text: ``3.2 ms``, ``12 samples``."""
+        return format_duration(weight) if self.unit == "ns" else f"{format_count(weight)} samples"
 
     def folded(self) -> list[tuple[tuple[str, ...], int]]:
         """(frames, weight) of every stack that has weight of its own or a count."""

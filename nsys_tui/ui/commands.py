@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -147,24 +148,17 @@ def app_command(app: Host) -> None:
     open_command_line(app)
 
 
-@command("report.next")
-def report_next(app: Host) -> None:
-    """Shows the next of the open reports."""
-    _step(app, 1)
-
-
-@command("report.previous")
-def report_previous(app: Host) -> None:
-    """Shows the open report before."""
-    _step(app, -1)
-
-
-def _step(app: Host, by: int) -> None:
+def _step(by: int, app: Host) -> None:
+    """Shows the next (1) or previous (-1) of the open reports."""
     if len(app.sessions) < 2:
         app.say("no other report is open: o opens one")
         return
     place = app.sessions.index(app.session)
     app.bring_to_front(app.sessions[(place + by) % len(app.sessions)])
+
+
+command("report.next")(partial(_step, 1))
+command("report.previous")(partial(_step, -1))
 
 
 @command("app.jump")

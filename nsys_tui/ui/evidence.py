@@ -52,9 +52,6 @@ def show_on_timeline(
         row: the event in it.
         extent: the whole trace, where the report in front has yet to be read.
     """
-    if app.handler("view.timeline") is None:
-        app.say("this build has no timeline")
-        return
     selection = selection_of(events, row, app.state.display.names)
     changes: dict[str, Any] = {"selection": selection}
     if selection.span is not None:

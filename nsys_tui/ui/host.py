@@ -125,11 +125,8 @@ class Host(ThemedApp, ResponsiveApp, inherit_bindings=False):
         """Captures that an earlier run left behind can be taken up again."""
         from nsys_tui.capture.record import Store
 
-        left = Store().unfinished()
-        if left:
-            where = ", ".join(sorted({record.target_name for record in left}))
-            text = f"{len(left)} capture(s) not finished on {where}: 9, then A attaches"
-            self.call_from_thread(self.say, text)
+        if left := Store().left_running():
+            self.call_from_thread(self.say, f"{left}: 9, then A attaches")
 
     def say(self, text: str) -> None:
         """Tells something in passing: in the footer where it fits (cheap), else in a toast.

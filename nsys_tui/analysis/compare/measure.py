@@ -18,7 +18,7 @@ from nsys_tui.analysis.compare.tails import tails
 from nsys_tui.analysis.iterations.detection import find_iterations
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.gaps import Edge, stalls
-from nsys_tui.analysis.window import Scope, masked, row_numbers
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, masked, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import regroup
@@ -92,7 +92,7 @@ class Plan:
 
 def plan(
     report: Report,
-    scope: Scope | None = None,
+    scope: Scope = WHOLE_REPORT,
     *,
     pattern: str | None = None,
     style: str = NameStyle.NORMALISED,
@@ -112,7 +112,6 @@ def plan(
     Raises:
         UsageError: the pattern is no regular expression.
     """
-    scope = scope or Scope()
     if not by_step:
         return Plan(report, scope, Steps.none(), style, seed=seed)
     found = _complete(report, find_iterations(report, pattern, scope))

@@ -10,6 +10,7 @@ from nsys_tui import units
 from nsys_tui.analysis.iterations.parts import IDLE_LABELS, IDLE_PARTS, SHORT
 from nsys_tui.analysis.iterations.path_answer import PATH
 from nsys_tui.analysis.iterations.table import iteration_table
+from nsys_tui.analysis.window import WHOLE_REPORT
 from nsys_tui.model.table import (
     Column,
     Document,
@@ -179,7 +180,7 @@ class IterationAnswer:
 def answer_of(
     report: Report,
     pattern: str | None = None,
-    scope: Scope | None = None,
+    scope: Scope = WHOLE_REPORT,
     paths: Paths | None = None,
 ) -> IterationAnswer:
     """The iterations of a report; arguments and errors are those of ``iteration_table``."""

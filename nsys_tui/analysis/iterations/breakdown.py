@@ -9,6 +9,7 @@ import numpy as np
 
 from nsys_tui.analysis.breakdown import coverages
 from nsys_tui.analysis.iterations.detection import required_iterations
+from nsys_tui.analysis.window import WHOLE_REPORT
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.names import normalise_nvtx
@@ -43,7 +44,7 @@ class Pieces:
 
 
 def iteration_pieces(
-    report: Report, pattern: str | None = None, scope: Scope | None = None
+    report: Report, pattern: str | None = None, scope: Scope = WHOLE_REPORT
 ) -> Pieces:
     """The breakdown of every iteration.
 
@@ -61,7 +62,7 @@ def iteration_pieces(
     return _pieces(report, scope, what, found.labels, found.start, found.end)
 
 
-def range_pieces(report: Report, name: str, scope: Scope | None = None) -> Pieces:
+def range_pieces(report: Report, name: str, scope: Scope = WHOLE_REPORT) -> Pieces:
     """The breakdown of every closed instance of an NVTX range, on whatever thread.
 
     Args:
@@ -87,7 +88,7 @@ def range_pieces(report: Report, name: str, scope: Scope | None = None) -> Piece
 
 def _pieces(
     report: Report,
-    scope: Scope | None,
+    scope: Scope,
     what: str,
     labels: tuple[str, ...],
     starts: Int64,

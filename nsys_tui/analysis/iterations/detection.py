@@ -15,7 +15,7 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.iterations.regularity import are_alike, is_launched_alike
-from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
@@ -154,7 +154,7 @@ def _none() -> Iterations:
 
 
 def find_iterations(
-    report: Report, pattern: str | None = None, scope: Scope | None = None
+    report: Report, pattern: str | None = None, scope: Scope = WHOLE_REPORT
 ) -> Iterations:
     """Finds the iterations of a report by the first rule that applies.
 
@@ -169,7 +169,6 @@ def find_iterations(
     Raises:
         UsageError: the pattern is no regular expression.
     """
-    scope = scope or Scope()
     if pattern is not None:
         try:
             asked = re.compile(pattern)
@@ -185,7 +184,7 @@ def find_iterations(
 
 
 def required_iterations(
-    report: Report, pattern: str | None = None, scope: Scope | None = None
+    report: Report, pattern: str | None = None, scope: Scope = WHOLE_REPORT
 ) -> Iterations:
     """``find_iterations``, where nothing can be said without any.
 

@@ -16,7 +16,7 @@ from nsys_tui.analysis.iterations.detection import (
 )
 from nsys_tui.analysis.iterations.parts import StepParts, kept_parts, step_parts
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
-from nsys_tui.analysis.window import Scope
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope
 from nsys_tui.model.target import pid_of
 from nsys_tui.units import format_duration
 
@@ -165,7 +165,7 @@ def spread(times: Int64) -> Spread:
 def iteration_table(
     report: Report,
     pattern: str | None = None,
-    scope: Scope | None = None,
+    scope: Scope = WHOLE_REPORT,
     paths: Paths | None = None,
 ) -> IterationTable:
     """Finds iterations and measures them.
@@ -181,7 +181,6 @@ def iteration_table(
         UsageError: the pattern is no regular expression.
     """
     found = required_iterations(report, pattern, scope)
-    scope = scope or Scope()
     own = Scope(None, scope.devices, frozenset((pid_of(found.process),)), scope.streams)
     split = phases(report, found, (paths or nvtx_paths(report)).parent)
     unasked = pattern is None and scope == Scope()

@@ -12,7 +12,7 @@ from nsys_tui.analysis.kernel_table import time_in_parts
 from nsys_tui.analysis.nvtx.flat import NvtxFlat, nvtx_flat
 from nsys_tui.analysis.nvtx.tree import NvtxTree, nvtx_tree
 from nsys_tui.analysis.tree_order import TreeOrder, tree_order
-from nsys_tui.analysis.window import Scope, clipped, row_numbers
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.model.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def nvtx_table(
     report: Report,
     raw: OperationPaths,
     similar: SimilarPaths,
-    scope: Scope | None = None,
+    scope: Scope = WHOLE_REPORT,
     progress: Progress = silent,
 ) -> NvtxTable:
     """Builds the tree of a window.
@@ -110,7 +110,6 @@ def nvtx_table(
         scope: window, devices, processes.
         progress: told how far the work is.
     """
-    scope = scope or Scope()
     nodes = similar.node[raw.node]
     tree = nvtx_tree(report, scope, similar.paths, nodes, progress)
     ranges = report.ranges

@@ -12,7 +12,7 @@ from nsys_tui.analysis.nvtx.attribution import attribute
 from nsys_tui.analysis.nvtx.operation_paths import CHUNK
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.analysis.stacks.frames import DROPPED, FrameRules, library, rewrite
-from nsys_tui.analysis.window import Scope, clipped, row_numbers
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.groups import factorise, pair_codes
@@ -75,7 +75,7 @@ class Stacks:
 
 def gpu_stacks(
     report: Report,
-    scope: Scope | None = None,
+    scope: Scope = WHOLE_REPORT,
     *,
     rules: FrameRules = NO_RULES,
     names: str = "full",
@@ -103,7 +103,6 @@ def gpu_stacks(
     ops = report.operations
     if not len(ops):
         raise NoDataError(f"{report.name}: {report.lacks(Capability.KERNELS)}")
-    scope = scope or Scope()
     rows = row_numbers(ops, scope.operations(ops))
     rows = rows[ops.counted[rows]]
     lengths = np.subtract(*reversed(clipped(ops, rows, scope.window)))
@@ -137,7 +136,7 @@ def _below(builder: TrieBuilder, above: Int64, name: NDArray[np.int32], leaves: 
 
 def cpu_stacks(
     report: Report,
-    scope: Scope | None = None,
+    scope: Scope = WHOLE_REPORT,
     *,
     rules: FrameRules = NO_RULES,
     thread: int | None = None,
@@ -156,7 +155,6 @@ def cpu_stacks(
     samples = report.samples
     if not len(samples):
         raise NoDataError(f"{report.name}: {report.lacks(Capability.SAMPLES)}")
-    scope = scope or Scope()
     kept = np.ones(len(samples), bool)
     if scope.window:
         kept &= (samples.start >= scope.window[0]) & (samples.start < scope.window[1])
@@ -174,7 +172,7 @@ def cpu_stacks(
 def call_stacks(
     report: Report,
     source: StackSource,
-    scope: Scope | None = None,
+    scope: Scope = WHOLE_REPORT,
     *,
     rules: FrameRules = NO_RULES,
 ) -> Stacks:
@@ -192,7 +190,6 @@ def call_stacks(
     Raises:
         NoDataError: no call of this kind has a backtrace.
     """
-    scope = scope or Scope()
     calls: ThreadEvents
     if source is StackSource.CUDA:
         api = report.api

@@ -11,7 +11,7 @@ from nsys_tui.analysis.stacks.folding import NO_RULES, Stacks, chain_nodes
 from nsys_tui.analysis.stacks.frames import DROPPED, FrameRules
 from nsys_tui.analysis.thread_states import Scheduling
 from nsys_tui.analysis.threads import of_thread
-from nsys_tui.analysis.window import Scope, clipped
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped
 from nsys_tui.errors import NoDataError
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
@@ -30,7 +30,7 @@ NO_CALL: Final = "[no OS call recorded]"
 
 def off_cpu_stacks(
     report: Report,
-    scope: Scope | None = None,
+    scope: Scope = WHOLE_REPORT,
     *,
     rules: FrameRules = NO_RULES,
     thread: int | None = None,
@@ -52,7 +52,7 @@ def off_cpu_stacks(
     """
     if not report.can(Capability.SCHED):
         raise NoDataError(f"{report.name}: {report.lacks(Capability.SCHED)}")
-    scope, osrt, states = scope or Scope(), report.osrt, Scheduling(report)
+    osrt, states = report.osrt, Scheduling(report)
     _, threads = report.numbers(Kind.SCHEDULING, "global_tid")
     tids = np.unique(threads[scope.has_process(threads & PROCESS_MASK)])
     calls = osrt_calls(report, scope)

@@ -17,7 +17,7 @@ from nsys_tui.analysis.launches import LaunchBoundRun, runs_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.stalls.queue_waits import others_worked, wait_causes
-from nsys_tui.analysis.window import Scope, row_numbers
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.target import PROCESS_MASK
@@ -151,7 +151,7 @@ class Stalls:
 
 def stalls(
     report: Report,
-    scope: Scope | None = None,
+    scope: Scope = WHOLE_REPORT,
     *,
     threshold_ns: int = THRESHOLD_NS,
     merge_runs: bool = True,
@@ -168,7 +168,6 @@ def stalls(
         work: of an earlier call on the same report, to save building it again.
         progress: told how many operations were looked at, GPU by GPU.
     """
-    scope = scope or Scope()
     work = work or HostWork(report)
     totals: list[IdleTotals] = []
     found: list[Gaps] = []

@@ -102,12 +102,12 @@ def _names(app: Host) -> Iterator[Entry]:
     report = app.session.report
     if report is None:
         return
-    if app.session.exact and app.handler("view.kernels"):
+    if app.session.exact:
         texts = report.operations.texts(app.state.display.names)
         for name in dict.fromkeys(texts[:MOST_NAMES]):
             selection = Selection("kernel_name", (name,), label=name)
             yield Entry(visible(name), "kernel", partial(app.show, "kernels", selection=selection))
-    if "ranges" in app.session.loaded and app.handler("view.nvtx"):
+    if "ranges" in app.session.loaded:
         for name in dict.fromkeys(map(normalise_nvtx, report.ranges.names[:MOST_NAMES])):
             selection = Selection("range_name", (name,), label=name)
             yield Entry(visible(name), "range", partial(app.show, "nvtx", selection=selection))

@@ -35,6 +35,8 @@ class ResultScreen(ReportScreen, Generic[T]):
     """Kind of the work that makes the result."""
     GOES_BACK: ClassVar[bool] = False
     """Whether the cursor goes to the selection in every new result, not in the first alone."""
+    BY_NAMES: ClassVar[bool] = False
+    """Whether the result depends on how kernels are named."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +72,8 @@ class ResultScreen(ReportScreen, Generic[T]):
 
     def needs_new(self, old: ViewState, new: ViewState) -> bool:
         """Whether another view state needs another result."""
-        return not same_scope(old, new)
+        renamed = self.BY_NAMES and old.display.names != new.display.names
+        return renamed or not same_scope(old, new)
 
     @property
     def can_begin(self) -> bool:

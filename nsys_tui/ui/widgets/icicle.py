@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -209,21 +209,17 @@ class IciclePane(Framed, can_focus=True):
         if len(children) and int(weight[children].max()) > 0:
             self.select(int(children[np.argmax(weight[children])]))
 
-    def action_stacks_move_left(self) -> None:
-        """To the frame at the left on the same level."""
-        self._beside(-1)
-
-    def action_stacks_move_right(self) -> None:
-        """To the frame at the right on the same level."""
-        self._beside(1)
-
     def _beside(self, step: int) -> None:
+        """To the frame at the left (-1) or right (1) on the same level."""
         if self.icicle is None or self.stacks is None:
             return
         level = self.icicle.seen(self.root, int(self.stacks.trie.depth[self.selected]))
         place = int(np.flatnonzero(level == self.selected)[0]) + step
         if 0 <= place < len(level):
             self.select(int(level[place]))
+
+    action_stacks_move_left = partialmethod(_beside, -1)
+    action_stacks_move_right = partialmethod(_beside, 1)
 
     def action_nav_open(self) -> None:
         """Zooms to the selected frame."""

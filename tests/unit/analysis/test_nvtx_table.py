@@ -11,7 +11,7 @@ from nsys_tui.analysis.nvtx.operation_paths import operation_paths
 from nsys_tui.analysis.nvtx.similar import similar_label, similar_paths
 from nsys_tui.analysis.nvtx.steps import step_times
 from nsys_tui.analysis.nvtx.table import NvtxTable, nvtx_table
-from nsys_tui.analysis.window import Scope
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def report(tmp_path: Path) -> Report:
     return open_report(synth.write(), use_cache=False)
 
 
-def table_of(report: Report, *, merge: bool = True, scope: Scope | None = None) -> NvtxTable:
+def table_of(report: Report, *, merge: bool = True, scope: Scope = WHOLE_REPORT) -> NvtxTable:
     raw = operation_paths(report)
     return nvtx_table(report, raw, similar_paths(raw.paths, merge=merge), scope)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nsys_tui.capture.presets import Preset
 from nsys_tui.capture.questions import added, changed, fitted, questions
+from nsys_tui.config_values import option_text
 from nsys_tui.render.cells import BOLD, MUTED, STALL
 from nsys_tui.text.folding import wrapped
 from nsys_tui.ui.screens.capture.presets import Presets
@@ -109,10 +110,7 @@ def question_lines() -> list[Line]:
 def question_detail(question: Preset, facts: Facts | None, width: int) -> list[Line]:
     """What a capture would show, by which options, and what of them the target lacks."""
     fit = fitted(question.options, facts)
-    words = [
-        f"--{name}={value if isinstance(value, str) else ','.join(value)}"
-        for name, value in fit.options.items()
-    ]
+    words = [f"--{name}={option_text(value)}" for name, value in fit.options.items()]
     known = f"nsys {facts.version} has all of it" if facts and facts.version else "not looked at"
     support = f"left out: {'; '.join(fit.lost)}" if fit.lost else f"target: {known}"
     parts = ((question.about, 0), (" ".join(words), MUTED), (support, STALL if fit.lost else MUTED))

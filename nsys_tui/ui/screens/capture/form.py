@@ -13,6 +13,7 @@ from nsys_tui.capture.plan import Form, Plan, plan_from_form, split_words
 from nsys_tui.capture.presets import presets
 from nsys_tui.capture.targets import usable_targets
 from nsys_tui.config import TargetConfig
+from nsys_tui.config_values import option_text
 from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.render.cells import BOLD, MUTED, STALL
 
@@ -140,8 +141,7 @@ def _option_field(form: Form, name: str, facts: Facts | None) -> Field:
     option = OPTIONS.get(name)
     known = facts.options if facts else {}
     own = known.get(name_there(name, known), OwnOption())
-    value = form.options.get(name, "")
-    text = value if isinstance(value, str) else ",".join(value)
+    text = option_text(form.options.get(name, ""))
     if option is None:
         return Field(f"--{name}", name, text)
     words = own.values or option.choices
@@ -207,9 +207,7 @@ def live_text(form: Form, config: Config, key: str, text: str, facts: Facts | No
     known = before.advice(facts) if isinstance(before, Plan) else []
     name = "python-functions-trace" if key == "functions_trace" else key.removeprefix("--")
     told = [a for a in plan.advice(facts) if a.name == name or a not in known]
-    return "; ".join(
-        f"{a.severity}: {a.text}" + (f" ({a.remedy})" if a.remedy else "") for a in told[:3]
-    )
+    return "; ".join(f"{a.severity}: {a.told}" for a in told[:3])
 
 
 def next_choice(entry: Field) -> str:
@@ -260,8 +258,7 @@ def command_lines(
     where += f"; {note}" if note else ""
     lines += [[(text, MUTED)] for text in _wrapped(where, width)]
     for remark in plan.advice(facts):
-        tail = f" ({remark.remedy})" if remark.remedy else ""
-        for number, text in enumerate(_wrapped(f"{remark.severity}: {remark.text}{tail}", width)):
+        for number, text in enumerate(_wrapped(f"{remark.severity}: {remark.told}", width)):
             ink = STALL if remark.severity != "note" and not number else MUTED
             lines.append([(text, ink)])
     return lines

@@ -90,7 +90,7 @@ class PastCaptures(ReportScreen):
             "r": ("repeat", partial(self.repeat, record)),
             "d": ("delete", partial(self._delete, record)),
         }
-        if not reports_of(record):
+        if not record.at_home:
             del answers["o"]
         if record.state.over:
             del answers["a"]
@@ -99,7 +99,7 @@ class PastCaptures(ReportScreen):
 
     def open_reports(self, record: Record) -> None:
         """Opens what came home; the reports of several ranks together, as one fleet."""
-        home = reports_of(record)
+        home = record.at_home
         with contextlib.suppress(KeepError):  # a full disk is no reason not to look at a report
             Store().mark_opened(record.id)
         if len(home) == 1:
@@ -193,12 +193,6 @@ def _listed(record: Record, files: list[RemoteFile]) -> str:
     return f"{where}: {len(files)} files, {size}: {shown}. Remove them?"
 
 
-def reports_of(record: Record) -> list[Path]:
-    """What of a capture can be opened here: the export where there is one."""
-    found = [Path(file.sqlite or file.local) for file in record.reports if file.local]
-    return [path for path in found if path.exists()]
-
-
 def result_word(record: Record) -> str:
     """How it ended, in a word or two."""
     if record.state is State.DONE and not record.opened:
@@ -212,7 +206,7 @@ def past_line(record: Record) -> str:
     when = f"{datetime.fromisoformat(began).astimezone():%Y-%m-%d %H:%M}" if began else ""
     dirty = "+" if record.git_dirty else ""
     commit = f" @{record.git_commit[:8]}{dirty}" if record.git_commit else ""
-    made, home = len(record.reports), len(reports_of(record))
+    made, home = len(record.reports), len(record.at_home)
     here = f" {home} of {made} reports" if made != 1 or not home else " 1 report"
     return (
         f"{when}  {record.target_name}{here if made else ''}{commit}  {shlex.join(record.program)}"

@@ -16,7 +16,7 @@ from nsys_tui.state import Selection
 from nsys_tui.ui.dialogs.prompt import choose, nothing
 from nsys_tui.ui.messages import Failed
 from nsys_tui.ui.screens.capture.live import Live
-from nsys_tui.ui.screens.capture.past import PastCaptures, reports_of
+from nsys_tui.ui.screens.capture.past import PastCaptures
 from nsys_tui.ui.widgets.lines import LinePane
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class Running(PastCaptures):
         choose(self.app, question, {"y": ("kill", kill), "n": ("wait", nothing)})
 
     def _ended(self, record: Record) -> None:
-        home = reports_of(record)
+        home = record.at_home
         status = record.program_exit
         self.live.state = str(record.state)
         if not home:
@@ -164,7 +164,7 @@ class Running(PastCaptures):
         several, previous = len(home) > 1, self.previous
         look = partial(self.open_reports, record)
         answers: dict[str, Answer] = {"o": ("open all as a fleet" if several else "open", look)}
-        if previous is not None and self.app.handler("view.compare") is not None:
+        if previous is not None:
 
             def compare() -> None:
                 look()

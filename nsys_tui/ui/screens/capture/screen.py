@@ -101,10 +101,8 @@ class CaptureScreen(Running, Asking):
         """Shows the form; captures left running by an earlier run are named."""
         super().on_mount()
         self.form = replace(self.form, target=self.app.config.capture.default_target)
-        running = Store().unfinished()
-        if running:
-            where = ", ".join(sorted({record.target_name for record in running}))
-            self.say(f"{len(running)} capture(s) not finished on {where}: A attaches")
+        if left := Store().left_running():
+            self.say(f"{left}: A attaches")
         self.set_interval(1, self._tick)
         self.call_after_refresh(self._begin)
 
@@ -311,8 +309,7 @@ class CaptureScreen(Running, Asking):
             return
         self._looked_at, self.facts = place, found.facts
         for check in checks(found, plan.target, plan) if told else ():
-            remedy = f" ({check.remedy})" if check.remedy else ""
-            self.say(f"{check.severity}: {check.name}: {check.text}{remedy}")
+            self.say(f"{check.severity}: {check.name}: {check.told}")
         self.show_form()
 
     def action_capture_run(self) -> None:

@@ -169,10 +169,6 @@ def remarks(texts: Texts, config: Config, old_name: str) -> list[tuple[str, str]
         return [("error", error.one_line)]
     taken = target.name != old_name and target.name in {LOCAL, *config.targets}
     found = [("error", f"there is a target {target.name} already")] if taken else []
-    found += [
-        (item.severity, item.text + (f" ({item.remedy})" if item.remedy else ""))
-        for item in advice
-        if item.severity != "note"
-    ]
+    found += [(item.severity, item.told) for item in advice if item.severity != "note"]
     faults = plan.launcher_faults(config.capture.grace / 1e9)
     return found + [("warning", fault) for fault in faults]

@@ -117,10 +117,7 @@ class Checking(Dialog[Any]):
             self.say([("error", error.title), ("cause", error.message), ("next", error.hint)])
             return
         findings = checks(found, target, plan)
-        self.say(
-            (f.severity, f"{f.name}: {f.text}" + (f" ({f.remedy})" if f.remedy else ""))
-            for f in findings
-        )
+        self.say((one.severity, f"{one.name}: {one.told}") for one in findings)
 
     async def _asked(self, question: Question) -> str | None:
         return await ask(self.app, question)

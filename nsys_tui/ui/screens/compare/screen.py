@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -323,18 +323,14 @@ class CompareScreen(ResultScreen[Result]):
         """Asks for another run, and for its side."""
         self.choosing.ask_run()
 
-    def action_compare_next_change(self) -> None:
-        """The next row that is better or worse."""
-        self._step_change(1)
-
-    def action_compare_previous_change(self) -> None:
-        """The row before that is better or worse."""
-        self._step_change(-1)
-
     def _step_change(self, step: int) -> None:
+        """Goes to the next (1) or previous (-1) row that is better or worse."""
         if not self.table.step_change(step):
             least = f"{100 * self.table.threshold:g}%"
             self.app.say(f"no change of {least} or more in this list")
+
+    action_compare_next_change = partialmethod(_step_change, 1)
+    action_compare_previous_change = partialmethod(_step_change, -1)
 
     action_compare_lock = on_twins(TwinTimelines.toggle_lock)
     action_compare_pan_left = on_twins(partial(TwinTimelines.pan, direction=-1))

@@ -45,7 +45,7 @@ class EventsScreen(TableScreen[EventsTable]):
     ACTIONS = ACTIONS
     AUTO_FOCUS = "#events"
     READING, MAKING, BUSY = "reading events ...", "putting events in order ...", "listing events"
-    GOES_BACK = True
+    BY_NAMES = GOES_BACK = True
     DEFAULT_CSS: ClassVar[str] = """
     EventsScreen #split { layout: vertical; height: 1fr; }
     EventsScreen #events { height: 1fr; width: 1fr; }
@@ -67,8 +67,7 @@ class EventsScreen(TableScreen[EventsTable]):
     def needs_new(self, old: ViewState, new: ViewState) -> bool:
         """Window, area, filters and names change the rows."""
         shortest = old.filter.min_duration != new.filter.min_duration
-        renamed = old.display.names != new.display.names
-        return super().needs_new(old, new) or _area(old) != _area(new) or shortest or renamed
+        return super().needs_new(old, new) or _area(old) != _area(new) or shortest
 
     def display_changed(self, old: ViewState, new: ViewState) -> None:
         """Times are written anew."""
@@ -119,10 +118,7 @@ class EventsScreen(TableScreen[EventsTable]):
         if (listed := self.result) is None:
             return
         hit = find(listed.report, selection.kind, selection.key)
-        row = listed.row_of(*hit) if hit is not None else None
-        position = self.table.position_of(row) if row is not None else None
-        if position is not None:
-            self.table.put_cursor(position)
+        self.table.go_to_row(None if hit is None else listed.row_of(*hit))
 
     def on_grid_moved(self, message: Grid.Moved) -> None:
         """Another event: all that is known about it."""

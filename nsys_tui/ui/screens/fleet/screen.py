@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -272,10 +273,7 @@ class FleetScreen(TableScreen[Shown]):
 
     def on_heat_pane_moved(self, message: HeatPane.Moved) -> None:
         """The table follows the map."""
-        row = self._row_of(message.row)
-        position = None if row is None else self.table.position_of(row)
-        if position is not None:
-            self.table.put_cursor(position)
+        self.table.go_to_row(self._row_of(message.row))
 
     def _row_of(self, map_row: int) -> int | None:
         """Row of the table for a row of the map; None for a GPU metric."""
@@ -316,8 +314,7 @@ class FleetScreen(TableScreen[Shown]):
             changes["window"] = Window(start, end)
         if len(member.report.processes) > len(shown):
             changes["filter"] = replace(self.state.filter, processes=frozenset(shown))
-        screen = "timeline" if self.app.handler("view.timeline") else "overview"
-        self.app.show(screen, **changes)
+        self.app.show("timeline", **changes)
         beside = f", rank {other.rank} is typical" if other is not None else ""
         self.app.say(f"rank {member.rank}{beside}: F7 goes back to the fleet")
 
@@ -343,17 +340,12 @@ class FleetScreen(TableScreen[Shown]):
         self.app.put_beside(guest)
         self.app.show("timeline")
 
-    def action_fleet_map(self) -> None:
-        """The next heat map."""
-        self._turn(1)
-
-    def action_fleet_map_back(self) -> None:
-        """The heat map before."""
-        self._turn(-1)
-
     def _turn(self, step: int) -> None:
         names = map_names(self.fleet) if self.fleet else []
         if names:
             here = names.index(self.map) if self.map in names else 0
             self.map = names[(here + step) % len(names)]
             self._show_map()
+
+    action_fleet_map = partialmethod(_turn, 1)
+    action_fleet_map_back = partialmethod(_turn, -1)

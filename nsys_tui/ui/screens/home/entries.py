@@ -11,7 +11,7 @@ from nsys_tui.names import cell_len, fit, visible
 from nsys_tui.paths import told_apart
 from nsys_tui.ui.matching import Entry
 from nsys_tui.ui.recent import nearby, opened_before
-from nsys_tui.ui.screens.capture.past import past_line, reports_of, result_word
+from nsys_tui.ui.screens.capture.past import past_line, result_word
 from nsys_tui.units import format_bytes
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _reports(kind: str, verdicts: dict[Path, str]) -> Iterator[Entry]:
 def _captures() -> Iterator[Entry]:
     """Captures that run, or whose reports are here and were not looked at."""
     for record in Store().all():
-        reports = tuple(reports_of(record))
+        reports = tuple(record.at_home)
         line = past_line(record)
         if not record.state.over:
             told = f"{line}\nit was left running: A on the Capture screen attaches"

@@ -46,6 +46,7 @@ class KernelsScreen(KernelDetail):
     AUTO_FOCUS = "#kernels"
     READING, MAKING = "reading GPU work ...", "grouping GPU work ..."
     BUSY = "grouping"
+    BY_NAMES = True
     wish: GroupBy = GroupBy.NAME
     DEFAULT_CSS: ClassVar[str] = """
     KernelsScreen #kernels { height: 1fr; }
@@ -103,10 +104,6 @@ class KernelsScreen(KernelDetail):
         super().state_changed(old, new)
         if self.result is None:
             self._estimate()
-
-    def needs_new(self, old: ViewState, new: ViewState) -> bool:
-        """Names decide what is one group."""
-        return super().needs_new(old, new) or old.display.names != new.display.names
 
     def display_changed(self, old: ViewState, new: ViewState) -> None:
         """Times are written anew."""
@@ -188,10 +185,7 @@ class KernelsScreen(KernelDetail):
         elif (hit := find(report, selection.kind, selection.key)) is not None:
             events, row = hit
             group = group_of(table, row) if isinstance(events, Operations) else None
-        if group is not None:
-            position = self.table.position_of(group)
-            if position is not None:
-                self.table.put_cursor(position)
+        self.table.go_to_row(group)
 
     def on_grid_moved(self, message: Grid.Moved) -> None:
         """Another row: its instances and facts."""

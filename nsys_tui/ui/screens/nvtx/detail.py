@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, partialmethod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -129,21 +129,17 @@ class RangeDetail(DetailScreen[NvtxTable]):
         self.under.show_rows((), 0)
         self.instances.show_rows((), 0)
 
-    def action_timeline_iteration_next(self) -> None:
-        """Chooses the next iteration."""
-        self._choose_step(1)
-
-    def action_timeline_iteration_previous(self) -> None:
-        """Chooses the previous iteration."""
-        self._choose_step(-1)
-
     def _choose_step(self, by: int) -> None:
+        """Chooses the next (1) or previous (-1) iteration."""
         if self.detail is None or not len(self.detail.steps):
             return
         last = len(self.detail.steps) - 1
         start = -1 if by > 0 else last + 1
         self.step = min(max((start if self.step is None else self.step) + by, 0), last)
         self._show_steps(self.detail)
+
+    action_timeline_iteration_next = partialmethod(_choose_step, 1)
+    action_timeline_iteration_previous = partialmethod(_choose_step, -1)
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """Shows a range or a kernel on the timeline."""

@@ -128,7 +128,7 @@ def _namer(ranges: Ranges) -> Callable[[int], str]:
 def gpu_figures(report: Report, names: NameStyle) -> Overview:
     """The part of the overview that needs the operations only."""
     splits = tuple(device_splits(report))
-    kernels = top_kernels(report, None, names)
+    kernels = top_kernels(report, style=names)
     return _partly(report, headline(report, Scope(), splits), splits, kernels)
 
 
@@ -153,7 +153,7 @@ def estimates(report: Report, sample: Operations, names: NameStyle) -> Overview:
         kernel_count=0,
         max_gap_ns=0,
     )
-    return _partly(report, head, (), top_kernels(report.with_sample(sample), None, names), span)
+    return _partly(report, head, (), top_kernels(report.with_sample(sample), style=names), span)
 
 
 def _partly(

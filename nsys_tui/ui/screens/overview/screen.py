@@ -383,7 +383,7 @@ class OverviewScreen(ResultScreen[Overview]):
             kind = f"{choice.kind}_name"
             screen = "kernels" if choice.kind == "kernel" else "nvtx"
             chosen = Selection(kind, (choice.name,), label=choice.name)
-            self._go(screen, window=None, selection=chosen)
+            self.app.show(screen, window=None, selection=chosen)
 
     def _go_to(self, finding: Finding) -> None:
         """The evidence: its screen with its window, or the timeline where that is not there."""
@@ -391,7 +391,7 @@ class OverviewScreen(ResultScreen[Overview]):
         screen = names[0] if names else "timeline"
         label = finding.title
         if finding.window is None:
-            self._go(screen)
+            self.app.show(screen)
             return
         start, end = finding.window
         margin = max((end - start) // 5, 1)
@@ -402,7 +402,7 @@ class OverviewScreen(ResultScreen[Overview]):
         }
         lane = "" if finding.place is None else gpu_key(finding.place)
         changes["cursor"] = Cursor(start, lane)
-        self._go(screen, **changes)
+        self.app.show(screen, **changes)
 
     @property
     def evidence(self) -> Evidence:
@@ -437,8 +437,4 @@ class OverviewScreen(ResultScreen[Overview]):
 
     def on_trace_pane_opened(self, message: TracePane.Opened) -> None:
         """The timeline, around the cursor."""
-        self._go("timeline", window=message.window)
-
-    def _go(self, screen: str, **changes: Any) -> None:
-        if self.app.handler(f"view.{screen}") is not None:
-            self.app.show(screen, **changes)
+        self.app.show("timeline", window=message.window)

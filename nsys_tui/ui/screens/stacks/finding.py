@@ -12,9 +12,9 @@ from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.tree import ROOT
 from nsys_tui.ui.dialogs.prompt import Prompt
 from nsys_tui.ui.screens.result import ResultScreen
-from nsys_tui.ui.screens.stacks.panes import Shown, amount, several
+from nsys_tui.ui.screens.stacks.panes import Shown
 from nsys_tui.ui.widgets.icicle import IciclePane
-from nsys_tui.units import format_share
+from nsys_tui.units import format_share, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,8 +97,8 @@ class Finding(ResultScreen[Shown | NoDataError]):
         share = format_share(weight, int(pane.stacks.weight[ROOT]))
         here = np.flatnonzero(self._hits == pane.selected)
         place = f"{here[0] + 1} of " if len(here) else ""
-        frames = several(len(self._hits), "frame")
-        return f"/{self.pattern}: {place}{frames}, {amount(pane.stacks, weight)}, {share} of all"
+        frames = plural(len(self._hits), "frame")
+        return f"/{self.pattern}: {place}{frames}, {pane.stacks.amount(weight)}, {share} of all"
 
     def action_find_next(self) -> None:
         """Next match by weight."""

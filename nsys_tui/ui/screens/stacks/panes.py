@@ -30,7 +30,7 @@ from nsys_tui.ui.pane_text import wrapped
 from nsys_tui.ui.saving import text_writer
 from nsys_tui.ui.stack_options import Options, Order
 from nsys_tui.ui.widgets.table.columns import counts, numbers, texts
-from nsys_tui.units import format_count, format_duration, format_share
+from nsys_tui.units import format_count, format_duration, format_share, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -233,22 +233,12 @@ def picture_writers(shown: Shown, root: int, title: str) -> dict[str, Writer]:
     }
 
 
-def amount(tree: WeightedTree, value: int) -> str:
-    """A weight in the tree's unit."""
-    return format_duration(value) if tree.unit == "ns" else f"{format_count(value)} samples"
-
-
-def several(count: int, noun: str) -> str:
-    """``1 event``, ``2 events``."""
-    return f"{format_count(count)} {noun}{'s' * (count != 1)}"
-
-
 def frame_facts(shown: Shown, pane: IciclePane, found: str, width: int) -> list[Line]:
     """Lines of the pane under the icicle; only what is told of all frames is wrapped."""
     tree, node = shown.tree, pane.selected
     trie, weight = tree.trie, tree.weight
     whole, mine, own = int(weight[ROOT]), int(weight[node]), int(tree.self_weight[node])
-    name = trie.labels[trie.label[node]] if node else f"all ({amount(tree, whole)})"
+    name = trie.labels[trie.label[node]] if node else f"all ({tree.amount(whole)})"
     events = "sample" if tree.unit == "samples" else "event"
     parent = int(trie.parent[node])
     of_parent = f", {format_share(mine, int(weight[parent]))} of its caller" if node else ""
@@ -257,15 +247,15 @@ def frame_facts(shown: Shown, pane: IciclePane, found: str, width: int) -> list[
         [(name, 0)],
         [
             (
-                f"total {amount(tree, mine)}, {format_share(mine, whole)}{of_parent}   "
-                f"self {amount(tree, own)}{of_all}   {several(int(tree.count[node]), events)}",
+                f"total {tree.amount(mine)}, {format_share(mine, whole)}{of_parent}   "
+                f"self {tree.amount(own)}{of_all}   {plural(int(tree.count[node]), events)}",
                 0,
             )
         ],
         [
             (
-                f"depth {int(trie.depth[node])}, {several(len(trie.children_of(node)), 'callee')}, "
-                f"{several(int((trie.label == trie.label[node]).sum()), 'place')} of this frame"
+                f"depth {int(trie.depth[node])}, {plural(len(trie.children_of(node)), 'callee')}, "
+                f"{plural(int((trie.label == trie.label[node]).sum()), 'place')} of this frame"
                 f"{_inside(trie.path(parent)) if node else ''}",
                 MUTED,
             )

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.progress import Progress
     from nsys_tui.model.report import Report
-    from nsys_tui.state import ViewState
     from nsys_tui.ui.saving import Writer
     from nsys_tui.ui.widgets.table.grid import Grid
 
@@ -93,6 +92,7 @@ class StacksScreen(Finding):
 
     SCREEN = KIND = "stacks"
     ACTIONS = ACTIONS
+    BY_NAMES = True
     AUTO_FOCUS = "#icicle"
     DEFAULT_CSS: ClassVar[str] = """
     StacksScreen #main { width: 1fr; }
@@ -152,10 +152,6 @@ class StacksScreen(Finding):
             source, similar = first_source(self.report), merges_at_first(self.report)
             self.options = Options(source=source, similar=similar)
         super().load_finished()
-
-    def needs_new(self, old: ViewState, new: ViewState) -> bool:
-        """Window, filter and name style decide what is folded."""
-        return super().needs_new(old, new) or old.display.names != new.display.names
 
     @property
     def words_here(self) -> list[str]:

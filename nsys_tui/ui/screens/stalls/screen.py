@@ -71,6 +71,7 @@ class StallsScreen(TableScreen[Found]):
     SCREEN = "stalls"
     ACTIONS = ACTIONS
     KIND = "stalls"
+    BY_NAMES = True
     READING, MAKING, BUSY = "reading ...", "finding gaps ...", "finding gaps"
     wish: Wish = Wish()
     AUTO_FOCUS = "#stalls"
@@ -119,10 +120,6 @@ class StallsScreen(TableScreen[Found]):
         if old.display.names != new.display.names and self.wish.by == "pair":
             self.wish = replace(self.wish, inside="")
         super().state_changed(old, new)
-
-    def needs_new(self, old: ViewState, new: ViewState) -> bool:
-        """Window, scope and names change the rows."""
-        return super().needs_new(old, new) or old.display.names != new.display.names
 
     def display_changed(self, old: ViewState, new: ViewState) -> None:
         """Times are written anew."""
@@ -212,7 +209,7 @@ class StallsScreen(TableScreen[Found]):
             return
         rows = np.flatnonzero(self.result.rows.start == selection.span.start)
         if not self.result.grouped and len(rows):
-            self.table.put_cursor(self.table.position_of(int(rows[0])) or 0)
+            self.table.go_to_row(int(rows[0]))
 
     def on_grid_moved(self, message: Grid.Moved) -> None:
         """Another row: its scene."""
@@ -312,15 +309,12 @@ class StallsScreen(TableScreen[Found]):
 
     def on_grid_opened(self, message: Grid.Opened) -> None:
         """The timeline, around the gap."""
-        stall, app = self.stall, self.app
+        stall = self.stall
         if stall is None or message.grid is not self.table:
-            return
-        if app.handler("view.timeline") is None:
-            app.say("this build has no timeline")
             return
         span = Window(stall.start, stall.end)
         key = (stall.place, stall.start, stall.end)
-        app.show(
+        self.app.show(
             "timeline",
             window=window_around(span, self.session.extent),
             cursor=Cursor(stall.start, gpu_key(stall.place)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, partialmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -143,12 +143,7 @@ class StepsScreen(TableScreen[Steps]):
         if self.answer is None or selection.span is None:
             return
         starts = self.answer.table.found.start
-        self._go(int(np.searchsorted(starts, selection.span.start, side="right")) - 1)
-
-    def _go(self, step: int) -> None:
-        position = self.table.position_of(step) if step >= 0 else None
-        if position is not None:
-            self.table.put_cursor(position)
+        self.table.go_to_row(int(np.searchsorted(starts, selection.span.start, side="right")) - 1)
 
     def on_grid_moved(self, message: Grid.Moved) -> None:
         """Another step: where it stands among all, and what made it long."""
@@ -189,15 +184,8 @@ class StepsScreen(TableScreen[Steps]):
         facts.heading(f"Critical path of {path.label}", "c: facts")
         facts.show_built(lambda width: path_lines(path, width))
 
-    def action_steps_outlier_next(self) -> None:
-        """The next outlier in the order shown; after the last one the first."""
-        self._go_to_outlier(1)
-
-    def action_steps_outlier_previous(self) -> None:
-        """The outlier before; before the first one the last."""
-        self._go_to_outlier(-1)
-
     def _go_to_outlier(self, step: int) -> None:
+        """The next outlier in the order shown, or the one before; after the last one the first."""
         outliers = self.answer.outliers if self.answer is not None else ()
         places = [self.table.position_of(place) for place in outliers]
         shown = sorted((place for place in places if place is not None), key=lambda p: p * step)
@@ -207,10 +195,13 @@ class StepsScreen(TableScreen[Steps]):
         here = self.table.cursor * step
         self.table.put_cursor(next((p for p in shown if p * step > here), shown[0]))
 
+    action_steps_outlier_next = partialmethod(_go_to_outlier, 1)
+    action_steps_outlier_previous = partialmethod(_go_to_outlier, -1)
+
     def action_steps_typical(self) -> None:
         """The step nearest to the median."""
         if self.answer is not None:
-            self._go(self.answer.typical)
+            self.table.go_to_row(self.answer.typical)
 
     @property
     def evidence(self) -> Evidence:

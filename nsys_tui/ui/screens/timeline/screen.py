@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import partial, partialmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.containers import Horizontal, Vertical
@@ -269,11 +269,9 @@ class TimelineScreen(ModelScreen):
             self.take(self.model.at_row(view))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Matches are stepped through while a search is on; the table of events has a screen."""
+        """Matches are stepped through while a search is on."""
         if action in ("find_next", "find_previous"):
             return self.model.found is not None
-        if action == "timeline_events":
-            return self.app.handler("view.events") is not None
         return super().check_action(action, parameters)
 
     def action_timeline_goto(self) -> None:
@@ -331,16 +329,12 @@ class TimelineScreen(ModelScreen):
     def _mark_question(self) -> str:
         return f" mark {self.model.moment(self.model.cursor_time)}"
 
-    def action_timeline_iteration_next(self) -> None:
-        """The next iteration."""
-        self._iterate(1)
-
-    def action_timeline_iteration_previous(self) -> None:
-        """The one before."""
-        self._iterate(-1)
-
     def _iterate(self, step: int) -> None:
+        """Goes to the next (1) or previous (-1) iteration."""
         self._with_steps(lambda found: moving.step_iteration(self.model, found, step))
+
+    action_timeline_iteration_next = partialmethod(_iterate, 1)
+    action_timeline_iteration_previous = partialmethod(_iterate, -1)
 
     def _with_steps(self, to_next: Callable[[Iterations], TimelineModel]) -> None:
         """Goes to the next moment with the steps, which are looked for at the first use."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partialmethod
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar, Final, cast
@@ -185,25 +186,21 @@ class Grid(ScrolledPane):
         """Moves the cursor by rows."""
         self.put_cursor(self.cursor + step)
 
-    def action_table_column_next(self) -> None:
-        """The next column becomes the current one."""
-        self._step_column(1)
-
-    def action_table_column_previous(self) -> None:
-        """The previous column becomes the current one."""
-        self._step_column(-1)
-
     @property
     def header(self) -> str:
         """Header of the current column."""
         return self.columns[self.column].header if self.column < len(self.columns) else ""
 
     def _step_column(self, step: int) -> None:
+        """Makes the next (1) or previous (-1) column the current one."""
         if not self.columns:
             return
         order = order_of(self.columns, self.room)
         place = order.index(self.column) if self.column in order else 0
         self.choose_column(order[min(max(place + step, 0), len(order) - 1)])
+
+    action_table_column_next = partialmethod(_step_column, 1)
+    action_table_column_previous = partialmethod(_step_column, -1)
 
     def choose_column(self, place: int) -> None:
         """Makes a column the current one and scrolls to it."""

@@ -59,6 +59,12 @@ class VirtualTable(SiftedGrid):
         places = np.flatnonzero(self._order == row)
         return int(places[0]) if len(places) else None
 
+    def go_to_row(self, row: int | None) -> None:
+        """Puts the cursor on a row, where that is shown."""
+        position = None if row is None else self.position_of(row)
+        if position is not None:
+            self.put_cursor(position)
+
     def show_rows(
         self,
         columns: Sequence[TableColumn],
