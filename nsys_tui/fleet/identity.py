@@ -79,6 +79,8 @@ class Identity:
     """Last number of a file name: the rank if nothing else tells and all names have another."""
     variable: str = ""
     """Environment variable that gave the rank."""
+    others: tuple[tuple[int, str], ...] = ()
+    """Ranks by the variables of launchers further away."""
 
 
 def from_environment(values: Iterable[str]) -> Identity:
@@ -93,14 +95,16 @@ def from_environment(values: Iterable[str]) -> Identity:
             match = _VARIABLE.match(line)
             if match and match[1] in _WANTED:
                 found.setdefault(match[1], int(match[2]))
-    variable = next((name for name in _RANK if name in found), "")
+    told = [(found[name], name) for name in _RANK if name in found]
+    rank, variable = told[0] if told else (None, "")
     return Identity(
-        rank=found.get(variable),
+        rank=rank,
         world=_first(found, _WORLD),
         local=_first(found, _LOCAL),
         local_size=_first(found, _LOCAL_SIZE),
         node=_first(found, _NODE),
         variable=variable,
+        others=tuple(told[1:]),
     )
 
 

@@ -81,6 +81,7 @@ def _of_program(
 ) -> list[tuple[int, str]]:
     said = [
         (environment.rank, environment.variable),
+        *environment.others,
         (name.rank, "file name"),
         (_on_node(environment), "node number × ranks of a node + local rank"),
         (name.number, NUMBER),
@@ -186,7 +187,7 @@ def conflicts(members: Sequence[Evidence], found: Sequence[tuple[int, str]]) -> 
             if _sure(entry) and claimed[entry] == 1 and entry[0] != rank:
                 against.setdefault((source, entry[1]), []).append(rank)
     notes += [
-        f"{named_ranks(ranks)} by {source}, although the {other} says another"
+        f"{named_ranks(ranks)} by {source}, although {'the ' * other.islower()}{other} says another"
         for (source, other), ranks in against.items()
     ]
     return notes

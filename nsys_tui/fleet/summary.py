@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.model.events import Bool, Int32, Int64
 
-VERSION: Final = 7
+VERSION: Final = 8
 """Raised whenever the meaning of a stored summary changes."""
 
 SPLIT: Final = (

@@ -90,7 +90,10 @@ def _torn(result: LogResult) -> list[Advice]:
 
 def _cut_short(result: LogResult) -> list[Advice]:
     return [
-        Advice("warning", f"{file.path!r} ends in the middle: what stands before that was read")
+        Advice(
+            "warning",
+            f"{file.path!r} ends in the middle: what stands before that was read",
+        )
         for file in result.files
         if file.cut_short
     ]

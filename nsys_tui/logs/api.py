@@ -11,17 +11,16 @@ import re
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from nsys_tui.logs.call_log import Block
 from nsys_tui.logs.coll_bodies import Codes
 from nsys_tui.logs.grammar import OPERATIONS, datatype_name, element_bytes, reduction_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
 
 _COLLECTIVE: Final = re.compile(
     rb"(\d{1,18}),(\d{1,9}),(\d{1,9}),(-?\d{1,9}),((?:0x)?[0-9a-f]+|\(nil\)),"
@@ -40,6 +39,8 @@ class ApiLines:
     line: array[int] = field(default_factory=lambda: array("q"))
     code: array[int] = field(default_factory=lambda: array("i"))
     in_place: bytearray = field(default_factory=bytearray)
+    blocks: list[Block] = field(default_factory=list)
+    """Lines before those, packed."""
 
     def add(self, process: int, message: bytes, line: int) -> None:
         """Takes in the message of a CALL line."""
@@ -52,6 +53,14 @@ class ApiLines:
         self.line.append(line)
         self.code.append(self.texts[process, name, arguments])
         self.in_place.append(same)
+
+    def pack(self) -> None:
+        """Packs the lines of a block that has been read."""
+        columns = {"kind": self.code, "line": self.line, "in_place": self.in_place}
+        if self.line:
+            self.blocks.append(Block.of({k: np.array(v, np.int64) for k, v in columns.items()}))
+        for column in columns.values():
+            del column[:]
 
 
 @dataclass(frozen=True)
@@ -121,23 +130,23 @@ class LoggedCall(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ApiLog:
-    """All CALL lines; ``kind`` says which of the distinct calls a line is."""
+    """All CALL lines."""
 
     calls: tuple[ApiCall, ...]
-    file: NDArray[np.int32]
-    line: NDArray[np.int64]
-    kind: NDArray[np.int32]
-    in_place: NDArray[np.bool_]
+    blocks: tuple[tuple[int, int, Block], ...]
+    """Lines with their file, and with the place in ``calls`` that their first kind has."""
 
     def __len__(self) -> int:
-        return len(self.line)
+        return sum(block.size for _, _, block in self.blocks)
 
     def per_function(self) -> tuple[ApiRow, ...]:
         """Lines by function, count, type and reduction; most bytes first, then most lines."""
         lines: Counter[tuple[str, int, str, str, int]] = Counter()
         processes: dict[tuple[str, int, str, str, int], set[int]] = {}
-        counts = np.bincount(self.kind, minlength=len(self.calls)).tolist()
-        for one, number in zip(self.calls, counts, strict=True):
+        counts = np.zeros(len(self.calls), np.int64)
+        for _, first, block in self.blocks:
+            counts += np.bincount(block.column("kind") + first, minlength=len(counts))
+        for one, number in zip(self.calls, counts.tolist(), strict=True):
             key = (one.function, one.count, one.dtype, one.reduction_name, one.bytes)
             lines[key] += number
             processes.setdefault(key, set()).add(one.process)
@@ -146,11 +155,12 @@ class ApiLog:
         ]
         return tuple(sorted(rows, key=lambda row: (-row.calls * max(row.bytes, 0), -row.calls)))
 
-    def rows(self, stop: int | None = None) -> Iterator[LoggedCall]:
+    def rows(self) -> Iterator[LoggedCall]:
         """Each line in order."""
-        columns: tuple[NDArray[Any], ...] = (self.file, self.line, self.kind, self.in_place)
-        for file, line, kind, in_place in zip(*(c[:stop].tolist() for c in columns), strict=True):
-            yield LoggedCall(file, line, self.calls[kind], in_place)
+        for file, first, block in self.blocks:
+            columns = (block.column(name).tolist() for name in ("kind", "line", "in_place"))
+            for kind, line, in_place in zip(*columns, strict=True):
+                yield LoggedCall(file, line, self.calls[first + kind], bool(in_place))
 
 
 def join_api(parts: Sequence[ApiLines], processes: Sequence[int]) -> ApiLog:
@@ -161,20 +171,14 @@ def join_api(parts: Sequence[ApiLines], processes: Sequence[int]) -> ApiLog:
         processes: index in the result of each process that the parts name.
     """
     calls: list[ApiCall] = []
-    kinds = [np.empty(0, np.int32)]
-    for part in parts:
-        kinds.append(np.array(part.code, np.int32) + np.int32(len(calls)))
+    blocks: list[tuple[int, int, Block]] = []
+    for file, part in enumerate(parts):
+        blocks += [(file, len(calls), block) for block in part.blocks]
         calls += [
             _decode(processes[process] if process >= 0 else -1, name, arguments)
             for process, name, arguments in part.texts
         ]
-    return ApiLog(
-        tuple(calls),
-        np.repeat(np.arange(len(parts), dtype=np.int32), [len(part.line) for part in parts]),
-        np.concatenate([np.empty(0, np.int64), *(np.array(part.line, np.int64) for part in parts)]),
-        np.concatenate(kinds),
-        np.frombuffer(b"".join(part.in_place for part in parts), np.bool_),
-    )
+    return ApiLog(tuple(calls), tuple(blocks))
 
 
 def _decode(process: int, name: bytes, printed: bytes) -> ApiCall:

@@ -174,6 +174,6 @@ def _no_rows() -> Rows:
     return {name: np.empty(0, np.int64) for name in ("kind", *OF_CALLS)}
 
 
-def take(rows: Rows, which: NDArray[np.bool_]) -> Rows:
+def take(rows: Rows, which: NDArray[Any]) -> Rows:
     """Some of the rows of a block."""
     return {name: values[which] for name, values in rows.items()}

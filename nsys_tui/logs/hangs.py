@@ -201,7 +201,9 @@ class _Checked:
     def progress(self, member: int) -> Progress:
         """How far a member came."""
         reach = self.reach_of[member]
-        last = _member(self._log.calls(reach.row), member, np.zeros(1, np.intp))
+        block, row = reach.end
+        rows = take(self._log.blocks[block].rows(), np.array([row]))
+        last = _member(self._log.calls(rows), member, np.zeros(1, np.intp))
         return Progress(member, reach.number, reach.last, last)
 
     def _silent(self, member: int) -> Progress:

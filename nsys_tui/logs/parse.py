@@ -322,7 +322,7 @@ def _file(scan: Scan) -> LogFile:
         torn_lines=scan.torn_lines,
         cut_lines=scan.cut_lines,
         tuning_lines=scan.messages.tuned.total(),
-        call_lines=len(scan.api.line),
+        call_lines=sum(block.size for block in scan.api.blocks),
         versions=tuple(version for version, _ in scan.messages.versions.most_common()),
         timed=scan.timed,
         cut_short=scan.cut_short,

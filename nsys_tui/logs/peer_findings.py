@@ -64,7 +64,7 @@ def _comparable(result: LogResult, group: Group, members: list[int]) -> bool:
         return False
     kinds = result.every_call.by_kind
     files = np.unique(kinds.file[np.isin(kinds.communicator, members)]).tolist()
-    return not any(result.files[file].torn_lines for file in files)
+    return not any(result.files[file].torn_lines or result.files[file].cut_short for file in files)
 
 
 class _Found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ from nsys_tui.logs.grammar import POINT_TO_POINT
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.logs.call_log import CallLog, Rows
+    from nsys_tui.logs.call_log import CallLog
     from nsys_tui.logs.calls import Calls
 
 
@@ -30,8 +30,8 @@ class Reach:
     low: int
     """Least opCount."""
     high: int
-    row: Rows
-    """The last one, as a row of ``CallLog.calls``; empty in a block."""
+    end: tuple[int, int]
+    """Block and row of the last one."""
 
     def keys(self, by_order: bool) -> tuple[int, int]:
         """The least and the greatest opCount, or the places of the first and the last call."""
@@ -48,46 +48,21 @@ def reaches(
     """Reach of each communicator with calls of some kinds: over the log, and in each block."""
     whole: dict[int, Reach] = {}
     parts = []
-    communicator = log.by_kind.communicator
-    for block in log.blocks:
+    for place, block in enumerate(log.blocks):
         kind, op_count = block.column("kind"), block.column("op_count")
         mine = np.flatnonzero(kinds[kind])
         part = {}
-        last: dict[int, int] = {}
-        for one, at in rows_by(communicator[kind[mine]]):
-            rows = mine[at]
-            counts = op_count[rows]
-            known = whole.get(one)
-            part[one] = Reach(
-                known.before + known.number if known else 0,
-                len(rows),
-                int(counts[0]),
-                int(counts[-1]),
-                int(counts.min()),
-                int(counts.max()),
-                {},
-            )
-            last[one] = int(rows[-1])
-        every = block.rows() if last else {}
-        for one, place in last.items():
-            row = {name: values[place : place + 1].copy() for name, values in every.items()}
-            whole[one] = _joined(whole.get(one), replace(part[one], row=row))
+        for one, at in rows_by(log.by_kind.communicator[kind[mine]]):
+            counts, known = op_count[mine[at]], whole.get(one)
+            first, last, low, high = map(int, (counts[0], counts[-1], counts.min(), counts.max()))
+            before, end = known.number if known else 0, (place, int(mine[at[-1]]))
+            own = part[one] = Reach(before, len(at), first, last, low, high, end)
+            whole[one] = own
+            if known:
+                number, low, high = before + len(at), min(low, known.low), max(high, known.high)
+                whole[one] = Reach(0, number, known.first, last, low, high, end)
         parts.append(part)
     return whole, parts
-
-
-def _joined(known: Reach | None, one: Reach) -> Reach:
-    if known is None:
-        return one
-    return Reach(
-        0,
-        known.number + one.number,
-        known.first,
-        one.last,
-        min(known.low, one.low),
-        max(known.high, one.high),
-        one.row,
-    )
 
 
 def point_to_point(calls: Calls) -> NDArray[np.bool_]:

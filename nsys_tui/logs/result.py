@@ -47,7 +47,7 @@ class LogFile:
     timed: bool
     """Whether the COLL lines carry a wall clock."""
     cut_short: bool = False
-    """Whether it is compressed and its end is missing."""
+    """Whether its end is missing: of a packed file, or of the call in its last line."""
 
 
 @dataclass(frozen=True)

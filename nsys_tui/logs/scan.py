@@ -58,6 +58,8 @@ class Scan:
     cut_short: bool = False
     half_call: tuple[int, int] = (0, -1)
     """Line of the last half COLL body, and its process."""
+    half_mpi: int = 0
+    """Line of the last torn MPI call."""
     mentions_debug_time: bool = False
 
 
@@ -104,8 +106,13 @@ class Scanner:
             first = scan.lines + 1 if ended else scan.lines
             self._block(scan, data, first, heads)
             ended = data.endswith(b"\n")
-        if ended or scan.half_call[0] != scan.lines:
+        half, half_mpi = scan.half_call[0] == scan.lines, scan.half_mpi == scan.lines
+        if ended or not half:
             scan.half_call = 0, -1
+        if not ended:  # no other process wrote over its last line: the rest of it is not there
+            scan.torn_lines -= half
+            scan.torn_mpi_lines -= half_mpi
+            scan.cut_short |= half or half_mpi
         scan.other.end()
         return scan
 
@@ -141,6 +148,7 @@ class Scanner:
             step = np.broadcast_to(np.int64(NO_STEP), len(line))
             rows = {name: columns.get(name, step) for name in OF_CALLS}
             scan.blocks.append(Block.of({"kind": kind, **rows}))
+        scan.api.pack()
         scan.bodies += len(line)
         scan.lines = first + len(starts) - 1
 
@@ -245,6 +253,7 @@ class Scanner:
         found, torn = parse_mpi(text, scan.file, number)
         scan.mpi += found
         scan.torn_mpi_lines += torn
+        scan.half_mpi = number if torn else scan.half_mpi
 
 
 def _level_at(text: bytes) -> int:

@@ -46,6 +46,7 @@ def test_ranks_come_from_the_launcher_closest_to_the_process() -> None:
     )
     assert (found.rank, found.world, found.node) == (5, 8, 1)
     assert found.variable == "OMPI_COMM_WORLD_RANK"
+    assert found.others == ((0, "SLURM_PROCID"),)
 
 
 def test_a_whole_environment_in_one_text_is_split() -> None:

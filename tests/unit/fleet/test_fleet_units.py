@@ -208,6 +208,27 @@ def test_evidence_that_disagrees_is_named() -> None:
     assert conflicts([own[:2] for own in agreed], [(rank, "MPI") for rank in range(3)]) == []
 
 
+@pytest.mark.parametrize(
+    ("slurm", "ranks", "said"),
+    [
+        ((0, 1), [0, 1], "ranks 0, 1 by SLURM_PROCID, although RANK says another"),
+        ((0, 0), [4, 5], "SLURM_PROCID says rank 0 for 2 ranks: not used"),
+    ],
+)
+def test_variables_that_disagree_are_named(
+    tmp_path: Path, slurm: tuple[int, int], ranks: list[int], said: str
+) -> None:
+    paths = []
+    for place, job in enumerate(slurm):
+        synth = Synth(tmp_path / f"{'ab'[place]}.sqlite").gpu(0, "Test GPU").session(STEP, utc=UTC)
+        for text in (f"SLURM_PROCID={job}", f"RANK={4 + place}"):
+            synth.meta("PROCESS_0:ENVIRONMENT_VARIABLE", text, capture=True)
+        paths.append(synth.process(1, "p").kernel("k", 0, US + place).write())
+    fleet = run_fleet(paths)
+    assert [member.rank for member in fleet.members] == ranks
+    assert said in fleet.notes
+
+
 def test_a_file_of_ranks_overrides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = Run(ranks=3).write(tmp_path)
     told = tmp_path / "ranks.txt"

@@ -332,3 +332,16 @@ def test_a_stamp_of_its_own_counts_in_the_buffer_of_nccl(
     stamp = "[2026-01-16 06:33:24] "
     lines = [stamp + info("Using network IB"), (stamp + info("Trees " + "x" * 1023))[:length]]
     assert read(tmp_path, lines).files[0].cut_lines == cut
+
+
+@pytest.mark.parametrize("half", [info(body())[:90], "[1.6] MPI_Recv: byt"])
+def test_a_log_cut_in_its_last_line_is_not_torn(tmp_path: Path, half: str) -> None:
+    whole = f"{info(body(op_count=0))}\n[1.5] MPI_Send: bytes=4\n"
+    cut = read(tmp_path, whole + half)
+    said = [one.text for one in advise(cut)]
+    assert [text.rpartition("/")[2] for text in said if "middle" in text] == [
+        "rank0.log' ends in the middle: what stands before that was read"
+    ]
+    assert not any("torn" in text for text in said)
+    torn = read(tmp_path, f"{whole}{half}\n")
+    assert any("torn" in one.text for one in advise(torn))
