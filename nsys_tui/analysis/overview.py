@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import aggregate
-from nsys_tui.analysis.breakdown import DeviceSplit, coverages, ten_figures
+from nsys_tui.analysis.breakdown import DeviceSplit, ten_figures
 from nsys_tui.analysis.diagnostics import Message, messages, why_no_work
 from nsys_tui.analysis.host_time import host_time, osrt_calls, python_samples
-from nsys_tui.analysis.nccl.waiting import collective_waits, split_with_waiting
+from nsys_tui.analysis.nccl.waiting import collective_waits, splits_with_waiting
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
@@ -156,10 +156,7 @@ def overview(
         named: False leaves out the older figures and what is listed by name.
     """
     host = host or not len(report.operations)
-    waits = collective_waits(report)
-    splits = tuple(
-        split_with_waiting(report, coverage, scope, waits) for coverage in coverages(report, scope)
-    )
+    splits = tuple(splits_with_waiting(report, scope))
     figures = ten_figures(report, scope) if named else {}
     if named and report.gpu_doubt:
         figures = dict.fromkeys(figures) | {"session_ns": figures["session_ns"]}
@@ -177,7 +174,7 @@ def overview(
         open_range_count=int(report.ranges.open.sum()),
         missing=tuple(missing(report)),
         notes=tuple(_notes(report, splits)),
-        waits_note=waits.note,
+        waits_note=collective_waits(report).note,
         gpu_known=not report.gpu_doubt,
         host=host_time(report, scope, top) if host else None,
         calls=tuple(top_calls(report, scope)[:top]) if host else (),

@@ -32,8 +32,8 @@ _RADIX: Final = 1 << 15
 def factorise(values: NDArray[np.integer]) -> tuple[NDArray[np.integer], Int64]:
     """Codes of a column by its sorted distinct values: ``np.unique`` where sorting all is too slow.
 
-    Values within a range of 4 M are looked up in a table of flags. Of others, the distinct ones of
-    a sample are tried first: most columns hold few.
+    Values within a range of 4 M, or of twice their number, are looked up in a table of flags. Of
+    others, the distinct ones of a sample are tried first: most columns hold few.
 
     Returns:
         The code of each value (int32, or int64 where all had to be sorted), and the distinct
@@ -42,10 +42,9 @@ def factorise(values: NDArray[np.integer]) -> tuple[NDArray[np.integer], Int64]:
     if not len(values):
         return np.empty(0, np.int32), np.empty(0, np.int64)
     low, high = int(values.min()), int(values.max())
-    if high - low < _DENSE:
-        wide = values if values.itemsize >= 4 else values.astype(np.int32)
+    if high - low < max(_DENSE, 2 * len(values)):
         present = np.zeros(high - low + 1, bool)
-        shifted = wide - low
+        shifted = np.subtract(values, low, dtype=np.intp)
         present[shifted] = True
         distinct = np.flatnonzero(present)
         lookup = np.zeros(len(present), np.int32)
@@ -89,7 +88,9 @@ def pair_codes(first: Codes, second: Codes, size: int) -> tuple[Codes, Int64, In
     Returns:
         The new codes, and the first and second code of each.
     """
-    codes, keys = factorise(first.astype(np.int64) * size + second)
+    both = np.multiply(first, size, dtype=np.int64)
+    both += second
+    codes, keys = factorise(both)
     return codes, keys // max(size, 1), keys % max(size, 1)
 
 

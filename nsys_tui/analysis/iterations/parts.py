@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.iterations.detection import Iterations
     from nsys_tui.analysis.stalls.gaps import Stalls
+    from nsys_tui.analysis.stalls.host_activity import HostWork
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
@@ -168,13 +169,16 @@ def _unpacked(arrays: Mapping[str, NDArray[Any]]) -> StepParts:
     )
 
 
-def step_parts(report: Report, found: Iterations, scope: Scope) -> StepParts:
+def step_parts(
+    report: Report, found: Iterations, scope: Scope, work: HostWork | None = None
+) -> StepParts:
     """Splits steps into parts.
 
     Args:
         report: the report; all event sets are loaded.
         found: its steps, in order and disjoint.
         scope: devices, streams and the process of the steps; no window.
+        work: what host threads did, if that is at hand.
     """
     count, places, known = len(found), [], True
     busy = {name: np.zeros(count, np.int64) for name in BUSY_PARTS}
@@ -201,7 +205,7 @@ def step_parts(report: Report, found: Iterations, scope: Scope) -> StepParts:
     idle = np.zeros((count, len(IDLE_PARTS)), np.int64)
     names: tuple[dict[int, str], ...] = ({},) * count
     if places:
-        gaps = stalls(report, scope, threshold_ns=threshold, merge_runs=False)
+        gaps = stalls(report, scope, threshold_ns=threshold, merge_runs=False, work=work)
         idle[:, :-1], names = _idle(report, gaps, found)
         idle[:, -1] = len(places) * found.duration - all_busy - idle.sum(axis=1)
     lead = _lead(report, scope, found)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.nvtx.paths import Paths
+    from nsys_tui.analysis.stalls.host_activity import HostWork
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
 
@@ -116,7 +117,9 @@ class IterationTable:
         return [*named, listed[-1]]
 
 
-def longer_because(report: Report, found: Iterations, step: int, scope: Scope) -> str:
+def longer_because(
+    report: Report, found: Iterations, step: int, scope: Scope, work: HostWork | None = None
+) -> str:
     """What makes a step longer than a typical one: ``+54.9 ms idle: OSRT call pread64``.
 
     Only these two steps are looked at, which takes no time in a report of many.
@@ -126,10 +129,11 @@ def longer_because(report: Report, found: Iterations, step: int, scope: Scope) -
         found: its steps.
         step: which of them.
         scope: devices and streams.
+        work: what host threads did, if that is at hand.
     """
     process = frozenset((pid_of(found.process),))
     usual, longer = (
-        step_parts(report, one, Scope(window, scope.devices, process, scope.streams))
+        step_parts(report, one, Scope(window, scope.devices, process, scope.streams), work)
         for one in (found.only(found.typical), found.only(step))
         for window in [(int(one.start[0]), int(one.end[0]))]
     )

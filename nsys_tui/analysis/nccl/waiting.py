@@ -8,11 +8,12 @@ kernels alone; kernels of one collective that did not run at the same time are n
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import Covered, split_of
+from nsys_tui.analysis.breakdown import Covered, coverages, split_of
 from nsys_tui.analysis.nccl.collectives import collectives
 from nsys_tui.analysis.nccl.kernel_matching import kernel_kind, nccl_kernels
 from nsys_tui.analysis.nccl.rank_matching import Traced
@@ -120,10 +121,14 @@ def waiting_of(report: Report, coverage: Coverage, waits: Waits) -> Waiting | No
     return Waiting(Covered(*waited), Covered(*exposed))
 
 
-def split_with_waiting(
-    report: Report, coverage: Coverage, scope: Scope, waits: Waits
-) -> DeviceSplit:
-    """Where the time of one device went, waiting for other ranks included."""
+def splits_with_waiting(report: Report, scope: Scope) -> list[DeviceSplit]:
+    """Where the time of each device in scope went, waiting for other ranks included."""
+    split = partial(_split, report, scope, collective_waits(report))
+    # Without a name for each: the last one would stay, 190 MB, while the next is made.
+    return [*map(split, coverages(report, scope))]
+
+
+def _split(report: Report, scope: Scope, waits: Waits, coverage: Coverage) -> DeviceSplit:
     split, waiting = split_of(report, coverage, scope), waiting_of(report, coverage, waits)
     if waiting is None:
         return split

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from nsys_tui.analysis.breakdown import DeviceSplit, coverages
 from nsys_tui.analysis.diagnostics import clock_trouble
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
-from nsys_tui.analysis.nccl.waiting import collective_waits, split_with_waiting
+from nsys_tui.analysis.nccl.waiting import splits_with_waiting
 from nsys_tui.analysis.rules.certainty import CERTAINTY, UNSURE
 from nsys_tui.analysis.rules.finding import Confidence, Finding
 from nsys_tui.analysis.rules.severity import Severity, severity
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.window import Rows
     from nsys_tui.model.events import Bool, Int64
     from nsys_tui.model.intervals import Intervals
@@ -71,11 +71,7 @@ class Case:
     @cached_property
     def splits(self) -> list[DeviceSplit]:
         """Where the time of each device went, waiting for other ranks included."""
-        waits = collective_waits(self.report)
-        return [
-            split_with_waiting(self.report, one, self.scope, waits)
-            for one in coverages(self.report, self.scope)
-        ]
+        return splits_with_waiting(self.report, self.scope)
 
     @cached_property
     def clock_trouble(self) -> str:

@@ -367,7 +367,7 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
     found: list[Finding] = []
     if len(outliers):
         worst, lost = int(slowest[0]), _longer(steps.duration, steps, outliers)
-        why = longer_because(case.report, steps, worst, case.scope)
+        why = longer_because(case.report, steps, worst, case.scope, case.work)
         what, meant = _how(case, outliers, busy=busy)
         unsure = steps.rule is StepRule.PATTERN
         found = case.finding(
