@@ -230,7 +230,7 @@ def split_of(report: Report, coverage: Coverage, scope: Scope) -> DeviceSplit:
         device=report.devices[coverage.place],
         base=base,
         idle_ns=base[1] - base[0] - figures["busy_ns"],
-        sum_ns=int(lengths.sum(where=counted)),
+        sum_ns=int((lengths * counted).sum()),
         kernel_count=int(np.count_nonzero(begun & (ops.kind[rows] == OpKind.KERNEL))),
         operation_count=int(np.count_nonzero(begun)),
         straddling_count=int(np.count_nonzero(counted & ~begun)),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.groups import rows_of_codes
 
@@ -159,7 +159,7 @@ def _short_work(
     Returns:
         Place in ``rows`` of the first and the last of each, and when all before it had ended.
     """
-    starts, ends = ops.start[rows], np.maximum(ops.end[rows], ops.start[rows])
+    starts, ends = clipped(ops, rows, None)
     short = ends - starts < rule.duration
     reach = np.maximum.accumulate(ends, out=ends)
     apart = np.append(True, starts[1:] - reach[:-1] > rule.gap)
@@ -194,7 +194,7 @@ def _bound(
         rule: what counts.
     """
     ops = report.operations
-    starts, ends = ops.start[rows], np.maximum(ops.end[rows], ops.start[rows])
+    starts, ends = clipped(ops, rows, None)
     reach = np.maximum.accumulate(np.append(before, ends))[:-1]
     gaps = np.maximum(starts - reach, 0)
     calls = report.calls[rows]

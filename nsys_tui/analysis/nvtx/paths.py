@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.nvtx.nesting import depths, parents
+from nsys_tui.analysis.window import clipped
 from nsys_tui.model.groups import by_code, factorise
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.tree import ROOT, TrieBuilder
@@ -149,7 +150,7 @@ def _thread_steps(
     rows: Rows, ranges: Ranges, labels: Int64, paths: Paths
 ) -> tuple[Int64, Int32, Int32]:
     """Times, nodes and innermost ranges of the ``ThreadPaths`` of a thread's ranges."""
-    start, end = ranges.start[rows], np.maximum(ranges.end[rows], ranges.start[rows])
+    start, end = clipped(ranges, rows, None)
     if len(rows) <= FEW:
         return _few_steps(rows, start, end, labels[rows], paths)
     depth = depths(start, end)

@@ -139,10 +139,10 @@ class Case:
         ops, found = self.report.operations, {}
         for place, rows in self.by_device:
             busy = intervals.union(*clipped(ops, rows, self.scope.window))
+            used = [ops.streams[code] for code in np.flatnonzero(np.bincount(ops.stream[rows]))]
             # No CUDA call holds rendering up.
-            by_calls = ops.process[rows][ops.kind[rows] <= OpKind.GRAPH]
-            owners = ops.processes[np.flatnonzero(np.bincount(by_calls))]
-            found[place] = intervals.gaps(*busy, *self.base), frozenset(owners.tolist())
+            owners = frozenset(one.globalPid for one in used if one.id >= -OpKind.GRAPH)
+            found[place] = intervals.gaps(*busy, *self.base), owners
         return found
 
     @cached_property

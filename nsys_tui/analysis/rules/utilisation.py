@@ -12,6 +12,7 @@ from nsys_tui.analysis.rules.nsys import COMPAT
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.stats.kern_exec import member_ordinals
+from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import factorise_rows, rows_of_codes
@@ -71,8 +72,7 @@ def _parts(case: Case, compat: bool) -> Iterator[_Part]:
             global_pid,
             ordinal.get((place, pid_of(global_pid)), -1),
             ops.streams[ops.stream[mine[0]]].context,
-            ops.start[mine],
-            np.maximum(ops.end[mine], ops.start[mine]),
+            *clipped(ops, mine, None),
         )
 
 

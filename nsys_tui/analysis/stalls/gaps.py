@@ -17,7 +17,7 @@ from nsys_tui.analysis.launches import LaunchBoundRun, runs_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.stalls.queue_waits import others_worked, wait_causes
-from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.target import PROCESS_MASK
@@ -233,7 +233,7 @@ def _device_stalls(
 ) -> tuple[IdleTotals, Gaps, Int64]:
     """Totals, the listed gaps with their causes still open, and the idle ns of each run."""
     ops = report.operations
-    starts, ends = ops.start[rows], np.maximum(ops.end[rows], ops.start[rows])
+    starts, ends = clipped(ops, rows, None)
     begin, finish = intervals.gaps(starts, ends, *report.extent)
     lo, hi = scope.bounds(report)
     touching = (begin < hi) & (finish > lo)
@@ -297,12 +297,12 @@ def _callers(report: Report, rows: NDArray[np.integer]) -> Int64:
 def _edges(starts: Int64, ends: Int64, begin: Int64, finish: Int64) -> UInt8:
     """Which gaps come before the first operation or after the last; zero-length ones are none."""
     lasting = ends > starts
-    edge = np.full(len(begin), Edge.INNER, np.uint8)
-    if lasting.any():
-        edge[finish <= starts[lasting].min()] = Edge.HEAD
-        edge[begin >= ends.max(where=lasting, initial=np.iinfo(np.int64).min)] = Edge.TAIL
-    else:
-        edge[:] = Edge.TAIL
+    if not lasting.all():
+        starts, ends = starts[lasting], ends[lasting]
+    edge = np.full(len(begin), Edge.INNER if len(ends) else Edge.TAIL, np.uint8)
+    if len(ends):
+        edge[finish <= starts[0]] = Edge.HEAD
+        edge[begin >= ends.max()] = Edge.TAIL
     return edge
 
 

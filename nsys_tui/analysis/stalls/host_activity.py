@@ -18,6 +18,7 @@ from nsys_tui.analysis.stalls.causes import (
 )
 from nsys_tui.analysis.thread_states import Scheduling
 from nsys_tui.analysis.threads import ByThread
+from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.names import api_name
 
@@ -282,7 +283,7 @@ class HostWork:
         """The events of a thread by class; classes without events are left out."""
         parts: dict[Cause, list[Named]] = {}
         for source in self._sources:
-            rows = source.by_thread.rows(global_tid)
+            rows = source.by_thread.rows(global_tid).astype(np.intp)
             classes = source.classes[rows]
             for cause in _HOST_CLASSES:
                 chosen = rows[classes == cause]
@@ -293,8 +294,7 @@ class HostWork:
     def _named(self, events: ThreadEvents, rows: NDArray[np.intp]) -> Named:
         shown = api_name if events is self.report.api else str
         codes = self.codes(events.name[rows], lambda code: shown(events.names[code]))
-        starts = events.start[rows]
-        return Named(starts, np.maximum(events.end[rows], starts), codes)
+        return Named(*clipped(events, rows, None), codes)
 
 
 def _of_states(states: ThreadStates) -> dict[Cause, Named]:
