@@ -324,3 +324,25 @@ def fused_little(path: Path, tiny: int = 4 * US) -> Synth:
             run.launch(f"adam_{number % 2}", tiny)
         run.named(f"train step {step}", since)
     return run.report
+
+
+def reducing(path: Path, comm: int = 2 * MS) -> Synth:
+    """Steps in which an all-reduce on another stream lies before the last layer; no event tells so.
+
+    Args:
+        path: of the report.
+        comm: how long it takes, ns.
+    """
+    synth, start = Machine(path).report, 0
+    work = [("layer 0", MS, 7), ("layer 1", MS, 7), ("ncclDevKernel_AllReduce", comm, 20)]
+    for step in range(12):
+        ready = start + 10 * US
+        for number, (name, lasts, stream) in enumerate([*work, ("layer 2", MS, 7)]):
+            call = start + number * 2 * US
+            gpu = (ready, ready + lasts)
+            synth.launch(name, (call, call + 2 * US), gpu, stream=stream, grid=FULL)
+            ready = gpu[1] + US
+        synth.api("cudaDeviceSynchronize_v3020", start + 8 * US, ready + 3 * US)
+        synth.nvtx(f"train step {step}", start, ready + 3 * US)
+        start = ready + 3 * US
+    return synth

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import planted_programs as programs
 import pytest
 from demo_making import make
 from synth import Synth, global_pid, global_tid
 
 from nsys_tui.analysis.iterations.critical_path import Edge, Segment, What, critical_path
+from nsys_tui.analysis.iterations.detection import find_iterations
+from nsys_tui.analysis.iterations.path_answer import step_path
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:
@@ -209,3 +212,18 @@ def test_the_demo_loader_is_on_the_path_of_the_slow_step(tmp_path: Path) -> None
     assert any(one.what is What.COMM for one in path)
     assert sum(one.ns for one in path) == slow["time_ns"]
     demo.connection.close()
+
+
+def test_the_path_tells_how_much_shorter_a_step_gets_without_its_communication(
+    tmp_path: Path,
+) -> None:
+    times, on_path = [], 0
+    for comm in (2_000_000, 2_000):
+        synth = programs.reducing(tmp_path / f"{comm}.sqlite", comm)
+        report = open_report(synth.write(), use_cache=False)
+        found = find_iterations(report)
+        path = step_path(report, found, found.typical)
+        times.append(path.time_ns)
+        on_path = on_path or sum(one.time_ns for one in path.work if one.what == What.COMM)
+    assert on_path == 2_000_000
+    assert times[0] - times[1] == 2_000_000 - 2_000, "what is left is the shorter transfer"

@@ -27,9 +27,12 @@ from nsys_tui.model.table import (
 from nsys_tui.model.target import pid_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from nsys_tui.analysis.iterations.flops import Flops
+    from nsys_tui.analysis.iterations.parts import StepParts
     from nsys_tui.analysis.iterations.path_answer import StepPath
     from nsys_tui.analysis.iterations.table import IterationTable, Spread
     from nsys_tui.analysis.nvtx.paths import Paths
@@ -210,30 +213,26 @@ def _of_median(row: int, answer: IterationAnswer) -> float | None:
     return 100 * int(answer.table.found.duration[row]) / median if median else None
 
 
-def _part(name: str, header: str) -> Column:
+def _mean(header: str, time: Callable[[StepParts, int], int]) -> Column:
     """Time of a part of each iteration, as the mean of the GPUs."""
     return Column(
-        header, Unit.NS, key="", read=lambda row, a: _per_gpu(a, a.table.parts.busy[name][row])
+        header, Unit.NS, key="", read=lambda row, a: _per_gpu(a, time(a.table.parts, row))
     )
+
+
+def _part(name: str, header: str) -> Column:
+    return _mean(header, lambda parts, row: parts.busy[name][row])
 
 
 def _idle(place: int) -> Column:
     """Idle time of a cause."""
-    return Column(
-        IDLE_LABELS[place].capitalize() if place == SHORT_PLACE else IDLE_LABELS[place],
-        Unit.NS,
-        key="",
-        read=lambda row, a: _per_gpu(a, a.table.parts.idle[row, place]),
-    )
+    label = IDLE_LABELS[place]
+    header = label.capitalize() if place == SHORT_PLACE else label
+    return _mean(header, lambda parts, row: parts.idle[row, place])
 
 
 def _others(places: list[int]) -> Column:
-    return Column(
-        "Other idle",
-        Unit.NS,
-        key="",
-        read=lambda row, a: _per_gpu(a, a.table.parts.idle[row, places].sum()),
-    )
+    return _mean("Other idle", lambda parts, row: parts.idle[row, places].sum())
 
 
 def _per_gpu(answer: IterationAnswer, ns: int) -> float | int:
@@ -253,9 +252,7 @@ _PARTS: Final = {
     "copies": _part("copies", "Copies"),
     "graph": _part("graph", "Graphs"),
 }
-_IDLE: Final = Column(
-    "Idle", Unit.NS, key="", read=lambda row, a: _per_gpu(a, a.table.parts.idle_ns[row])
-)
+_IDLE: Final = _mean("Idle", lambda parts, row: parts.idle_ns[row])
 _LEAD: Final = column("host_lead_mean_ns", "Host lead", _lead)
 _WHY: Final = Column("Why longer", key="", read=lambda row, a: a.table.why(row))
 _SPREAD: Final = (

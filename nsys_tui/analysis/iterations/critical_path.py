@@ -232,21 +232,17 @@ class _Walk:
         """The operation that one waited for, -1 for its call; when it ended; how that is known."""
         ops, start = self.report.operations, int(self.report.operations.start[row])
         previous = self._previous(row)
-        found = (previous, int(ops.end[previous]), Edge.ORDER) if previous >= 0 else None
-        told = self._waited_for(row, previous)
-        if told >= 0 and (found is None or ops.end[told] > found[1]):
-            found = (told, int(ops.end[told]), Edge.ASSUMED)
+        told = ((previous, Edge.ORDER), (self._waited_for(row, previous), Edge.ASSUMED))
+        found = [(one, int(ops.end[one]), edge) for one, edge in told if one >= 0]
         call = int(self.report.calls[row])
-        launched = -1
         if call >= 0:
             launched = min(int(self.report.api.start[call]) + self._latency, start)
-            if found is None or launched > found[1]:
-                found = (-1, launched, Edge.RECORDED)
-        if found is None or start - found[1] > SLACK:
+            found.append((-1, launched, Edge.RECORDED))
+        latest = max(found, key=lambda one: one[1], default=(-1, self.start, Edge.ASSUMED))
+        if not found or start - latest[1] > SLACK:
             near = self._ended_before(row, start - SLACK, start)
-            if near >= 0 and (found is None or ops.end[near] > found[1]) and launched < 0:
-                found = (near, int(ops.end[near]), Edge.ASSUMED)
-        return found or (-1, self.start, Edge.ASSUMED)
+            return (near, int(ops.end[near]), Edge.ASSUMED) if near >= 0 else latest
+        return latest
 
     @cached_property
     def _by_stream(self) -> dict[int, NDArray[np.intp]]:

@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.iterations.detection import (
-    Iterations,
-    Phases,
-    phases,
-    required_iterations,
-)
+from nsys_tui.analysis.iterations.detection import Iterations, Phases, phases, required_iterations
 from nsys_tui.analysis.iterations.parts import StepParts, kept_parts, step_parts
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope

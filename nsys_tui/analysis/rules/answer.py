@@ -7,13 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.links import finding_link
-from nsys_tui.analysis.rules.bound import (
-    NOT_LOOKED_AT,
-    PART,
-    not_looked_at,
-    parts,
-    verdict_facts,
-)
+from nsys_tui.analysis.rules.bound import NOT_LOOKED_AT, PART, not_looked_at, parts, verdict_facts
 from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.model.table import (
     FACTS,

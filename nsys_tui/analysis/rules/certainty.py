@@ -55,11 +55,7 @@ CERTAINTY: Final = {
     "frequent_allocation": Certainty(
         _MEASURED, "the calls may wait for GPU work that would be waited for anyway", _STALLS
     ),
-    "gpu_imbalance": Certainty(
-        _INFERRED,
-        "the GPU may have more work, not be slower",
-        _CLOCKS,
-    ),
+    "gpu_imbalance": Certainty(_INFERRED, "the GPU may have more work, not be slower", _CLOCKS),
     "memsets": Certainty(
         _MEASURED, "the memory may have to be cleared, and something else wait for it", _TWICE
     ),

@@ -1,4 +1,4 @@
-"""Our rules on copies and memsets: slow ones, an upload made again and again, much clearing."""
+"""Our rules on copies and memsets: in the open, slow, made again and again, much clearing."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules.finding import Confidence
-from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, PAGEABLE
+from nsys_tui.analysis.rules.nsys import (
+    DIRECTIONS,
+    HOST_COPIES,
+    MEMORY_LABELS,
+    PAGEABLE,
+    SMALL_COPY,
+)
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.rules.severity import Severity
-from nsys_tui.model.categories import OpKind
+from nsys_tui.model import intervals
+from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import factorise_rows, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.units import plural
@@ -20,6 +28,7 @@ from nsys_tui.units import plural
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import Int64
@@ -35,6 +44,9 @@ _FEWEST: Final = 4
 """Copies of a direction below which there is nothing to compare with."""
 _LOOKED_AT: Final = 10
 """Sizes of uploads of which it is asked whether each step has them."""
+_DEVICE_TO_DEVICE: Final = 8
+_NEAR_NS: Final = 100_000
+"""Copies so near to an MPI call bring its message."""
 
 
 def exposed_ns(case: Case, place: int) -> int:
@@ -48,6 +60,121 @@ def large_copies(case: Case) -> Rows:
     rows = rows[np.isin(ops.copy_kind[rows], HOST_COPIES)]
     large: Rows = rows[(ops.bytes[rows] >= _LARGE) & (ops.durations(rows) > 0)]
     return large
+
+
+@rule(
+    "Copies and memsets that nothing hides",
+    advice="While these run, nothing computes: overlap them with kernels on another stream, or move"
+    " fewer bytes.",
+    nothing="No copies, or all of them are hidden behind kernels.",
+)
+def exposed_copies(case: Case, arguments: Arguments) -> Result:
+    """Time of copies and memsets during which no kernel runs, with volume and rate by direction."""
+    worst = max(case.splits, key=lambda split: split.exposed_memory_ns, default=None)
+    ops = case.report.operations
+    rows = case.where(lambda rows: ops.category[rows] == Category.MEMORY)
+    codes, kinds = factorise_rows(
+        (ops.device[rows], ops.name[rows], ops.src_kind[rows], ops.dst_kind[rows])
+    )
+    time = sums(codes, ops.durations(rows), len(kinds))
+    size = sums(codes, ops.bytes[rows], len(kinds))
+    order, hidden = cut(np.argsort(-time, kind="stable"), arguments)
+    found: list[Finding] = []
+    if worst is not None and worst.exposed_memory_ns:
+        own = np.flatnonzero(kinds[:, 0] == worst.place)
+        top = int(own[np.argmax(time[own])])
+        found = _exposed(case, worst, rows[codes == top])
+    columns = (
+        (Column("GPU"), case_labels(case, kinds[order, 0])),
+        (Column("GPU Time", Unit.NS), time[order]),
+        (Column("Count", Unit.COUNT), np.bincount(codes, minlength=len(kinds))[order]),
+        (Column("Bytes", Unit.BYTES), size[order]),
+        (Column("Throughput", Unit.MB_PER_S, 1), _rates(size, time)[order]),
+        (Column("Src Kind"), MEMORY_LABELS[kinds[order, 2]]),
+        (Column("Dst Kind"), MEMORY_LABELS[kinds[order, 3]]),
+        (Column("Operation"), [ops.names[code].short for code in kinds[order, 1].tolist()]),
+    )
+    return Result(columns, found, hidden=hidden)
+
+
+def _exposed(case: Case, split: DeviceSplit, rows: Rows) -> list[Finding]:
+    """Copies can be hidden behind the kernels there are, or be as quick as the quickest alike.
+
+    Where both would save little, what is left is to copy less, of which nobody knows the gain.
+    """
+    ops = case.report.operations
+    time, size = int(ops.durations(rows).sum()), int(ops.bytes[rows].sum())
+    what = ops.names[ops.name[rows[0]]].short.removeprefix("[CUDA ").strip("]")
+    bound = " at most" if split.exposed_is_upper_bound else ""
+    longest = int(rows[np.argmax(ops.durations(rows))])
+    work = split.compute_ns + split.comm_ns - split.compute_comm_overlap_ns
+    overlapped = split.memory_ns - split.exposed_memory_ns
+    room = max(work - overlapped, _quicker(case, split.place))
+    hides = 2 * room >= split.exposed_memory_ns
+    return case.finding(
+        "exposed_copies",
+        f"{split.device.label}: copies that nothing hides take"
+        f" {units.format_duration(split.exposed_memory_ns)}{bound}; most"
+        f" {what.removeprefix('memcpy ')}:"
+        f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s",
+        _copy_advice(case, rows, hides),
+        subject="copies not hidden",
+        saved_ns=min(split.exposed_memory_ns, room),
+        stake_ns=split.exposed_memory_ns,
+        window=(int(ops.start[longest]), int(ops.end[longest])),
+        place=split.place,
+    )
+
+
+def _quicker(case: Case, place: int) -> int:
+    """Time less if every large copy were as quick as the quickest tenth of its direction."""
+    ops, rows = case.report.operations, case.copies
+    rows = rows[(ops.device[rows] == place) & (ops.bytes[rows] >= _LARGE)]
+    less = 0.0
+    for kind in np.unique(ops.copy_kind[rows]).tolist():
+        mine = rows[ops.copy_kind[rows] == kind]
+        rate = ops.bytes[mine] / np.maximum(ops.durations(mine), 1)
+        less += float(
+            (ops.durations(mine) - ops.bytes[mine] / np.quantile(rate, 0.9)).clip(0).sum()
+        )
+    return int(less)
+
+
+def _copy_advice(case: Case, rows: Rows, hides: bool) -> str:
+    ops = case.report.operations
+    first = rows[0]
+    if ops.kind[first] == OpKind.MEMSET:
+        return "clear less, or let the kernel that writes first do it"
+    if ops.copy_kind[first] in UVM_COPY_KINDS:
+        return case.page_advice
+    if ops.bytes[rows].mean() <= SMALL_COPY:
+        return "gather small copies in one buffer, or keep the data on the GPU"
+    if ops.copy_kind[first] == _DEVICE_TO_DEVICE:
+        return "let kernels write their results where they are needed"
+    if _around_mpi(case, rows):
+        return "give MPI the GPU's buffers (GPU-aware MPI): these copies stage its messages"
+    pageable = PAGEABLE in (ops.src_kind[first], ops.dst_kind[first])
+    if not hides:
+        pin = "pin the host memory, and " if pageable else ""
+        return f"{pin}copy less, or keep the data on the GPU: too little runs to hide copies behind"
+    if pageable:
+        return "pin the host memory, then copy on a stream of its own while kernels run"
+    kernels = case.where(lambda rows: ops.category[rows] == Category.COMPUTE)
+    computing = np.flatnonzero(np.bincount(ops.stream[kernels]))
+    if not np.isin(ops.stream[rows], computing).any():
+        return "start each copy earlier (two buffers), so that it runs beside the kernels before"
+    return "copy on a stream of its own while kernels run, or keep the data on the GPU"
+
+
+def _around_mpi(case: Case, rows: Rows) -> bool:
+    """Whether most of some copies are made right before or right after an MPI call."""
+    events, ops = case.report.host_events, case.report.operations
+    mpi = np.array([kind.startswith("mpi_") for kind in events.kinds], bool)
+    of_mpi = np.flatnonzero(mpi[events.kind]) if mpi.any() else np.empty(0, np.intp)
+    around = intervals.union(events.start[of_mpi] - _NEAR_NS, events.end[of_mpi] + _NEAR_NS)
+    copies = intervals.union(ops.start[rows], ops.end[rows])
+    near = intervals.meet(copies, around)
+    return 2 * len(near[0]) > len(copies[0])
 
 
 @rule(
@@ -82,21 +209,20 @@ def slow_copies(case: Case, arguments: Arguments) -> Result:
         top = int(used[np.argmax(lost[used])])
         late, fast = rows[slow & (group == top)], rows[~slow & (ops.device[rows] == kinds[top, 0])]
         found = _slow(case, late, fast, float(best[top]), int(lost[top]))
-    return Result(
-        (
-            (Column("Could Save", Unit.NS), lost[order].astype(np.int64)),
-            (Column("GPU"), case_labels(case, kinds[order, 0])),
-            (Column("Direction"), [DIRECTIONS[kind] for kind in kinds[order, 1].tolist()]),
-            (Column("Count", Unit.COUNT), np.bincount(group[slow], minlength=len(kinds))[order]),
-            (
-                Column("Throughput", Unit.MB_PER_S, 1),
-                size[order] * 1e9 / np.maximum(time[order], 1),
-            ),
-            (Column("Peak", Unit.MB_PER_S, 1), best[order] * 1e9),
-        ),
-        tuple(found),
-        hidden=hidden,
+    columns = (
+        (Column("Could Save", Unit.NS), lost[order].astype(np.int64)),
+        (Column("GPU"), case_labels(case, kinds[order, 0])),
+        (Column("Direction"), [DIRECTIONS[kind] for kind in kinds[order, 1].tolist()]),
+        (Column("Count", Unit.COUNT), np.bincount(group[slow], minlength=len(kinds))[order]),
+        (Column("Throughput", Unit.MB_PER_S, 1), _rates(size, time)[order]),
+        (Column("Peak", Unit.MB_PER_S, 1), best[order] * 1e9),
     )
+    return Result(columns, found, hidden=hidden)
+
+
+def _rates(size: Int64, time: Int64) -> Floats:
+    """Bytes a second."""
+    return np.asarray(size * 1e9 / np.maximum(time, 1), np.float64)
 
 
 def case_labels(case: Case, places: Int64) -> list[str]:
@@ -164,16 +290,13 @@ def repeated_uploads(case: Case, arguments: Arguments) -> Result:
         mine = rows[group == kind]
         if not found and _apart(case, mine) and not _of_steps(case, mine):
             found = _repeated(case, mine, int(kinds[kind, 1]))
-    return Result(
-        (
-            (Column("GPU"), case_labels(case, kinds[order, 0])),
-            (Column("Count", Unit.COUNT), count[order]),
-            (Column("Bytes Each", Unit.BYTES), kinds[order, 1]),
-            (Column("GPU Time", Unit.NS), time[order]),
-        ),
-        tuple(found),
-        hidden=hidden,
+    columns = (
+        (Column("GPU"), case_labels(case, kinds[order, 0])),
+        (Column("Count", Unit.COUNT), count[order]),
+        (Column("Bytes Each", Unit.BYTES), kinds[order, 1]),
+        (Column("GPU Time", Unit.NS), time[order]),
     )
+    return Result(columns, found, hidden=hidden)
 
 
 def _apart(case: Case, rows: Rows) -> bool:
@@ -247,13 +370,10 @@ def memsets(case: Case, arguments: Arguments) -> Result:
             window=(int(ops.start[longest]), int(ops.end[longest])),
             place=place,
         )
-    return Result(
-        (
-            (Column("GPU"), case_labels(case, order)),
-            (Column("Of GPU Time", Unit.PERCENT, 1), share[order]),
-            (Column("GPU Time", Unit.NS), time[order]),
-            (Column("Bytes", Unit.BYTES), size[order]),
-        ),
-        tuple(found),
-        hidden=hidden,
+    columns = (
+        (Column("GPU"), case_labels(case, order)),
+        (Column("Of GPU Time", Unit.PERCENT, 1), share[order]),
+        (Column("GPU Time", Unit.NS), time[order]),
+        (Column("Bytes", Unit.BYTES), size[order]),
     )
+    return Result(columns, found, hidden=hidden)

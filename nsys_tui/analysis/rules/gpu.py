@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
+    from nsys_tui.model.table import Values
 
 _NAME_CELLS: Final = 22
 """Cells of names in findings, which are one line."""
@@ -73,19 +74,16 @@ def launch_bound(case: Case, arguments: Arguments) -> Result:
     runs.sort(key=lambda run: -run.idle_ns)
     shown, hidden = cut(runs, arguments)
     ops = case.report.operations
-    return Result(
-        (
-            (Column("GPU"), [case.report.devices[run.place].label for run in shown]),
-            (Column("Start", Unit.NS), [run.start for run in shown]),
-            (Column("Duration", Unit.NS), [run.end - run.start for run in shown]),
-            (Column("Operations", Unit.COUNT), [run.operations for run in shown]),
-            (Column("Idle", Unit.NS), [run.idle_ns for run in shown]),
-            (Column("Idle Share", Unit.PERCENT, 1), [100 * run.idle_share for run in shown]),
-            (Column("First Kernel"), [ops.shown[ops.name[run.first_row]] for run in shown]),
-        ),
-        tuple(_launch_bound_findings(case, runs)),
-        hidden=hidden,
+    columns = (
+        (Column("GPU"), [case.report.devices[run.place].label for run in shown]),
+        (Column("Start", Unit.NS), [run.start for run in shown]),
+        (Column("Duration", Unit.NS), [run.end - run.start for run in shown]),
+        (Column("Operations", Unit.COUNT), [run.operations for run in shown]),
+        (Column("Idle", Unit.NS), [run.idle_ns for run in shown]),
+        (Column("Idle Share", Unit.PERCENT, 1), [100 * run.idle_share for run in shown]),
+        (Column("First Kernel"), [ops.shown[ops.name[run.first_row]] for run in shown]),
     )
+    return Result(columns, _launch_bound_findings(case, runs), hidden=hidden)
 
 
 def _launch_bound_findings(case: Case, runs: list[LaunchBoundRun]) -> list[Finding]:
@@ -122,23 +120,16 @@ def exposed_communication(case: Case, arguments: Arguments) -> Result:
     """Time of communication kernels during which no compute kernel runs, for each GPU."""
     splits = [split for split in case.splits if split.comm_ns]
     shown, hidden = cut(splits, arguments)
-    return Result(
-        (
-            (Column("GPU"), [split.device.label for split in shown]),
-            (Column("Communication", Unit.NS), [split.comm_ns for split in shown]),
-            (Column("Exposed", Unit.NS), [split.exposed_comm_ns for split in shown]),
-            (
-                Column("Of Communication", Unit.PERCENT, 1),
-                [100 * split.exposed_comm_ns / split.comm_ns for split in shown],
-            ),
-            (
-                Column("Of Time", Unit.PERCENT, 1),
-                [100 * split.exposed_comm_ns / (split.base_ns or 1) for split in shown],
-            ),
-        ),
-        tuple(_exposed_findings(case)),
-        hidden=hidden,
+    pairs = [(split.comm_ns, split.exposed_comm_ns) for split in shown]
+    comm, exposed = np.array(pairs, np.int64).reshape(-1, 2).T
+    columns = (
+        (Column("GPU"), [split.device.label for split in shown]),
+        (Column("Communication", Unit.NS), comm),
+        (Column("Exposed", Unit.NS), exposed),
+        (Column("Of Communication", Unit.PERCENT, 1), 100 * exposed / comm),
+        (Column("Of Time", Unit.PERCENT, 1), 100 * exposed / max(case.base_ns, 1)),
     )
+    return Result(columns, _exposed_findings(case), hidden=hidden)
 
 
 def _exposed_findings(case: Case) -> list[Finding]:
@@ -226,16 +217,14 @@ def gpu_imbalance(case: Case, arguments: Arguments) -> Result:
             command="nsys-tui overview REPORT --section devices",
         )
     listed = splits if len(rows) else []
-    return Result(
-        (
-            (Column("GPU"), [split.device.label for split in listed]),
-            (Column("Compute", Unit.NS), [split.compute_ns for split in listed]),
-            (Column("Against Others", Unit.PERCENT, 1), more if listed else []),
-            (Column("Communication", Unit.NS), [split.comm_ns for split in listed]),
-            (Column("Idle", Unit.NS), [split.idle_ns for split in listed]),
-        ),
-        tuple(found),
+    columns: tuple[tuple[Column, Values], ...] = (
+        (Column("GPU"), [split.device.label for split in listed]),
+        (Column("Compute", Unit.NS), [split.compute_ns for split in listed]),
+        (Column("Against Others", Unit.PERCENT, 1), more if listed else []),
+        (Column("Communication", Unit.NS), [split.comm_ns for split in listed]),
+        (Column("Idle", Unit.NS), [split.idle_ns for split in listed]),
     )
+    return Result(columns, found)
 
 
 def _work_together(case: Case) -> bool:
@@ -318,20 +307,17 @@ def low_occupancy(case: Case, arguments: Arguments) -> Result:
             screen="3",
             at_least=Severity.LOW,
         )
-    return Result(
-        (
-            (Column("Occupancy ≈", Unit.PERCENT, 1), 100 * seen.share[order]),
-            (Column("Limited By"), [LIMITS[limit] for limit in seen.limit[order].tolist()]),
-            (Column("GPU Time", Unit.NS), time[order]),
-            (Column("Launches", Unit.COUNT), count[order]),
-            (Column("Block"), ["x".join(map(str, b)) for b in launch.of(kernels, BLOCK).tolist()]),
-            (Column("Registers", Unit.NONE), launch.of(kernels, REGISTERS)),
-            (Column("Shared Memory", Unit.BYTES), launch.shared[launch.code[kernels]]),
-            (Column("Kernel"), names),
-        ),
-        tuple(found),
-        hidden=hidden,
+    columns = (
+        (Column("Occupancy ≈", Unit.PERCENT, 1), 100 * seen.share[order]),
+        (Column("Limited By"), [LIMITS[limit] for limit in seen.limit[order].tolist()]),
+        (Column("GPU Time", Unit.NS), time[order]),
+        (Column("Launches", Unit.COUNT), count[order]),
+        (Column("Block"), ["x".join(map(str, b)) for b in launch.of(kernels, BLOCK).tolist()]),
+        (Column("Registers", Unit.NONE), launch.of(kernels, REGISTERS)),
+        (Column("Shared Memory", Unit.BYTES), launch.shared[launch.code[kernels]]),
+        (Column("Kernel"), names),
     )
+    return Result(columns, found, hidden=hidden)
 
 
 def _configurations(

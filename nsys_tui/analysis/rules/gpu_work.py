@@ -1,4 +1,4 @@
-"""Our rules on GPU work itself: a kernel that decides the run, small grids, copies in the open."""
+"""Our rules on kernels: one that decides the run, small grids, pages that migrate meanwhile."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.rules.nsys import PAGEABLE, SMALL_COPY
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.rules.severity import Severity
 from nsys_tui.analysis.window import clipped, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.categories import MEMORY_KINDS, Category, OpKind
+from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import factorise_rows, regroup, rows_of_codes, sums
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.names import fit
@@ -24,7 +23,6 @@ from nsys_tui.units import plural
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
 
@@ -59,16 +57,13 @@ def dominant_kernel(case: Case, arguments: Arguments) -> Result:
         top = int(used[np.argmax(time[used])])
         mine, share = rows[codes == top], float(time[top]) / whole
         found = _dominant(case, mine, names[top], share, arguments.number("share"))
-    return Result(
-        (
-            (Column("Of GPU Time", Unit.PERCENT, 1), 100 * time[order] / whole),
-            (Column("GPU Time", Unit.NS), time[order]),
-            (Column("Instances", Unit.COUNT), count[order].astype(np.int64)),
-            (Column("Operation"), [names[place] for place in order.tolist()]),
-        ),
-        tuple(found),
-        hidden=hidden,
+    columns = (
+        (Column("Of GPU Time", Unit.PERCENT, 1), 100 * time[order] / whole),
+        (Column("GPU Time", Unit.NS), time[order]),
+        (Column("Instances", Unit.COUNT), count[order].astype(np.int64)),
+        (Column("Operation"), [names[place] for place in order.tolist()]),
     )
+    return Result(columns, found, hidden=hidden)
 
 
 def _dominant(case: Case, rows: Rows, name: str, share: float, least: float) -> list[Finding]:
@@ -174,17 +169,14 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
             place=place,
             screen="3",
         )
-    return Result(
-        (
-            (Column("GPU Time", Unit.NS), time[order]),
-            (Column("Launches", Unit.COUNT), np.bincount(codes, minlength=len(kinds))[order]),
-            (Column("Blocks", Unit.COUNT), kinds[order, 1]),
-            (Column("Threads", Unit.COUNT), kinds[order, 2]),
-            (Column("Kernel"), [names[code] for code in order.tolist()]),
-        ),
-        tuple(found),
-        hidden=hidden,
+    columns = (
+        (Column("GPU Time", Unit.NS), time[order]),
+        (Column("Launches", Unit.COUNT), np.bincount(codes, minlength=len(kinds))[order]),
+        (Column("Blocks", Unit.COUNT), kinds[order, 1]),
+        (Column("Threads", Unit.COUNT), kinds[order, 2]),
+        (Column("Kernel"), [names[code] for code in order.tolist()]),
     )
+    return Result(columns, found, hidden=hidden)
 
 
 def _on_device(
@@ -210,135 +202,6 @@ def _empty_time(case: Case, rows: Rows, share: Floats, small: NDArray[np.bool_])
         asked = np.cumsum(np.concatenate((counted, -counted))[order])[:-1] > 0
         found[place] = int((lengths * np.clip(1 - full, 0, 1))[asked].sum())
     return found
-
-
-_LARGE_COPY: Final = 1_000_000
-"""Bytes from which a copy's rate is the bus's or the memory's, not that of its start."""
-_DEVICE_TO_DEVICE: Final = 8
-_NEAR_NS: Final = 100_000
-"""Copies so near to an MPI call bring its message."""
-
-
-@rule(
-    "Copies and memsets that nothing hides",
-    advice="While these run, nothing computes: overlap them with kernels on another stream, or move"
-    " fewer bytes.",
-    nothing="No copies, or all of them are hidden behind kernels.",
-)
-def exposed_copies(case: Case, arguments: Arguments) -> Result:
-    """Time of copies and memsets during which no kernel runs, with volume and rate by direction."""
-    worst = max(case.splits, key=lambda split: split.exposed_memory_ns, default=None)
-    ops = case.report.operations
-    rows = case.where(lambda rows: ops.category[rows] == Category.MEMORY)
-    codes, kinds = factorise_rows(
-        (ops.device[rows], ops.name[rows], ops.src_kind[rows], ops.dst_kind[rows])
-    )
-    time = sums(codes, ops.durations(rows), len(kinds))
-    size = sums(codes, ops.bytes[rows], len(kinds))
-    order, hidden = cut(np.argsort(-time, kind="stable"), arguments)
-    found: list[Finding] = []
-    if worst is not None and worst.exposed_memory_ns:
-        own = np.flatnonzero(kinds[:, 0] == worst.place)
-        top = int(own[np.argmax(time[own])])
-        found = _exposed(case, worst, rows[codes == top])
-    labels = np.array([*MEMORY_KINDS, *[None] * (256 - len(MEMORY_KINDS))], object)
-    return Result(
-        (
-            (Column("GPU"), [case.report.devices[place].label for place in kinds[order, 0]]),
-            (Column("GPU Time", Unit.NS), time[order]),
-            (Column("Count", Unit.COUNT), np.bincount(codes, minlength=len(kinds))[order]),
-            (Column("Bytes", Unit.BYTES), size[order]),
-            (
-                Column("Throughput", Unit.MB_PER_S, 1),
-                size[order] * 1e9 / np.maximum(time[order], 1),
-            ),
-            (Column("Src Kind"), labels[kinds[order, 2]]),
-            (Column("Dst Kind"), labels[kinds[order, 3]]),
-            (Column("Operation"), [ops.names[code].short for code in kinds[order, 1].tolist()]),
-        ),
-        tuple(found),
-        hidden=hidden,
-    )
-
-
-def _exposed(case: Case, split: DeviceSplit, rows: Rows) -> list[Finding]:
-    """Copies can be hidden behind the kernels there are, or be as quick as the quickest alike.
-
-    Where both would save little, what is left is to copy less, of which nobody knows the gain.
-    """
-    ops = case.report.operations
-    time, size = int(ops.durations(rows).sum()), int(ops.bytes[rows].sum())
-    what = ops.names[ops.name[rows[0]]].short.removeprefix("[CUDA ").strip("]")
-    bound = " at most" if split.exposed_is_upper_bound else ""
-    longest = int(rows[np.argmax(ops.durations(rows))])
-    work = split.compute_ns + split.comm_ns - split.compute_comm_overlap_ns
-    overlapped = split.memory_ns - split.exposed_memory_ns
-    room = max(work - overlapped, _quicker(case, split.place))
-    hides = 2 * room >= split.exposed_memory_ns
-    return case.finding(
-        "exposed_copies",
-        f"{split.device.label}: copies that nothing hides take"
-        f" {units.format_duration(split.exposed_memory_ns)}{bound}; most"
-        f" {what.removeprefix('memcpy ')}:"
-        f" {units.format_bytes(size)} at {units.format_bytes(size * 10**9 // max(time, 1))}/s",
-        _copy_advice(case, rows, hides),
-        subject="copies not hidden",
-        saved_ns=min(split.exposed_memory_ns, room),
-        stake_ns=split.exposed_memory_ns,
-        window=(int(ops.start[longest]), int(ops.end[longest])),
-        place=split.place,
-    )
-
-
-def _quicker(case: Case, place: int) -> int:
-    """Time less if every large copy were as quick as the quickest tenth of its direction."""
-    ops, rows = case.report.operations, case.copies
-    rows = rows[(ops.device[rows] == place) & (ops.bytes[rows] >= _LARGE_COPY)]
-    less = 0.0
-    for kind in np.unique(ops.copy_kind[rows]).tolist():
-        mine = rows[ops.copy_kind[rows] == kind]
-        rate = ops.bytes[mine] / np.maximum(ops.durations(mine), 1)
-        less += float(
-            (ops.durations(mine) - ops.bytes[mine] / np.quantile(rate, 0.9)).clip(0).sum()
-        )
-    return int(less)
-
-
-def _copy_advice(case: Case, rows: Rows, hides: bool) -> str:
-    ops = case.report.operations
-    first = rows[0]
-    if ops.kind[first] == OpKind.MEMSET:
-        return "clear less, or let the kernel that writes first do it"
-    if ops.copy_kind[first] in UVM_COPY_KINDS:
-        return case.page_advice
-    if ops.bytes[rows].mean() <= SMALL_COPY:
-        return "gather small copies in one buffer, or keep the data on the GPU"
-    if ops.copy_kind[first] == _DEVICE_TO_DEVICE:
-        return "let kernels write their results where they are needed"
-    if _around_mpi(case, rows):
-        return "give MPI the GPU's buffers (GPU-aware MPI): these copies stage its messages"
-    pageable = PAGEABLE in (ops.src_kind[first], ops.dst_kind[first])
-    if not hides:
-        pin = "pin the host memory, and " if pageable else ""
-        return f"{pin}copy less, or keep the data on the GPU: too little runs to hide copies behind"
-    if pageable:
-        return "pin the host memory, then copy on a stream of its own while kernels run"
-    kernels = case.where(lambda rows: ops.category[rows] == Category.COMPUTE)
-    computing = np.flatnonzero(np.bincount(ops.stream[kernels]))
-    if not np.isin(ops.stream[rows], computing).any():
-        return "start each copy earlier (two buffers), so that it runs beside the kernels before"
-    return "copy on a stream of its own while kernels run, or keep the data on the GPU"
-
-
-def _around_mpi(case: Case, rows: Rows) -> bool:
-    """Whether most of some copies are made right before or right after an MPI call."""
-    events, ops = case.report.host_events, case.report.operations
-    mpi = np.array([kind.startswith("mpi_") for kind in events.kinds], bool)
-    of_mpi = np.flatnonzero(mpi[events.kind]) if mpi.any() else np.empty(0, np.intp)
-    around = intervals.union(events.start[of_mpi] - _NEAR_NS, events.end[of_mpi] + _NEAR_NS)
-    copies = intervals.union(ops.start[rows], ops.end[rows])
-    near = intervals.meet(copies, around)
-    return 2 * len(near[0]) > len(copies[0])
 
 
 @rule(
@@ -383,13 +246,10 @@ def migrations_in_kernels(case: Case, arguments: Arguments) -> Result:
             window=(int(ops.start[longest]), int(ops.end[longest])),
             place=int(ops.device[longest]),
         )
-    return Result(
-        (
-            (Column("Migrating", Unit.NS), of_name[order]),
-            (Column("Bytes", Unit.BYTES), bytes_of[order]),
-            (Column("Launches", Unit.COUNT), np.bincount(codes, minlength=len(names))[order]),
-            (Column("Kernel"), [names[place] for place in order.tolist()]),
-        ),
-        tuple(found),
-        hidden=hidden,
+    columns = (
+        (Column("Migrating", Unit.NS), of_name[order]),
+        (Column("Bytes", Unit.BYTES), bytes_of[order]),
+        (Column("Launches", Unit.COUNT), np.bincount(codes, minlength=len(names))[order]),
+        (Column("Kernel"), [names[place] for place in order.tolist()]),
     )
+    return Result(columns, found, hidden=hidden)

@@ -67,18 +67,15 @@ def small_copies(case: Case, arguments: Arguments) -> Result:
     if len(small):
         top = int(small[np.argmax(host[small])])
         found = _small_copies(case, rows[np.isin(group, small)], rows[group == top])
-    return Result(
-        (
-            (Column("Count", Unit.COUNT), count[order]),
-            (Column("Bytes Each", Unit.BYTES), series[order, 1]),
-            (Column("Direction"), [DIRECTIONS[kind] for kind in series[order, 0].tolist()]),
-            (Column("Host Time", Unit.NS), host[order]),
-            (Column("GPU Time", Unit.NS), gpu[order]),
-            (Column("Bytes", Unit.BYTES), series[order, 1] * count[order]),
-        ),
-        tuple(found),
-        hidden=hidden,
+    columns = (
+        (Column("Count", Unit.COUNT), count[order]),
+        (Column("Bytes Each", Unit.BYTES), series[order, 1]),
+        (Column("Direction"), [DIRECTIONS[kind] for kind in series[order, 0].tolist()]),
+        (Column("Host Time", Unit.NS), host[order]),
+        (Column("GPU Time", Unit.NS), gpu[order]),
+        (Column("Bytes", Unit.BYTES), series[order, 1] * count[order]),
     )
+    return Result(columns, found, hidden=hidden)
 
 
 def _small_copies(case: Case, rows: NDArray[np.intp], of_top: NDArray[np.intp]) -> list[Finding]:
@@ -201,13 +198,14 @@ def sync_by_range(case: Case, arguments: Arguments) -> Result:
     time = sums(group, api.durations(rows), len(texts))
     idle = _idle_by_range(case, texts)
     order, hidden = cut(np.lexsort((-time, -idle)), arguments)
+    columns = (
+        (Column("GPU Idle", Unit.NS), idle[order]),
+        (Column("Time in Calls", Unit.NS), time[order]),
+        (Column("Calls", Unit.COUNT), count[order]),
+        (Column("NVTX Range"), [texts[place] for place in order.tolist()]),
+    )
     return Result(
-        (
-            (Column("GPU Idle", Unit.NS), idle[order]),
-            (Column("Time in Calls", Unit.NS), time[order]),
-            (Column("Calls", Unit.COUNT), count[order]),
-            (Column("NVTX Range"), [texts[place] for place in order.tolist()]),
-        ),
+        columns,
         tuple(idle_findings(case, "sync_by_range", (Cause.SYNC,))) if len(rows) else (),
         hidden=hidden,
     )
@@ -282,15 +280,12 @@ def module_loading(case: Case, arguments: Arguments) -> Result:
             place=place if place >= 0 else None,
             lost=lost,
         )
-    return Result(
-        (
-            (Column("Duration", Unit.NS), [end - start for start, end, _ in shown]),
-            (Column("Start", Unit.NS), [start for start, _, _ in shown]),
-            (Column("What"), [name for _, _, name in shown]),
-        ),
-        tuple(found),
-        hidden=hidden,
+    columns = (
+        (Column("Duration", Unit.NS), [end - start for start, end, _ in shown]),
+        (Column("Start", Unit.NS), [start for start, _, _ in shown]),
+        (Column("What"), [name for _, _, name in shown]),
     )
+    return Result(columns, found, hidden=hidden)
 
 
 def _idlest(case: Case, starts: Int64, ends: Int64) -> tuple[int | None, Intervals]:
@@ -389,16 +384,10 @@ def slow_steps(case: Case, arguments: Arguments) -> Result:
             if case.splits
             else "nsys-tui iterations REPORT",
         )
-    return Result(
-        (
-            (Column("Step"), [steps.labels[place] for place in order.tolist()]),
-            (Column("Start", Unit.NS), steps.start[order]),
-            (Column("Time", Unit.NS), steps.duration[order]),
-            (
-                Column("Against Median", Unit.PERCENT, 1),
-                100 * steps.duration[order] / (median or 1.0),
-            ),
-        ),
-        tuple(found),
-        hidden=hidden,
+    columns = (
+        (Column("Step"), [steps.labels[place] for place in order.tolist()]),
+        (Column("Start", Unit.NS), steps.start[order]),
+        (Column("Time", Unit.NS), steps.duration[order]),
+        (Column("Against Median", Unit.PERCENT, 1), 100 * steps.duration[order] / (median or 1.0)),
     )
+    return Result(columns, found, hidden=hidden)

@@ -48,6 +48,9 @@ _MOST: Final = 3
 _AT_ONCE: Final = 100_000
 """Pieces of time whose classes are told in one go, 120 bytes each."""
 _LABEL_CELLS: Final = 28
+_NAME_CELLS: Final = 15
+_MUCH: Final = 0.25
+"""Part of a range's time from which a state is told beside the one with most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +91,8 @@ class State:
     ns: int
     names: tuple[str, ...]
     """The calls, or the function that samples hit; the one with most time first."""
+    also: tuple[tuple[Cause, int], ...] = ()
+    """Other causes that have much of it, and their time."""
 
     @property
     def name(self) -> str:
@@ -98,10 +103,14 @@ class State:
         """``99% sleep: clock_nanosleep``; empty where nothing was recorded."""
         if self.cause is Cause.NOTHING:
             return ""
-        what = _STATES.get(self.cause, self.cause.key)
         most = ", most in" if len(self.names) > 1 else ":"
-        named = f"{most} {fit(self.name, _LABEL_CELLS)}" if self.name else ""
-        return f"{units.format_share(self.ns, whole_ns, 0)} {what}{named}"
+        cells = _NAME_CELLS if self.also else _LABEL_CELLS
+        named = f"{most} {fit(self.name, cells)}" if self.name else ""
+        told = [
+            f"{units.format_share(ns, whole_ns, 0)} {_STATES.get(cause, cause.key)}"
+            for cause, ns in ((self.cause, self.ns), *self.also)
+        ]
+        return f"{told[0]}{named}" + "".join(f", {other}" for other in told[1:])
 
 
 def _of_ranges(case: Case) -> list[Part]:
@@ -156,7 +165,13 @@ def _state(case: Case, part: Part) -> State:
     names: Counter[str] = Counter()
     for one in part.stretches:
         names.update({name: ns for name, ns in _names(case, one, cause).items() if ns})
-    return State(cause, int(shares[cause]), tuple(name for name, _ in names.most_common()))
+    others = np.flatnonzero(shares[: Cause.NOTHING] >= max(_MUCH * part.ns, 1)).tolist()
+    return State(
+        cause,
+        int(shares[cause]),
+        tuple(name for name, _ in names.most_common()),
+        tuple((Cause(one), int(shares[one])) for one in others if one != cause),
+    )
 
 
 def _shares(case: Case, stretch: Stretch) -> Int64:
@@ -204,26 +219,20 @@ def host_only(case: Case, arguments: Arguments) -> Result:
     of = "the time in NVTX ranges" if in_ranges else "what was recorded"
     rows, hidden = cut(np.arange(len(parts)), arguments)
     shown = [parts[row] for row in rows.tolist()]
-    states = [_state(case, part) for part in shown]
+    told = [(part, _state(case, part)) for part in shown]
     findings = [
         one
-        for part, state in list(zip(shown, states, strict=True))[:_MOST]
+        for part, state in told[:_MOST]
         if part.ns >= _WORTH * whole
         for one in _finding(case, part, state, f"{units.format_share(part.ns, whole, 0)} of {of}")
     ]
-    return Result(
-        (
-            (Column("Range"), [part.where for part in shown]),
-            (Column("Time", Unit.NS), [part.ns for part in shown]),
-            (Column("Share", Unit.PERCENT, 1), [100 * part.ns / whole for part in shown]),
-            (
-                Column("Mostly"),
-                [state.text(part.ns) for part, state in zip(shown, states, strict=True)],
-            ),
-        ),
-        tuple(findings),
-        hidden=hidden,
+    columns = (
+        (Column("Range"), [part.where for part in shown]),
+        (Column("Time", Unit.NS), [part.ns for part in shown]),
+        (Column("Share", Unit.PERCENT, 1), [100 * part.ns / whole for part in shown]),
+        (Column("Mostly"), [state.text(part.ns) for part, state in told]),
     )
+    return Result(columns, findings, hidden=hidden)
 
 
 def _finding(case: Case, part: Part, state: State, share: str) -> list[Finding]:

@@ -19,6 +19,7 @@ from nsys_tui.analysis.rules.idle_causes import (
     LAUNCHES,
     MEANT,
     NO_CALL,
+    ON_DEVICE,
     PACED,
     QUEUED,
     RANKS,
@@ -71,16 +72,14 @@ def gpu_idle(case: Case, arguments: Arguments) -> Result:
     """Idle gaps from 10 us on by cause, and the calls and ranges that cost most."""
     groups = stall_groups(case.report, case.stalls) if len(case.report.operations) else []
     shown, hidden = cut(groups, arguments)
-    return Result(
-        (
-            (Column("Idle", Unit.NS), [group.idle_ns for group in shown]),
-            (Column("Gaps", Unit.COUNT), [group.count for group in shown]),
-            (Column("Longest", Unit.NS), [group.longest_ns for group in shown]),
-            (Column("Cause"), [group.key for group in shown]),
-        ),
-        (*idle_findings(case, "gpu_idle", tuple(CAUSES)), *_short_gaps(case)),
-        hidden=hidden,
+    columns = (
+        (Column("Idle", Unit.NS), [group.idle_ns for group in shown]),
+        (Column("Gaps", Unit.COUNT), [group.count for group in shown]),
+        (Column("Longest", Unit.NS), [group.longest_ns for group in shown]),
+        (Column("Cause"), [group.key for group in shown]),
     )
+    found = idle_findings(case, "gpu_idle", (*CAUSES, *QUEUED)) + _short_gaps(case)
+    return Result(columns, found, hidden=hidden)
 
 
 def _short_gaps(case: Case) -> list[Finding]:
@@ -147,7 +146,7 @@ def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
     gaps = case.stalls.gaps
     gaps = gaps.take(gaps.edge == Edge.INNER)
     gaps = gaps.take(~first_uses(case, gaps))
-    causes = (*CAUSES, Cause.SYNC)
+    causes = (*CAUSES, *QUEUED, Cause.SYNC)
     return by_witness(case.stalls.work, gaps, causes, WORTH_A_LINE * case.base_ns)
 
 
@@ -159,7 +158,8 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     worst, total = int(np.argmax(gaps.idle)), int(gaps.idle.sum())
     lost = case.idle_part(place, when(case.stalls.work, gaps, spans))
     renders = cause in _NOT_KNOWN and _before_rendering(case, gaps)
-    said = RENDERING if renders else CAUSES.get(cause, SYNC)
+    usual = ON_DEVICE if cause in QUEUED else SYNC
+    said = RENDERING if renders else CAUSES.get(cause, usual)
     told, confidence, advice = _told(case, cause, gaps, lost, said.advice)
     unpriced = (cause in _UNPRICED and advice not in SPREAD) or advice in MEANT
     most = case.base_ns

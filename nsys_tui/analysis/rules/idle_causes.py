@@ -82,9 +82,7 @@ CAUSES: Final = {
         "the call may itself wait for a thread whose work is the cause",
     ),
     Cause.API: Words(
-        "move the call out of the loop",
-        "what the call waited for is not recorded",
-        _RECORD,
+        "move the call out of the loop", "what the call waited for is not recorded", _RECORD
     ),
     Cause.HOST: Words(
         "launch ahead of what the host computes here, or move it to another thread",
@@ -101,21 +99,6 @@ CAUSES: Final = {
     Cause.NOTHING: Words(
         "record what the host does: --cpuctxsw=process-tree --trace=cuda,nvtx,osrt",
         "it may compute, sleep, or wait for another process",
-        _RECORD,
-    ),
-    Cause.PEER: Words(
-        "see what the other ranks do before their collectives",
-        "the kernel of another rank may have been launched as late",
-        "nsys-tui collectives REPORT",
-    ),
-    Cause.EVENT: Words(
-        "see which work is to record the event: it is late, or on a GPU that is not recorded",
-        "the event may stand for work that nothing can bring forward",
-        "nsys-tui stalls REPORT",
-    ),
-    Cause.STREAM: Words(
-        "see what else its stream waits for: a host function, memory, another program",
-        "work of other programs on the GPU is not recorded",
         _RECORD,
     ),
     Cause.UNKNOWN: Words(
@@ -151,6 +134,11 @@ SPREAD: Final = (
 RANKS: Final = "see which rank comes late to it, or let kernels run meanwhile (non-blocking calls)"
 AWAITED: Final = "see who is to send what it waits for: that process or thread is late, or busy"
 LAUNCHES: Final = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
+ON_DEVICE: Final = Words(
+    "see what holds it up: work of another GPU or rank, a host function, another program",
+    "it may wait for work that nothing can bring forward, or that is not in this report",
+    "nsys-tui stalls REPORT",
+)
 QUEUED: Final = {
     Cause.PEER: "waits for other ranks",
     Cause.EVENT: "its stream waits for an event",

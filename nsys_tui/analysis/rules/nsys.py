@@ -38,6 +38,8 @@ _SYNC_NSYS: Final = re.compile(r"cuda(Device|Stream)Synchronize")
 _SYNC: Final = re.compile(r"cuda(Device|Stream|Event|Thread)Synchronize|cu(Ctx|Stream|Event)Sync")
 _OF_NSYS: Final = re.compile(rf"cudaMem|{_SYNC_NSYS.pattern}")
 """Calls that nsys's own rules look at."""
+MEMORY_LABELS: Final = np.array([*MEMORY_KINDS, *[None] * (256 - len(MEMORY_KINDS))], object)
+"""What kinds of memory are called, by their code."""
 PAGEABLE: Final = 0
 PINNED: Final = 1
 MANAGED: Final = 4
@@ -178,15 +180,15 @@ def _copy_table(
     report, ops = case.report, case.report.operations
     order = np.argsort(-ops.durations(rows), kind="stable")
     rows, hidden = _cut(rows[order], report.api, report.calls[rows[order]], arguments)
-    labels = np.array([*MEMORY_KINDS, *[None] * (256 - len(MEMORY_KINDS))], object)
     streams = [ops.streams[code] for code in ops.stream[rows].tolist()]
     names = [api_name(report.api.names[c]) for c in report.api.name[report.calls[rows]].tolist()]
     details = [report.row(OPERATIONS[kind], rowid).fields for rowid in ops.rowid[rows].tolist()]
-    kinds: list[tuple[Column, Any]] = [(Column("Memory Kind"), labels[ops.src_kind[rows]])]
+    green = [detail.get("green_context_id") or None for detail in details]
+    kinds: list[tuple[Column, Any]] = [(Column("Memory Kind"), MEMORY_LABELS[ops.src_kind[rows]])]
     if kind is OpKind.MEMCPY:
         kinds = [
-            (Column("Src Kind"), labels[ops.src_kind[rows]]),
-            (Column("Dst Kind"), labels[ops.dst_kind[rows]]),
+            (Column("Src Kind"), MEMORY_LABELS[ops.src_kind[rows]]),
+            (Column("Dst Kind"), MEMORY_LABELS[ops.dst_kind[rows]]),
         ]
     columns: list[tuple[Column, Any]] = [
         (Column("Duration", Unit.NS), ops.durations(rows)),
@@ -196,14 +198,11 @@ def _copy_table(
         (Column("PID", Unit.NONE), _pids(ops.processes[ops.process[rows]])),
         (Column("Device ID", Unit.NONE), ordinals(ops, rows)),
         (Column("Context ID", Unit.NONE), [stream.context for stream in streams]),
-        (
-            Column("Green Context ID", Unit.NONE),
-            [detail.get("green_context_id") or None for detail in details],
-        ),
+        (Column("Green Context ID", Unit.NONE), green),
         (Column("Stream ID", Unit.NONE), [stream.id for stream in streams]),
         (Column("API Name"), names),
     ]
-    return Result(tuple(columns), tuple(found), hidden=hidden)
+    return Result(tuple(columns), found, hidden=hidden)
 
 
 def _cut(
@@ -264,13 +263,11 @@ def cuda_api_sync(case: Case, arguments: Arguments) -> Result:
     rows = rows[np.argsort(-api.durations(rows), kind="stable")]
     rows, hidden = _cut(rows, api, rows, arguments)
     threads = api.threads[api.thread[rows]]
-    return Result(
-        (
-            (Column("Duration", Unit.NS), api.durations(rows)),
-            (Column("Start", Unit.NS), api.start[rows]),
-            (Column("PID", Unit.NONE), _pids(threads)),
-            (Column("TID", Unit.NONE), [tid_of(thread) for thread in threads.tolist()]),
-            (Column("API Name"), [api_name(api.names[code]) for code in api.name[rows].tolist()]),
-        ),
-        hidden=hidden,
+    columns = (
+        (Column("Duration", Unit.NS), api.durations(rows)),
+        (Column("Start", Unit.NS), api.start[rows]),
+        (Column("PID", Unit.NONE), _pids(threads)),
+        (Column("TID", Unit.NONE), [tid_of(thread) for thread in threads.tolist()]),
+        (Column("API Name"), [api_name(api.names[code]) for code in api.name[rows].tolist()]),
     )
+    return Result(columns, hidden=hidden)

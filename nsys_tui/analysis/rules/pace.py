@@ -65,13 +65,17 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
             continue
         first, last = (times[known] / count[known] for times, count in (early, late))
         slow = last >= first * (1 + arguments.number("slower") / 100)
+        if late[0][known[slow]].sum() < _NEARLY_ALL * max(late[0].sum(), 1) or slow.sum() < 2:
+            cost = late[0][known] - first * late[1][known]
+            top = int(np.argmax(np.where(last >= _GROWN * first, cost, -1)))
+            if last[top] >= _GROWN * first[top]:
+                found += _growing(
+                    case, place, rows[ops.name[rows] == known[top]], (first[top], last[top])
+                )
+            continue
         usual = np.zeros(len(ops.names))
         usual[known] = first
         more = (ops.durations(rows) - usual[ops.name[rows]]) * (usual[ops.name[rows]] > 0)
-        if late[0][known[slow]].sum() < _NEARLY_ALL * max(late[0].sum(), 1) or slow.sum() < 2:
-            grown = last >= _GROWN * first
-            found += _growing(case, place, rows, more, known[grown], (last / first)[grown])
-            continue
         by_time = np.argsort(-late[0][known], kind="stable")
         label = case.device_labels([place])
         listed += [(label, first[k], last[k], ops.shown[known[k]]) for k in by_time.tolist()]
@@ -86,41 +90,39 @@ def slowing_kernels(case: Case, arguments: Arguments) -> Result:
             place=place,
         )
     shown, hidden = cut(listed, arguments)
-    return Result(
-        (
-            (Column("GPU"), [row[0] for row in shown]),
-            (Column("First Third", Unit.NS), [row[1] for row in shown]),
-            (Column("Last Third", Unit.NS), [row[2] for row in shown]),
-            (Column("Kernel"), [row[3] for row in shown]),
-        ),
-        tuple(sorted(found, key=lambda one: -one.order_ns)[:1]),
-        hidden=hidden,
+    columns = (
+        (Column("GPU"), [row[0] for row in shown]),
+        (Column("First Third", Unit.NS), [row[1] for row in shown]),
+        (Column("Last Third", Unit.NS), [row[2] for row in shown]),
+        (Column("Kernel"), [row[3] for row in shown]),
     )
+    return Result(columns, tuple(sorted(found, key=lambda one: -one.order_ns)[:1]), hidden=hidden)
 
 
-def _growing(
-    case: Case, place: int, rows: Rows, more: Floats, names: Rows, factors: Floats
-) -> list[Finding]:
-    """The kernel among some that take longer and longer which costs most by that."""
+def _growing(case: Case, place: int, rows: Rows, means: tuple[float, float]) -> list[Finding]:
+    """A kernel that takes longer and longer.
+
+    Args:
+        case: the report.
+        place: of its GPU.
+        rows: of its launches.
+        means: in the first and in the last third.
+    """
     ops = case.report.operations
-    cost = np.bincount(ops.name[rows], more, len(ops.names))[names]
-    if not len(names):
-        return []
-    top = int(np.argmax(cost))
-    own = rows[ops.name[rows] == names[top]]
-    quarters = [part.mean() for part in np.array_split(ops.durations(own), 4)]
+    quarters = [part.mean() for part in np.array_split(ops.durations(rows), 4)]
     if any(after < _GROWS * before for before, after in pairwise(quarters[1:])):
         return []
-    name = fit(ops.shown[names[top]], 2 * _NAME_CELLS)
-    takes = f"{name} takes {factors[top]:.1f}x as long at the end as at first"
+    cost = max(0, int((ops.durations(rows) - means[0]).sum()))
+    name = fit(ops.shown[ops.name[rows[0]]], 2 * _NAME_CELLS)
+    takes = f"{name} takes {means[1] / means[0]:.1f}x as long at the end as at first"
     return case.finding(
         "slowing_kernels",
-        f"{takes}: {units.format_duration(int(cost[top]))} more in all",
+        f"{takes}: {units.format_duration(cost)} more in all",
         "see whether its data has to grow so: a cache or a list that nobody cuts",
         subject=takes,
         saved_ns=0,
-        stake_ns=max(0, int(cost[top])),
-        window=(int(ops.start[own[-1]]), int(ops.end[own[-1]])),
+        stake_ns=cost,
+        window=(int(ops.start[rows[-1]]), int(ops.end[rows[-1]])),
         place=place,
         screen="3",
         at_most=Severity.MEDIUM,
@@ -182,13 +184,10 @@ def shared_gpus(case: Case, arguments: Arguments) -> Result:
             at_most=Severity.MEDIUM,
         )
     shown, hidden = cut(listed, arguments)
-    return Result(
-        (
-            (Column("GPU"), [row[0] for row in shown]),
-            (Column("Process"), [row[1] for row in shown]),
-            (Column("GPU Time", Unit.NS), [row[2] for row in shown]),
-            (Column("Share", Unit.PERCENT, 1), [row[3] for row in shown]),
-        ),
-        tuple(sorted(found, key=lambda one: -one.stake_ns)[:1]),
-        hidden=hidden,
+    columns = (
+        (Column("GPU"), [row[0] for row in shown]),
+        (Column("Process"), [row[1] for row in shown]),
+        (Column("GPU Time", Unit.NS), [row[2] for row in shown]),
+        (Column("Share", Unit.PERCENT, 1), [row[3] for row in shown]),
     )
+    return Result(columns, tuple(sorted(found, key=lambda one: -one.stake_ns)[:1]), hidden=hidden)

@@ -17,7 +17,7 @@ from nsys_tui.errors import UsageError
 from nsys_tui.model.table import Column, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.model.table import Values
@@ -28,7 +28,7 @@ class Result:
     """What a rule gave."""
 
     columns: tuple[tuple[Column, Values], ...]
-    findings: tuple[Finding, ...] = ()
+    findings: Sequence[Finding] = ()
     notes: tuple[str, ...] = ()
     hidden: int = 0
     """Rows that are not in the table because of ``rows``."""
@@ -92,7 +92,7 @@ class Outcome:
 
     rule: Rule
     table: Table
-    findings: tuple[Finding, ...]
+    findings: Sequence[Finding]
 
     @property
     def advice(self) -> str:

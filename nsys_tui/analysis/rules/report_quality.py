@@ -42,16 +42,13 @@ def data_loss(case: Case, arguments: Arguments) -> Result:
         screen="1",
         at_least=Severity.LOW if lost and lost[0].elsewhere else Severity.MEDIUM,
     )
-    return Result(
-        (
-            (Column("Time", Unit.NS), [message.first.time for message in shown]),
-            (Column("Severity"), [message.first.severity for message in shown]),
-            (Column("Source"), [message.first.source for message in shown]),
-            (Column("Message"), [message.text for message in shown]),
-        ),
-        tuple(found) if lost else (),
-        hidden=hidden,
+    columns = (
+        (Column("Time", Unit.NS), [message.first.time for message in shown]),
+        (Column("Severity"), [message.first.severity for message in shown]),
+        (Column("Source"), [message.first.source for message in shown]),
+        (Column("Message"), [message.text for message in shown]),
     )
+    return Result(columns, found if lost else (), hidden=hidden)
 
 
 @rule(
@@ -116,16 +113,14 @@ def dx12_mem_ops(case: Case, arguments: Arguments) -> Result:
             listed.append((call[1] - call[0], call[0], tid_of(call[2] or 0), details[3], warning))
     listed.sort(key=lambda row: -row[0])
     shown, hidden = cut(listed, arguments)
-    return Result(
-        (
-            (Column("Duration", Unit.NS), [row[0] for row in shown]),
-            (Column("Start", Unit.NS), [row[1] for row in shown]),
-            (Column("TID", Unit.NONE), [row[2] for row in shown]),
-            (Column("Device ID", Unit.NONE), [row[3] for row in shown]),
-            (Column("Warning Type"), [row[4] for row in shown]),
-        ),
-        hidden=hidden,
+    columns = (
+        (Column("Duration", Unit.NS), [row[0] for row in shown]),
+        (Column("Start", Unit.NS), [row[1] for row in shown]),
+        (Column("TID", Unit.NONE), [row[2] for row in shown]),
+        (Column("Device ID", Unit.NONE), [row[3] for row in shown]),
+        (Column("Warning Type"), [row[4] for row in shown]),
     )
+    return Result(columns, hidden=hidden)
 
 
 def _touches(case: Case, start: int, end: int) -> bool:

@@ -67,16 +67,13 @@ def tiny_kernels(case: Case, arguments: Arguments) -> Result:
         chosen = (count >= arguments.count("count"))[codes]
         most = rows[codes == top]
         found = _tiny(case, rows[chosen], calls[chosen], names[top], most)
-    return Result(
-        (
-            (Column("Launches", Unit.COUNT), count[order].astype(np.int64)),
-            (Column("GPU Time", Unit.NS), time[order]),
-            (Column("Mean", Unit.NS), time[order] / np.maximum(count[order], 1)),
-            (Column("Kernel"), [names[code] for code in order.tolist()]),
-        ),
-        tuple(found),
-        hidden=hidden,
+    columns = (
+        (Column("Launches", Unit.COUNT), count[order].astype(np.int64)),
+        (Column("GPU Time", Unit.NS), time[order]),
+        (Column("Mean", Unit.NS), time[order] / np.maximum(count[order], 1)),
+        (Column("Kernel"), [names[code] for code in order.tolist()]),
     )
+    return Result(columns, found, hidden=hidden)
 
 
 def _tiny(
@@ -143,16 +140,13 @@ def serial_streams(case: Case, arguments: Arguments) -> Result:
         found = _serial(case, firsts, seconds, 2 * int(by_default.sum()) > len(firsts))
     lost = np.minimum(ops.durations(firsts), ops.durations(seconds))
     order, hidden = cut(np.argsort(-lost, kind="stable"), arguments)
-    return Result(
-        (
-            (Column("Could Save", Unit.NS), lost[order]),
-            (Column("Start", Unit.NS), ops.start[seconds[order]]),
-            (Column("Stream"), [ops.streams[c].label for c in ops.stream[seconds[order]]]),
-            (Column("Kernel"), [ops.shown[code] for code in ops.name[seconds[order]]]),
-        ),
-        tuple(found),
-        hidden=hidden,
+    columns = (
+        (Column("Could Save", Unit.NS), lost[order]),
+        (Column("Start", Unit.NS), ops.start[seconds[order]]),
+        (Column("Stream"), [ops.streams[c].label for c in ops.stream[seconds[order]]]),
+        (Column("Kernel"), [ops.shown[code] for code in ops.name[seconds[order]]]),
     )
+    return Result(columns, found, hidden=hidden)
 
 
 def _pairs(case: Case) -> tuple[Rows, Rows]:

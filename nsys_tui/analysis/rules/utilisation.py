@@ -99,17 +99,15 @@ def gpu_gaps(case: Case, arguments: Arguments) -> Result:
         found += [(int(begin[place]), int(finish[place]), part) for place in long]
     found.sort(key=lambda gap: (gap[0] - gap[1], gap[0]))
     gaps, hidden = cut(found, arguments)
-    return Result(
-        (
-            (Column("Row#", Unit.NONE), [place + 1 for place in range(len(gaps))]),
-            (Column("Duration", Unit.NS), [end - start for start, end, _ in gaps]),
-            (Column("Start", Unit.NS), [start for start, _, _ in gaps]),
-            (Column("PID", Unit.NONE), [part.pid for _, _, part in gaps]),
-            (Column("Device ID", Unit.NONE), [part.ordinal for _, _, part in gaps]),
-            (Column("Context ID", Unit.NONE), [part.context for _, _, part in gaps]),
-        ),
-        hidden=hidden,
+    columns = (
+        (Column("Row#", Unit.NONE), [place + 1 for place in range(len(gaps))]),
+        (Column("Duration", Unit.NS), [end - start for start, end, _ in gaps]),
+        (Column("Start", Unit.NS), [start for start, _, _ in gaps]),
+        (Column("PID", Unit.NONE), [part.pid for _, _, part in gaps]),
+        (Column("Device ID", Unit.NONE), [part.ordinal for _, _, part in gaps]),
+        (Column("Context ID", Unit.NONE), [part.context for _, _, part in gaps]),
     )
+    return Result(columns, hidden=hidden)
 
 
 def _idle(case: Case, part: _Part, compat: bool) -> Intervals:
@@ -160,18 +158,16 @@ def gpu_time_util(case: Case, arguments: Arguments) -> Result:
     ]
     found.sort(key=lambda row: (row[0], row[1], row[2]))
     rows, hidden = cut(found, arguments)
-    return Result(
-        (
-            (Column("Row#", Unit.NONE), [place + 1 for place in range(len(rows))]),
-            (Column("In-Use", Unit.PERCENT, 1), [row[0] for row in rows]),
-            (Column("Duration", Unit.NS), [row[1] for row in rows]),
-            (Column("Start", Unit.NS), [row[2] for row in rows]),
-            (Column("PID", Unit.NONE), [row[3].pid for row in rows]),
-            (Column("Device ID", Unit.NONE), [row[3].ordinal for row in rows]),
-            (Column("Context ID", Unit.NONE), [row[3].context for row in rows]),
-        ),
-        hidden=hidden,
+    columns = (
+        (Column("Row#", Unit.NONE), [place + 1 for place in range(len(rows))]),
+        (Column("In-Use", Unit.PERCENT, 1), [row[0] for row in rows]),
+        (Column("Duration", Unit.NS), [row[1] for row in rows]),
+        (Column("Start", Unit.NS), [row[2] for row in rows]),
+        (Column("PID", Unit.NONE), [row[3].pid for row in rows]),
+        (Column("Device ID", Unit.NONE), [row[3].ordinal for row in rows]),
+        (Column("Context ID", Unit.NONE), [row[3].context for row in rows]),
     )
+    return Result(columns, hidden=hidden)
 
 
 def _low(

@@ -54,15 +54,12 @@ def warm_up(case: Case, arguments: Arguments) -> Result:
     gaps = gaps.take(first_uses(case, gaps))
     shown, hidden = cut(np.argsort(-gaps.idle, kind="stable"), arguments)
     work = case.stalls.work
-    return Result(
-        (
-            (Column("Idle", Unit.NS), gaps.idle[shown]),
-            (Column("Start", Unit.NS), gaps.start[shown]),
-            (Column("What"), [work.name(code) for code in gaps.what[shown].tolist()]),
-        ),
-        tuple(_warm_up(case, gaps)) if len(gaps) else (),
-        hidden=hidden,
+    columns = (
+        (Column("Idle", Unit.NS), gaps.idle[shown]),
+        (Column("Start", Unit.NS), gaps.start[shown]),
+        (Column("What"), [work.name(code) for code in gaps.what[shown].tolist()]),
     )
+    return Result(columns, tuple(_warm_up(case, gaps)) if len(gaps) else (), hidden=hidden)
 
 
 def _warm_up(case: Case, gaps: Gaps) -> list[Finding]:

@@ -100,10 +100,7 @@ _API_CLASSES: Final = (
         r"|Map|Unmap|SetAccess|AddressReserve|AddressFree|Pool)"
         r"|cuArray(3D)?(Create|Destroy)|cuMipmappedArray(Create|Destroy)",
     ),
-    (
-        Cause.SYNC,
-        r"cuda(Device|Stream|Event|Thread)Synchronize|cu(Ctx|Stream|Event)Synchronize",
-    ),
+    (Cause.SYNC, r"cuda(Device|Stream|Event|Thread)Synchronize|cu(Ctx|Stream|Event)Synchronize"),
     (Cause.COPY, r"(cuda|cu)Memcpy(?!.*Async)"),
 )
 _OSRT_CLASSES: Final = (

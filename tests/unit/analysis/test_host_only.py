@@ -86,6 +86,14 @@ def test_off_the_cpu_asks_for_calls_only_where_none_were_recorded(
     assert found.advice.startswith(advice)
 
 
+def test_a_second_state_that_has_much_of_the_time_is_told_too(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
+    synth.nvtx("solve", 0, 100 * MS).sched(0, True).sched(40 * MS, False).sched(99 * MS, True)
+    synth.osrt("clock_nanosleep", 65 * MS, 99 * MS)
+    (found,), _ = looked_at(synth)
+    assert found.title.endswith("; 41% on a CPU, 34% sleep, 25% off the CPU")
+
+
 def test_a_window_cuts_ranges(tmp_path: Path) -> None:
     found, _ = looked_at(loader(tmp_path), Scope(window=(0, 80 * MS)))
     assert [one.title.partition(",")[0] for one in found] == ["load: 60.00 ms", "fit: 20.00 ms"]

@@ -244,7 +244,7 @@ def test_exposed_communication_and_imbalance(tmp_path: Path) -> None:
     uneven = run(synth, "gpu_imbalance")
     assert [gpu for (gpu,) in rows(uneven, "GPU")] == ["GPU 0", "GPU 1"]
     assert uneven.findings[0].saved_ns == 20 * US
-    assert run(synth, "gpu_imbalance:threshold=21").findings == ()
+    assert run(synth, "gpu_imbalance:threshold=21").findings == []
 
 
 def test_small_copies_make_a_series(synth: Synth) -> None:
