@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.fleet.engine import PULSE, default_workers, here, local_pool
 from nsys_tui.fleet.files import find_reports
+from nsys_tui.fleet.fleet import listed
 from nsys_tui.fleet.mapping import Opening, Task, map_report
 from nsys_tui.fleet.summary import Failure
 
@@ -45,6 +46,8 @@ LOOK = 2.0
 """Seconds between two looks at the workers."""
 VERSION_AT: Final = "nsys_tui.__version__"
 VERSION: Final = str(locate(VERSION_AT))
+_NAMED: Final = 3
+"""Workers named in a sentence."""
 _NONE_LEFT: Final = "no worker of the cluster is left"
 _CUT: Final = "the scheduler of the cluster does not answer any more"
 _log = logging.getLogger(__name__)
@@ -216,16 +219,11 @@ def _check_versions(client: Any) -> None:
             text = f"nsys-tui {version}" if version else "no nsys-tui"
             others.setdefault(text, []).append(worker)
     if others:
-        texts = [f"{text} on {_few(workers)}" for text, workers in others.items()]
+        texts = [f"{text} on {listed(workers, _NAMED)}" for text, workers in others.items()]
         raise UsageError(
             f"workers have another version than nsys-tui {VERSION} here: {'; '.join(texts)}",
             hint=f"pip install 'nsys-terminal[cluster]=={VERSION}' there",
         )
-
-
-def _few(names: Sequence[str], most: int = 3) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 class _Work:
@@ -357,7 +355,9 @@ class _Work:
         silent = {worker for worker in self.workers if now - self.signs[worker][1] > SILENCE}
         fallen, self.silent = silent - self.silent, silent
         if fallen:
-            _log.warning("no sign of life from %s: others read its reports", _few(sorted(fallen)))
+            _log.warning(
+                "no sign of life from %s: others read its reports", listed(sorted(fallen), _NAMED)
+            )
         yield from self._moved(set(self.workers) - silent, self._keys_of(silent))
 
     def _moved(self, alive: set[str], stuck: set[str]) -> Iterator[Done]:

@@ -73,6 +73,11 @@ class Member:
         return self.process.window or self.report.base
 
     @property
+    def lasted(self) -> int:
+        """Length of that, ns."""
+        return self.base[1] - self.base[0]
+
+    @property
     def gpus(self) -> str:
         """The GPUs it used."""
         return ", ".join(self.process.devices)

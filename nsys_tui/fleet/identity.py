@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_tui.model.kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable
 
     from nsys_tui.model.report import Report
 
@@ -114,27 +114,19 @@ def _first(found: dict[str, int], names: Iterable[str]) -> int | None:
 
 def environment_of(report: Report) -> Identity:
     """The environment that a report recorded: of the profiled program, else of its machine."""
-    for texts in (_program_environment(report), _machine_environment(report)):
-        found = from_environment(texts)
-        if found != Identity():
+    for kind, wanted in _ENVIRONMENTS:
+        rows = report.rows(kind, "name", "value")
+        pairs = zip(rows["name"], rows["value"], strict=True)
+        texts = (text for name, text in pairs if name == wanted and isinstance(text, str))
+        if (found := from_environment(texts)) != Identity():
             return found
     return Identity()
 
 
-def _program_environment(report: Report) -> Iterator[str]:
-    rows = report.rows(Kind.CAPTURE_SETTING, "name", "value")
-    for name, value in zip(rows["name"], rows["value"], strict=True):
-        if name == "PROCESS_0:ENVIRONMENT_VARIABLE" and isinstance(value, str):
-            yield value
-
-
-def _machine_environment(report: Report) -> Iterator[str]:
-    rows = report.rows(Kind.MACHINE_SETTING, "name", "value")
-    for name, value in zip(rows["name"], rows["value"], strict=True):
-        if name == "DeviceEnvironment" and isinstance(value, str):
-            yield value
-
-
+_ENVIRONMENTS: Final = (
+    (Kind.CAPTURE_SETTING, "PROCESS_0:ENVIRONMENT_VARIABLE"),
+    (Kind.MACHINE_SETTING, "DeviceEnvironment"),
+)
 _SEP: Final = r"(?:^|[-_.])"
 _NAMED: Final = {
     "rank": re.compile(rf"{_SEP}r(?:ank)?[-_.]?(\d+)(?=$|[-_.])", re.IGNORECASE),

@@ -108,7 +108,7 @@ def ranks_table(fleet: Fleet, ask: Ask) -> Table:
     """Where the time of each rank's GPUs went, as shares of its report's span."""
     rows = fleet.rows
     splits = [_split(fleet.members[place], device) for place, device in rows]
-    base = [_span(fleet.members[place]) for place, _ in rows]
+    base = [fleet.members[place].lasted for place, _ in rows]
     columns: Columns = [
         (Column("Rank", Unit.NONE), [fleet.members[place].rank for place, _ in rows]),
         (Column("Host"), [fleet.members[place].report.host or None for place, _ in rows]),
@@ -145,17 +145,13 @@ def _split(member: Member, device: int) -> dict[str, int]:
     return dict(zip(SPLIT, member.process.splits[device].tolist(), strict=True))
 
 
-def _span(member: Member) -> int:
-    return member.base[1] - member.base[0]
-
-
 def total_table(fleet: Fleet, ask: Ask) -> Table:
     """The same figures over all GPUs: sum, mean share, and the ranks at both ends."""
     del ask
     fleet = fleet.run
     rows = fleet.rows
     splits = [_split(fleet.members[place], device) for place, device in rows]
-    base = np.array([_span(fleet.members[place]) for place, _ in rows], np.float64)
+    base = np.array([fleet.members[place].lasted for place, _ in rows], np.float64)
     found = []
     for header, key in _SHARES if rows else ():
         own = np.array([s[key] for s in splits], np.float64)

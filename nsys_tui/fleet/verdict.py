@@ -35,7 +35,7 @@ def _late(fleet: Fleet) -> str:
     """Who holds the others up; that nobody does where it is little of their time."""
     told = late_rank(fleet)
     cost = int(blame(fleet.collectives).cost.max(initial=0))
-    bases = [member.base[1] - member.base[0] for member in fleet.members]
+    bases = [member.lasted for member in fleet.members]
     if told and cost < WORTH * (sum(bases) - max(bases)):
         return f"no rank holds the others up: waiting for one costs {format_duration(cost)} at most"
     return told
@@ -61,9 +61,9 @@ def _slow_steps(fleet: Fleet) -> str:
 def _busy(fleet: Fleet) -> str:
     place, shares = SPLIT.index("busy"), {}
     for member in fleet.members:
-        base = member.base[1] - member.base[0]
-        if len(member.process.devices) and base:
-            shares[float(member.process.splits[:, place].mean()) / base] = member.rank
+        if len(member.process.devices) and member.lasted:
+            busy = float(member.process.splits[:, place].mean())
+            shares[busy / member.lasted] = member.rank
     if not shares:
         return "no GPU work in these reports"
     low, high = min(shares), max(shares)

@@ -345,8 +345,7 @@ DOCUMENT: Final = Document(
         record(
             "mpi",
             (
-                number("calls", lambda mpi, _: len(mpi.calls)),
-                *whole_numbers("torn_lines"),
+                *whole_numbers("calls torn_lines"),
                 column("world_ranks", unit=Unit.COUNT, form=Form.LIST),
                 records("per_call", MPI, lambda mpi, _: mpi.per_call()),
             ),

@@ -235,9 +235,7 @@ def _nccl_point(series: Series, size: int, values: Sequence[str]) -> Point:
     time, algbw, busbw = map(number, values[:3])
     ours = Fraction(size) / time / 1000 if time else None
     operation = _OPERATIONS.get(series.test)
-    factor = None
-    if operation is not None and series.nranks > 1:
-        factor = _bus_factor(operation, series.nranks)
+    factor = wire_factor(operation, series.nranks) if operation and series.nranks > 1 else None
     bus = ours * factor if ours is not None and factor is not None else None
     return Point(size, time, algbw, busbw, ours, bus, values[3])
 
@@ -248,15 +246,6 @@ def _printed_factor(series: Series) -> Fraction | None:
     if best is None or not best.algbw or best.busbw is None or series.nranks < 2:
         return None
     ratio = best.busbw / best.algbw
-    known = {
-        _bus_factor(operation, series.nranks) for operation in ("AllReduce", "AllGather", "Send")
-    }
+    known = {wire_factor(name, series.nranks) for name in ("AllReduce", "AllGather", "Send")}
     near = [one for one in known if one and abs(ratio / one - 1) < _NEAR]
     return near[0] if len(near) == 1 else None
-
-
-def _bus_factor(operation: str, nranks: int) -> Fraction | None:
-    try:
-        return wire_factor(operation, nranks)
-    except ValueError:
-        return None

@@ -80,6 +80,12 @@ class KindBook(dict[tuple[int, ...], int]):
         result: NDArray[np.int64] = known[codes]
         return result
 
+    def cut(self, size: int) -> None:
+        """Forgets all but the first kinds: those of a file that cannot be read to its end."""
+        for key in [*self][size:]:
+            del self[key]
+        del self.first[size:], self.number[size:]
+
     def columns(self, names: Sequence[str]) -> Rows:
         """The values of all kinds by name, with ``first`` and ``number``."""
         table = np.array([*self], np.int64).reshape(len(self), len(names)).T

@@ -24,8 +24,8 @@ UNKNOWN_BYTES: Final = -1
 class Calls:
     """Collective calls as columns of equal length; -1 stands for "not known".
 
-    The columns are read-only and hold the smallest integers that fit (``narrow``): reckon with
-    them in int64.
+    The columns of a long list hold the smallest integers that fit (``narrow``): reckon with them
+    in int64.
     """
 
     file: NDArray[np.int32]
@@ -82,9 +82,7 @@ class Calls:
 
     def take(self, which: NDArray[Any]) -> Calls:
         """The calls of a mask or an index array."""
-        if which.dtype == np.bool_ and which.all():
-            return self
-        taken: dict[str, Any] = {name: narrow(getattr(self, name)[which]) for name in COLUMNS}
+        taken: dict[str, Any] = {name: getattr(self, name)[which] for name in COLUMNS}
         return replace(self, **taken)
 
     def rows(self) -> Iterator[SimpleNamespace]:
@@ -116,7 +114,7 @@ def rows_by(values: NDArray[np.integer]) -> list[tuple[int, NDArray[np.integer]]
     """Distinct values, ascending, each with its rows in their order."""
     codes, distinct = factorise(values)
     order, edges = by_code(codes, len(distinct))
-    parts = np.split(narrow(order), edges[1:-1])
+    parts = np.split(order, edges[1:-1])
     return list(zip(distinct.tolist(), parts, strict=True)) if len(distinct) else []
 
 

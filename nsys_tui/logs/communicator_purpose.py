@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.logs.calls import narrow, rows_by
+from nsys_tui.logs.calls import rows_by
 from nsys_tui.logs.grammar import ALL_TO_ALL, POINT_TO_POINT, datatype_name
 from nsys_tui.model.groups import factorise, factorise_rows
 
@@ -39,7 +39,7 @@ def purposes(
     """
     if not len(calls):
         return [""] * len(groups)
-    group = narrow(np.array([one.group for one in communicators]))[calls.communicator]
+    group = np.array([one.group for one in communicators])[calls.communicator]
     found = {number: _purpose(calls, rows, groups[number]) for number, rows in rows_by(group)}
     return [found.get(number, "") for number in range(len(groups))]
 

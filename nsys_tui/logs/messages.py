@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from nsys_tui.logs.line_prefixes import Head
 
@@ -67,15 +68,31 @@ class Tuning(NamedTuple):
     channels: str
 
 
-class KernelEvent(NamedTuple):
-    """RCCL's kernel trace: begin (KL) or end (KE) of a collective kernel on one block."""
+@dataclass(slots=True)
+class KernelSpans:
+    """RCCL's kernel trace: collective kernels on one block, from begin (KL) to end (KE)."""
 
-    place: Place
-    seconds: str
-    block: str
-    op_count: str
-    kind: str
-    kernel: str
+    begun: dict[tuple[int, str, str], tuple[str, Decimal]] = field(default_factory=dict)
+    """Kernel and seconds of those without an end, by process, block and opCount."""
+    ended: dict[str, list[int]] = field(default_factory=dict)
+    """Count, least, total and greatest ns of those with one, by kernel."""
+
+    def add(self, process: int, line: re.Match[str]) -> None:
+        """Takes in a line of ``_KERNEL``."""
+        seconds, block, op_count, kind, name = line.groups(default="")
+        key = (process, block, op_count)
+        if kind == "KL":
+            self.begun[key] = name, Decimal(seconds)
+        elif kind == "KE" and key in self.begun:
+            name, start = self.begun.pop(key)
+            ns = int((Decimal(seconds) - start) * 10**9)
+            self.join(name, [1, ns, ns, ns])
+
+    def join(self, name: str, own: Sequence[int]) -> None:
+        """Adds sums of a kernel, as in ``ended``."""
+        known = self.ended.get(name, [0, own[1], 0, own[3]])
+        least, most = min(known[1], own[1]), max(known[3], own[3])
+        self.ended[name] = [known[0] + own[0], least, known[2] + own[2], most]
 
 
 @dataclass(slots=True)
@@ -87,7 +104,7 @@ class Messages:
     timings: list[Timing] = field(default_factory=list)
     tuned: Counter[bytes] = field(default_factory=Counter)
     """TUNING lines by their text up to the estimated time, which differs on every line."""
-    kernels: list[KernelEvent] = field(default_factory=list)
+    kernels: KernelSpans = field(default_factory=KernelSpans)
     versions: Counter[str] = field(default_factory=Counter)
     environment: Counter[tuple[str, str]] = field(default_factory=Counter)
     network: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -201,11 +218,15 @@ _RING: Final = re.compile(r"Ring (\d+) : (\d+) -> (\d+) -> (\d+)$")
 _ORDER: Final = re.compile(r"Channel (\d+)(?:/\d+)? :((?:\s+\d+)+)$")
 
 
+def _of_comm(text: str) -> tuple[str, str]:
+    """The communicator that RCCL names at the end of a line, and what stands before it."""
+    tail = _OF_COMM.search(text)
+    return (tail[1], text[: tail.start()]) if tail else ("", text)
+
+
 @_on("Channel", "Ring", "CollNet", "CollNetDirect", "CollNetChain")
 def _channel(messages: Messages, place: Place, text: str) -> None:
-    pointer = ""
-    if tail := _OF_COMM.search(text):
-        pointer, text = tail[1], text[: tail.start()]
+    pointer, text = _of_comm(text)
     if match := _EDGE.match(text):
         channel, source, target, direction, via = match.groups(default="")
         edge = (int(channel), int(source), int(target), direction, via)
@@ -226,7 +247,7 @@ _TREE: Final = re.compile(r"Tree (\d+) : (-?\d+) -> (\d+) -> (-?\d+(?:/-?\d+)*)"
 
 @_on("Trees", "Tree")
 def _trees(messages: Messages, place: Place, text: str) -> None:
-    pointer = tail[1] if (tail := _OF_COMM.search(text)) else ""
+    pointer, _ = _of_comm(text)
     for tree in _parents(text):
         messages.graph.append(GraphLine(place, "tree", tree, pointer))
 
@@ -260,12 +281,9 @@ _FACTS: Final = ("=== System", "Pattern ", "P2P Chunksize", "Connected all", "Co
 
 @_on("===", "Pattern", "P2P", "Connected")
 def _fact(messages: Messages, place: Place, text: str) -> None:
-    pointer = ""
-    if tail := _OF_COMM.search(text):
-        pointer, text = tail[1], text[: tail.start()]
-    if not text.startswith(_FACTS):
-        return
-    messages.graph.append(GraphLine(place, "fact", (text.strip("= "),), pointer))
+    pointer, text = _of_comm(text)
+    if text.startswith(_FACTS):
+        messages.graph.append(GraphLine(place, "fact", (text.strip("= "),), pointer))
 
 
 _TUNED: Final = re.compile(
@@ -341,7 +359,7 @@ _KERNEL: Final = re.compile(
 @_on("##")
 def _kernel(messages: Messages, place: Place, text: str) -> None:
     if match := _KERNEL.match(text):
-        messages.kernels.append(KernelEvent(place, *match.groups(default="")))
+        messages.kernels.add(place.process, match)
 
 
 _WORDS: Final = frozenset(word.encode() for word in _HANDLERS)

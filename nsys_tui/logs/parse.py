@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,8 +22,8 @@ from nsys_tui.logs.coll_bodies import CallTexts
 from nsys_tui.logs.communicators import CommunicatorTable
 from nsys_tui.logs.grammar import algorithm_name, protocol_name
 from nsys_tui.logs.line_prefixes import Processes
-from nsys_tui.logs.messages import CommEvent, GraphLine, KernelEvent, Timing
-from nsys_tui.logs.mpi import MpiLog
+from nsys_tui.logs.messages import CommEvent, GraphLine, KernelSpans, Timing
+from nsys_tui.logs.mpi import joined_mpi
 from nsys_tui.logs.participants import Communicator, Group, LogProcess
 from nsys_tui.logs.result import InitTiming, KernelRow, LogFile, LogResult, TuningRow
 from nsys_tui.logs.scan import KIND, Scan, Scanner
@@ -84,9 +83,11 @@ def read_logs(
     for done, path in enumerate(paths):
         if progress:
             progress(str(path), done, len(paths))
+        kinds = len(texts.kinds)
         try:
             scans.append(scanner.scan(Path(path), len(scans)))
         except NsysTuiError as error:
+            texts.kinds.cut(kinds)
             failed.append((str(path), error))
     if not scans:
         raise failed[0][1] if failed else UsageError("no log named", hint="name one or more files")
@@ -156,7 +157,7 @@ def _assemble(
         ),
         tuning=_tuning(scans),
         api=join_api([scan.api for scan in scans], real),
-        kernels=_kernels([event for scan in scans for event in scan.messages.kernels]),
+        kernels=_kernels(scans),
         timings=tuple(
             InitTiming(t.place.process, t.rank, t.nranks, tuple(t.parts.items())) for t in timings
         ),
@@ -173,7 +174,7 @@ def _assemble(
         dumps=tuple(one for scan in scans for one in scan.other.dumps),
         trainer=chosen,
         window=window,
-        mpi=_mpi(scans),
+        mpi=joined_mpi([scan.mpi for scan in scans]),
         mentions_debug_time=any(scan.mentions_debug_time for scan in scans),
         skipped=skipped,
         half_calls=frozenset(real[p] for scan in scans if (p := scan.half_call[1]) >= 0),
@@ -213,11 +214,10 @@ def _unify(scans: list[Scan], processes: Processes) -> list[int]:
         messages.comm_events = [_moved(item, lookup) for item in messages.comm_events]
         messages.graph = [_moved(item, lookup) for item in messages.graph]
         messages.timings = [_moved(item, lookup) for item in messages.timings]
-        messages.kernels = [_moved(item, lookup) for item in messages.kernels]
     return real
 
 
-_Placed = TypeVar("_Placed", CommEvent, GraphLine, Timing, KernelEvent)
+_Placed = TypeVar("_Placed", CommEvent, GraphLine, Timing)
 
 
 def _moved(item: _Placed, lookup: NDArray[np.int32]) -> _Placed:
@@ -355,34 +355,15 @@ def _major_minor(versions: Counter[str]) -> tuple[int, int] | None:
     return None
 
 
-def _kernels(events: list[KernelEvent]) -> tuple[KernelRow, ...]:
-    """Pairs begin and end of RCCL's kernel trace per process, block and opCount."""
-    begun: dict[tuple[int, str, str], KernelEvent] = {}
-    spans: dict[str, list[int]] = defaultdict(list)
-    for event in events:
-        key = (event.place.process, event.block, event.op_count)
-        if event.kind == "KL":
-            begun[key] = event
-        elif event.kind == "KE" and key in begun:
-            start = begun.pop(key)
-            ns = int((Decimal(event.seconds) - Decimal(start.seconds)) * 10**9)
-            spans[start.kernel].append(ns)
-    open_of = Counter(event.kernel for event in begun.values())
+def _kernels(scans: list[Scan]) -> tuple[KernelRow, ...]:
+    whole = KernelSpans()
+    begun: Counter[str] = Counter()
+    for scan in scans:
+        begun.update(name for name, _ in scan.messages.kernels.begun.values())
+        for name, own in scan.messages.kernels.ended.items():
+            whole.join(name, own)
     return tuple(
-        KernelRow(
-            kernel,
-            len(ns),
-            min(ns, default=0),
-            Fraction(sum(ns), max(1, len(ns))),
-            max(ns, default=0),
-            open_of[kernel],
-        )
-        for kernel in sorted(spans.keys() | open_of.keys())
-        for ns in [spans.get(kernel, [])]
+        KernelRow(name, count, least, Fraction(total, max(1, count)), most, begun[name])
+        for name in sorted(whole.ended.keys() | begun.keys())
+        for count, least, total, most in [whole.ended.get(name, (0, 0, 0, 0))]
     )
-
-
-def _mpi(scans: list[Scan]) -> MpiLog:
-    calls = tuple(call for scan in scans for call in scan.mpi)
-    ranks = {int(value) for call in calls for name, value in call.values if name == "world_rank"}
-    return MpiLog(calls, sum(scan.torn_mpi_lines for scan in scans), tuple(sorted(ranks)))

@@ -155,7 +155,8 @@ def _row(mine: Sequence[Measured]) -> MeasuredRow:
     ours = bus = None
     if time and time.mean > 0 and first.bytes >= 0 and first.source != ENQUEUE:
         ours = first.bytes / time.mean / 1000
-        bus = _bus(first, ours)
+        factor = wire_factor(first.op, first.nranks) if first.nranks > 0 else None
+        bus = None if factor is None else ours * factor
     return MeasuredRow(
         first.op,
         first.bytes,
@@ -168,12 +169,3 @@ def _row(mine: Sequence[Measured]) -> MeasuredRow:
         ours,
         bus,
     )
-
-
-def _bus(one: Measured, algbw: Fraction) -> Fraction | None:
-    if one.nranks < 1:
-        return None
-    try:
-        return algbw * wire_factor(one.op, one.nranks)
-    except ValueError:
-        return None

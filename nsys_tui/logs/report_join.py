@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from nsys_tui.analysis.nccl.calls import CallProcess
 from nsys_tui.analysis.nccl.calls import Calls as JoinCalls
+from nsys_tui.logs.reach import reaches
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from nsys_tui.logs.calls import Calls
     from nsys_tui.logs.result import LogResult
 
-Values: TypeAlias = "NDArray[np.int64]"
 _LARGEST: Final = 2**40
 """opCounts above are torn lines."""
 
@@ -27,10 +27,11 @@ def join_calls(result: LogResult) -> JoinCalls:
     Those that the result was restricted to are marked as chosen.
     """
     kinds = result.every_call.by_kind
-    calls = result.every_call.select((kinds.process >= 0) & (kinds.communicator >= 0))
+    kept = kinds.process >= 0
+    calls = result.every_call.select(kept)
     chosen = _chosen(result, calls)
     zeros = np.zeros(len(calls), np.int64)
-    stuck = _stuck(calls)
+    stuck = _stuck(result, calls, kept)
     names = [
         group.comm_id or f"{'' if group.certain else '≈ '}group {number}"
         for number, group in enumerate(result.groups)
@@ -72,24 +73,15 @@ def _launches(calls: Calls, stuck: NDArray[np.bool_]) -> NDArray[np.int64]:
     return code
 
 
-def _stuck(calls: Calls) -> NDArray[np.bool_]:
+def _stuck(result: LogResult, calls: Calls, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Calls of processes whose opCount never moves: only the order of their lines is left.
 
     One communicator alone tells nothing, for it may have made all of its calls in one group.
     """
-    if not len(calls):
-        return np.empty(0, np.bool_)
-    owner, communicator = calls.process, calls.communicator
-    low, high = _extremes(communicator, calls.op_count)
-    moves = np.bincount(owner, low[communicator] != high[communicator]) > 0
-    lines = np.bincount(communicator)
-    found: NDArray[np.bool_] = ~moves[owner] & (lines[communicator] > 1)
-    return found
-
-
-def _extremes(code: NDArray[np.int32], values: NDArray[np.int64]) -> tuple[Values, Values]:
-    low = np.full(int(code.max()) + 1, np.iinfo(np.int64).max)
-    high = np.full(len(low), np.iinfo(np.int64).min)
-    np.minimum.at(low, code, values)
-    np.maximum.at(high, code, values)
-    return low, high
+    whole, _ = reaches(result.every_call, kept)
+    processes = [one.process for one in result.communicators]
+    moving = {processes[one] for one, reach in whole.items() if reach.low != reach.high}
+    found = np.zeros(len(processes) + 1, np.bool_)
+    for one, reach in whole.items():
+        found[one] = reach.number > 1 and processes[one] not in moving
+    return found[calls.communicator]

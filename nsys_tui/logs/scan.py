@@ -14,7 +14,7 @@ from nsys_tui.logs.coll_bodies import CallTexts, find_bodies
 from nsys_tui.logs.grammar import LONGEST_HEAD, MAX_MESSAGE
 from nsys_tui.logs.line_prefixes import NO_TIME, Head, Heads, Processes
 from nsys_tui.logs.messages import Messages, Place, wanted
-from nsys_tui.logs.mpi import MpiCall, parse_mpi
+from nsys_tui.logs.mpi import MpiLog
 from nsys_tui.logs.other_lines import OtherLines
 from nsys_tui.logs.textfile import blocks
 from nsys_tui.logs.timestamps import lift
@@ -45,7 +45,7 @@ class Scan:
     blocks: list[Block] = field(default_factory=list)
     other: OtherLines = field(init=False)
     api: ApiLines = field(default_factory=ApiLines)
-    mpi: list[MpiCall] = field(default_factory=list)
+    mpi: MpiLog = field(default_factory=MpiLog)
     lines: int = 0
     bodies: int = 0
     """Whole COLL bodies."""
@@ -53,7 +53,6 @@ class Scan:
     inner_headers: int = 0
     torn_lines: int = 0
     cut_lines: int = 0
-    torn_mpi_lines: int = 0
     timed: bool = False
     cut_short: bool = False
     half_call: tuple[int, int] = (0, -1)
@@ -111,7 +110,7 @@ class Scanner:
             scan.half_call = 0, -1
         if not ended:  # no other process wrote over its last line: the rest of it is not there
             scan.torn_lines -= half
-            scan.torn_mpi_lines -= half_mpi
+            scan.mpi.torn_lines -= half_mpi
             scan.cut_short |= half or half_mpi
         scan.other.end()
         return scan
@@ -250,10 +249,8 @@ class Scanner:
         """A line that NCCL did not write."""
         if scan.other.add(text, number, glued=glued) or b"MPI_" not in text:
             return
-        found, torn = parse_mpi(text, scan.file, number)
-        scan.mpi += found
-        scan.torn_mpi_lines += torn
-        scan.half_mpi = number if torn else scan.half_mpi
+        if scan.mpi.add(text):
+            scan.half_mpi = number
 
 
 def _level_at(text: bytes) -> int:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.errors import UsageError
-from nsys_tui.logs.calls import UNKNOWN_BYTES, narrow, rows_by
+from nsys_tui.logs.calls import UNKNOWN_BYTES, rows_by
 from nsys_tui.logs.grammar import datatype_name
 from nsys_tui.logs.line_prefixes import NO_TIME
 from nsys_tui.model.collective_bytes import buffer_bytes, wire_bytes
@@ -177,10 +177,7 @@ def traffic(calls: Calls) -> tuple[TrafficRow, ...]:
         if nranks < 1:
             rows.append(TrafficRow(name, -1, number, None, None))
             continue
-        try:
-            wire: Fraction | None = wire_bytes(name, total, nranks)
-        except ValueError:
-            wire = None
+        wire = wire_bytes(name, total, nranks)
         rows.append(TrafficRow(name, nranks, number, buffer_bytes(name, total, nranks), wire))
     return tuple(sorted(rows, key=lambda row: (row.op, row.nranks)))
 
@@ -259,5 +256,5 @@ def _groups(
         return []
     low = int(second.min())
     width = int(second.max()) - low + 1
-    key = narrow(first.astype(np.int64) * width + (second.astype(np.int64) - low))
+    key = first.astype(np.int64) * width + (second.astype(np.int64) - low)
     return [((value // width, value % width + low), rows) for value, rows in rows_by(key)]

@@ -8,15 +8,24 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import zlib
-from typing import IO, TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.logs.grammar import ANSI
-from nsys_tui.logs.unpacking import XZ, ZSTD, Unxz, Unzstd
+from nsys_tui.logs.unpacking import (
+    GZIP,
+    SAMPLE,
+    UTF16,
+    XZ,
+    ZSTD,
+    gunzipped,
+    recoded,
+    unxzed,
+    unzstded,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from io import BufferedReader
     from pathlib import Path
 
@@ -24,9 +33,6 @@ BLOCK_BYTES: Final = 8 << 20
 LONGEST_LINE: Final = 4 << 20
 """A longer line is handed on in pieces, so that a file without line ends stays in bounds."""
 
-_GZIP: Final = 31
-"""zlib's window bits for a stream with a gzip header."""
-_SAMPLE: Final = 1 << 16
 _HINT: Final = "give NCCL_DEBUG output, a trainer's log or an MPI logger file as plain text"
 
 
@@ -42,8 +48,9 @@ def blocks(path: Path, cut_short: Callable[[], None] = lambda: None) -> Iterator
     """
     shown = repr(str(path)) if str(path) != "-" else "standard input"
     try:
-        with _opened(path, shown, cut_short) as stream:
-            for block in _whole_lines(stream):
+        with sys.stdin.buffer if str(path) == "-" else path.open("rb", SAMPLE) as opened:
+            raw = cast("BufferedReader", opened)
+            for block in _whole_lines(_pieces(raw, path, shown, cut_short)):
                 yield ANSI.sub(b"", block) if b"\x1b" in block else block
     except FileNotFoundError as error:
         raise UnreadableReportError(f"no such log: {shown}", hint="check the path") from error
@@ -57,24 +64,23 @@ def blocks(path: Path, cut_short: Callable[[], None] = lambda: None) -> Iterator
         ) from error
 
 
-def _opened(path: Path, shown: str, cut_short: Callable[[], None]) -> IO[bytes]:
-    opened = sys.stdin.buffer if str(path) == "-" else path.open("rb", _SAMPLE)
-    raw = cast("BufferedReader", opened)
-    head = raw.peek(_SAMPLE)[:_SAMPLE]
-    if head.startswith(b"\x1f\x8b"):
-        return cast("IO[bytes]", _Inflated(raw, cut_short))
+def _pieces(
+    raw: BufferedReader, path: Path, shown: str, cut_short: Callable[[], None]
+) -> Iterator[bytes]:
+    """The text of a file as it comes."""
+    head = raw.peek(SAMPLE)[:SAMPLE]
+    if head.startswith(GZIP):
+        return gunzipped(raw, BLOCK_BYTES, cut_short)
     if head.startswith(XZ):
-        return cast("IO[bytes]", Unxz(raw, cut_short))
+        return unxzed(raw, BLOCK_BYTES, cut_short)
     if head.startswith(ZSTD):
-        raw.close()
-        return cast("IO[bytes]", Unzstd(path, cut_short))
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return cast("IO[bytes]", _Recoded(raw))
+        return unzstded(path, BLOCK_BYTES, cut_short)
+    if head.startswith(UTF16):
+        return recoded(raw, BLOCK_BYTES)
     # A log that was truncated under a writer starts with NUL where its old text was.
-    if not head.strip(b"\0") and stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
-        return raw
-    _refuse_binary(head, shown)
-    return raw
+    if head.strip(b"\0") or not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+        _refuse_binary(head, shown)
+    return iter(lambda: raw.read(BLOCK_BYTES), b"")
 
 
 def _refuse_binary(head: bytes, shown: str) -> None:
@@ -98,9 +104,10 @@ def _refuse_binary(head: bytes, shown: str) -> None:
         raise UnreadableReportError(f"{shown} is a binary file, not a log", hint=_HINT)
 
 
-def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
+def _whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Blocks of about ``BLOCK_BYTES`` that end at a line end."""
     carry = b""
-    while piece := stream.read(BLOCK_BYTES):
+    for piece in pieces:
         cut = piece.rfind(b"\n") + 1
         if cut:
             yield carry + piece[:cut]
@@ -112,61 +119,3 @@ def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
             carry = b""
     if carry:
         yield carry
-
-
-class _Inflated:
-    """A gzip file; of one that is still being written, or was cut, what there is of it."""
-
-    def __init__(self, raw: IO[bytes], cut_short: Callable[[], None]) -> None:
-        self._raw = raw
-        self._cut_short = cut_short
-        self._left = b""
-        self._stream = zlib.decompressobj(_GZIP)
-
-    def __enter__(self) -> _Inflated:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._raw.close()
-
-    def read(self, size: int) -> bytes:
-        """At most ``size`` bytes, none at the end.
-
-        Raises:
-            OSError: what it holds is no gzip stream.
-        """
-        piece = b""
-        while not piece:
-            packed = self._left or self._raw.read(_SAMPLE)
-            if not packed:
-                if not self._stream.eof:
-                    self._cut_short()
-                return self._stream.flush()
-            if self._stream.eof:
-                self._stream = zlib.decompressobj(_GZIP)
-            try:
-                piece = self._stream.decompress(packed, size)
-            except zlib.error as error:
-                raise OSError(f"damaged gzip data: {error}") from error
-            self._left = self._stream.unconsumed_tail or self._stream.unused_data.lstrip(b"\0")
-        return piece
-
-
-class _Recoded:
-    """A UTF-16 file (what ``>`` of Windows PowerShell writes) read as UTF-8."""
-
-    def __init__(self, raw: IO[bytes]) -> None:
-        import codecs
-
-        self._raw = raw
-        self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
-
-    def __enter__(self) -> _Recoded:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._raw.close()
-
-    def read(self, size: int) -> bytes:
-        piece = self._raw.read(size)
-        return self._decoder.decode(piece, not piece).encode("utf-8")

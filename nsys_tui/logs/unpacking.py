@@ -1,92 +1,105 @@
-"""Logs packed with xz or zstd, as they are read; of one that was cut, what there is of it."""
+"""Packed logs, unpacked as they are read; of one that was cut, what there is of it."""
 
 from __future__ import annotations
 
+import codecs
 import lzma
 import shutil
 import subprocess
+import zlib
 from typing import IO, TYPE_CHECKING, Final
 
 from nsys_tui.errors import UnreadableReportError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+GZIP: Final = b"\x1f\x8b"
 XZ: Final = b"\xfd7zXZ\0"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
+UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 """How the files begin."""
+SAMPLE: Final = 1 << 16
+"""Bytes of a packed file that are looked at together."""
+_GZIP_HEADER: Final = 31
+"""zlib's window bits for a stream with a gzip header."""
 
 
-class Unxz:
-    """An xz file as a stream of what is in it."""
+def gunzipped(raw: IO[bytes], size: int, cut_short: Callable[[], None]) -> Iterator[bytes]:
+    """A gzip file in pieces of at most ``size`` bytes; members may follow one another.
 
-    def __init__(self, raw: IO[bytes], cut_short: Callable[[], None]) -> None:
-        self._raw = raw
-        self._stream = lzma.LZMAFile(raw)  # noqa: SIM115
-        self._cut_short = cut_short
-
-    def __enter__(self) -> Unxz:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._raw.close()
-
-    def read(self, size: int) -> bytes:
-        """At most ``size`` bytes, none at the end.
-
-        Raises:
-            OSError: what it holds is damaged.
-        """
+    Raises:
+        OSError: what it holds is no gzip stream.
+    """
+    stream = zlib.decompressobj(_GZIP_HEADER)
+    left = b""
+    while packed := left or raw.read(SAMPLE):
+        if stream.eof:
+            stream = zlib.decompressobj(_GZIP_HEADER)
         try:
-            return self._stream.read1(size)
-        except (EOFError, lzma.LZMAError) as error:
-            if isinstance(error, lzma.LZMAError) and not self._stream.tell():
-                raise OSError(f"damaged xz data: {error}") from error
-            self._cut_short()
-            return b""
+            yield stream.decompress(packed, size)
+        except zlib.error as error:
+            raise OSError(f"damaged gzip data: {error}") from error
+        left = stream.unconsumed_tail or stream.unused_data.lstrip(b"\0")
+    if not stream.eof:
+        cut_short()
+    yield stream.flush()
 
 
-class Unzstd:
-    """A zstd file, unpacked by the program ``zstd``."""
+def unxzed(raw: IO[bytes], size: int, cut_short: Callable[[], None]) -> Iterator[bytes]:
+    """An xz file in pieces of at most ``size`` bytes.
 
-    def __init__(self, path: Path, cut_short: Callable[[], None]) -> None:
-        """Starts the program.
+    Raises:
+        OSError: what it holds is damaged.
+    """
+    stream = lzma.LZMAFile(raw)  # noqa: SIM115
+    try:
+        while piece := stream.read1(size):
+            yield piece
+    except (EOFError, lzma.LZMAError) as error:
+        if isinstance(error, lzma.LZMAError) and not stream.tell():
+            raise OSError(f"damaged xz data: {error}") from error
+        cut_short()
 
-        Raises:
-            UnreadableReportError: there is no such program.
-        """
-        program = shutil.which("zstd")
-        if program is None or str(path) == "-":
-            raise UnreadableReportError(
-                "a log packed with zstd needs the program zstd, and a file",
-                hint="install zstd, or unpack the log: zstd -d FILE",
-            )
-        command = [program, "-dcq", "--", str(path)]
-        self._process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL
+
+def unzstded(path: Path, size: int, cut_short: Callable[[], None]) -> Iterator[bytes]:
+    """A zstd file in pieces of at most ``size`` bytes, unpacked by the program ``zstd``.
+
+    Raises:
+        UnreadableReportError: there is no such program.
+        OSError: what it holds is damaged.
+    """
+    program = shutil.which("zstd")
+    if program is None or str(path) == "-":
+        raise UnreadableReportError(
+            "a log packed with zstd needs the program zstd, and a file",
+            hint="install zstd, or unpack the log: zstd -d FILE",
         )
-        self._cut_short = cut_short
-        self._read = 0
-
-    def __enter__(self) -> Unzstd:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-    def read(self, size: int) -> bytes:
-        """At most ``size`` bytes, none at the end.
-
-        Raises:
-            OSError: what it holds is damaged.
-        """
-        assert self._process.stdout is not None
-        piece = self._process.stdout.read(size)
-        self._read += len(piece)
-        if not piece and self._process.wait():
-            if not self._read:
+    process = subprocess.Popen(
+        [program, "-dcq", "--", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    found = False
+    try:
+        while piece := process.stdout.read(size):
+            found = True
+            yield piece
+        if process.wait():
+            if not found:
                 raise OSError("damaged zstd data")
-            self._cut_short()
-        return piece
+            cut_short()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def recoded(raw: IO[bytes], size: int) -> Iterator[bytes]:
+    """A UTF-16 file (what ``>`` of Windows PowerShell writes) as UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    while piece := raw.read(size):
+        yield decoder.decode(piece).encode()
+    yield decoder.decode(b"", True).encode()

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.units import named_ranks
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -106,10 +108,10 @@ def verdicts(timeouts: Sequence[Timeout]) -> list[str]:
 
 def _verdict(group: str, mine: Sequence[Timeout]) -> str:
     name = f"group {group}" if group else "group not named"
-    ranks = sorted({one.rank for one in mine})
+    ranks = [one.rank for one in mine]
     calls = {one.seq: one for one in mine}
     last = max(calls)
-    told = f"{name}: ranks {_short(ranks)} ran out of time"
+    told = f"{name}: {named_ranks(ranks)} ran out of time"
     unlike = {(one.op, one.sent) for one in mine if one.seq == last and one.op}
     if len(unlike) > 1:
         made = "; ".join(
@@ -125,10 +127,4 @@ def _verdict(group: str, mine: Sequence[Timeout]) -> str:
     return (
         f"{told} in {what}, all of them had enqueued it: none of these is behind; a rank that"
         " printed nothing may be"
-    )
-
-
-def _short(ranks: Sequence[int]) -> str:
-    return ", ".join(map(str, ranks[:8])) + (
-        f" and {len(ranks) - 8} more" if len(ranks) > 8 else ""
     )

@@ -29,15 +29,14 @@ def buffer_bytes(op: str, logged: int, ranks: int) -> int:
     return logged * ranks if op.lower() in _GATHERING else logged
 
 
-def wire_factor(op: str, ranks: int) -> Fraction:
+def wire_factor(op: str, ranks: int) -> Fraction | None:
     """What S is multiplied with to get the bytes per rank on the wire; 0 with one rank.
+
+    None for an operation whose traffic is not defined.
 
     AllReduce 2(n−1)/n; AllGather, ReduceScatter, AlltoAll, Gather and Scatter (n−1)/n; Broadcast,
     Reduce, Send and Recv 1: the ring's traffic by which nccl-tests (PERFORMANCE.md, "Bus
     bandwidth") turns algorithm bandwidth S / time into bus bandwidth.
-
-    Raises:
-        ValueError: an operation whose traffic is not defined.
     """
     name = op.lower()
     if ranks <= 1:
@@ -46,14 +45,13 @@ def wire_factor(op: str, ranks: int) -> Fraction:
         return Fraction(2 * (ranks - 1), ranks)
     if name in _GATHERING:
         return Fraction(ranks - 1, ranks)
-    if name in _ONE_WAY:
-        return Fraction(1)
-    raise ValueError(f"no traffic is defined for {op}")
+    return Fraction(1) if name in _ONE_WAY else None
 
 
-def wire_bytes(op: str, logged: int, ranks: int) -> Fraction:
+def wire_bytes(op: str, logged: int, ranks: int) -> Fraction | None:
     """Bytes per rank on the wire for one call: ``wire_factor`` × ``buffer_bytes``, exact.
 
     bus bandwidth = ``wire_bytes`` / time; algorithm bandwidth = ``buffer_bytes`` / time.
     """
-    return wire_factor(op, ranks) * buffer_bytes(op, logged, ranks)
+    factor = wire_factor(op, ranks)
+    return None if factor is None else factor * buffer_bytes(op, logged, ranks)

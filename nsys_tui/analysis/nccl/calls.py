@@ -195,10 +195,8 @@ def _size(op: str, logged: int, ranks: int) -> tuple[int, float]:
     if ranks < 1:
         # Operations whose count is that of the whole buffer need no number of ranks for it.
         return (logged if buffer_bytes(op, 1, 2) == 1 else UNKNOWN), np.nan
-    try:
-        return buffer_bytes(op, logged, ranks), float(wire_bytes(op, logged, ranks))
-    except ValueError:
-        return buffer_bytes(op, logged, ranks), np.nan
+    wire = wire_bytes(op, logged, ranks)
+    return buffer_bytes(op, logged, ranks), np.nan if wire is None else float(wire)
 
 
 def _summed(

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from loglines import body, info, init, logs_json, nemo, read
 
-from nsys_tui.logs import hangs, textfile
+from nsys_tui.errors import UnreadableReportError
+from nsys_tui.logs import hangs, scan, textfile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -59,3 +61,22 @@ def test_more_lines_take_hardly_more_memory(
         tracemalloc.stop()
         assert len(result.calls) == calls
     assert held[1] - held[0] < 2 * 12_000
+
+
+def test_a_file_that_breaks_off_leaves_no_calls_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = [info(init("0xa0", 0, 2)), info(body(comm="0xa0", nranks=2))]
+    (tmp_path / "alone").mkdir()
+    alone = logs_json(read(tmp_path / "alone", good), "calls")
+
+    def broken(path: Path, *_: object) -> Iterator[bytes]:
+        yield path.read_bytes()
+        if path.name == "rank0.log":
+            raise UnreadableReportError("the disk failed")
+
+    monkeypatch.setattr(scan, "blocks", broken)
+    both = logs_json(read(tmp_path, [info(body(comm="0xb0"), pid=7)] * 9, good), "calls")
+    assert [one["why"] for one in both["skipped"]] == ["the disk failed"]
+    same = ("per_op", "aggregate", "collective_lines", "gpus", "groups")
+    assert {key: both[key] for key in same} == {key: alone[key] for key in same}

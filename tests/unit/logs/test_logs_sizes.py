@@ -129,7 +129,9 @@ def test_rate_from_stamps(tmp_path: Path) -> None:
 def test_wire_bytes(op: str, ranks: int, buffer: int, wire: Fraction) -> None:
     assert buffer_bytes(op, 1000, ranks) == buffer
     assert wire_bytes(op, 1000, ranks) == wire
-    assert wire_factor(op, ranks) * buffer == wire
+    factor = wire_factor(op, ranks)
+    assert factor is not None
+    assert factor * buffer == wire
 
 
 def test_traffic_names_operations_without_a_rule(tmp_path: Path) -> None:

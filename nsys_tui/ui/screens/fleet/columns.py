@@ -90,9 +90,8 @@ def _shares(fleet: Fleet, rows: list[RankRow], figure: str) -> Float64:
     found = np.full(len(rows), np.nan)
     for number, row in enumerate(rows):
         member = fleet.members[row.member]
-        base = member.base[1] - member.base[0]
-        if row.device is not None and base:
-            found[number] = 100.0 * member.process.splits[row.device, place] / base
+        if row.device is not None and member.lasted:
+            found[number] = 100.0 * member.process.splits[row.device, place] / member.lasted
     return found
 
 
