@@ -15,7 +15,7 @@ from nsys_tui.analysis.window import row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.events import FARTHEST
-from nsys_tui.model.kinds import MPI, Kind
+from nsys_tui.model.kinds import Kind
 from nsys_tui.model.target import PROCESS_MASK
 
 if TYPE_CHECKING:
@@ -62,11 +62,10 @@ def host_time(report: Report, scope: Scope, top: int | None = None) -> HostTime:
         scope: window and processes.
         top: how many threads are listed; None for all.
     """
-    calls = len(osrt_calls(report, scope))
     counts = {
         "NVTX ranges": len(report.ranges),
-        "MPI calls": sum(len(report.numbers(kind)[0]) for kind in MPI if report.has(kind)),
-        "OS runtime calls": calls,
+        "MPI calls": len(mpi_calls(report, scope)),
+        "OS runtime calls": len(osrt_calls(report, scope)),
         "CPU samples": len(report.samples),
         "Python samples": len(python_samples(report)),
     }
@@ -81,6 +80,12 @@ def osrt_calls(report: Report, scope: Scope) -> NDArray[np.intp]:
     is_call = ~np.isin(osrt.event_class[rows], _MARKERS)
     outermost: NDArray[np.intp] = rows[is_call & (osrt.nesting[rows] == 0)]
     return outermost
+
+
+def mpi_calls(report: Report, scope: Scope) -> NDArray[np.intp]:
+    """MPI calls in scope."""
+    rows = row_numbers(report.host_events, scope.threads(report.host_events))
+    return rows[report.host_events.of_mpi[rows]]
 
 
 def python_samples(report: Report) -> NDArray[np.intp]:

@@ -10,7 +10,7 @@ import numpy as np
 from nsys_tui.analysis.aggregate import aggregate
 from nsys_tui.analysis.breakdown import DeviceSplit, ten_figures
 from nsys_tui.analysis.diagnostics import Message, messages, why_no_work
-from nsys_tui.analysis.host_time import host_time, osrt_calls, python_samples
+from nsys_tui.analysis.host_time import host_time, mpi_calls, osrt_calls, python_samples
 from nsys_tui.analysis.nccl.waiting import collective_waits, splits_with_waiting
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.model.capabilities import Capability
@@ -128,12 +128,19 @@ class Overview:
     """What the host did; only where there is no GPU work, or where it was asked for."""
     calls: tuple[TopName, ...] = ()
     """OS runtime calls by name, with ``host``."""
+    mpi: tuple[TopName, ...] = ()
+    """MPI calls by name, with ``host``."""
     messages: tuple[Message, ...] = ()
     """What nsys said about the capture."""
     waits_note: str = ""
     """What is not known about waiting for other ranks."""
     other_work: tuple[TopName, ...] = ()
     """GPU work beside kernels: copies, memsets, graphs."""
+
+    @property
+    def called(self) -> str:
+        """Whose calls stand for the host's work: those of MPI where there are any."""
+        return "MPI" if self.mpi else "OS runtime"
 
 
 def overview(
@@ -178,6 +185,7 @@ def overview(
         gpu_known=not report.gpu_doubt,
         host=host_time(report, scope, top) if host else None,
         calls=tuple(top_calls(report, scope)[:top]) if host else (),
+        mpi=tuple(top_mpi(report, scope)[:top]) if host else (),
     )
 
 
@@ -250,6 +258,12 @@ def top_calls(report: Report, scope: Scope = WHOLE_REPORT) -> list[TopName]:
     """Time in OS runtime calls by name, of nested ones in the outermost, largest first."""
     rows = osrt_calls(report, scope)
     return _by_name([*report.osrt.names], report.osrt.name[rows], report.osrt, rows, scope.window)
+
+
+def top_mpi(report: Report, scope: Scope) -> list[TopName]:
+    """Time in MPI calls by name, largest first."""
+    events, rows = report.host_events, mpi_calls(report, scope)
+    return _by_name([*events.names], events.name[rows], events, rows, scope.window)
 
 
 def _by_name(

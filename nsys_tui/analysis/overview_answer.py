@@ -108,7 +108,8 @@ class OverviewAnswer:
             () if host.threads else (none,)
         )  # fmt: skip
         calls = _top("osrt", "Top OS runtime calls", "Call", self.result.calls, [])
-        return [threads, calls]
+        mpi = _top("mpi", "Top MPI calls", "Call", self.result.mpi, [])
+        return [threads, *([mpi] if self.result.mpi else []), calls]
 
     def _facts(self) -> Table:
         result, data, (lo, hi) = self.result, self.result.metadata, self.result.base
@@ -261,6 +262,8 @@ DOCUMENT: Final = Document(
         records("other_gpu_work", TOP, lambda a, _: a.result.other_work),
         records("top_ranges", TOP, lambda a, _: a.result.ranges),
         number("open_ranges", lambda a, _: a.result.open_range_count),
+        records("top_mpi_calls", TOP, lambda a, _: a.result.mpi),
+        records("top_os_calls", TOP, lambda a, _: a.result.calls),
         records("missing", MISSING, lambda a, _: a.result.missing),
         Column(key="host", read=lambda a, _: a.result.host, inner=HOST, optional=True),
         Column(
@@ -279,7 +282,8 @@ _SECTION: Final[dict[str, tuple[str, ...]]] = {
     "kernels": ("top_kernels", "other_gpu_work"),
     "ranges": ("top_ranges", "open_ranges"),
     "threads": ("host",),
-    "osrt": ("host",),
+    "osrt": ("top_os_calls",),
+    "mpi": ("top_mpi_calls",),
 }
 """Keys that hold a section; one of another name has its own key."""
 

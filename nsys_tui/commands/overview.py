@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SECTIONS = ("report", "devices", "memory", "kernels", "ranges", "breakdown", "missing")
 """What is printed unless ``--section`` chooses; ``each`` comes with ``--each`` beside them."""
-HOST = ("threads", "osrt")
+HOST = ("threads", "mpi", "osrt")
 """Printed in place of what is about GPUs where there is no GPU work."""
 WITHOUT_GPU = ("report", *HOST, "ranges", "missing")
 
@@ -78,8 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
         wanted = [csv_section(arguments.section, "devices" if pieces is None else "each")]
     tables = [table for name, table in sections.items() if name in wanted]
     if not tables:  # all others are always there
-        lacking = report.lacks(Capability.GPU_MEMORY)
-        raise NoDataError(f"{report.name}: {lacking or 'no GPU memory usage'}")
+        kind = Capability.MPI if "mpi" in wanted else Capability.GPU_MEMORY
+        raise NoDataError(f"{report.name}: {report.lacks(kind) or f'no {kind}'}")
     print_tables(tables, arguments.format)
     return 0
 

@@ -19,7 +19,6 @@ from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import regroup
-from nsys_tui.model.kinds import MPI
 from nsys_tui.model.nvtx_text import payload_fields
 from nsys_tui.names import NameStyle, kernel_name, normalise_nvtx
 
@@ -235,9 +234,7 @@ def _host_events(report: Report, family: str) -> tuple[ThreadEvents, Bool]:
         return report.api, report.api.real
     if family == "osrt":
         return report.osrt, report.osrt.event_class == 27
-    events = report.host_events
-    is_mpi = np.array([kind in MPI for kind in events.kinds], bool)
-    return events, is_mpi[events.kind] if len(is_mpi) else np.zeros(len(events), bool)
+    return report.host_events, report.host_events.of_mpi
 
 
 def memory_maps(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.groups import Codes, factorise_rows
 from nsys_tui.model.kernel_names import short_name, short_names
+from nsys_tui.model.kinds import MPI
 from nsys_tui.names import ACROSS, NameStyle, kernel_name
 
 if TYPE_CHECKING:
@@ -284,6 +285,11 @@ class HostEvents(ThreadEvents):
     """CUPTI overheadType of overhead rows (2 JIT, 6 module and 7 lazy loading), 0 elsewhere."""
     kinds: tuple[str, ...]
     """Table each kind comes from."""
+
+    @property
+    def of_mpi(self) -> Bool:
+        """Which of them are MPI calls."""
+        return np.array([kind in MPI for kind in self.kinds], bool)[self.kind]
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Arrays = dict[str, NDArray[Any]]
 
-READER_VERSION: Final = 14
+READER_VERSION: Final = 15
 """Raised whenever the meaning of stored parts changes; older parts are then never found."""
 
 SIZE_LIMIT: Final = 10 * 10**9

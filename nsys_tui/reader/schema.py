@@ -433,7 +433,7 @@ _TABLES: Final = (
     _table(
         "MPI_COLLECTIVES_EVENTS",
         Capability.MPI,
-        f"{_MPI}, commHandle i, rootRank i!, size i!, recvSize i!, requestHandle i,"
+        f"{_MPI}, commHandle i, rootRank i?, size i?, recvSize i?, requestHandle i,"
         " commUid i @2026.4",
         kind=Kind.MPI_COLLECTIVE,
     ),

@@ -20,12 +20,14 @@ import pytest
 from capture_support import Place, Recorder, looking_often, make_place
 from e2e.capture_lab import make_lab, need
 from e2e.slurm_lab import make_slurm
+from oracle import real_nsys as oracle
 from real_nsys import laid_out
 
 import nsys_tui
 from nsys_tui.capture.capture import preflight
 from nsys_tui.capture.failures import CaptureError
 from nsys_tui.capture.record import State
+from nsys_tui.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -294,6 +296,47 @@ async def test_mpirun_inside_nsys_is_one_report_of_all_ranks(place: Place, heard
     assert {"rank 0", "rank 1"} <= set(heard.log)
     (report,) = record.reports
     assert nsys_tui.open(report.sqlite).osrt["pid"].nunique() > 2
+
+
+MPI_PROGRAM = """
+#include <mpi.h>
+int main(int count, char **words) {
+    double a[1000] = {0}, b[1000];
+    int rank;
+    MPI_Request request;
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Allreduce(a, b, 1000, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Isend(a, 500, MPI_DOUBLE, 1 - rank, 7, MPI_COMM_WORLD, &request);
+    MPI_Recv(b, 500, MPI_DOUBLE, 1 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Bcast(a, 100, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return MPI_Finalize();
+}
+"""
+
+
+async def test_mpi_calls_have_nsys_s_rows_and_no_note(
+    place: Place, nsys: Path, heard: Recorder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need("mpicc", package="mpich libmpich-dev")
+    need("gcc", package="gcc")
+    source, program = tmp_path / "calls.c", str(tmp_path / "calls")
+    source.write_text(MPI_PROGRAM)
+    subprocess.run(["mpicc", str(source), "-o", program], check=True, timeout=60)
+    chosen = {"trace": "mpi", "mpi_impl": "mpich", "sample": "none", "cpuctxsw": "none"}
+    record = await run(place, heard, "mpirun", "-n", "2", program, **chosen)
+    (report,) = record.reports
+    asked = ("-r", "mpi_event_trace", "-f", "csv", "-o")
+    oracle.run(str(nsys), "stats", *asked, str(tmp_path / "theirs"), report.sqlite)
+    main(["stats", *asked, str(tmp_path / "ours"), report.sqlite])
+    theirs, ours = (
+        oracle.rows(tmp_path / f"{who}_mpi_event_trace.csv") for who in ("theirs", "ours")
+    )
+    assert len(theirs) > 2 * 7
+    assert theirs == ours
+    assert "NULL" not in capsys.readouterr().err
 
 
 async def test_nsys_inside_mpirun_is_a_report_of_each_rank(place: Place, heard: Recorder) -> None:

@@ -68,9 +68,9 @@ def mpi_event_trace(query: Query) -> Columns:
         ),
         (Column("PeerRank", Unit.NONE), [row["remote_rank"] for row in rows]),
         (Column("RootRank", Unit.NONE), [row["root_rank"] for row in rows]),
-        (Column("Size", Unit.BYTES), size_of(Kind.MPI_P2P)),
-        (Column("CollSendSize", Unit.BYTES), size_of(Kind.MPI_COLLECTIVE)),
-        (Column("CollRecvSize", Unit.BYTES), [row["recv_size"] for row in rows]),
+        (Column("Size", Unit.MB), size_of(Kind.MPI_P2P)),
+        (Column("CollSendSize", Unit.MB), size_of(Kind.MPI_COLLECTIVE)),
+        (Column("CollRecvSize", Unit.MB), [row["recv_size"] for row in rows]),
     ]
 
 

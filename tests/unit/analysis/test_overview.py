@@ -331,3 +331,18 @@ def test_shares_are_of_all_gpu_work_and_the_rest_is_named(tmp_path: Path) -> Non
     assert (kernel.share, copy.total_ns, copy.share) == (0.3, 70, 0.7)
     (part,) = top_kernels(report, Scope(window=(20, 40)))
     assert part.share == 0.5
+
+
+def test_without_gpu_work_mpi_calls_are_listed(tmp_path: Path) -> None:
+    capture = Synth(tmp_path / "r.sqlite").process(5).mpi_rank(3)
+    capture.mpi("MPI_Barrier", 0, 10).mpi("MPI_Barrier", 20, 26)
+    capture.mpi("MPI_Send", 30, 34, "p2p", size=8, tag=4, remoteRank=1)
+    capture.osrt("poll", 1, 9)
+    report = open_report(capture.write())
+    found = overview(report)
+    assert [(call.name, call.total_ns, call.count) for call in found.mpi] == [
+        ("MPI_Barrier", 16, 2), ("MPI_Send", 4, 1),
+    ]  # fmt: skip
+    assert found.called == "MPI"
+    (windowed,) = overview(report, Scope(window=(5, 22))).mpi
+    assert (windowed.name, windowed.total_ns) == ("MPI_Barrier", 5 + 2)

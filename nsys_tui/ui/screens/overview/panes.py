@@ -156,10 +156,10 @@ def top_list(
 ) -> tuple[list[Line], list[Chosen | None]]:
     """Kernels or ranges with their shares, or why there are none; and what each line stands for.
 
-    Without GPU work OS runtime calls stand in the place of kernels.
+    Without GPU work MPI or OS runtime calls stand in the place of kernels.
     """
-    if kind == "kernel" and found.calls:
-        return top_names(found.calls, "call", "OS runtime call", glyphs, width)
+    if kind == "kernel" and (calls := found.mpi or found.calls):
+        return top_names(calls, "call", f"{found.called} call", glyphs, width)
     names = found.kernels if kind == "kernel" else found.ranges
     if names:
         what = "kernel" if kind == "kernel" else "range (host time)"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from textual.containers import Horizontal
 
-from nsys_tui.analysis.host_time import osrt_calls
+from nsys_tui.analysis.host_time import mpi_calls, osrt_calls
 from nsys_tui.analysis.overview import Overview, overview
 from nsys_tui.analysis.rules.finding import Finding
 from nsys_tui.analysis.timeline.tracks import gpu_key
@@ -326,7 +326,7 @@ class OverviewScreen(ResultScreen[Overview]):
         glyphs = self.app.glyphs
         wide, finished = self.size.width >= WIDE, self.session.finished
         left = self.query_one("#kernels", LinePane)
-        what = "OS runtime calls" if found.calls else "kernels"
+        what = f"{found.called} calls" if found.mpi or found.calls else "kernels"
 
         def show(pane: LinePane, *kinds: str) -> None:
             def build(width: int) -> Built:
@@ -376,9 +376,11 @@ class OverviewScreen(ResultScreen[Overview]):
         if isinstance(choice, Finding):
             self._go_to(choice)
         elif isinstance(choice, panes.Chosen) and choice.kind == "call" and report is not None:
-            rows = osrt_calls(report, Scope())
-            named = [name == choice.name for name in report.osrt.names]
-            show_longest(self.app, report.osrt, rows[np.asarray(named)[report.osrt.name[rows]]])
+            of_mpi = self.result is not None and self.result.mpi
+            calls = report.host_events if of_mpi else report.osrt
+            rows = (mpi_calls if of_mpi else osrt_calls)(report, Scope())
+            named = [name == choice.name for name in calls.names]
+            show_longest(self.app, calls, rows[np.asarray(named)[calls.name[rows]]])
         elif isinstance(choice, panes.Chosen):
             kind = f"{choice.kind}_name"
             screen = "kernels" if choice.kind == "kernel" else "nvtx"
