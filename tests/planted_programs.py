@@ -265,6 +265,7 @@ def serving(path: Path, answers: bool = True) -> Synth:
         if answers:
             run.report.osrt("epoll_wait", run.now, run.now + idle - 20 * US, tid=11)
         run.off("pthread_cond_wait", idle)
+        run.report.sample(run.now - MS, ("parse_request", "main"), tid=11)
         run.layers(4)
         run.wait()
     for tick in range(0 if answers else run.now // (7 * MS)):

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.model.groups import by_code
+from nsys_tui.model.target import PROCESS_MASK
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nsys_tui.model.events import Samples, ThreadEvents
+    from nsys_tui.model.events import Bool, Int64, Samples, ThreadEvents
 
 
 class ByThread:
@@ -40,3 +41,8 @@ def of_thread(
     codes = np.flatnonzero(events.threads == global_tid)
     chosen = np.arange(len(events))[rows]
     return chosen[np.isin(events.thread[chosen], codes)]
+
+
+def beside(thread: int, threads: Int64) -> Bool:
+    """Which of some threads are others of the process that one is of."""
+    return np.asarray(((threads ^ thread) & PROCESS_MASK == 0) & (threads != thread), np.bool_)

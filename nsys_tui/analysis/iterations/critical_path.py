@@ -20,6 +20,7 @@ from nsys_tui.analysis.nccl.waiting import Waits, collective_waits
 from nsys_tui.analysis.stalls.causes import Cause, api_name_class
 from nsys_tui.analysis.stalls.queue_waits import STREAM_WAIT
 from nsys_tui.analysis.thread_states import Scheduling
+from nsys_tui.analysis.threads import beside
 from nsys_tui.analysis.window import touching
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category
@@ -388,14 +389,8 @@ class _Walk:
         """The CUDA call of another thread of the process that returned last, -1 for none."""
         api = self.report.api
         rows = np.arange(len(api))[touching(api, (since, self.time))]
-        threads = api.threads[api.thread[rows]]
-        rows = rows[
-            (threads != thread)
-            & (threads & PROCESS_MASK == thread & PROCESS_MASK)
-            & api.real[rows]
-            & (api.end[rows] > since)
-            & (api.end[rows] < self.time)
-        ]
+        rows = rows[beside(thread, api.threads[api.thread[rows]]) & api.real[rows]]
+        rows = rows[(api.end[rows] > since) & (api.end[rows] < self.time)]
         return int(rows[np.argmax(api.end[rows])]) if len(rows) else -1
 
     def _waker(self, thread: int, since: int) -> int:
@@ -405,8 +400,7 @@ class _Walk:
         rows = np.arange(begun, until)
         named = np.array([any(part in name for part in _WAKES) for name in osrt.names], bool)
         rows = rows[named[osrt.name[rows]]]
-        threads = osrt.threads[osrt.thread[rows]]
-        rows = rows[(threads != thread) & (threads & PROCESS_MASK == thread & PROCESS_MASK)]
+        rows = rows[beside(thread, osrt.threads[osrt.thread[rows]])]
         return int(rows[-1]) if len(rows) else -1
 
     def _host(self, thread: int) -> _Host:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.rules.idle_causes import SERVES
-from nsys_tui.analysis.sampled import FEWEST, sampled
-from nsys_tui.model.target import PROCESS_MASK
+from nsys_tui.analysis.sampled import sampled
+from nsys_tui.analysis.stalls.causes import Cause
+from nsys_tui.analysis.threads import beside
+from nsys_tui.model import intervals
 from nsys_tui.names import fit
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.rules.case import Case
-    from nsys_tui.model.events import Bool, Int64
     from nsys_tui.model.intervals import Intervals
 
 _SOON_NS: Final = 1_000_000
@@ -33,7 +34,7 @@ def by_requests(case: Case, thread: int, waits: Intervals) -> bool:
     calls = case.report.osrt
     serves = np.array([SERVES.match(name) is not None for name in calls.names], bool)
     rows = np.flatnonzero(serves[calls.name]) if serves.any() else np.empty(0, np.intp)
-    ends = np.sort(calls.end[rows[_beside(thread, calls.threads)[calls.thread[rows]]]])
+    ends = np.sort(calls.end[rows[beside(thread, calls.threads)[calls.thread[rows]]]])
     first, last = np.searchsorted(ends, case.base)
     if not 0 < last - first <= _WAKES * len(waits[0]):
         return False
@@ -43,7 +44,7 @@ def by_requests(case: Case, thread: int, waits: Intervals) -> bool:
 
 
 def worker(case: Case, thread: int, waits: Intervals) -> str:
-    """Which other thread of the process has most CPU samples meanwhile, and in which function.
+    """Which other thread of the process computes through most of the waits, and in which function.
 
     Returns:
         ``loader runs decode``; empty where samples do not tell.
@@ -54,15 +55,13 @@ def worker(case: Case, thread: int, waits: Intervals) -> str:
     place = np.searchsorted(waits[0], samples.start, side="right") - 1
     hit = (place >= 0) & (samples.start < waits[1][np.maximum(place, 0)])
     count = np.bincount(samples.thread[hit], minlength=len(samples.threads))
-    count[~_beside(thread, samples.threads)] = 0
-    top = int(np.argmax(count))
-    if count[top] < FEWEST or 2 * count[top] <= count.sum():
-        return ""
-    other = int(samples.threads[top])
+    count[~beside(thread, samples.threads)] = 0
+    other = int(samples.threads[np.argmax(count)])
     seen = sampled(case.report, other, *waits)
-    known = seen is not None and seen.name
-    name = fit(case.report.thread_name(other), 14)
-    return f"{name} runs {fit(seen.name, 20)}" if seen is not None and known else ""
+    computes = case.stalls.work.thread(other).shares(*waits)[:, Cause.HOST].sum()
+    if seen is None or not seen.name or 2 * computes < intervals.total(*waits):
+        return ""
+    return f"{fit(case.report.thread_name(other), 14)} runs {fit(seen.name, 20)}"
 
 
 def keeps_a_rate(waits: Intervals) -> bool:
@@ -72,8 +71,3 @@ def keeps_a_rate(waits: Intervals) -> bool:
         return False
     spread = float(np.std(period))
     return spread <= _REGULAR * float(np.mean(period)) and 2 * spread < float(np.std(lasted))
-
-
-def _beside(thread: int, threads: Int64) -> Bool:
-    """Which of some threads are others of the same process."""
-    return np.asarray(((threads ^ thread) & PROCESS_MASK == 0) & (threads != thread), np.bool_)

@@ -166,6 +166,17 @@ class Case:
         """What of some intervals a device was idle in, within the time looked at."""
         return intervals.meet(intervals.union(*spans), self._idle_of[place][0])
 
+    def short_gaps(self, place: int) -> tuple[Rows, Rows, Int64, Int64]:
+        """Gaps of a device below the threshold: the rows before and after, and from when to when.
+
+        Args:
+            place: of the device; -1 has no gaps.
+        """
+        ops, rows = self.report.operations, dict(self.by_device).get(place, np.empty(0, np.intp))
+        reach, begun = np.maximum.accumulate(ops.end[rows])[:-1], ops.start[rows[1:]]
+        kept = np.flatnonzero((begun > reach) & (begun - reach < self.stalls.threshold_ns))
+        return rows[kept], rows[kept + 1], reach[kept], begun[kept]
+
     def by_turns(self, place: int, others: Iterable[int]) -> bool:
         """Whether others work through most of a device's idle time, and idle while it works."""
         idle = self._idle_of[place][0]
@@ -311,27 +322,10 @@ class Case:
         usual = CERTAINTY.get(rule, UNSURE)
         if at_least is None and weight < WORTH_A_LINE * self.base_ns:
             return []
-        shown = command or f"nsys-tui analyze REPORT -r {rule}"
-        return [
-            Finding(
-                rule,
-                rated,
-                title,
-                subject,
-                advice,
-                saved_ns,
-                window,
-                place,
-                screen,
-                shown,
-                stake_ns,
-                confidence or usual.confidence,
-                doubt or usual.doubt,
-                settle or usual.settle,
-                lost,
-                late,
-            )
-        ]
+        where = (window, place, screen, command or f"nsys-tui analyze REPORT -r {rule}")
+        known = (confidence or usual.confidence, doubt or usual.doubt, settle or usual.settle)
+        told = (rule, rated, title, subject, advice, saved_ns)
+        return [Finding(*told, *where, stake_ns, *known, lost, late)]
 
 
 def narrowed(case: Case, values: Mapping[str, Any]) -> Case:

@@ -137,7 +137,15 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
     rows = rows[case.work.api_classes[rows] == Cause.ALLOCATION]
     if len(rows) < arguments.count("count"):
         rows = rows[:0]
-    columns, hidden = _calls_by_name(case, rows, arguments)
+    time = sums(api.name[rows], api.durations(rows), len(api.names))
+    count = np.bincount(api.name[rows], minlength=len(api.names))
+    used = np.flatnonzero(count)
+    order, hidden = cut(used[np.argsort(-time[used], kind="stable")], arguments)
+    columns = (
+        (Column("Total Time", Unit.NS), time[order]),
+        (Column("Calls", Unit.COUNT), count[order].astype(np.int64)),
+        (Column("API Name"), [api_name(api.names[code]) for code in order.tolist()]),
+    )
     found: list[Finding] = []
     if len(rows):
         held = int(api.durations(rows).sum())
@@ -155,7 +163,7 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
             place=place if place >= 0 else None,
             lost=lost,
         )
-    return Result(columns, tuple(found), hidden=hidden)
+    return Result(columns, found, hidden=hidden)
 
 
 def _inside(case: Case, rows: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -163,23 +171,6 @@ def _inside(case: Case, rows: NDArray[np.intp]) -> NDArray[np.intp]:
     lo, hi = case.loop
     start = case.report.api.start[rows]
     return rows[(start >= lo) & (start < hi)]
-
-
-def _calls_by_name(
-    case: Case, rows: NDArray[np.intp], arguments: Arguments
-) -> tuple[tuple[tuple[Column, NDArray[np.int64] | list[str]], ...], int]:
-    """Number and time of calls by name, most time first."""
-    api = case.report.api
-    time = sums(api.name[rows], api.durations(rows), len(api.names))
-    count = np.bincount(api.name[rows], minlength=len(api.names))
-    used = np.flatnonzero(count)
-    order, hidden = cut(used[np.argsort(-time[used], kind="stable")], arguments)
-    names = [api_name(api.names[code]) for code in order.tolist()]
-    return (
-        (Column("Total Time", Unit.NS), time[order]),
-        (Column("Calls", Unit.COUNT), count[order].astype(np.int64)),
-        (Column("API Name"), names),
-    ), hidden
 
 
 @rule(
@@ -190,47 +181,29 @@ def _calls_by_name(
 )
 def sync_by_range(case: Case, arguments: Arguments) -> Result:
     """Synchronisation calls by the range they are made in, with the GPU idle time they cause."""
-    api = case.report.api
+    api, work, gaps = case.report.api, case.stalls.work, case.stalls.gaps
     rows = case.calls
-    rows = rows[case.work.api_classes[rows] == Cause.SYNC]
-    texts, group = _ranges_of(case, rows)
-    count = np.bincount(group, minlength=len(texts))
-    time = sums(group, api.durations(rows), len(texts))
-    idle = _idle_by_range(case, texts)
-    order, hidden = cut(np.lexsort((-time, -idle)), arguments)
+    rows = rows[work.api_classes[rows] == Cause.SYNC]
+    gaps = gaps.take((gaps.cause == Cause.SYNC) & (gaps.edge == Edge.INNER))
+    codes, of_name = np.unique(
+        np.append(work.ranges_of_calls(rows), gaps.range), return_inverse=True
+    )
+    names = [normalise_nvtx(work.name(code)) or "[no NVTX range]" for code in codes.tolist()]
+    group, texts = regroup(of_name, names)
+    called, idling = np.split(group, [len(rows)])
+    count = np.bincount(called, minlength=len(texts))
+    time = sums(called, api.durations(rows), len(texts))
+    idle = sums(idling, gaps.idle, len(texts))
+    used = np.flatnonzero(count)
+    order, hidden = cut(used[np.lexsort((-time[used], -idle[used]))], arguments)
     columns = (
         (Column("GPU Idle", Unit.NS), idle[order]),
         (Column("Time in Calls", Unit.NS), time[order]),
         (Column("Calls", Unit.COUNT), count[order]),
         (Column("NVTX Range"), [texts[place] for place in order.tolist()]),
     )
-    return Result(
-        columns,
-        tuple(idle_findings(case, "sync_by_range", (Cause.SYNC,))) if len(rows) else (),
-        hidden=hidden,
-    )
-
-
-def _ranges_of(case: Case, rows: NDArray[np.intp]) -> tuple[list[str], NDArray[np.integer]]:
-    """Normalised name of the innermost range at each call's start, as codes."""
-    names = case.work.ranges_of_calls(rows)
-    used, of_name = np.unique(names, return_inverse=True)
-    texts = [normalise_nvtx(case.work.name(code)) or "[no NVTX range]" for code in used.tolist()]
-    group, distinct = regroup(of_name, texts)
-    return distinct, group
-
-
-def _idle_by_range(case: Case, texts: list[str]) -> Int64:
-    """Idle time of gaps whose cause is a synchronisation, by range."""
-    idle = dict.fromkeys(texts, 0)
-    if texts and len(case.report.operations):
-        gaps, work = case.stalls.gaps, case.stalls.work
-        of_sync = gaps.take((gaps.cause == Cause.SYNC) & (gaps.edge == Edge.INNER))
-        for code, ns in zip(of_sync.range.tolist(), of_sync.idle.tolist(), strict=True):
-            key = normalise_nvtx(work.name(code)) or "[no NVTX range]"
-            if key in idle:
-                idle[key] += ns
-    return np.array(list(idle.values()), np.int64)
+    found = idle_findings(case, "sync_by_range", (Cause.SYNC,)) if len(rows) else ()
+    return Result(columns, found, hidden=hidden)
 
 
 @rule(

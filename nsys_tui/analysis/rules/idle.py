@@ -9,27 +9,9 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.rules import awaited
+from nsys_tui.analysis.rules import idle_causes as words
 from nsys_tui.analysis.rules.case import WORTH_A_LINE
 from nsys_tui.analysis.rules.finding import Confidence
-from nsys_tui.analysis.rules.idle_causes import (
-    AWAITED,
-    BY_DOING,
-    CAUSES,
-    LATE_THREAD,
-    LAUNCHES,
-    MEANT,
-    NO_CALL,
-    ON_DEVICE,
-    PACED,
-    QUEUED,
-    RANKS,
-    RENDERING,
-    REQUESTS,
-    SERVES,
-    SPREAD,
-    SYNC,
-    WAITS,
-)
 from nsys_tui.analysis.rules.parameters import cut
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.rules.severity import Severity
@@ -53,12 +35,12 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.sampled import Sampled
     from nsys_tui.analysis.stalls.by_witness import Spans
     from nsys_tui.analysis.stalls.gaps import Gaps
-    from nsys_tui.model.events import Int64
+    from nsys_tui.model.events import Bool, Int64
     from nsys_tui.model.intervals import Intervals
 
 
 _NOT_KNOWN: Final = (Cause.NOTHING, Cause.UNKNOWN)
-_UNPRICED: Final = (*_NOT_KNOWN, *QUEUED, Cause.PROFILER)
+_UNPRICED: Final = (*_NOT_KNOWN, *words.QUEUED, Cause.PROFILER)
 """Causes of which nobody can tell what the program could save; without the profiler, nothing."""
 
 
@@ -78,7 +60,7 @@ def gpu_idle(case: Case, arguments: Arguments) -> Result:
         (Column("Longest", Unit.NS), [group.longest_ns for group in shown]),
         (Column("Cause"), [group.key for group in shown]),
     )
-    found = idle_findings(case, "gpu_idle", (*CAUSES, *QUEUED)) + _short_gaps(case)
+    found = idle_findings(case, "gpu_idle", (*words.CAUSES, *words.QUEUED)) + _short_gaps(case)
     return Result(columns, found, hidden=hidden)
 
 
@@ -93,12 +75,9 @@ def _short_gaps(case: Case) -> list[Finding]:
     place = max(below, key=lambda key: below[key], default=-1)
     if place < 0 or below[place] < least or not len(case.report.api):
         return []
-    report, ops = case.report, case.report.operations
-    rows = next(rows for other, rows in case.by_device if other == place)
-    reach = np.maximum.accumulate(ops.end[rows])[:-1]
-    calls, begun = report.calls[rows[1:]], ops.start[rows[1:]]
-    late = (begun > reach) & (begun - reach < case.stalls.threshold_ns) & (calls >= 0)
-    late &= report.api.end[calls] >= reach
+    _, after, reach, begun = case.short_gaps(place)
+    calls = case.report.calls[after]
+    late = (calls >= 0) & (case.report.api.end[calls] >= reach)
     runs = [(run.start, run.end) for run in case.stalls.bound if run.place == place]
     bound = intervals.union(*np.array(runs, np.int64).reshape(-1, 2).T)
     starts, ends = intervals.subtract((reach[late], begun[late]), bound)
@@ -146,7 +125,7 @@ def _idle_by_witness(case: Case) -> tuple[Gaps, Spans]:
     gaps = case.stalls.gaps
     gaps = gaps.take(gaps.edge == Edge.INNER)
     gaps = gaps.take(~first_uses(case, gaps))
-    causes = (*CAUSES, *QUEUED, Cause.SYNC)
+    causes = (*words.CAUSES, *words.QUEUED, Cause.SYNC)
     return by_witness(case.stalls.work, gaps, causes, WORTH_A_LINE * case.base_ns)
 
 
@@ -157,15 +136,15 @@ def _idle_finding(case: Case, name: str, cause: Cause, gaps: Gaps, spans: Spans)
     gaps = gaps.take(gaps.place == place)
     worst, total = int(np.argmax(gaps.idle)), int(gaps.idle.sum())
     lost = case.idle_part(place, when(case.stalls.work, gaps, spans))
-    renders = cause in _NOT_KNOWN and _before_rendering(case, gaps)
-    usual = ON_DEVICE if cause in QUEUED else SYNC
-    said = RENDERING if renders else CAUSES.get(cause, usual)
+    renders = case.report.operations.kind[gaps.next] > OpKind.GRAPH
+    said = words.CAUSES.get(cause, words.ON_DEVICE if cause in words.QUEUED else words.SYNC)
+    said = words.RENDERING if cause in _NOT_KNOWN and _mostly(gaps, renders) else said
     told, confidence, advice = _told(case, cause, gaps, lost, said.advice)
-    unpriced = (cause in _UNPRICED and advice not in SPREAD) or advice in MEANT
+    unpriced = (cause in _UNPRICED and advice not in words.SPREAD) or advice in words.MEANT
     most = case.base_ns
-    if advice in SPREAD:
+    if advice in words.SPREAD:
         most -= sum(case.busy_ns(other) for other, _ in case.by_device) // len(case.by_device)
-    elif said.hidden_by_work and advice is not AWAITED:
+    elif said.hidden_by_work and advice is not words.AWAITED:
         most = case.busy_ns(place)
     label = case.device_labels([place]) + (" and others" if several else "")
     return case.finding(
@@ -193,41 +172,44 @@ def _told(
     """The cause in words, how sure it is, and what to do."""
     what, where = (_name(case, codes, gaps.idle) for codes in (gaps.what, gaps.range))
     inside = f" in {fit(where, _PLACE_CELLS)}" if where and where != what else ""
-    if cause in _NOT_KNOWN and _before_migrations(case, gaps):
+    migrates = np.isin(case.report.operations.copy_kind[gaps.next], UVM_COPY_KINDS)
+    if cause in _NOT_KNOWN and _mostly(gaps, migrates):
         if cause is Cause.UNKNOWN:
             advice = case.page_advice
         return f", {cause.label}: pages migrate on demand", Confidence.INFERRED, advice
     if cause is Cause.HOST:
         return _host(case, gaps, lost, inside, advice)
     if cause is Cause.OFF_CPU and len(case.report.osrt):
-        advice = NO_CALL
-    queued = cause in QUEUED
+        advice = words.NO_CALL
+    queued = cause in words.QUEUED
     if (queued or cause is Cause.SYNC) and (others := _waits_for(case, gaps, queued)):
-        turns = len(others) > 1
-        whom = "GPUs by turns" if turns else case.device_labels(others)
+        turns = case.by_turns(int(gaps.place[0]), others)
+        whom = "GPUs by turns" if len(others) > 1 else case.device_labels(others)
         waiter = "its stream" if queued else fit(what, _NAME_CELLS)
-        return f", {waiter} waits for {whom}", Confidence.INFERRED, SPREAD[turns]
+        return f", {waiter} waits for {whom}", Confidence.INFERRED, words.SPREAD[turns]
     if queued:
-        return f", {QUEUED[cause]}", Confidence.INFERRED, advice
+        return f", {words.QUEUED[cause]}", Confidence.INFERRED, advice
+    if _serves(case, cause, what, gaps, lost):
+        name = f", waits for requests: {fit(what, _NAME_CELLS)}"
+        return name, Confidence.INFERRED, words.REQUESTS
     if cause is Cause.LOCK and (other := awaited.worker(case, _thread(case, gaps), lost)):
-        return f", {cause.label}, while {other}", Confidence.INFERRED, LATE_THREAD
+        return f", {cause.label}, while {other}", Confidence.INFERRED, words.LATE_THREAD
     if cause is Cause.API and what.startswith("MPI_"):
-        return f", in {fit(what, _NAME_CELLS)}{inside}", Confidence.MEASURED, RANKS
-    if cause is Cause.API and what.startswith(LAUNCHES) and not _are_long(case, gaps):
+        return f", in {fit(what, _NAME_CELLS)}{inside}", Confidence.MEASURED, words.RANKS
+    if cause is Cause.API and what.startswith(words.LAUNCHES) and not _are_long(case, gaps):
         name = f": {fit(what, _NAME_CELLS)} of other work comes first"
         return name, Confidence.MEASURED, "launch for each GPU or stream from a thread of its own"
-    if cause is Cause.API and what.startswith(LAUNCHES):
+    if cause is Cause.API and what.startswith(words.LAUNCHES):
         advice = "see what the launch waits for: a lock, pages of host memory, a first use"
         name = f": {fit(what, _NAME_CELLS)} itself took it, why is not recorded"
         return name, Confidence.INFERRED, advice
     if cause is Cause.SLEEP and awaited.keeps_a_rate(lost):
         name = f", sleeps to keep a rate: {fit(what, _NAME_CELLS)}"
-        return name, Confidence.INFERRED, PACED
-    if _serves(case, cause, what, gaps, lost):
-        name = f", waits for requests: {fit(what, _NAME_CELLS)}"
-        return name, Confidence.INFERRED, REQUESTS
-    if cause is Cause.IO and WAITS.match(what):
-        advice = AWAITED
+        return name, Confidence.INFERRED, words.PACED
+    if cause is Cause.LOCK and what.startswith("wait"):
+        advice = words.CHILD
+    if cause is Cause.IO and words.WAITS.match(what):
+        advice = words.AWAITED
     if cause is Cause.LAUNCH_LATENCY and "GraphLaunch" in what:
         advice = "launch the next graph before this one ends, or let one graph do more"
     several = "" if (gaps.what == gaps.what[0]).all() else "most in "
@@ -247,7 +229,7 @@ def _host(
     confidence = Confidence.MEASURED if measured else Confidence.INFERRED
     if seen is None:
         return f", {Cause.HOST.label}{inside}", confidence, advice
-    return f", {_seen(seen)}", confidence, BY_DOING.get(seen.doing, advice)
+    return f", {_seen(seen)}", confidence, words.BY_DOING.get(seen.doing, advice)
 
 
 def _thread(case: Case, gaps: Gaps) -> int:
@@ -260,7 +242,7 @@ def _serves(case: Case, cause: Cause, what: str, gaps: Gaps, lost: Intervals) ->
     """Whether the program waits for requests: itself, or behind a thread that takes them."""
     if cause is Cause.LOCK:
         return awaited.by_requests(case, _thread(case, gaps), lost)
-    return cause is Cause.IO and SERVES.match(what) is not None
+    return cause is Cause.IO and words.SERVES.match(what) is not None
 
 
 def _seen(seen: Sampled) -> str:
@@ -280,16 +262,9 @@ def _name(case: Case, codes: Int64, idle: Int64) -> str:
     return strip_op_id(name) if 2 * time[top] > time.sum() else ""
 
 
-def _before_migrations(case: Case, gaps: Gaps) -> bool:
-    """Whether most of the idle time ends with a migration of unified memory."""
-    migrates = np.isin(case.report.operations.copy_kind[gaps.next], UVM_COPY_KINDS)
-    return int(gaps.idle[migrates & (gaps.next >= 0)].sum()) * 2 > int(gaps.idle.sum())
-
-
-def _before_rendering(case: Case, gaps: Gaps) -> bool:
-    """Whether most of the idle time ends with work of a graphics library."""
-    renders = case.report.operations.kind[gaps.next] > OpKind.GRAPH
-    return int(gaps.idle[renders & (gaps.next >= 0)].sum()) * 2 > int(gaps.idle.sum())
+def _mostly(gaps: Gaps, chosen: Bool) -> bool:
+    """Whether some gaps that end with an operation have most of the idle time."""
+    return 2 * int(gaps.idle[chosen & (gaps.next >= 0)].sum()) > int(gaps.idle.sum())
 
 
 def _waits_for(case: Case, gaps: Gaps, queued: bool) -> list[int]:

@@ -126,6 +126,7 @@ REQUESTS: Final = "no fault if nobody asked: else send requests sooner, or let o
 PACED: Final = "no fault where the rate is meant so: else sleep less"
 MEANT: Final = {REQUESTS: "for lack of requests", PACED: "to keep its rate"}
 """Advice on idle time that is no fault, and what the verdict says of it."""
+CHILD: Final = "start that process ahead of time, or keep one running for the next time"
 LATE_THREAD: Final = "make that thread quicker, or let it start earlier: this one waits for it"
 SPREAD: Final = (
     "spread that GPU's work, or give this one some meanwhile",

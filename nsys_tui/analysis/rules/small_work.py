@@ -104,14 +104,11 @@ def _tiny(
 
 def _between(case: Case, rows: Rows, place: int) -> Intervals:
     """When a device idles shortly from one of some operations to the next, which is another."""
-    ops = case.report.operations
-    own = next((own for other, own in case.by_device if other == place), rows[:0])
-    chosen = np.zeros(len(ops), bool)
+    chosen = np.zeros(len(case.report.operations), bool)
     chosen[rows] = True
-    chosen = chosen[own]
-    end, begun = np.maximum.accumulate(ops.end[own])[:-1], ops.start[own[1:]]
-    kept = chosen[:-1] & chosen[1:] & (begun > end) & (begun - end < case.stalls.threshold_ns)
-    return end[kept], begun[kept]
+    before, after, starts, ends = case.short_gaps(place)
+    kept = chosen[before] & chosen[after]
+    return starts[kept], ends[kept]
 
 
 @rule(

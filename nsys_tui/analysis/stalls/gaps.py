@@ -354,12 +354,8 @@ def _totals(place: int, idle: Int64, edge: UInt8, in_runs: Bool, listed: Bool) -
 def _explained(report: Report, scope: Scope, work: HostWork, gaps: Gaps) -> Gaps:
     """The same gaps with cause, shares, name and range."""
     api = report.api
-    cause, shares, what, inside = (
-        gaps.cause.copy(),
-        gaps.shares,
-        gaps.what.copy(),
-        gaps.range.copy(),
-    )
+    cause, what, inside = gaps.cause.copy(), gaps.what.copy(), gaps.range.copy()
+    shares = gaps.shares
     known = np.flatnonzero(gaps.caller >= 0)
     call_start, until, call_end = host_part(work, gaps)
     ahead = known[2 * (call_end - gaps.start)[known] < (gaps.end - gaps.start)[known]]
