@@ -122,7 +122,7 @@ class CallLog:
 
     def select(self, kinds: NDArray[np.bool_] | None = None) -> Calls:
         """All calls, or those of some kinds, as one list."""
-        parts = [*self.parts(kinds)] or [self.calls(_no_rows())]
+        parts = [*self.parts(kinds)] or [self.calls(no_rows())]
         joined: dict[str, Any] = {
             name: narrow(np.concatenate([getattr(part, name) for part in parts]))
             for name in COLUMNS
@@ -151,7 +151,7 @@ class CallLog:
             found.append(np.column_stack((pairs, number))[np.argsort(first)])
         every = np.concatenate(found)
         if not len(every):
-            return self.calls(_no_rows())
+            return self.calls(no_rows())
         codes, pairs = factorise_rows([every[:, 0], every[:, 1]])
         number = np.zeros(len(pairs), np.int64)
         np.add.at(number, codes, every[:, 2])
@@ -176,7 +176,8 @@ class CallLog:
         return islice((row for part in self.parts() for row in part.rows()), stop)
 
 
-def _no_rows() -> Rows:
+def no_rows() -> Rows:
+    """A block without calls."""
     return {name: np.empty(0, np.int64) for name in ("kind", *OF_CALLS)}
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.logs.call_log import take
+from nsys_tui.logs.call_log import no_rows, take
 from nsys_tui.logs.calls import rows_by
 from nsys_tui.logs.describe import describe
 from nsys_tui.logs.grammar import REDUCTIONS, reduction_name
@@ -142,7 +142,7 @@ class _Checked:
         wanted[members] = True
         communicator = self._log.by_kind.communicator
         mine = self._kept & wanted[communicator]
-        found: list[Rows] = []
+        found: list[Rows] = [no_rows() | {"key": np.empty(0, np.int64)}]
         for block, reached in zip(self._log.blocks, self._reach_in, strict=True):
             spans = (reached[m].keys(by_order) for m in reached.keys() & set(members))
             if not any(low < end and begin <= high for low, high in spans):

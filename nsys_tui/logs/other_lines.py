@@ -37,6 +37,7 @@ _WORDS: Final = tuple(
         [
             *(one.word for one in trainer_table.TRAINERS),
             *trainer_table.TOTAL_WORDS,
+            *trainer_table.BELOW_WORDS,
             *MODEL_WORDS,
             *WORDS,
             *servers.WORDS,

@@ -12,6 +12,7 @@ TRAINERS: Final = (
     "deepspeed",
     "deepspeed-pipeline",
     "torchtune",
+    "composer",
     "nanotron",
     "litgpt",
     "maxtext",

@@ -42,6 +42,8 @@ class Trainer:
     """It prints no time of a step: that is the time from one line's stamp to the next."""
     peak_tflops: int = 0
     """What its utilisation is a percentage of; 0 where it is not known."""
+    below: re.Pattern[str] | None = None
+    """Finds its fields where they stand on lines of their own behind it."""
     by_model: bool = False
     """Tokens per second become TFLOPs by the model table that it prints (llm.c)."""
 
@@ -145,6 +147,17 @@ TRAINERS: Final = (
         ),
     ),
     Trainer(
+        "composer",
+        b"[batch=",
+        re.compile(rf"\[(?:epoch=(?P<epoch>\d{{1,9}})\]\[)?batch={_STEP}/\d+\]:"),
+        {
+            "tokens": ("Train throughput/device/tokens_per_sec",),
+            "samples": ("Train throughput/samples_per_sec",),
+            "loss": ("Train loss/train/total",),
+        },
+        below=re.compile(rf"(?:^|\s)(Train [\w/]+: {N})\s*$"),
+    ),
+    Trainer(
         "nanotron",
         b"time_per_iteration_ms",
         re.compile(rf"iteration: {_STEP} / \d+ \|"),
@@ -182,6 +195,8 @@ TRAINERS: Final = (
 """All of them. Progress bars (Hugging Face, Lightning) are read by ``progress_bars``."""
 
 
+BELOW_WORDS: Final = (b"Train ",)
+"""One of these stands in each line of ``Trainer.below``."""
 TOTALS: Final = (
     ("llm.c", re.compile(rf"total average iteration time: (?P<ms>{N}) ms")),
     ("nanogpt", re.compile(rf"time per iteration: (?P<ms>{N})ms, MFU: (?P<mfu>{N})%")),

@@ -86,6 +86,8 @@ class TrainerLines:
     steps: list[StepLine] = field(default_factory=list)
     totals: list[RunTotal] = field(default_factory=list)
     _model: dict[str, int] = field(default_factory=dict)
+    _open: tuple[Trainer, str, int] | None = None
+    """The last step's trainer, text and line, if more lines may tell of it."""
     _stamped: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Step and time of a trainer's last line that has a stamp."""
 
@@ -104,6 +106,8 @@ class TrainerLines:
 
     def _add_part(self, part: bytes, line: int, glued: bool) -> bool:
         text = ""
+        if self._open and self._below(self._open, part.decode("utf-8", "replace")):
+            return True
         for trainer in (self.own, *TRAINERS) if self.own else TRAINERS:
             if trainer.word not in part:
                 continue
@@ -112,12 +116,27 @@ class TrainerLines:
                 made = self._step(trainer, match, text, line)
                 if made is not None:
                     self.steps.append(replace(made, glued=glued))
+                    self._open = (trainer, text, line) if trainer.below else None
                     return True
         if any(word in part for word in TOTAL_WORDS):
             return self._total(text or part.decode("utf-8", "replace"), line)
         if match := _MODEL.search(text or part.decode("utf-8", "replace")):
             self._model[match[1]] = int(match[2])
         return False
+
+    def _below(self, opened: tuple[Trainer, str, int], more: str) -> bool:
+        """Takes in a field of the last step that has a line of its own."""
+        trainer, text, line = opened
+        told = trainer.below.search(more) if trainer.below else None
+        if told is None:
+            return False
+        text = f"{text} | {told[1]}"
+        self._open = trainer, text, line
+        if (match := trainer.line.search(text)) and (
+            made := self._step(trainer, match, text, line)
+        ):
+            self.steps[-1] = made
+        return True
 
     def _step(
         self, trainer: Trainer, match: re.Match[str], text: str, line: int

@@ -48,6 +48,20 @@ def test_small_blocks_say_the_same(
     assert logs_json(read(tmp_path, *files, steps=steps), "calls") == whole
 
 
+def test_ranks_whose_counters_are_far_apart_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hangs, "_AT_ONCE", 20)
+    files = []
+    for rank in range(2):
+        first = rank << 40
+        lines = [body(op_count=first + n, comm="0xa0", nranks=2) for n in range(60)]
+        files.append([info(one, pid=rank) for one in (init("0xa0", rank, 2), *lines)])
+    found = hangs.find_hangs(read(tmp_path, *files))
+    assert [one.calls for drift in found.drifts for one in drift.behind] == [60]
+    assert not found.mismatches
+
+
 def test_more_lines_take_hardly_more_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

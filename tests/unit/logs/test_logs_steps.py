@@ -333,3 +333,26 @@ def test_decimals_are_exact(value: Fraction, text: str) -> None:
 def test_seconds_from_ns() -> None:
     assert seconds(6_047_500_000) == "6.047500"
     assert seconds(None) is None
+
+
+def test_composer_tells_a_step_on_several_lines(tmp_path: Path) -> None:
+    lines = []
+    for step in (1, 2):
+        lines += [
+            f"[epoch=3][batch={step}/90]:",
+            "\t Train time/batch: 4",
+            f"\t Train loss/train/total: 8.{step}",
+            info(body()),
+            f"\t Train throughput/samples_per_sec: {step}.25",
+            "\t Train throughput/tokens_per_sec: 20082.8418",
+            "\t Train throughput/device/tokens_per_sec: 1255.5",
+        ]
+    result = read(tmp_path, lines)
+    assert [
+        (one.format, one.epoch, one.step, one.samples_per_s, one.tokens_per_s, one.loss, one.line)
+        for one in result.step_lines
+    ] == [
+        ("composer", 3, 1, Fraction(5, 4), Fraction(2511, 2), 8.1, 1),
+        ("composer", 3, 2, Fraction(9, 4), Fraction(2511, 2), 8.2, 8),
+    ]
+    assert all(one.step_ns is None for one in result.step_lines)  # its rates are rounded
