@@ -261,8 +261,9 @@ def _shares(
     until = np.clip(launched, lo[cut], hi[cut])
     for caller in np.unique(gaps.caller[gap[cut]]).tolist():
         mine = gaps.caller[gap[cut]] == caller
-        work = result.work.thread(int(report.api.threads[caller]))
-        found[cut[mine], : len(SHARES)] = work.shares(lo[cut][mine], until[mine])
+        asked = lo[cut][mine], until[mine]
+        work = result.work.near(int(report.api.threads[caller]), *asked)
+        found[cut[mine], : len(SHARES)] = work.shares(*asked)
     found[cut, Cause.LAUNCH_LATENCY] += hi[cut] - until
     return found
 

@@ -79,9 +79,10 @@ def _witnessed(work: HostWork, parts: Gaps, cause: Int64) -> tuple[Int64, Spans]
     what[late] = work.codes(api.name[parts.call[late]], lambda code: api_name(api.names[code]))
     until = host_part(work, parts)[1]
     for caller in np.unique(parts.caller).tolist():
-        mine, thread = parts.caller == caller, work.thread(int(api.threads[caller]))
+        mine = parts.caller == caller
         own = np.where(cause[mine] == Cause.LAUNCH_LATENCY, Cause.SYNC, cause[mine])
         within = intervals.union(parts.start[mine], until[mine])
+        thread = work.near(int(api.threads[caller]), *within)
         for key, found in thread.when(within, [Cause(one) for one in np.unique(own)]).items():
             spans[caller, key] = found
         for winner, events in thread.named.items():

@@ -368,10 +368,10 @@ def _explained(report: Report, scope: Scope, work: HostWork, gaps: Gaps) -> Gaps
     cause[waiting[others_worked(report, scope, gaps.place[waiting], edges)]] = Cause.PROCESS
     shared = np.setdiff1d(known, waiting)
     for caller in np.unique(gaps.caller[known]).tolist():
-        of_thread = work.thread(int(api.threads[caller]))
         mine = shared[gaps.caller[shared] == caller]
         lo = gaps.start[mine]
         hi = until[mine]
+        of_thread = work.near(int(api.threads[caller]), lo, hi)
         parts = of_thread.shares(lo, hi)
         parts[:, Cause.LAUNCH_LATENCY] = gaps.end[mine] - hi
         shares[mine], cause[mine] = parts, np.argmax(parts, axis=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -80,13 +80,13 @@ class Named:
         found[which[best]] = name[best]
         return found
 
-    def touching(self, lo: Int64, hi: Int64) -> Intervals:
-        """The events that may overlap one of the intervals [lo, hi), in start order."""
+    def near(self, lo: Int64, hi: Int64) -> Named:
+        """The events that may overlap one of the intervals [lo, hi)."""
         begin, end = self._candidates(lo, hi)
         size = len(self.starts) + 1
         begun = np.bincount(begin, minlength=size) - np.bincount(end, minlength=size)
         rows = np.flatnonzero(np.cumsum(begun[:-1]))
-        return self.starts[rows], self.ends[rows]
+        return Named(self.starts[rows], self.ends[rows], self.name[rows])
 
     def _candidates(self, lo: Int64, hi: Int64) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """From which event to which (exclusive) each interval [lo, hi) may be overlapped."""
@@ -121,6 +121,11 @@ class ThreadWork:
         named.pop(Cause.OFF_CPU, None)
         return named
 
+    def near(self, lo: Int64, hi: Int64) -> ThreadWork:
+        """What may answer questions about the intervals [lo, hi)."""
+        near = {cause: events.near(lo, hi) for cause, events in self.by_class.items()}
+        return replace(self, by_class=near)
+
     def shares(self, lo: Int64, hi: Int64) -> Int64:
         """Nanoseconds of each interval [lo, hi) by class: int64 [n, len(SHARES)].
 
@@ -132,9 +137,9 @@ class ThreadWork:
             events = self.by_class.get(cause)
             if events is None:
                 continue
-            starts, ends = events.touching(lo, hi)
+            near = events.near(lo, hi)
             covered = intervals.union(
-                np.concatenate((covered[0], starts)), np.concatenate((covered[1], ends))
+                np.concatenate((covered[0], near.starts)), np.concatenate((covered[1], near.ends))
             )
             sums = intervals.prefix(*covered)
             within = intervals.busy_before(covered, sums, hi) - intervals.busy_before(
@@ -152,7 +157,8 @@ class ThreadWork:
             events = self.by_class.get(cause)
             if events is None:
                 continue
-            own = intervals.union(*events.touching(*within))
+            near = events.near(*within)
+            own = intervals.union(near.starts, near.ends)
             if cause in causes:
                 found[cause] = intervals.meet(own, rest)
             rest = intervals.subtract(rest, own)
@@ -182,6 +188,7 @@ class HostWork:
         self._codes: dict[str, int] = {}
         self._threads: dict[int, ThreadWork] = {}
         self._held = 0
+        self._near: dict[int, tuple[Intervals, ThreadWork]] = {}
         self._innermost: dict[int, Named] = {}
         self._witnesses: dict[int, Witness] = {}
         self._scheduling = Scheduling(report)
@@ -210,7 +217,7 @@ class HostWork:
         """Keeps the names only; the next question about a thread takes as long as the first."""
         for kept in ("_sources", "_ranges", "api_classes"):
             self.__dict__.pop(kept, None)
-        self._threads, self._innermost, self._held = {}, {}, 0
+        self._threads, self._near, self._innermost, self._held = {}, {}, {}, 0
         self._scheduling = Scheduling(self.report)
 
     def code(self, name: str) -> int:
@@ -243,6 +250,18 @@ class HostWork:
         self._threads[global_tid] = found
         while self._held > HELD and self._threads:
             self._held -= len(self._threads.pop(next(iter(self._threads))))
+        return found
+
+    def near(self, global_tid: int, lo: Int64, hi: Int64) -> ThreadWork:
+        """The work of one thread in the intervals [lo, hi), kept for questions about parts of them.
+
+        A thread's other events are too many to be kept.
+        """
+        asked = intervals.union(lo, hi)
+        known, found = self._near.get(global_tid, (intervals.empty(), None))
+        if found is None or len(intervals.subtract(asked, known)[0]):
+            found = self.thread(global_tid).near(*asked)
+            self._near[global_tid] = asked, found
         return found
 
     def witness(self, global_tid: int) -> Witness:
