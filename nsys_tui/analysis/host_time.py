@@ -42,6 +42,8 @@ class ThreadTime:
     witness: Witness
     """How it is known: by switches, or estimated by samples."""
     global_tid: int
+    seen: tuple[int, int]
+    """From when to when it is known where the thread was."""
 
 
 @dataclass(frozen=True)
@@ -105,11 +107,16 @@ def _threads(report: Report, scope: Scope) -> list[ThreadTime]:
         if not scope.has_process(np.array([tid & PROCESS_MASK]))[0]:
             continue
         state = states.thread(tid)
-        ran = intervals.total(*intervals.clip(*state.running, lo, hi))
-        if ran:
+        running = intervals.clip(*state.running, lo, hi)
+        if ran := intervals.total(*running):
+            starts, ends = (
+                np.concatenate(both)
+                for both in zip(running, intervals.clip(*state.off, lo, hi), strict=True)
+            )
+            seen = int(starts.min()), int(ends.max())
             process = report.process_name(tid & PROCESS_MASK)
             name, share = report.thread_name(tid), ran / max(whole, ran)
-            found.append(ThreadTime(name, process, ran, share, state.witness, tid))
+            found.append(ThreadTime(name, process, ran, share, state.witness, tid, seen))
     return sorted(found, key=lambda thread: (-thread.cpu_ns, thread.name))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.host_time import host_time
-from nsys_tui.analysis.rules.idle_causes import AWAITED, NO_CALL, RANKS, WAITS
+from nsys_tui.analysis.host_time import host_time, mpi_calls
+from nsys_tui.analysis.rules.idle_causes import AWAITED, NO_CALL, WAITS
 from nsys_tui.analysis.rules.parameters import cut
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.sampled import sampled
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.model import intervals
+from nsys_tui.model.capabilities import OPTIONS, Capability
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK
@@ -31,16 +32,16 @@ if TYPE_CHECKING:
     from nsys_tui.model.events import Int64
 
 _ADVICE: Final = {
-    Cause.LOCK: "see which thread holds the lock meanwhile",
+    Cause.LOCK: "see which thread it waits for meanwhile",
     Cause.IO: "read or write ahead, in larger pieces, or on another thread",
     Cause.SLEEP: "wait for the event itself instead of sleeping",
     Cause.OSRT: "make the call less often, or on another thread",
     Cause.API: "see what the call waits for",
     Cause.HOST: "make this code faster, or spread it over more threads",
     Cause.OFF_CPU: "see in which call it waits: record with --trace=osrt",
-    Cause.NOTHING: "record what it does: --trace=nvtx,osrt --sample=process-tree"
-    " --cpuctxsw=process-tree",
 }
+_TELLING: Final = (Capability.NVTX, Capability.OSRT, Capability.SAMPLES, Capability.SCHED)
+"""What tells where a thread is."""
 _STATES: Final = {Cause.HOST: "on a CPU", Cause.API: "in a call"}
 _WORTH: Final = 0.1
 """Part of the time from which a range is a finding."""
@@ -133,11 +134,25 @@ def _of_ranges(case: Case) -> list[Part]:
     return sorted(parts, key=lambda part: (-part.ns, part.where))
 
 
-def _of_thread(case: Case) -> list[Part]:
-    """All the time that is looked at, of the thread that ran longest."""
-    lo, hi = np.array([case.scope.bounds(case.report)], np.int64).T
-    threads = host_time(case.report, case.scope, top=1).threads
-    return [Part(one.name, (Stretch(one.global_tid, lo, hi),)) for one in threads]
+def _of_threads(case: Case) -> list[Part]:
+    """Threads with MPI calls, by program, from first to last call; else the one that ran most."""
+    report, events = case.report, case.report.host_events
+    rows, by_program = mpi_calls(report, case.scope), defaultdict(list)
+    lo, hi = case.scope.bounds(report)
+    for code, mine in enumerate(rows_of_codes(events.thread[rows], len(events.threads))):
+        if len(mine):
+            tid, calls = int(events.threads[code]), rows[mine]
+            seen = max(lo, int(events.start[calls].min())), min(hi, int(events.end[calls].max()))
+            by_program[report.process_name(tid & PROCESS_MASK)].append(_stretch(tid, *seen))
+    if not by_program:
+        for one in host_time(report, case.scope, top=1).threads:
+            by_program[one.name].append(_stretch(one.global_tid, *one.seen))
+    parts = [Part(where, tuple(stretches)) for where, stretches in by_program.items()]
+    return sorted(parts, key=lambda part: (-part.ns, part.where))
+
+
+def _stretch(tid: int, start: int, end: int) -> Stretch:
+    return Stretch(tid, np.array([start], np.int64), np.array([end], np.int64))
 
 
 def _total(stretches: Iterable[Stretch]) -> int:
@@ -214,9 +229,9 @@ def host_only(case: Case, arguments: Arguments) -> Result:
     """Where the main threads' time goes by NVTX range, where there is no GPU work to look at."""
     doubted = case.splits or case.report.gpu_doubt
     in_ranges = [] if doubted else _of_ranges(case)
-    parts = in_ranges or ([] if doubted else _of_thread(case))
+    parts = in_ranges or ([] if doubted else _of_threads(case))
     whole = sum(part.ns for part in parts)
-    of = "the time in NVTX ranges" if in_ranges else "what was recorded"
+    of = " of the time in NVTX ranges" if in_ranges else ""
     rows, hidden = cut(np.arange(len(parts)), arguments)
     shown = [parts[row] for row in rows.tolist()]
     told = [(part, _state(case, part)) for part in shown]
@@ -224,7 +239,7 @@ def host_only(case: Case, arguments: Arguments) -> Result:
         one
         for part, state in told[:_MOST]
         if part.ns >= _WORTH * whole
-        for one in _finding(case, part, state, f"{units.format_share(part.ns, whole, 0)} of {of}")
+        for one in _finding(case, part, state, units.format_share(part.ns, whole, 0), of)
     ]
     columns = (
         (Column("Range"), [part.where for part in shown]),
@@ -235,13 +250,15 @@ def host_only(case: Case, arguments: Arguments) -> Result:
     return Result(columns, findings, hidden=hidden)
 
 
-def _finding(case: Case, part: Part, state: State, share: str) -> list[Finding]:
+def _finding(case: Case, part: Part, state: State, share: str, of: str) -> list[Finding]:
     where, did = fit(part.where, _LABEL_CELLS), state.text(part.ns)
     return case.finding(
         "host_only",
-        f"{where}: {units.format_duration(part.ns)}, {share}" + (f"; {did}" if did else ""),
+        f"{where}: {units.format_duration(part.ns)}"
+        + (f", {share}{of}" if of else "")
+        + (f"; {did}" if did else ""),
         _advice(case, state),
-        subject=f"{where} {share.split()[0]}" + (f" ({did})" if did else ""),
+        subject=where + (f" {share}" if of else "") + (f" ({did})" if did else ""),
         saved_ns=0,
         stake_ns=part.ns,
         window=part.longest,
@@ -255,5 +272,9 @@ def _advice(case: Case, state: State) -> str:
     if state.cause is Cause.IO and WAITS.match(state.name):
         return AWAITED
     if state.name.startswith("MPI_"):
-        return RANKS
+        return "see which rank comes late to it, or work on meanwhile by non-blocking calls"
+    if state.cause is Cause.NOTHING:
+        options = [OPTIONS[kind] for kind in _TELLING if not case.report.can(kind)]
+        record = " ".join(options).replace("nvtx --trace=", "nvtx,")
+        return f"record what it does: {record}" if options else "mark what it does by NVTX ranges"
     return _ADVICE.get(state.cause, "see what the call waits for")

@@ -68,7 +68,9 @@ def test_what_nothing_witnesses_is_not_named(tmp_path: Path) -> None:
         "load: 240.0 ms, 60% of the time in NVTX ranges",
         "fit: 160.0 ms, 40% of the time in NVTX ranges",
     ]
-    assert "record what it does" in found[0].advice
+    wanted = "--trace=nvtx --trace=osrt"  # of what it was recorded with, nothing is asked again
+    assert wanted not in found[0].advice
+    assert found[0].advice == ("record what it does: --sample=process-tree --cpuctxsw=process-tree")
 
 
 @pytest.mark.parametrize(
@@ -104,16 +106,35 @@ def test_without_ranges_it_is_the_thread_that_ran_longest(tmp_path: Path) -> Non
     synth.session(duration=100 * MS).sched(0, True).sched(20 * MS, False).sched(99 * MS, True)
     synth.sched(100 * MS, False).osrt("nanosleep", 20 * MS, 99 * MS)
     found, _ = looked_at(synth)
-    assert [one.title for one in found] == [
-        "solver: 100.0 ms, 100% of what was recorded; 79% sleep: nanosleep"
-    ]
+    assert [one.title for one in found] == ["solver: 100.0 ms; 79% sleep: nanosleep"]
+
+
+def test_a_thread_counts_from_when_it_was_first_seen_to_when_it_was_last(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(10).thread(10, "worker")
+    synth.session(duration=1000 * MS).sched(400 * MS, True).sched(500 * MS, False)
+    synth.osrt("sem_wait", 500 * MS, 600 * MS).sched(600 * MS, True).sched(610 * MS, False)
+    (found,), _ = looked_at(synth)
+    assert found.title == "worker: 210.0 ms; 52% on a CPU, 48% lock"
+    assert found.window == (400 * MS, 610 * MS)
+
+
+def test_without_ranges_ranks_are_told_by_their_mpi_calls(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").session(duration=500 * MS)
+    for rank in (0, 1):
+        synth.process(10 + rank, "solver").mpi_rank(rank)
+        synth.mpi("MPI_Init", 0, 10 * MS, "other")
+        synth.mpi("MPI_Barrier", (40 + 40 * rank) * MS, 100 * MS)
+    found, line = looked_at(synth)
+    assert [one.title for one in found] == ["solver: 200.0 ms; 50% in a call, most in MPI_Barrier"]
+    assert "which rank comes late" in found[0].advice
+    assert line.startswith("Host: solver (50% in a call, most in MPI_Barrier)")
 
 
 def test_where_a_window_has_no_ranges_it_is_not_told_as_time_in_ranges(tmp_path: Path) -> None:
     synth = Synth(tmp_path / "r.sqlite").process(10).session(duration=100 * MS)
     synth.nvtx("setup", 0, 10 * MS).sched(20 * MS, True).sched(90 * MS, False)
     (found,), _ = looked_at(synth, Scope(window=(50 * MS, 90 * MS)))
-    assert found.title.endswith(": 40.00 ms, 100% of what was recorded; 100% on a CPU")
+    assert found.title.endswith(": 40.00 ms; 100% on a CPU")
 
 
 def test_of_each_process_the_thread_with_most_time_in_ranges_counts(tmp_path: Path) -> None:
