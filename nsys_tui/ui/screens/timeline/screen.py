@@ -421,17 +421,27 @@ class TimelineScreen(ModelScreen):
     def _search(
         self, pattern: str, *, exact: bool = False, go: bool = False, fit: bool = False
     ) -> None:
-        """Searches the present lanes; ``go`` goes to the first match, which ``fit`` fits."""
+        """Searches the present lanes; ``go`` goes to the first match, which ``fit`` fits.
+
+        What is fitted is what has just this name, if anything has.
+        """
         lineup, style = self.model.lanes.shown.lineup, self.state.display.names
 
-        def show(found: Found) -> None:
-            self.take(searching.searched(self.model, found, exact=exact))
+        def work() -> tuple[Found, bool]:
+            named = search(lineup, pattern, style, exact=True) if exact or fit else None
+            if named is not None and (exact or named.total):
+                return named, True
+            return search(lineup, pattern, style), False
+
+        def show(result: tuple[Found, bool]) -> None:
+            found, named = result
+            self.take(searching.searched(self.model, found, exact=named))
             if go:
                 self.take(searching.first_match(self.model, work=fit))
             if fit and found.total:
                 self.take(moving.fit(self.model))
 
-        self.compute("search", lambda: search(lineup, pattern, style, exact=exact), show)
+        self.compute("search", work, show)
 
     def action_timeline_beside(self) -> None:
         """Asks for an open report whose lanes are to join or leave."""
