@@ -35,9 +35,9 @@ class StyleTable(dict[int, Style]):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.theme = theme
-        rgb = theme.kind == "rgb"
-        self._fg = theme.colour("foreground") if rgb else "default"
-        self._bg = theme.colour("background") if rgb else "default"
+        plain = theme.kind == "mono"
+        self._fg = "default" if plain else theme.colour("foreground")
+        self._bg = "default" if plain else theme.colour("background")
 
     def __missing__(self, code: int) -> Style:
         fg, bg, emphasis = self.theme.look(code)

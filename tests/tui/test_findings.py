@@ -49,9 +49,10 @@ async def test_planted_problems_of_the_demo_are_found_gravest_first(
         assert len(found) == seen
         assert "Findings (12)" in "".join(rows(pilot))
         pane: Any = pilot.app.screen.query_one("#findings")
-        grades = [choice.severity.letter for choice in pane._choices if choice is not None]
+        grades = [choice.severity.letter for choice in pane._choices if hasattr(choice, "severity")]
         assert grades == sorted(grades, key="HML".index)
         texts = "\n".join("".join(text for text, _ in line) for line in pane._lines)
+        assert ("command " in texts) == (size[0] < 120), "facts stand elsewhere on a wide screen"
         for pattern in (
             r"of communication expose",
             r"GPU 0 and others idle \d\S+ ms in",

@@ -37,7 +37,12 @@ NARROW: Final = 60
 NAME_BAR: Final = 8
 ROOMY: Final = 66
 """Cells of a line from which names have means beside them."""
-OF: Final = {"kernel": "of GPU work", "call": "of all calls", "range": "of all ranges"}
+OF: Final = {
+    "kernel": "of GPU work",
+    "other": "of GPU work",
+    "call": "of all calls",
+    "range": "of all ranges",
+}
 """What the shares of a list of names are of."""
 
 
@@ -160,11 +165,13 @@ def top_list(
     """
     if kind == "kernel" and (calls := found.mpi or found.calls):
         return top_names(calls, "call", f"{found.called} call", glyphs, width)
-    names = found.kernels if kind == "kernel" else found.ranges
+    names, what, lacking = {
+        "kernel": (found.kernels, "kernel", Capability.KERNELS),
+        "other": (found.other_work, "operation", Capability.COPIES),
+        "range": (found.ranges, "range (host time)", Capability.NVTX),
+    }[kind]
     if names:
-        what = "kernel" if kind == "kernel" else "range (host time)"
         return top_names(names, kind, what, glyphs, width)
-    lacking = {"kernel": Capability.KERNELS, "range": Capability.NVTX}[kind]
     reasons = [entry.reason for entry in found.missing if entry.kind == lacking]
     text = reasons[0] if reasons else f"no {lacking} in this report"
     return [[(f" {text}", MUTED)]], [None]

@@ -55,6 +55,8 @@ FIXED, PART = 16, 4
 READING: tuple[list[Line], list[panes.Chosen | None]] = ([[(" reading …", MUTED)]], [None])
 WIDE = 120
 """Columns from which the split and the findings, kernels and ranges stand side by side."""
+THREE = 200
+"""Columns from which other GPU work stands beside them."""
 
 
 class OverviewScreen(ResultScreen[Overview]):
@@ -72,13 +74,11 @@ class OverviewScreen(ResultScreen[Overview]):
     OverviewScreen.-narrow.-short #tops { height: 1fr; }
     OverviewScreen #split { width: 44; height: 100%; }
     OverviewScreen.-narrow #split { width: 100%; padding: 0 1; }
-    OverviewScreen.-xwide #split { width: 48; }
+    OverviewScreen.-xwide #split { width: 30%; }
     OverviewScreen #findings { width: 1fr; height: 1fr; }
-    OverviewScreen #facts { display: none; height: 6; }
-    OverviewScreen.-narrow.-medium.-findings #facts { display: block; }
-    OverviewScreen.-narrow.-tall.-findings #facts { display: block; }
-    OverviewScreen #kernels, OverviewScreen #ranges { width: 1fr; }
-    OverviewScreen.-narrow #ranges { display: none; }
+    OverviewScreen #tops LinePane { width: 1fr; }
+    OverviewScreen.-narrow #ranges, OverviewScreen #others { display: none; }
+    OverviewScreen.-three #others { display: block; }
     OverviewScreen #trace { height: 5; }
     OverviewScreen.-narrow.-short #trace, OverviewScreen #trace.-empty { display: none; }
     """
@@ -105,11 +105,11 @@ class OverviewScreen(ResultScreen[Overview]):
         )
         yield Horizontal(
             LinePane("Top kernels", "enter: details", id="kernels", names=True),
+            LinePane("Copies, memsets, graphs", "enter: details", id="others", names=True),
             LinePane("Top NVTX ranges", "enter: details", id="ranges", names=True),
             id="tops",
         )
         yield TracePane(id="trace")
-        yield LinePane("Report", id="facts")
 
     def clear(self) -> None:
         """A new report: nothing is known yet but its metadata."""
@@ -233,10 +233,10 @@ class OverviewScreen(ResultScreen[Overview]):
         pane.show_built(build)
 
     def _show_facts(self, found: Overview) -> None:
-        """What was captured and what is missing: below, and first of all in place of findings."""
+        """What was captured and what is missing, until there are findings."""
         gpus = self.session.gpus
-        told = self.has_class("-findings")
-        for pane in self.query("#facts" if told else "#facts, #findings").results(LinePane):
+        if not self.has_class("-findings"):
+            pane = self.query_one("#findings", LinePane)
             pane.show_built(lambda width: panes.report_facts(found, width, gpus))
 
     def show_result(self, report: Report, result: Overview) -> None:
@@ -298,7 +298,13 @@ class OverviewScreen(ResultScreen[Overview]):
             chosen = pane.choice or found[0]
             lines, choices = panes.finding_lines(found, chosen, width, place, gain)
             more = panes.unseen_lines(unseen, width, chosen=chosen is unseen)
-            return [*lines, *more], [*choices, *[unseen, *[None] * (len(more) - 1)] * bool(more)]
+            rest: list[object] = [unseen, *[None] * (len(more) - 1)] * bool(more)
+            # A narrow screen has no other place for what was captured.
+            result = self.result if self.size.width < WIDE else None
+            facts = panes.report_facts(result, width, self.session.gpus) if result else []
+            head: list[Line] = [[("Report", BOLD)]] if facts else []
+            rest += (panes.Chosen("fact", str(number)) for number in range(len(head + facts)))
+            return [*lines, *more, *head, *facts], [*choices, *rest]
 
         pane.show_choices(build)
         self._findings = f"Findings ({len(found)}), could give back up to % of the time"
@@ -341,11 +347,13 @@ class OverviewScreen(ResultScreen[Overview]):
             pane.show_choices(build)
 
         show(self.query_one("#ranges", LinePane), "range")
+        show(self.query_one("#others", LinePane), "other")
         left.heading(f"Top {what}{'' if wide else ' and NVTX ranges'}", "enter: details")
         show(left, *(("kernel",) if wide else ("kernel", "range")))
 
     def on_resize(self, event: events.Resize) -> None:  # noqa: ARG002
         """One list or two, by the width; rows of the trace by the height."""
+        self.set_class(self.size.width >= THREE, "-three")
         self._show_tops()
         self._draw_trace()
         if self.result is not None:
@@ -381,9 +389,9 @@ class OverviewScreen(ResultScreen[Overview]):
             rows = (mpi_calls if of_mpi else osrt_calls)(report, Scope())
             named = [name == choice.name for name in calls.names]
             show_longest(self.app, calls, rows[np.asarray(named)[calls.name[rows]]])
-        elif isinstance(choice, panes.Chosen):
-            kind = f"{choice.kind}_name"
-            screen = "kernels" if choice.kind == "kernel" else "nvtx"
+        elif isinstance(choice, panes.Chosen) and choice.kind != "fact":
+            kind = "range_name" if choice.kind == "range" else "kernel_name"
+            screen = "nvtx" if choice.kind == "range" else "kernels"
             chosen = Selection(kind, (choice.name,), label=choice.name)
             self.app.show(screen, window=None, selection=chosen)
 
