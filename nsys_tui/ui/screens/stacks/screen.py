@@ -103,9 +103,9 @@ class StacksScreen(Finding):
     StacksScreen #tree { height: 1fr; display: none; }
     StacksScreen.-tree #tree { display: block; }
     StacksScreen.-tree #icicle { display: none; }
-    StacksScreen #functions { width: 1fr; height: 1fr; display: none; }
+    StacksScreen #functions { width: 100%; height: 1fr; display: none; }
     StacksScreen.-sandwich #functions, StacksScreen.-xwide #functions { display: block; }
-    StacksScreen.-wide #main, StacksScreen.-xwide #main { width: 2fr; }
+    StacksScreen.-wide #functions, StacksScreen.-xwide #functions { width: 40%; }
     StacksScreen.-narrow #split { layout: vertical; }
     StacksScreen.-narrow #main { height: 2fr; }
     StacksScreen.-narrow.-sandwich #frame { display: none; }
