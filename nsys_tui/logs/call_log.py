@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from nsys_tui.logs.calls import COLUMNS, OF_CALLS, OF_KINDS, Calls, call_bytes, narrow
+from nsys_tui.logs.calls import OF_CALLS, OF_KINDS, Calls, call_bytes, narrow
 from nsys_tui.model.groups import factorise_rows
 
 if TYPE_CHECKING:
@@ -114,20 +114,18 @@ class CallLog:
         size = call_bytes(given["count"], given["datatype"])
         return Calls(**given, bytes=size, ops=self.ops, streams=self.streams)
 
-    def parts(self, kinds: NDArray[np.bool_] | None = None) -> Iterator[Calls]:
-        """The calls block by block, or those of some kinds."""
+    def _rows(self, kinds: NDArray[np.bool_] | None) -> Iterator[Rows]:
         for block in self.blocks:
             rows = block.rows()
-            yield self.calls(rows if kinds is None else take(rows, kinds[rows["kind"]]))
+            yield rows if kinds is None else take(rows, kinds[rows["kind"]])
+
+    def parts(self, kinds: NDArray[np.bool_] | None = None) -> Iterator[Calls]:
+        """The calls block by block, or those of some kinds."""
+        return map(self.calls, self._rows(kinds))
 
     def select(self, kinds: NDArray[np.bool_] | None = None) -> Calls:
         """All calls, or those of some kinds, as one list."""
-        parts = [*self.parts(kinds)] or [self.calls(no_rows())]
-        joined: dict[str, Any] = {
-            name: narrow(np.concatenate([getattr(part, name) for part in parts]))
-            for name in COLUMNS
-        }
-        return replace(parts[0], **joined)
+        return self.calls(joined([no_rows(), *self._rows(kinds)]))
 
     def mapped(self, change: Callable[[Rows], Rows]) -> CallLog:
         """The same calls with the rows of each block changed, or fewer of them."""
@@ -179,6 +177,11 @@ class CallLog:
 def no_rows() -> Rows:
     """A block without calls."""
     return {name: np.empty(0, np.int64) for name in ("kind", *OF_CALLS)}
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """The rows of some blocks as one list."""
+    return {name: narrow(np.concatenate([one[name] for one in parts])) for name in parts[0]}
 
 
 def take(rows: Rows, which: NDArray[Any]) -> Rows:

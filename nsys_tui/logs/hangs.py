@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.logs.call_log import no_rows, take
+from nsys_tui.logs.call_log import joined, no_rows, take
 from nsys_tui.logs.calls import rows_by
 from nsys_tui.logs.describe import describe
 from nsys_tui.logs.grammar import REDUCTIONS, reduction_name
@@ -156,9 +156,9 @@ class _Checked:
             found.append(take(rows, (begin <= key) & (key < end)))
             if most and sum(len(one["key"]) for one in found) >= most:
                 break
-        joined = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
-        key = joined.pop("key")
-        return self._log.calls(joined), key
+        rows = joined(found)
+        key = rows.pop("key").astype(np.int64)
+        return self._log.calls(rows), key
 
     def mismatches(self, index: int, members: list[int], room: int) -> tuple[list[Mismatch], int]:
         """Mismatches of a group, at most ``room`` of them, and how many more."""
