@@ -100,7 +100,8 @@ def looks_like_link(text: str) -> bool:
 
 def link(name: str, place: Place) -> str:
     """The link to a place in a report of that name; the name alone for no place."""
-    return f"{name}#{place}" if str(place) else name
+    where = str(place)
+    return f"{name}#{where}" if where else name
 
 
 def finding_link(report: Report, finding: Finding) -> str:

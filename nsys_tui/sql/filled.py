@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _BATCH: Final = 1 << 16
 """Launches that become rows of Python at a time."""
 
+_KNOWN: Final = (int, float, str)
+"""Values that are stored as they are."""
+
 DOCUMENTS: Final = {
     "stalls": ("nsys_tui.analysis.stalls.answer", "gaps"),
     "steps": ("nsys_tui.analysis.iterations.answer", "iterations"),
@@ -88,13 +91,11 @@ def _record_rows(make: Callable[[Report], Table]) -> Callable[[Report], Iterable
 
 def _stored(value: Any, unit: Unit) -> Any:
     """A value as programs get it: shares from 0 to 1; what SQLite does not know as text."""
-    if value is None or (isinstance(value, float) and value != value):
+    if value is None or value != value:
         return None
     if unit is Unit.PERCENT:
         return value / 100
-    if hasattr(value, "item"):
-        value = value.item()
-    return value if isinstance(value, int | float | str) else str(value)
+    return value if isinstance(value, _KNOWN) else str(value)
 
 
 def _launches(report: Report) -> Iterator[Sequence[Any]]:
