@@ -489,7 +489,7 @@ WORTH_FIXING: Final[dict[Callable[[Path], Synth], str]] = {
     programs.far_memory: "slow Host-to-Device copies",
     programs.growing_softmax: "",
     programs.halo: "idle, in MPI_Sendrecv",
-    programs.handing_over: "idle, lock, while loader runs decode_jpeg",
+    programs.handing_over: "idle, lock: while loader runs decode_jpeg",
     programs.late_helper: "idle, lock: pthread_cond_wait",
     programs.fused_little: "launches of tiny kernels",
     programs.logging: "idle, I/O: write",

@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.rules.finding import Confidence
+from nsys_tui.analysis.rules.finding import Confidence, longest_of
 from nsys_tui.analysis.rules.nsys import (
     DIRECTIONS,
     HOST_COPIES,
@@ -106,7 +106,6 @@ def _exposed(case: Case, split: DeviceSplit, rows: Rows) -> list[Finding]:
     time, size = int(ops.durations(rows).sum()), int(ops.bytes[rows].sum())
     what = ops.names[ops.name[rows[0]]].short.removeprefix("[CUDA ").strip("]")
     bound = " at most" if split.exposed_is_upper_bound else ""
-    longest = int(rows[np.argmax(ops.durations(rows))])
     work = split.compute_ns + split.comm_ns - split.compute_comm_overlap_ns
     overlapped = split.memory_ns - split.exposed_memory_ns
     room = max(work - overlapped, _quicker(case, split.place))
@@ -121,7 +120,7 @@ def _exposed(case: Case, split: DeviceSplit, rows: Rows) -> list[Finding]:
         subject="copies not hidden",
         saved_ns=min(split.exposed_memory_ns, room),
         stake_ns=split.exposed_memory_ns,
-        window=(int(ops.start[longest]), int(ops.end[longest])),
+        window=longest_of(ops, rows),
         place=split.place,
     )
 
@@ -237,7 +236,6 @@ def _slow(case: Case, late: Rows, fast: Rows, best: float, lost: int) -> list[Fi
     every = len(late) + int((ops.copy_kind[fast] == kind).sum())
     told = ops.bytes[late].sum() / ops.durations(late).sum()
     why, advice = _reason(case, late, fast)
-    worst = int(late[np.argmax(ops.durations(late))])
     return case.finding(
         "slow_copies",
         f"{units.format_count(len(late))} of {units.format_count(every)} large"
@@ -245,7 +243,7 @@ def _slow(case: Case, late: Rows, fast: Rows, best: float, lost: int) -> list[Fi
         advice,
         subject=f"slow {DIRECTIONS[kind]} copies",
         saved_ns=min(lost, exposed_ns(case, place)),
-        window=(int(ops.start[worst]), int(ops.end[worst])),
+        window=longest_of(ops, late),
         place=place,
     )
 
@@ -326,7 +324,7 @@ def _repeated(case: Case, rows: Rows, size: int) -> list[Finding]:
         f"{plural(len(rows), 'upload')} of exactly {units.format_bytes(size)} to"
         f" {case.device_labels([place])}: {units.format_duration(int(time.sum()))}",
         "if they carry the same data, keep it on the GPU",
-        subject=f"{len(rows)} uploads of {units.format_bytes(size)}",
+        subject=f"uploads of {units.format_bytes(size)} each",
         saved_ns=0,
         stake_ns=min(int(time[1:].sum()), exposed_ns(case, place)),
         window=(int(ops.start[rows[0]]), int(ops.end[rows[-1]])),
@@ -358,7 +356,6 @@ def memsets(case: Case, arguments: Arguments) -> Result:
     if len(order) and share[order[0]] >= arguments.number("share"):
         place = int(order[0])
         mine = rows[ops.device[rows] == place]
-        longest = int(mine[np.argmax(ops.durations(mine))])
         found = case.finding(
             "memsets",
             f"{plural(len(mine), 'memset')} take {share[place]:.0f}% of the GPU time of"
@@ -367,7 +364,7 @@ def memsets(case: Case, arguments: Arguments) -> Result:
             "clear less, or let the kernel that writes first do it",
             subject="memsets",
             saved_ns=min(int(time[place]), exposed_ns(case, place)),
-            window=(int(ops.start[longest]), int(ops.end[longest])),
+            window=longest_of(ops, mine),
             place=place,
         )
     columns = (

@@ -7,8 +7,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from nsys_tui.analysis.rules.severity import Severity
+    from nsys_tui.model.events import EventSet
     from nsys_tui.model.intervals import Intervals
 
 
@@ -82,3 +87,9 @@ class Finding:
     def order_ns(self) -> int:
         """By what it is ordered: of what nobody knows to be saved a small part counts."""
         return max(self.saved_ns, self.stake_ns // _OF_WORK)
+
+
+def longest_of(events: EventSet, rows: NDArray[np.integer]) -> tuple[int, int]:
+    """When the longest of some events was, as evidence."""
+    row = int(rows[np.argmax(events.durations(rows))])
+    return int(events.start[row]), int(events.end[row])

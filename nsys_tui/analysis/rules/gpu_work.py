@@ -8,6 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
+from nsys_tui.analysis.rules.finding import longest_of
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.rules.severity import Severity
@@ -81,7 +82,6 @@ def _dominant(case: Case, rows: Rows, name: str, share: float, least: float) -> 
     of_compute = (ops.kind[rows[0]], ops.category[rows[0]]) == (OpKind.KERNEL, Category.COMPUTE)
     if not of_compute or _is_mostly_small(case, rows):
         return []
-    longest = int(rows[np.argmax(ops.durations(rows))])
     variants = len(np.unique(ops.name[rows]))
     several = f" ({variants} variants)" if variants > 1 else ""
     name = fit(name, _NAME_CELLS) or "[no name]"
@@ -95,7 +95,7 @@ def _dominant(case: Case, rows: Rows, name: str, share: float, least: float) -> 
         saved_ns=0,
         stake_ns=spent,
         at_most=None if 4 * spent >= case.base_ns else Severity.MEDIUM,
-        window=(int(ops.start[longest]), int(ops.end[longest])),
+        window=longest_of(ops, rows),
         place=place,
         screen="3",
     )
@@ -156,7 +156,6 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
         place = max(empty, key=lambda key: empty[key])
         top = int(np.argmax(np.where(_on_device(ops.device[rows], codes, place), lost, -1)))
         info = report.devices[place].info
-        longest = int(rows[codes == top][np.argmax(ops.durations(rows[codes == top]))])
         found = case.finding(
             "small_grids",
             f"{fit(names[top], _NAME_CELLS)}: {plural(int(kinds[top, 1]), 'block')} of"
@@ -165,7 +164,7 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
             "split the work over more blocks, or run independent kernels beside it",
             subject=f"small grids of {fit(names[top], _NAME_CELLS)}",
             saved_ns=empty[place],
-            window=(int(ops.start[longest]), int(ops.end[longest])),
+            window=longest_of(ops, rows[codes == top]),
             place=place,
             screen="3",
         )

@@ -9,7 +9,7 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
 from nsys_tui.analysis.iterations.table import longer_because
-from nsys_tui.analysis.rules.finding import Confidence
+from nsys_tui.analysis.rules.finding import Confidence, longest_of
 from nsys_tui.analysis.rules.idle import idle_findings
 from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, SERIES, SMALL_COPY
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
@@ -149,7 +149,6 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
     found: list[Finding] = []
     if len(rows):
         held = int(api.durations(rows).sum())
-        worst = int(rows[np.argmax(api.durations(rows))])
         where = "inside the loop" if case.has_loop else "between GPU work"
         place, lost = case.held_up_by_calls(rows)
         found = case.finding(
@@ -159,7 +158,7 @@ def frequent_allocation(case: Case, arguments: Arguments) -> Result:
             "allocate once before, or use a caching or stream-ordered allocator",
             subject=f"allocations {where}",
             saved_ns=intervals.total(*lost),
-            window=(int(api.start[worst]), int(api.end[worst])),
+            window=longest_of(api, rows),
             place=place if place >= 0 else None,
             lost=lost,
         )

@@ -193,7 +193,7 @@ def _told(
         name = f", waits for requests: {fit(what, _NAME_CELLS)}"
         return name, Confidence.INFERRED, words.REQUESTS
     if cause is Cause.LOCK and (other := awaited.worker(case, _thread(case, gaps), lost)):
-        return f", {cause.label}, while {other}", Confidence.INFERRED, words.LATE_THREAD
+        return f", {cause.label}: while {other}", Confidence.INFERRED, words.LATE_THREAD
     if cause is Cause.API and what.startswith("MPI_"):
         return f", in {fit(what, _NAME_CELLS)}{inside}", Confidence.MEASURED, words.RANKS
     if cause is Cause.API and what.startswith(words.LAUNCHES) and not _are_long(case, gaps):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui import units
+from nsys_tui.analysis.rules.finding import longest_of
 from nsys_tui.analysis.rules.parameters import Arguments, Parameter
 from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.stats.kern_exec import ordinals
@@ -139,7 +140,6 @@ def _blocking(
         return []
     calls = report.calls[rows]
     held = int(report.api.durations(calls).sum())
-    worst = int(calls[np.argmax(report.api.durations(calls))])
     place, lost = case.held_up_by_calls(calls)
     idle = intervals.total(*lost)
     size = units.format_bytes(int(report.operations.bytes[rows].sum()))
@@ -150,7 +150,7 @@ def _blocking(
         advice,
         subject=what,
         saved_ns=idle,
-        window=(int(report.api.start[worst]), int(report.api.end[worst])),
+        window=longest_of(report.api, calls),
         place=place if place >= 0 else None,
         lost=lost,
     )
