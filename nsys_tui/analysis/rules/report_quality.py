@@ -131,15 +131,13 @@ def _touches(case: Case, start: int, end: int) -> bool:
 def _dx12_warning(
     name: str, heap_type: int | None, heap_flags: int | None, page: int | None
 ) -> str:
-    if "CreateHeap" in name or "CreateCommittedResource" in name:
-        zeroed = not ((heap_flags or 0) & _NOT_ZEROED)
-        return "Heap or resource created with zeroing" if zeroed else ""
-    if "ReadFromSubresource" in name:
-        if heap_type == _UPLOAD:
-            return "Read from an upload heap"
-        return "Read from a write-combined page" if page == _WRITE_COMBINED else ""
-    if "WriteToSubresource" in name:
-        if heap_type == _READBACK:
-            return "Write to a readback heap"
-        return "Write to a write-back page" if page == _WRITE_BACK else ""
-    return ""
+    creates = "CreateHeap" in name or "CreateCommittedResource" in name
+    reads, writes = "ReadFromSubresource" in name, "WriteToSubresource" in name
+    flagged = {
+        "Heap or resource created with zeroing": creates and not (heap_flags or 0) & _NOT_ZEROED,
+        "Read from an upload heap": reads and heap_type == _UPLOAD,
+        "Read from a write-combined page": reads and page == _WRITE_COMBINED,
+        "Write to a readback heap": writes and heap_type == _READBACK,
+        "Write to a write-back page": writes and page == _WRITE_BACK,
+    }
+    return next((warning for warning, holds in flagged.items() if holds), "")

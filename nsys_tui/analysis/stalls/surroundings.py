@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.threads import of_thread
+from nsys_tui.analysis.threads import beside, of_thread
 from nsys_tui.analysis.timeline.host import api_categories
 from nsys_tui.analysis.window import touching
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
 from nsys_tui.model.kinds import Kind
-from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import api_name
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.model.events import EventSet, Int64, ThreadEvents, UInt8
+    from nsys_tui.model.events import Int64, Operations, ThreadEvents, UInt8
     from nsys_tui.model.report import Report
 
 MARGIN: Final = 0.25
@@ -101,16 +100,9 @@ def _streams(report: Report, place: int, window: tuple[int, int]) -> list[SceneL
     ops = report.operations
     rows = np.arange(len(ops))[touching(ops, window)]
     rows = rows[ops.device[rows] == place]
-    return [
-        _lane(
-            ops.streams[stream].label,
-            ops,
-            rows[ops.stream[rows] == stream],
-            lambda row: ops.shown[ops.name[row]],
-            ops.category,
-        )
-        for stream in np.unique(ops.stream[rows]).tolist()
-    ]
+    used = np.unique(ops.stream[rows]).tolist()
+    by_stream = [(ops.streams[code].label, rows[ops.stream[rows] == code]) for code in used]
+    return [_lane(label, ops, mine, ops.category, ops.shown) for label, mine in by_stream]
 
 
 def _host_lanes(report: Report, window: tuple[int, int], thread: int) -> list[SceneLane]:
@@ -126,7 +118,7 @@ def _host_lanes(report: Report, window: tuple[int, int], thread: int) -> list[Sc
         if events is report.api:
             rows = rows[report.api.real[rows]]
         if len(rows):
-            lanes.append(_named_lane(f"{who}: {what}", events, rows, categories, shown))
+            lanes.append(_lane(f"{who}: {what}", events, rows, categories, events.names, shown))
     return lanes
 
 
@@ -134,25 +126,13 @@ def _all_of(events: ThreadEvents, category: Category) -> UInt8:
     return np.full(len(events), category, np.uint8)
 
 
-def _named_lane(
-    label: str,
-    events: ThreadEvents,
-    rows: NDArray[np.intp],
-    categories: UInt8,
-    shown: Callable[[str], str],
-) -> SceneLane:
-    def name(row: int) -> str:
-        return shown(events.names[events.name[row]])
-
-    return _lane(label, events, rows, name, categories)
-
-
 def _lane(
     label: str,
-    events: EventSet,
+    events: ThreadEvents | Operations,
     rows: NDArray[np.intp],
-    name: Callable[[int], str],
     categories: UInt8,
+    names: Sequence[str],
+    shown: Callable[[str], str] = str,
 ) -> SceneLane:
     longest = np.argsort(-events.durations(rows), kind="stable")[:MOST_EVENTS]
     kept = rows[np.sort(longest)]
@@ -161,7 +141,7 @@ def _lane(
         starts=events.start[kept],
         ends=events.end[kept],
         categories=categories[kept],
-        names=tuple(name(row) for row in kept.tolist()),
+        names=tuple(shown(names[code]) for code in events.name[kept].tolist()),
         hidden=len(rows) - len(kept),
     )
 
@@ -170,15 +150,12 @@ def _neighbours(
     report: Report, window: tuple[int, int], stall: tuple[int, int], thread: int
 ) -> list[SceneLane]:
     """OS runtime and API lanes of other threads, those with most time in the stall first."""
-    process = thread & PROCESS_MASK
     found: list[tuple[int, SceneLane]] = []
     for events in (report.osrt, report.api):
         rows = np.arange(len(events))[touching(events, stall)]
-        for code in np.unique(events.thread[rows]).tolist():
-            other = int(events.threads[code])
-            if other == thread or other & PROCESS_MASK != process:
-                continue
-            mine = rows[events.thread[rows] == code]
+        codes = np.unique(events.thread[rows])
+        for code in codes[beside(thread, events.threads[codes])].tolist():
+            other, mine = int(events.threads[code]), rows[events.thread[rows] == code]
             busy = intervals.total(*intervals.clip(events.start[mine], events.end[mine], *stall))
             lanes = _host_lanes(report, window, other)
             found += [(busy, lane) for lane in lanes if busy]
