@@ -287,7 +287,7 @@ class Store:
         """How many captures an earlier run left behind, and where; empty for none."""
         left = self.unfinished()
         where = ", ".join(sorted({record.target_name for record in left}))
-        return f"{len(left)} capture(s) not finished on {where}" if left else ""
+        return f"{len(left)} capture{'s' * (len(left) > 1)} not finished on {where}" if left else ""
 
     def unfinished(self) -> list[Record]:
         """Captures that may still run, or whose reports are still over there."""

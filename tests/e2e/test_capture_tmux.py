@@ -140,7 +140,7 @@ def test_killed_in_mid_fetch_and_taken_up_by_one_key(
     terminal.until("ended with status 137")
     again = at(home, 100, 30, opened)
     again.start(str(report))
-    again.until("1 capture(s) not finished on gpu-box")
+    again.until("1 capture not finished on gpu-box")
     again.press("9")
     again.until("A attaches")
     again.press("A")

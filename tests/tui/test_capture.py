@@ -180,7 +180,7 @@ async def test_the_next_start_offers_what_was_left_running(report: Path, stand_i
     plan = {"target": {"name": "gpu-box"}, "program": ["sleep"]}
     Store().save(Record(id="20260101-000000-abcdef", plan=plan, state=State.RUNNING))
     async with running(report, size=(120, 30)) as pilot:
-        assert "1 capture(s) not finished on gpu-box" in text(pilot)
+        assert "1 capture not finished on gpu-box" in text(pilot)
 
 
 async def test_the_new_report_is_laid_beside_the_old_one(report: Path, stand_in: None) -> None:

@@ -240,7 +240,7 @@ class Verdict(LinePane, can_focus=False):
         def build(width: int) -> list[Line]:
             most, lines = MOST - self.screen.has_class("-short"), wrapped(text, width - 1)
             if len(lines) > most:
-                lines[most - 1 :] = [cut(lines[most - 1], width - 4) + " .."]
+                lines[most - 1 :] = [wrapped(lines[most - 1], width - 4)[0] + " .."]
             self.styles.height = max(1, len(lines))
             return [[(f" {line}", BOLD)] for line in lines]
 

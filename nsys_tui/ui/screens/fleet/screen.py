@@ -69,7 +69,7 @@ class FleetScreen(TableScreen[Shown]):
     FleetScreen #ranks { height: 1fr; }
     FleetScreen #heat { height: 1fr; }
     FleetScreen #notes { height: 4; display: none; }
-    FleetScreen.-medium #notes, FleetScreen.-tall #notes { display: block; }
+    FleetScreen.-medium.-noted #notes, FleetScreen.-tall.-noted #notes { display: block; }
     FleetScreen.-tall #notes { height: 6; }
     """
 
@@ -208,10 +208,10 @@ class FleetScreen(TableScreen[Shown]):
         self._show_ranks(result, "  ".join(filter(None, (only, skipped))))
         self.query_one(Verdict).tell(result.verdict)
         lines = [f"skipped: {visible(f.path)}: {f.reason.splitlines()[0]}" for f in fleet.failures]
+        lines += fleet.notes
+        self.set_class(bool(lines), "-noted")
         self.query_one("#notes", LinePane).show_built(
-            lambda width: [
-                [(line, 0)] for text in (*lines, *fleet.notes) for line in wrapped(text, width)
-            ]
+            lambda width: [[(line, 0)] for text in lines for line in wrapped(text, width)]
         )
         if fleet.failures:
             self.app.say(
