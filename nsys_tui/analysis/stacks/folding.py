@@ -12,7 +12,7 @@ from nsys_tui.analysis.nvtx.attribution import attribute
 from nsys_tui.analysis.nvtx.operation_paths import CHUNK
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.analysis.stacks.frames import DROPPED, FrameRules, library, rewrite
-from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, masked, row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.groups import factorise, pair_codes
@@ -103,8 +103,8 @@ def gpu_stacks(
     ops = report.operations
     if not len(ops):
         raise NoDataError(f"{report.name}: {report.lacks(Capability.KERNELS)}")
-    rows = row_numbers(ops, scope.operations(ops))
-    rows = rows[ops.counted[rows]]
+    chosen = scope.operations(ops)
+    rows = row_numbers(ops, masked(chosen, ops.counted[chosen]))
     lengths = np.subtract(*reversed(clipped(ops, rows, scope.window)))
     paths = paths or nvtx_paths(report, progress=progress)
     path = np.empty(len(rows), np.int32)
@@ -128,9 +128,8 @@ def gpu_stacks(
 
 def _below(builder: TrieBuilder, above: Int64, name: NDArray[np.int32], leaves: Int64) -> Int64:
     """Leaf node of each event from its path and its name code."""
-    paths, path = factorise(above)
-    place, parent, leaf = pair_codes(paths, name, len(leaves))
-    found: Int64 = builder.children(path[parent], leaves[leaf])[place]
+    place, parent, leaf = pair_codes(above, name, len(leaves))
+    found: Int64 = builder.children(parent, leaves[leaf])[place]
     return found
 
 
