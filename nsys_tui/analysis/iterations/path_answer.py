@@ -118,17 +118,13 @@ class StepPath:
             limit: stretches at most; None for all.
         """
         work, stretches = self.work[:LISTED], self.stretches[:limit]
-        more = {
-            f"{len(self.work) - len(work)} more (--format json)": len(self.work) > len(work),
-            f"{len(self.stretches) - len(stretches)} more (--limit 0)": (
-                len(self.stretches) > len(stretches)
-            ),
-        }
-        hidden = [[text] if holds else [] for text, holds in more.items()]
+        rest, left = len(self.work) - len(work), len(self.stretches) - len(stretches)
+        notes = [*([f"{rest} more (--format json)"] if rest else []), *self.notes]
+        hidden = [f"{left} more (--limit 0)"] if left else []
         title = f"Critical path of {self.label}: {format_duration(self.time_ns)}"
         return [
-            table_of("path_work", title, WORK, work, self, [*hidden[0], *self.notes]),
-            self.stretch_table(stretches, hidden[1]),
+            table_of("path_work", title, WORK, work, self, notes),
+            self.stretch_table(stretches, hidden),
         ]
 
     def stretch_table(self, stretches: Sequence[Stretch], notes: Sequence[str] = ()) -> Table:

@@ -154,7 +154,8 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
     if len(rows):
         empty = _empty_time(case, every, share, small)
         place = max(empty, key=lambda key: empty[key])
-        top = int(np.argmax(np.where(_on_device(ops.device[rows], codes, place), lost, -1)))
+        here = np.bincount(codes, ops.device[rows] == place) > 0
+        top = int(np.argmax(np.where(here, lost, -1)))
         info = report.devices[place].info
         found = case.finding(
             "small_grids",
@@ -176,13 +177,6 @@ def small_grids(case: Case, arguments: Arguments) -> Result:
         (Column("Kernel"), [names[code] for code in order.tolist()]),
     )
     return Result(columns, found, hidden=hidden)
-
-
-def _on_device(
-    devices: NDArray[np.integer], codes: NDArray[np.integer], place: int
-) -> NDArray[np.bool_]:
-    """Of each code, whether any of its events is on a device."""
-    return np.bincount(codes, devices == place) > 0
 
 
 def _empty_time(case: Case, rows: Rows, share: Floats, small: NDArray[np.bool_]) -> dict[int, int]:

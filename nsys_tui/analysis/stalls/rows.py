@@ -175,10 +175,6 @@ def stall_groups(
     return listed
 
 
-def _thread_key(report: Report, thread: int) -> str:
-    return report.thread_name(thread) if thread >= 0 else "[no API call]"
-
-
 def name_codes(ops: Operations, rows: Int64) -> Int64:
     """Name code of some operations, -1 where there is none."""
     if not len(ops):
@@ -199,9 +195,8 @@ def group_codes(
         texts = [*map(normalise_nvtx, result.work.names), "[no NVTX range]"]
         codes = np.where(gaps.range >= 0, gaps.range, len(texts) - 1)
     elif by == "thread":
-        known = [_thread_key(report, thread) for thread in api.threads.tolist()]
-        texts = [*known, "[no API call]"]
-        codes = np.where(gaps.caller >= 0, gaps.caller, len(known))
+        texts = [*map(report.thread_name, api.threads.tolist()), "[no API call]"]
+        codes = np.where(gaps.caller >= 0, gaps.caller, len(texts) - 1)
     else:
         pairs = (name_codes(ops, gaps.previous), name_codes(ops, gaps.next))
         found, used = factorise_rows(pairs)

@@ -83,7 +83,7 @@ def stall_table(report: Report, result: Stalls, style: str = NameStyle.SHORT) ->
         result: what ``stalls`` found in it.
         style: how operations are named: short, normalised or full.
     """
-    gaps = result.gaps
+    gaps, (lo, hi) = result.gaps, result.scope.base(report)
 
     def coded(text: Callable[[StallRow], str], *keys: NDArray[np.integer]) -> Coded:
         return _coded(report, result, keys, text)
@@ -95,7 +95,7 @@ def stall_table(report: Report, result: Stalls, style: str = NameStyle.SHORT) ->
         start=gaps.start,
         idle=gaps.idle,
         gaps=gaps.count,
-        severity=np.where(gaps.outside, 0, _severity(report, result)),
+        severity=np.where(gaps.outside, 0, 1 + ranks(gaps.idle, hi - lo)),
         cause=coded(lambda row: row.label, gaps.edge, gaps.cause, gaps.what, gaps.run),
         next=_operations(report, gaps.next, style),
         range=coded(lambda row: row.range, gaps.range),
@@ -110,11 +110,6 @@ def _operations(report: Report, rows: Int64, style: str) -> Coded:
     names = [*report.operations.texts(style), ""]
     merged, texts = regroup(name_codes(report.operations, rows), names)
     return Coded(merged.astype(np.int64), tuple(texts))
-
-
-def _severity(report: Report, result: Stalls) -> Int64:
-    lo, hi = result.scope.base(report)
-    return 1 + ranks(result.gaps.idle, hi - lo)
 
 
 def _coded(
