@@ -17,6 +17,7 @@ from nsys_tui.commands.options import (
     add_rows,
     add_scope,
     add_step_summary,
+    count,
     opener,
 )
 from nsys_tui.commands.printing import DATA_FORMATS, print_document, print_painted, print_tables
@@ -107,7 +108,7 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
         help="standard deviation from run to run, where too few runs show it (default 2%%)",
     )
     group.add_argument("--force", action="store_true", help="compare also what does different work")
-    group.add_argument("--seed", type=int, metavar="N", help="seed of the bootstrap intervals")
+    group.add_argument("--seed", type=count, metavar="N", help="seed of the bootstrap intervals")
     add_names(
         group,
         "how kernels are named, and so which are one (default: normalised, or as in the baseline)",

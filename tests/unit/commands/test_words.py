@@ -59,6 +59,7 @@ def test_the_overview_lists_so_many_kernels_and_all_for_0(
         ("collectives", "--top", "few"),
         ("fleet", "--top", "-1"),
         ("compare", "--top", "-1"),
+        ("compare", "--seed", "-1"),
     ],
 )
 def test_no_list_has_less_than_no_rows(report: str, capsys: Out, words: tuple[str, ...]) -> None:
