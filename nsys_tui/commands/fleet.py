@@ -187,7 +187,7 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
         parser,
         SECTIONS,
         f"print only this part (repeatable): {', '.join(SECTIONS)}; csv prints one, by default"
-        " ranks; api, osrt and mpi are computed only when asked for; calls, pace and, in json,"
+        " ranks; api and osrt are computed only when asked for; calls, pace and, in json,"
         " heat are printed only then",
     )
     parser.add_argument(
@@ -239,7 +239,8 @@ def _report(arguments: argparse.Namespace, paths: list[Path]) -> int:
             say(f"nsys-tui: {note}")
     shown = rows_shown(arguments.top, SHOWN if arguments.format == "table" else None)
     print_fleet(arguments, fleet, shown)
-    if not any(len(m.process.devices) or len(m.process.steps.labels) for m in fleet.members):
+    seen = [len(m.process.devices) or len(m.process.steps.labels) for m in fleet.members]
+    if not (any(seen) or fleet.mpi_shares()):
         raise EmptyAnswerError(
             "no GPU work and no steps in any report", hint="record with --trace=cuda,nvtx"
         )

@@ -166,6 +166,18 @@ class Fleet:
         devices = member.process.devices
         return f"{member.rank} {devices[row[1]]}" if len(devices) > 1 else str(member.rank)
 
+    def mpi_shares(self) -> dict[int, float]:
+        """Part of its session that each rank was in MPI calls, 0 to 1, where any was."""
+        if "mpi" not in self.options.families:
+            return {}
+        place = self.options.families.index("mpi")
+        return {
+            member.rank: ns / whole
+            for member in self.members
+            if (whole := member.lasted or member.report.session_ns)
+            and (ns := int(member.process.stats[place].inside.sum()))
+        }
+
     def grid(self, most: int = DEFAULT_BINS, *, metrics: bool = False) -> Grid:
         """Bins over the whole fleet, as fine as all reports allow; ``edges`` tells their times."""
         own = [member.report.grid for member in self.members]

@@ -203,7 +203,7 @@ def told_rank(report: Report, path: Path) -> int:
 
 
 def report_processes(report: Report) -> list[int]:
-    """globalPid of the processes with GPU work, by GPU and process id; else those with ranges."""
+    """globalPid of processes with GPU work, by GPU and process id; else with ranges or MPI."""
     ops = report.operations
     if len(ops):
         width = max(len(ops.devices), 1)
@@ -212,9 +212,10 @@ def report_processes(report: Report) -> list[int]:
         for pair in np.flatnonzero(counts).tolist():
             first.setdefault(pair // width, pair % width)
         return sorted((int(ops.processes[code]) for code in first), key=_by_gpu(ops, first))
-    ranges = report.ranges
-    found = sorted(set(ranges.thread_process[np.unique(ranges.thread)].tolist()))
-    return found or [-1]
+    ranges, others = report.ranges, report.host_events
+    found = set(ranges.thread_process[np.unique(ranges.thread)].tolist())
+    found |= set(others.thread_process[np.unique(others.thread[others.of_mpi])].tolist())
+    return sorted(found) or [-1]
 
 
 def report_units(report: Report) -> list[Unit]:

@@ -34,7 +34,8 @@ def names_table(fleet: Fleet, family: str, by_rank: bool) -> Table:
     notes = [] if by_rank else [_APPROXIMATE]
     if not len(columns[0][1]):
         notes = [f"no {family} in any report"]
-    title = f"{family.capitalize()} by name{' and rank' if by_rank else ' over all ranks'}"
+    of = "and rank" if by_rank else "over all ranks"
+    title = f"{_TITLES.get(family, family.capitalize())} by name {of}"
     unknown = fleet.unknown if family in OF_GPU or fleet.without else []
     return made(family, title, columns, [*notes, *unknown])
 
@@ -44,6 +45,7 @@ def _parts(fleet: Fleet, family: str) -> list[NameStats]:
     return [member.process.stats[place] for member in fleet.members]
 
 
+_TITLES: Final = {"api": "CUDA API calls", "osrt": "OS runtime calls", "mpi": "MPI calls"}
 _APPROXIMATE: Final = "≈ quartiles over all ranks are within 1 %; --by rank gives exact ones"
 _NOBODY: Final = (None, None)
 """Mean and rank of a name that only reaches into the window."""

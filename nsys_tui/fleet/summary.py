@@ -50,8 +50,8 @@ FAMILIES: Final = ("kernels", "copies", "ranges", "api", "osrt", "mpi")
 """Kinds of events with statistics per name."""
 OF_GPU: Final = ("kernels", "copies")
 """Those that GPUs did."""
-USUAL: Final = ("kernels", "copies", "ranges")
-"""Those that cost nothing extra to read."""
+USUAL: Final = ("kernels", "copies", "ranges", "mpi")
+"""Those that cost little to read."""
 
 
 Bounds: TypeAlias = "tuple[int | None, int | None]"

@@ -198,6 +198,8 @@ def statistics(report: Report, family: str, scope: Scope) -> NameStats:
         rows = rows[is_kernel if family == "kernels" else is_copy]
         names = [kernel_name(n.short, n.demangled, NameStyle.NORMALISED) for n in ops.names]
         return _stats(ops, rows, ops.name[rows], names, scope.window)
+    if family == "mpi" and not report.can(Capability.MPI):
+        return NameStats()
     events, kept = _host_events(report, family)
     rows = row_numbers(events, scope.threads(events))
     rows = rows[kept[rows]]

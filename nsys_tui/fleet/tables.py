@@ -275,6 +275,7 @@ def summary_sections(fleet: Fleet) -> list[str]:
     recorded = {
         "memory": any((m.process.memory_peak >= 0).any() for m in fleet.members),
         "metrics": bool(fleet.metrics),
+        "mpi": bool(fleet.mpi_shares()),
         "pace-ranks": fleet.options.pace is not None,
         "skipped": bool(fleet.failures or fleet.left_out),
         "calls": False,

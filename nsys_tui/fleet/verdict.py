@@ -65,9 +65,20 @@ def _busy(fleet: Fleet) -> str:
             busy = float(member.process.splits[:, place].mean())
             shares[busy / member.lasted] = member.rank
     if not shares:
-        return "no GPU work in these reports"
+        return f"no GPU work in these reports{_in_mpi(fleet)}"
     low, high = min(shares), max(shares)
     return (
         f"GPUs are busy {format_share(low, 1)} (rank {shares[low]}) to {format_share(high, 1)}"
         f" (rank {shares[high]}); no collectives are matched and no steps found"
+    )
+
+
+def _in_mpi(fleet: Fleet) -> str:
+    shares = fleet.mpi_shares()
+    if len(shares) < 2:
+        return ""
+    (low, least), *_, (high, most) = sorted(shares.items(), key=lambda item: item[1])
+    return (
+        f"; in MPI calls for {format_share(least, 1)} (rank {low})"
+        f" to {format_share(most, 1)} (rank {high}) of the session"
     )

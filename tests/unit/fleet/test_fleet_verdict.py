@@ -10,6 +10,8 @@ from synth import Synth
 from unit.fleet.fleet_reports import STEP, US, Run
 
 from nsys_tui.fleet.loading import run_fleet
+from nsys_tui.fleet.table_parts import Ask
+from nsys_tui.fleet.tables import SECTIONS, summary_sections
 from nsys_tui.fleet.verdict import verdict
 
 if TYPE_CHECKING:
@@ -69,3 +71,20 @@ def test_only_a_rank_that_stands_out_is_named(
 ) -> None:
     paths = [report(tmp_path / f"{n}.sqlite", n, us * US) for n, us in enumerate(steps)]
     assert verdict(run_fleet(paths)).startswith(said)
+
+
+def test_ranks_without_gpu_work_are_told_by_their_mpi_calls(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").session(100 * US)
+    for rank in (0, 1):
+        synth.process(10 + rank, "solver").mpi_rank(rank)
+        synth.mpi("MPI_Barrier", (10 + 40 * rank) * US, 90 * US)
+    fleet = run_fleet([synth.write()])
+    assert [member.rank for member in fleet.members] == [0, 1]
+    assert fleet.mpi_shares() == {0: 0.8, 1: 0.4}
+    assert verdict(fleet) == (
+        "no GPU work in these reports; in MPI calls for 40.0% (rank 1) to 80.0% (rank 0)"
+        " of the session"
+    )
+    table = SECTIONS["mpi"](fleet, Ask())
+    assert "mpi" in summary_sections(fleet)
+    assert (list(table["Name"]), list(table["Total"])) == (["MPI_Barrier"], [120 * US])
