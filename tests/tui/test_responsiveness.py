@@ -112,7 +112,7 @@ async def test_a_new_screen_has_the_panes_of_a_wide_terminal_from_its_first_layo
 
         def noted(compositor: Compositor, parent: Any, size: Any) -> Any:
             result = lay(compositor, parent, size)
-            sides.extend(w.size.width for w in compositor.widgets if w.id == "side")
+            sides.extend(w.size.width for w in compositor.widgets if w.id == "functions")
             return result
 
         monkeypatch.setattr(Compositor, "reflow", noted)
