@@ -60,6 +60,11 @@ def format_duration(ns: float) -> str:
     return f"{sign}{text} {unit}"
 
 
+def format_difference(ns: float) -> str:
+    """A duration that is added or taken away: ``+121.0 ms``, ``-7 ns``, ``0 ns``."""
+    return f"{'+' if round(ns) > 0 else ''}{format_duration(ns)}"
+
+
 def format_bytes(count: int, digits: int = 3) -> str:
     """Formats a byte count with decimal prefixes (1 MB = 10**6 bytes, as nsys prints them)."""
     value = float(abs(count))

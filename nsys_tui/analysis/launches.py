@@ -89,8 +89,6 @@ class LaunchBoundRun:
     operations: int
     idle_ns: int
     gap_count: int
-    late: int
-    """Operations whose call returns after the previous operation ended."""
     first_row: int
     """Row of the first operation in ``Report.operations``."""
 
@@ -218,7 +216,6 @@ def _bound(
             operations=int(operations[run]),
             idle_ns=int(idle[run]),
             gap_count=int(gap_before[last[run]] - gap_before[first[run]]),
-            late=int(late_count[run]),
             first_row=int(rows[first[run]]),
         )
         for run in np.flatnonzero(bound)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from nsys_tui.demo.events import Kernel
-    from nsys_tui.demo.machine import Rank, Stream
+    from nsys_tui.demo.machine import Rank
 
 LAYERS: Final = 12
 TOKENS: Final = 8 * 1024
@@ -239,7 +239,7 @@ class Training:
                 self._layer_backward()
                 if overlapped:
                     r.copy(DTOD, LAYER_PARAMETERS * 2)
-                    yield from self._all_reduce(LAYER_PARAMETERS, BF16)
+                    yield from self._all_reduce(LAYER_PARAMETERS)
         with self._function("encoder_backward"):
             r.launch(k.WPE_BACKWARD)
             r.copy(HTOD, TOKENS * 4)
@@ -248,7 +248,7 @@ class Training:
         rest = (
             EMBEDDING_PARAMETERS if overlapped else EMBEDDING_PARAMETERS + LAYERS * LAYER_PARAMETERS
         )
-        yield from self._all_reduce(rest, BF16)
+        yield from self._all_reduce(rest)
 
     def _layer_backward(self) -> None:
         weights = (k.GRAD_INPUT, k.BIAS, k.REDUCE_SUM, k.GRAD_WEIGHT)
@@ -268,14 +268,14 @@ class Training:
         self.rank.memset(4)
         self._run("layernorm_backward", k.LAYERNORM_BACKWARD)
 
-    def _all_reduce(self, count: int, datatype: int) -> Steps:
+    def _all_reduce(self, count: int) -> Steps:
         """Launches an all-reduce on the communication stream, behind the compute so far."""
         r = self.rank
         with r.range("multi_gpu_async_reduce_gradient"):
             r.wait_event(r.nccl, r.compute)
-            yield from self._collective(count, datatype, r.nccl)
+            yield from self._collective(count, BF16)
 
-    def _collective(self, count: int, datatype: int, stream: Stream) -> Steps:
+    def _collective(self, count: int, datatype: int) -> Steps:
         r = self.rank
         size = count * (2 if datatype == BF16 else 4)
         fields = {"NCCL communicator ID": COMMUNICATOR, "Message size [bytes]": size}
@@ -284,7 +284,7 @@ class Training:
             called = r.thread.clock
             r.think(3_000)
             call = r.call("cuLaunchKernelEx", 5_600, driver=True)
-            done = r.enqueue_at_least(call, stream, stream.ready)
+            done = r.enqueue_at_least(call, r.nccl, r.nccl.ready)
             done.kernel = k.nccl("AllReduce_Sum", "bf16" if datatype == BF16 else "f32")
             part = Collective(
                 "AllReduce", r.rank, r.thread.tid, count, datatype, SUM, r.op_count, called
@@ -298,7 +298,7 @@ class Training:
             r.launch(k.NORM_SQUARED)
             r.launch(k.GLOBAL_SUM)
             r.wait_event(r.nccl, r.compute)
-            yield from self._collective(1, FP32, r.nccl)
+            yield from self._collective(1, FP32)
             r.wait_event(r.compute, r.nccl)
             r.copy(DTOH, 4)
             r.synchronize(r.compute)

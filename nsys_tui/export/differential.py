@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from nsys_tui.export.flamegraph import flame_graph
 from nsys_tui.export.folded import folded_frame
-from nsys_tui.units import format_count, format_duration
+from nsys_tui.units import format_count, format_difference, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,8 +38,7 @@ def differential_graph(stacks: DifferentialStacks, title: str) -> str:
         change = float(stacks.change[node])
         hue = LESS if change < 0 else MORE
         colour = f"hsl({hue},90%,{95 - 38 * abs(change):.0f}%)"
-        sign = "+" if b > a else ""
-        return colour, f"; A {format_duration(a)}, {sign}{format_duration(b - a)}"
+        return colour, f"; A {format_duration(a)}, {format_difference(b - a)}"
 
     return flame_graph(stacks.b, title, _notes(stacks), paint)
 

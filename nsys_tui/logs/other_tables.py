@@ -136,12 +136,12 @@ def _of_mpip(answer: LogAnswer, _: Sequence[Any]) -> Iterator[str]:
             yield f"least MPI: task {least.task} {_plain(least.mpi_percent)} %"
 
 
-def _mean(key: str, header: str, name: str, digits: int = 3) -> Column:
+def _mean(key: str, header: str, name: str) -> Column:
     def read(row: Any) -> Fraction | None:
         spread = getattr(row, name)
         return spread.mean if spread else None
 
-    return _figure(key, header, read, digits)
+    return _figure(key, header, read, 6)
 
 
 MEASURED: Final = (
@@ -149,10 +149,10 @@ MEASURED: Final = (
     known("size_bytes", "Bytes", "bytes"),
     known("nranks", "Ranks"),
     count("calls", "Calls"),
-    _mean("mean_us", "Mean (us)", "time_us", 6),
-    _mean("algbw_gb_per_s", "algbw", "algbw", 6),
+    _mean("mean_us", "Mean (us)", "time_us"),
+    _mean("algbw_gb_per_s", "algbw", "algbw"),
     _figure("our_algbw_gb_per_s", "Our algbw", lambda row: row.our_algbw, 6),
-    _mean("busbw_gb_per_s", "busbw", "busbw", 6),
+    _mean("busbw_gb_per_s", "busbw", "busbw"),
     _figure("our_busbw_gb_per_s", "Our busbw", lambda row: row.our_busbw, 6),
     text("source", "Timed by"),
 )

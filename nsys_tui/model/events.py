@@ -410,8 +410,3 @@ class LaunchAttributes:
     def shared(self) -> Int64:
         """Shared memory of a block of each configuration, bytes."""
         return self.table[:, STATIC_SHARED].astype(np.int64) + self.table[:, DYNAMIC_SHARED]
-
-
-def whole(events: EventSet) -> slice:
-    """A slice that selects every event; reads better than a bare ``slice(None)``."""
-    return slice(0, len(events))

@@ -81,10 +81,6 @@ class Resolved:
     """Why a capability is off, wholly or for one of its tables."""
     notes: tuple[Note, ...] = ()
 
-    def has(self, table: str, column: str) -> bool:
-        """Whether a declared column is there and can be believed."""
-        return column in self.columns.get(table, ())
-
     def names(self, table: str, columns: tuple[str, ...]) -> dict[str, str]:
         """Those of some columns that are there, each with its name in the file."""
         known = self.columns.get(table, {})

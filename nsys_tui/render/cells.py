@@ -84,9 +84,9 @@ def category_ink(category: int, alternate: bool = False) -> int:
     return Ink.CATEGORY + 2 * category + alternate
 
 
-def slot_ink(slot: int, alternate: bool = False) -> int:
+def slot_ink(slot: int) -> int:
     """Ink of a hue slot; numbers beyond ``SLOTS`` wrap around."""
-    return Ink.SLOT + 2 * (slot % SLOTS) + alternate
+    return Ink.SLOT + 2 * (slot % SLOTS)
 
 
 MUTED: Final = style(Ink.MUTED)

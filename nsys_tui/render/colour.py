@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+_LEAST_CONTRAST: Final = 4.0
+"""From which a colour of a range can be told from the background."""
 _HEX: Final = re.compile(r"#[0-9A-Fa-f]{6}\Z")
 
 
@@ -43,13 +45,12 @@ def readable_on(ground: str) -> str:
     return max(("#000000", "#FFFFFF"), key=lambda ink: contrast(ink, ground))
 
 
-def own_colour(argb: int, background: str, smallest: float = 4.0) -> str | None:
+def own_colour(argb: int, background: str) -> str | None:
     """The colour that an NVTX range carries, if it can be told from the background.
 
     Args:
         argb: as recorded, alpha in the top byte; negative for none.
         background: the theme's background.
-        smallest: least contrast ratio that is accepted.
 
     Returns:
         A hex colour, or None: then the category's colour serves.
@@ -57,7 +58,7 @@ def own_colour(argb: int, background: str, smallest: float = 4.0) -> str | None:
     if argb < 0 or argb >> 24 & 0xFF == 0:
         return None
     colour = f"#{argb & 0xFFFFFF:06X}"
-    return colour if contrast(colour, background) >= smallest else None
+    return colour if contrast(colour, background) >= _LEAST_CONTRAST else None
 
 
 def _linear(channel: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,14 +21,6 @@ _ASCII_STEPS = " .:-=+*%#"
 _BRAILLE = 0x2800
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 """Bits of a braille cell: left and right column, from the bottom up."""
-
-
-class CounterStyle(StrEnum):
-    """How a counter is drawn."""
-
-    BLOCKS = "blocks"
-    BRAILLE = "braille"
-    ASCII = "ascii"
 
 
 def resample(
@@ -72,7 +63,7 @@ def draw_counter(
     glyphs: Glyphs,
     *,
     top: float | None = None,
-    shape: str = CounterStyle.BLOCKS,
+    shape: str = "blocks",
     hold: bool = False,
 ) -> Row:
     """Draws a counter from 0 to ``top``.
@@ -83,17 +74,17 @@ def draw_counter(
         window: the cells.
         glyphs: the ramp of the blocks; ASCII sets ignore ``shape``.
         top: full scale; the largest cell of the window by default.
-        shape: blocks, braille dots or ASCII steps.
+        shape: ``blocks``, ``braille`` dots or ``ascii`` steps.
         hold: see ``resample``.
     """
-    fine = shape == CounterStyle.BRAILLE and not glyphs.ascii_only
+    fine = shape == "braille" and not glyphs.ascii_only
     cells = Viewport(window.lo, window.hi, window.width * 2) if fine else window
     levels = np.nan_to_num(resample(times, values, cells, hold))
     full = top if top and top > 0 else float(levels.max(initial=0.0))
     if fine:
         text = _braille(levels, full)
     else:
-        ramp = glyphs.ramp if shape != CounterStyle.ASCII else _ASCII_STEPS
+        ramp = glyphs.ramp if shape != "ascii" else _ASCII_STEPS
         text = "".join(np.array(list(ramp))[_steps(levels, full, len(ramp) - 1)].tolist())
     return Row(list(text), np.full(window.width, style(Ink.COUNTER), np.uint32))
 

@@ -10,7 +10,7 @@ from nsys_tui.names import visible
 from nsys_tui.text.folding import indented
 from nsys_tui.text.formats import Format
 from nsys_tui.text.tables import render
-from nsys_tui.units import format_bytes, format_count, format_duration
+from nsys_tui.units import format_bytes, format_count, format_difference, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -246,7 +246,7 @@ def delta_text(row: Row) -> str:
         points = 100 * row.delta / WHOLE
         return f"{points:+.1f} pt" if round(points, 1) else "0"
     delta = round(row.delta)
-    return f"{'+' if delta > 0 else ''}{format_duration(delta)}" if delta else "0"
+    return format_difference(delta) if delta else "0"
 
 
 def ratio_text(row: Row) -> str:

@@ -223,19 +223,19 @@ def effective_keys(action: Action, keymap: Mapping[str, tuple[str, ...]]) -> tup
 
 
 def clashes(
-    screens: Mapping[str, Iterable[Action]], keymap: Mapping[str, tuple[str, ...]] | None = None
+    screens: Mapping[str, Iterable[Action]], keymap: Mapping[str, tuple[str, ...]]
 ) -> list[str]:
     """Keys with two meanings in one place, one sentence each.
 
     A screen may give a global key a meaning of its own only when it says so by defining the same
     action id; everything else is a clash.
     """
-    found = [*_clashes("everywhere", GLOBAL, keymap or {})]
+    found = [*_clashes("everywhere", GLOBAL, keymap)]
     for name, actions in screens.items():
         own = tuple(actions)
         ids = {action.id for action in own}
         together = (*own, *(action for action in GLOBAL if action.id not in ids))
-        found += _clashes(name, together, keymap or {})
+        found += _clashes(name, together, keymap)
     return sorted(set(found))
 
 

@@ -126,9 +126,9 @@ class Steps:
         return found
 
     @classmethod
-    def of(cls, found: Iterations, others: Mapping[int, Bounds] | None = None) -> Steps:
+    def of(cls, found: Iterations, others: Mapping[int, Bounds]) -> Steps:
         """Leaves out the warm-up."""
-        return cls(found.rule, found.name, found.start[1:], found.end[1:], others or {})
+        return cls(found.rule, found.name, found.start[1:], found.end[1:], others)
 
     @classmethod
     def none(cls) -> Steps:

@@ -53,24 +53,21 @@ RULES: Final = dict(sorted(register.RULES.items(), key=lambda item: not item[1].
 """All rules by name, those of nsys first."""
 
 
-def find(
-    report: Report, scope: Scope | None = None, progress: Progress | None = None
-) -> list[Finding]:
+def find(report: Report, scope: Scope | None = None) -> list[Finding]:
     """Runs every rule with its defaults.
 
     Args:
         report: the report; all event sets are loaded.
         scope: window, devices, processes and streams.
-        progress: told after each rule.
 
     Returns:
         Findings, the gravest first; of equal severity the one that could save most.
     """
-    return find_in(Case(report, scope), progress)
+    return find_in(Case(report, scope))
 
 
 def find_in(case: Case, progress: Progress | None = None) -> list[Finding]:
-    """The same on a case of which analyses may be there already."""
+    """The same on a case of which analyses may be there already, telling after each rule."""
     found: list[Finding] = []
     rules = [rule for rule in RULES.values() if rule.finds]
     for done, rule in enumerate(rules):

@@ -19,7 +19,7 @@ _MARKERS: Final = (79, 80)
 @report("OpenACC Summary", Needs("OpenACC event", "--trace=openacc"), old="openaccsum")
 def openacc_sum(query: Query) -> Columns:
     """OpenACC events by name and their durations."""
-    return host_summary(query, OPENACC, "Count", NAME)
+    return host_summary(query, OPENACC, "Count")
 
 
 @report("OpenMP Summary", Needs("OpenMP event", "--trace=openmp"), old="openmpevtsum")

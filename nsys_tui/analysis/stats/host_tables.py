@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.analysis.stats.summary import summarise, time_columns
+from nsys_tui.analysis.stats.summary import NAME, summarise, time_columns
 from nsys_tui.analysis.window import EVERYTHING, row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.events import EventSet
@@ -26,7 +26,6 @@ def host_summary(
     query: Query,
     kinds: Iterable[Kind],
     count: str,
-    label: Column,
     source: tuple[Column, Mapping[Kind, str]] | None = None,
 ) -> Columns:
     """Events of some kinds of ``report.host_events`` by name, or by (source, name).
@@ -35,7 +34,6 @@ def host_summary(
         query: the report and its restrictions.
         kinds: kinds of host events.
         count: header of the count.
-        label: column of the name.
         source: a column that tells the kinds apart, and what it says for each.
 
     Raises:
@@ -49,7 +47,7 @@ def host_summary(
     kind = events.kind[rows] if source else np.zeros(row_count(events, rows), np.uint8)
     codes, name, of_kind = pair_codes(events.name[rows], kind, max(len(events.kinds), 1))
     summary = summarise(query, events, rows, codes, len(name))
-    labels: Columns = [(label, [events.names[place] for place in name.tolist()])]
+    labels: Columns = [(NAME, [events.names[place] for place in name.tolist()])]
     if source:
         column, texts = source
         labels.insert(0, (column, [texts[Kind(events.kinds[place])] for place in of_kind.tolist()]))

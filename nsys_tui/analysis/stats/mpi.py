@@ -35,7 +35,7 @@ SOURCE: Final = Column("Source")
 @report("MPI Event Summary", MPI, old="mpieventsum")
 def mpi_event_sum(query: Query) -> Columns:
     """MPI calls by function and their durations."""
-    return host_summary(query, SOURCES, "Instances", NAME, (SOURCE, SOURCES))
+    return host_summary(query, SOURCES, "Instances", (SOURCE, SOURCES))
 
 
 @report("MPI Event Trace", MPI, old="mpieventtrace")

@@ -37,4 +37,4 @@ def osrt_sum(query: Query) -> Columns:
 @report("Syscall Summary", Needs("syscall", "--trace=syscall"), old="syscallsum")
 def syscall_sum(query: Query) -> Columns:
     """System calls by name and their durations."""
-    return host_summary(query, (Kind.SYSCALL,), "Num Calls", NAME)
+    return host_summary(query, (Kind.SYSCALL,), "Num Calls")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from nsys_tui.model.lanes import Lane
-from nsys_tui.render.counters import CounterStyle, draw_counter, draw_samples, draw_shares, resample
+from nsys_tui.render.counters import draw_counter, draw_samples, draw_shares, resample
 from nsys_tui.render.glyphs import ASCII, UNICODE
 from nsys_tui.render.viewport import Viewport
 
@@ -28,7 +28,7 @@ def test_a_held_value_lasts_until_the_next_sample() -> None:
 def test_a_counter_is_drawn_to_its_peak_or_to_the_top() -> None:
     assert draw_counter(TIMES, VALUES, WINDOW, UNICODE).text() == "▄█ █ "
     assert draw_counter(TIMES, VALUES, WINDOW, ASCII, top=100).text() == ":= = "
-    row = draw_counter(TIMES, VALUES, WINDOW, UNICODE, top=100, shape=CounterStyle.ASCII)
+    row = draw_counter(TIMES, VALUES, WINDOW, UNICODE, top=100, shape="ascii")
     assert row.text() == ":= = "
 
 

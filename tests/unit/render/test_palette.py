@@ -108,7 +108,7 @@ def test_fills_stand_out_from_the_background(theme: str, least: float) -> None:
     inks = [
         category_ink(category, alternate) for category in Category for alternate in (False, True)
     ]
-    inks += [slot_ink(slot, alternate) for slot in range(12) for alternate in (False, True)]
+    inks += [slot_ink(slot) + alternate for slot in range(12) for alternate in (False, True)]
     for ink in inks:
         colour = THEMES[theme].look(style(ink)).fg
         assert colour is not None

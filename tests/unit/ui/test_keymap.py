@@ -25,9 +25,9 @@ def test_no_key_means_two_things_in_one_place(preset: str) -> None:
 
 def test_a_clash_is_found() -> None:
     own = (Action("x.one", ("z",), "", "help"), Action("x.two", ("z",), "", "help"))
-    assert keymap.clashes({"x": own}) == ["x: z means both x.one and x.two"]
+    assert keymap.clashes({"x": own}, {}) == ["x: z means both x.one and x.two"]
     shadow = (Action("x.quit", ("q",), "", "help"),)
-    assert keymap.clashes({"x": shadow}) == ["x: q means both x.quit and app.quit"]
+    assert keymap.clashes({"x": shadow}, {}) == ["x: q means both x.quit and app.quit"]
 
 
 def test_a_key_that_begins_a_chord_means_nothing_else_in_that_place() -> None:

@@ -72,11 +72,10 @@ def test_written_texts_are_built_only_when_all_rows_are_needed() -> None:
     assert loaded == [True]
 
 
-def test_a_drawn_column_sorts_only_by_a_given_order() -> None:
-    assert not Drawn(header="when", width=4, draw=str).sortable
-    ordered = Drawn(header="when", width=4, draw=str, order=lambda: np.array([2, 1]))
-    assert ordered.sortable
-    assert not ordered.is_text
+def test_a_drawn_column_sorts_by_the_order_it_was_given() -> None:
+    drawn = Drawn(header="when", width=4, draw=str, order=lambda: np.array([2, 1]))
+    assert drawn.keys().tolist() == [2, 1]
+    assert not drawn.is_text
 
 
 def test_numbers_beyond_float_precision_are_stored_whole_beside_absent_ones() -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -8,7 +11,8 @@ from nsys_tui.ui.widgets.table.layout import MARGIN, first_for, order_of, slots
 
 
 def column(width: int, *, extra: bool = False, grow: bool = False) -> Drawn:
-    return Drawn(header="h", width=width, extra=extra, grow=grow, draw=str)
+    order = partial(np.empty, 0)
+    return Drawn(header="h", width=width, extra=extra, grow=grow, draw=str, order=order)
 
 
 KERNELS = [column(5), column(8), column(8, extra=True), column(20, grow=True)]

@@ -99,7 +99,7 @@ def test_an_unknown_theme_lists_the_known_ones() -> None:
 def is_readable(theme: Theme) -> bool:
     ground = theme.colour("background")
     inks = [category_ink(category, odd) for category in Category for odd in (False, True)]
-    inks += [slot_ink(slot, odd) for slot in range(12) for odd in (False, True)]
+    inks += [slot_ink(slot) + odd for slot in range(12) for odd in (False, True)]
     fills = [theme.look(style(ink)).fg or ground for ink in inks]
     words = ("accent", "axis", "muted", "better", "worse", "warning", "error")
     return (

@@ -12,7 +12,7 @@ from nsys_tui.model.table import Unit
 from nsys_tui.render.cells import MUTED, Ink, style
 from nsys_tui.text.compare import count_text
 from nsys_tui.ui.widgets.table.columns import Drawn, durations, numbers, strings
-from nsys_tui.units import format_bytes, format_duration
+from nsys_tui.units import format_bytes, format_difference, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,11 +40,6 @@ BARRED: Final = 96
 """Cells of a row from which bars are blocks, beside the differences."""
 ROOMY: Final = 100
 """Cells of a row from which the kind of a change and both counts have columns."""
-
-
-def signed(ns: float) -> str:
-    """A difference: ``+121.0 ms``, ``0 ns``."""
-    return f"{'+' if round(ns) > 0 else ''}{format_duration(ns)}"
 
 
 def verdict_ink(row: Row) -> int:
@@ -120,7 +115,7 @@ def row_columns(rows: Sequence[Row], width: int, mark: str) -> tuple[TableColumn
         return verdict_ink(rows[place])
 
     columns: list[TableColumn] = [
-        durations("delta", 9, deltas, signed, ink=ink),
+        durations("delta", 9, deltas, format_difference, ink=ink),
         numbers("%" if by_step else "% each", 6, changes, change_text, unit=Unit.TEXT),
         durations("A", 8, firsts, format_duration),
         durations("B", 8, seconds, format_duration),
@@ -167,7 +162,7 @@ def finding_columns(changes: Sequence[FindingChange]) -> tuple[TableColumn, ...]
     return (
         strings("status", 7, [change.status for change in changes], ink=ink),
         strings("sev", 6, [change.known.severity for change in changes]),
-        durations("saves", 9, saved, signed),
+        durations("saves", 9, saved, format_difference),
         strings("rule", 20, [change.rule for change in changes], extra=True),
         strings("finding", 30, [change.known.title for change in changes], grow=True),
     )

@@ -11,7 +11,7 @@ from nsys_tui.analysis.compare.stacks import DifferentialStacks, differential_st
 from nsys_tui.errors import NoDataError
 from nsys_tui.render.cells import Ink
 from nsys_tui.ui.widgets.icicle import IciclePane
-from nsys_tui.units import format_duration
+from nsys_tui.units import format_difference, format_duration
 
 if TYPE_CHECKING:
     from nsys_tui.model.tree import WeightedTree
@@ -78,4 +78,4 @@ class DifferenceIcicle(IciclePane):
             return super().label(stacks, node)
         name = both.trie.labels[both.trie.label[node]] if node else "all"
         delta = int(both.b.weight[node] - both.a.weight[node])
-        return f"{name} {'+' if delta > 0 else ''}{format_duration(delta)}"
+        return f"{name} {format_difference(delta)}"

@@ -8,7 +8,7 @@ from nsys_tui.analysis.iterations.detection import Rule
 from nsys_tui.names import visible
 from nsys_tui.render.cells import MUTED, STALL
 from nsys_tui.render.spark import draw_bars
-from nsys_tui.units import format_duration, out_of
+from nsys_tui.units import format_difference, format_duration, out_of
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.iterations.detection import Iterations
@@ -87,4 +87,4 @@ def _outliers(steps: StepTimes, width: int) -> str:
 
 def _distance(steps: StepTimes, place: int) -> str:
     away = int(steps.time[place] - steps.median)
-    return f"{'+' if away >= 0 else ''}{format_duration(away)} (z={steps.z[place]:.1f})"
+    return f"{format_difference(away)} (z={steps.z[place]:.1f})"

@@ -11,7 +11,7 @@ from nsys_tui.names import cut, visible
 from nsys_tui.render.cells import MUTED, Ink, style
 from nsys_tui.render.spark import MARGIN, draw_bars
 from nsys_tui.ui.pane_text import labelled, wrapped
-from nsys_tui.units import format_duration, format_share
+from nsys_tui.units import format_difference, format_duration, format_share
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.iterations.answer import IterationAnswer
@@ -126,11 +126,7 @@ def _against(time: int, median: float) -> str:
     return f"{format_duration(abs(away))} ({100 * abs(away) / median:.1f}%) {side} the median"
 
 
-def _signed(ns: int) -> str:
-    return f"{'+' if ns > 0 else ''}{format_duration(ns)}"
-
-
 def _phase_line(name: str, time: int, away: int, width: int) -> Line:
-    text = f"{format_duration(time):>10} {_signed(away):>11}  "
+    text = f"{format_duration(time):>10} {format_difference(away):>11}  "
     ink = LATE if away > NOTABLE * time else 0
     return [(text, ink), (cut(visible(name), width - FIGURES), 0)]

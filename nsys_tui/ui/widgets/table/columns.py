@@ -106,23 +106,13 @@ class TableColumn(ABC):
     also: Sequence[TableColumn] = ()
     """What a file has in columns of their own and the screen in this one."""
 
-    @property
-    def sortable(self) -> bool:
-        """Whether rows can be sorted by it."""
-        return True
-
     @abstractmethod
     def text(self, row: int) -> str:
         """What the cell of a row says; untrusted."""
 
-    def keys(self) -> NDArray[Any] | None:
-        """Numbers that sort the rows, one a row; None where the column cannot be sorted."""
-        return None
-
-    def hits(self, test: Callable[[str], bool]) -> Bool | None:
-        """Rows whose text passes a test; None for columns that a search leaves out."""
-        del test
-        return None
+    @abstractmethod
+    def keys(self) -> NDArray[Any]:
+        """Numbers that sort the rows, one a row."""
 
     def tally(self, rows: Rows | None) -> tuple[list[Tally], int]:
         """Counts the values of some rows (None: of all); most frequent first.
@@ -142,8 +132,6 @@ class TableColumn(ABC):
     def within(self, low: float, high: float) -> Bool:
         """Rows whose key lies in [low, high]."""
         keys = self.keys()
-        if keys is None:
-            raise ValueError(f"{self.header} has no values")
         found: Bool = np.ma.filled((keys >= low) & (keys <= high), False)
         return found
 
@@ -272,23 +260,18 @@ class Texts(TableColumn):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Drawn(TableColumn):
-    """A column that is drawn, such as a sparkline; ``order`` sorts it."""
+    """A column that is drawn, such as a sparkline."""
 
     draw: Callable[[int], str]
-    order: Callable[[], NDArray[Any]] | None = None
-
-    @property
-    def sortable(self) -> bool:
-        """Only where an order was given."""
-        return self.order is not None
+    order: Callable[[], NDArray[Any]]
 
     def text(self, row: int) -> str:
         """What is drawn."""
         return self.draw(row)
 
-    def keys(self) -> NDArray[Any] | None:
+    def keys(self) -> NDArray[Any]:
         """The order that was given."""
-        return self.order() if self.order is not None else None
+        return self.order()
 
 
 def table_of(name: str, title: str, columns: Sequence[TableColumn], rows: Rows) -> Table:

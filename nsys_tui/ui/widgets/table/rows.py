@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.timeline.search import matcher
+from nsys_tui.ui.widgets.table.columns import Texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,9 +58,8 @@ def found(columns: Sequence[TableColumn], size: int, pattern: str) -> Bool:
     if pattern.strip():
         test = matcher(pattern)
         for column in columns:
-            hits = column.hits(test)
-            if hits is not None:
-                mask |= hits
+            if isinstance(column, Texts):
+                mask |= column.hits(test)
     return mask
 
 

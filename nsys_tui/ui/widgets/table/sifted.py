@@ -99,10 +99,7 @@ class SiftedGrid(Grid):
     def sort_by(self, place: int) -> None:
         """Sorts by a column."""
         column = self.columns[place]
-        if column.sortable:
-            self.sift(self.arrangement.sorted_by(column.header, column.descending_first))
-        else:
-            self.app.say(f"{column.header} has no order")
+        self.sift(self.arrangement.sorted_by(column.header, column.descending_first))
 
     def sort_mark(self, column: TableColumn) -> str:
         """The direction behind the header of the sorted column."""
