@@ -26,13 +26,13 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
         test = re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise UsageError(f"not a regular expression: {pattern!r}", str(error)) from error
-    with _limited(f"too slow a regular expression: {pattern!r}"):
+    with time_limit(SECONDS, f"too slow a regular expression: {pattern!r}"):
         return [name for name in names if test.search(name)]
 
 
 @contextlib.contextmanager
-def _limited(what: str) -> Iterator[None]:
-    """Raises an error in the middle of the work; signals reach the main thread alone."""
+def time_limit(seconds: float, what: str) -> Iterator[None]:
+    """Raises a usage error in the middle of the work; signals reach the main thread alone."""
     main = threading.current_thread() is threading.main_thread()
     if not main or not hasattr(signal, "setitimer"):
         yield
@@ -42,7 +42,7 @@ def _limited(what: str) -> Iterator[None]:
         raise UsageError(what, hint="repetitions within repetitions, such as (a+)+, take for ever")
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:

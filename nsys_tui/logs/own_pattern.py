@@ -7,16 +7,11 @@ time of each search is bounded: what runs past it is the user's to mend, and sai
 from __future__ import annotations
 
 import re
-import signal
-import threading
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from nsys_tui.errors import UsageError
 from nsys_tui.logs.trainer_table import FIGURES, Trainer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from nsys_tui.patterns import time_limit
 
 LONGEST: Final = 4096
 """Characters of a line that the expression is given."""
@@ -37,7 +32,7 @@ class _Bounded:
         Raises:
             UsageError: it takes too long.
         """
-        with _time_limit():
+        with time_limit(SECONDS, f"--pattern takes more than {SECONDS:g} s on one line"):
             return self._pattern.search(text[:LONGEST])
 
 
@@ -60,25 +55,3 @@ def own_trainer(pattern: str) -> Trainer:
         )
     bounded: Any = _Bounded(compiled)
     return Trainer("own", b"", bounded)
-
-
-@contextmanager
-def _time_limit() -> Iterator[None]:
-    """Ends what runs in it after ``SECONDS``, where signals can: in the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(*_: object) -> None:
-        raise UsageError(
-            f"--pattern takes more than {SECONDS:g} s on one line",
-            hint="a repeat inside of a repeat, such as (a+)+, does that: write it without",
-        )
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

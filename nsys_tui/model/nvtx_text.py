@@ -8,49 +8,23 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
 _PATCHED: Final = re.compile(
-    r"nccl(\w+)\(\): commHash (0x[0-9a-f]+|\d+), stream ([^,]+), data_size (\d+), "
-    r"type_size (\d+), pid (\d+)"
+    r"nccl\w+\(\): commHash (0x[0-9a-f]+|\d+), stream [^,]+, data_size (\d+), "
+    r"type_size \d+, pid \d+"
 )
-_NAME: Final = re.compile(r"(?:nccl)?([A-Z]\w*)")
+_NAME: Final = re.compile(r"(?:nccl)?[A-Z]")
 _SIZE_KEYS: Final = ("Message size [bytes]", "Bytes")
-_COMM_KEYS: Final = ("NCCL communicator ID",)
-_PEER_KEYS: Final = ("Root", "Peer", "Peer rank")
 
 
-@dataclass(frozen=True)
-class NvtxCollective:
-    """A collective as an NVTX range describes it; -1 or empty where it does not say."""
-
-    op: str
-    bytes: int
-    communicator: str
-    stream: str = ""
-    element_bytes: int = -1
-    pid: int = -1
-    peer: int = -1
-    """Root, or for Send and Recv the peer."""
-    reduction: str = ""
-
-    @property
-    def count(self) -> int:
-        """Elements, -1 where the element size is not known."""
-        return self.bytes // self.element_bytes if self.element_bytes > 0 else -1
-
-
-def parse_patched_text(text: str) -> NvtxCollective | None:
-    """Reads the text of a range of a patched NCCL; None for any other text."""
+def parse_patched_text(text: str) -> tuple[int, str] | None:
+    """Bytes and communicator by the text of a range of a patched NCCL; None for any other text."""
     match = _PATCHED.search(text)
-    if match is None:
-        return None
-    op, comm_hash, stream, size, element, pid = match.groups()
-    return NvtxCollective(op, int(size), comm_hash, stream.strip(), int(element), int(pid))
+    return (int(match[2]), match[1]) if match else None
 
 
-def parse_payload(name: str, payload: str) -> NvtxCollective | None:
+def parse_payload(name: str, payload: str) -> tuple[int, str] | None:
     """Reads the JSON payload (``jsonText``) of a range of stock NCCL, 2.18 or newer.
 
     Args:
@@ -58,23 +32,15 @@ def parse_payload(name: str, payload: str) -> NvtxCollective | None:
         payload: the export's ``jsonText``.
 
     Returns:
-        The collective, or None if the range is none or its payload names no size.
+        Bytes and communicator, or None if the range is no collective or its payload names no size.
     """
-    named = _NAME.match(name)
-    if named is None:
+    if not _NAME.match(name):
         return None
     values = payload_fields(payload)
-    size = _first(values, _SIZE_KEYS)
+    size = next((values[key] for key in _SIZE_KEYS if key in values), None)
     if not isinstance(size, int):
         return None
-    peer = _first(values, _PEER_KEYS)
-    return NvtxCollective(
-        named[1],
-        size,
-        str(_first(values, _COMM_KEYS) or ""),
-        peer=peer if isinstance(peer, int) else -1,
-        reduction=str(_first(values, ("Reduction operation",)) or ""),
-    )
+    return size, str(values.get("NCCL communicator ID") or "")
 
 
 def payload_fields(payload: str) -> dict[str, Any]:
@@ -101,7 +67,3 @@ def _flatten(value: Any) -> dict[str, Any]:
         else:
             flat[key] = one
     return flat
-
-
-def _first(values: dict[str, Any], keys: tuple[str, ...]) -> Any:
-    return next((values[key] for key in keys if key in values), None)

@@ -57,8 +57,6 @@ class Header:
     """Bytes at the end of each page that hold no content."""
     mode: int
     """``WAL_MODE``, or 1 for a rollback journal."""
-    change_counter: bytes
-    """Header bytes 24-27; they change when a writer commits."""
     page_count: int
     """Pages in the file by the header, or 0 where the header cannot be relied on."""
     utf8: bool
@@ -77,6 +75,7 @@ class Stamp:
     size: int
     mtime_ns: int
     change_counter: bytes
+    """Header bytes 24-27; they change when a writer commits."""
 
 
 def unreadable(path: Path, cause: str, hint: str = "") -> UnreadableReportError:
@@ -267,7 +266,6 @@ def _parse(start: bytes) -> Header:
         page_size=65536 if stored_size == 1 else stored_size,
         reserved=start[20],
         mode=max(start[18], start[19]),
-        change_counter=start[24:28],
         page_count=int(pages) if valid_for == start[24:28] else 0,
         utf8=struct.unpack_from(">I", start, 56)[0] in (0, 1),
     )

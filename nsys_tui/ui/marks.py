@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_tui.reader.schema import declared
 from nsys_tui.state import ColourBy, Filter, Mark, Selection, Window
 from nsys_tui.ui.clipboard import state_folder
+from nsys_tui.writing import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,14 +32,10 @@ def save_marks(report_id: str, marks: Marks, folder: Path | None = None) -> str:
     """Saves the bookmarks of a report; returns why that was not possible, empty when it was."""
     target = _file(report_id, folder)
     text = json.dumps([_plain(mark) for mark in marks.values()], indent=1)
-    fresh = target.with_suffix(".new")
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(target)
+        write_whole(target, text)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            fresh.unlink()
         return f"{target.parent}: {error.strerror or error}"
     return ""
 

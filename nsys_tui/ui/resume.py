@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from nsys_tui.state import ColourBy, Cursor, Filter, Window
 from nsys_tui.ui.clipboard import state_folder
 from nsys_tui.ui.keymap import SCREENS
+from nsys_tui.writing import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,11 +65,9 @@ def keep(report_id: str, screen: str, state: ViewState, folder: Path | None = No
         "lanes": {name: list(getattr(state.display, name)) for name in _LANES},
     }
     target = _file(report_id, folder)
-    fresh = target.with_suffix(".new")
     with contextlib.suppress(OSError):
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fresh.write_text(json.dumps(told), encoding="utf-8")
-        fresh.replace(target)
+        write_whole(target, json.dumps(told))
         latest = sorted(target.parent.glob("*.json"), key=lambda file: -file.stat().st_mtime)
         for file in latest[KEPT:]:
             file.unlink()

@@ -144,7 +144,7 @@ def _payloads(report: Report, rows: NDArray[np.intp]) -> tuple[Int64, tuple[str,
         one = parse_patched_text(text)
         if one is None and code >= 0:
             one = parse_payload(text, report.payloads.texts[code])
-        found.append((one.bytes, one.communicator) if one else (UNKNOWN, ""))
+        found.append(one or (UNKNOWN, ""))
     texts = tuple(dict.fromkeys(key for _, key in found))
     sizes = np.array([size for size, _ in found], np.int64)
     keys = np.array([texts.index(key) for _, key in found], np.int32)

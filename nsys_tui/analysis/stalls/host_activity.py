@@ -108,8 +108,6 @@ class ThreadWork:
     by_class: dict[Cause, Named]
     innermost: Named
     """Disjoint pieces of time with the name of the innermost NVTX range."""
-    witness: Witness
-    """How it is known where the thread was beside its events."""
 
     def __len__(self) -> int:
         return sum(len(named.starts) for named in self.by_class.values())
@@ -245,7 +243,7 @@ class HostWork:
         if found is None:
             states = self._scheduling.thread(global_tid)
             by_class = self._events(global_tid) | _of_states(states)
-            found = ThreadWork(by_class, self.innermost(global_tid), states.witness)
+            found = ThreadWork(by_class, self.innermost(global_tid))
             self._held += len(found)
         self._threads[global_tid] = found
         while self._held > HELD and self._threads:

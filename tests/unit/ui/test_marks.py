@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import errno
-from pathlib import Path
+import os
 from typing import TYPE_CHECKING
 
 from nsys_tui.state import ColourBy, Filter, Mark, Selection, Window
 from nsys_tui.ui.marks import load_marks, save_marks
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
 FULL = Mark(
@@ -57,13 +59,11 @@ def test_a_full_disk_leaves_the_old_marks_and_nothing_else(
 ) -> None:
     save_marks("id", {"a": FULL}, tmp_path)
     before = (tmp_path / "marks" / "id.json").read_text()
-    write = Path.write_text
 
-    def full(path: Path, text: str, **how: str) -> int:
-        write(path, text[:3], **how)
+    def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(os, "fsync", full)
     assert save_marks("id", {"b": FULL}, tmp_path).endswith("No space left on device")
     assert [path.name for path in (tmp_path / "marks").iterdir()] == ["id.json"]
     assert (tmp_path / "marks" / "id.json").read_text() == before
