@@ -14,6 +14,7 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import group_stats
 from nsys_tui.model.groups import sums
+from nsys_tui.model.intervals import stretched
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,14 +24,6 @@ if TYPE_CHECKING:
 
 _LONG: Final = 64
 """Values a stretch from which on looking it up takes less time than expanding it."""
-
-
-def stretched(first: Int64, last: Int64) -> Int64:
-    """All places of some stretches [first, last), one stretch behind the other."""
-    counts = last - first
-    before = np.cumsum(counts) - counts
-    places: Int64 = np.arange(int(counts.sum())) + np.repeat(first - before, counts)
-    return places
 
 
 class Wavelet:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.stretch_stats import stretched
+from nsys_tui.model.intervals import stretched
 
 if TYPE_CHECKING:
     from nsys_tui.model.events import Int64

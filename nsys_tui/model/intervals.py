@@ -90,6 +90,21 @@ def intersection(a: Intervals, b: Intervals) -> Intervals:
     return meet(union(*a), union(*b))
 
 
+def stretched(first: npt.NDArray[np.integer], last: npt.NDArray[np.integer]) -> Int64:
+    """All places of some stretches [first, last), one stretch behind the other."""
+    counts = last - first
+    before = np.cumsum(counts) - counts
+    places: Int64 = np.arange(int(counts.sum())) + np.repeat(first - before, counts)
+    return places
+
+
+def in_stretches(
+    first: npt.NDArray[np.integer], last: npt.NDArray[np.integer]
+) -> tuple[npt.NDArray[np.intp], Int64]:
+    """The stretch that each of these places is of, and the places."""
+    return np.repeat(np.arange(len(first)), last - first), stretched(first, last)
+
+
 def meet(a: Intervals, b: Intervals) -> Intervals:
     """``intersection`` of sets that are normalised already; cheap where ``a`` is the smaller."""
     a_starts, a_ends = a
@@ -98,9 +113,7 @@ def meet(a: Intervals, b: Intervals) -> Intervals:
         return empty()
     lo = np.searchsorted(b_ends, a_starts, side="right")
     hi = np.searchsorted(b_starts, a_ends, side="left")
-    matches = hi - lo
-    left = np.repeat(np.arange(len(a_starts)), matches)
-    right = np.arange(len(left)) + np.repeat(lo - (np.cumsum(matches) - matches), matches)
+    left, right = in_stretches(lo, hi)
     return np.maximum(a_starts[left], b_starts[right]), np.minimum(a_ends[left], b_ends[right])
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from nsys_tui.model.intervals import in_stretches, stretched
+
 if TYPE_CHECKING:
     from nsys_tui.model.intervals import Int64
     from nsys_tui.model.lanes import Lane
@@ -68,8 +70,8 @@ def find_blocks(lane: Lane, view: Viewport, merged_only: bool = False) -> Blocks
     np.subtract.at(others, begun[begun >= 0], 1)
     first, last = _make_room(view, others, starts, ends, first, last)
     owner = np.full(view.width, -1, np.intp)
-    lengths = last - first
-    owner[_ranges(first, lengths)] = np.repeat(np.arange(len(first)), lengths)
+    block, cell = in_stretches(first, last)
+    owner[cell] = block
     rest = busy - _covered(view, starts, ends)
     return Blocks(spots, starts, ends, first, last, owner, busy, np.maximum(rest, 0), others)
 
@@ -96,12 +98,6 @@ def _covered(view: Viewport, starts: Int64, ends: Int64) -> Int64:
     head, tail, left, right = (part[~same] for part in (head, tail, left, right))
     np.add.at(covered, head, view.edges[head + 1] - left)
     np.add.at(covered, tail, right - view.edges[tail])
-    inner = _ranges(head + 1, tail - head - 1)
+    inner = stretched(head + 1, tail)
     covered[inner] += view.widths[inner]
     return covered
-
-
-def _ranges(first: Indices, lengths: Indices) -> Indices:
-    """All numbers of the ranges [first, first + length), one after the other."""
-    before = np.cumsum(lengths) - lengths
-    return np.asarray(np.arange(int(lengths.sum())) + np.repeat(first - before, lengths))

@@ -21,6 +21,7 @@ from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS, stalls
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.model.categories import Category
+from nsys_tui.model.intervals import in_stretches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -219,9 +220,7 @@ def _idle(
     gaps, count = result.gaps, len(found)
     first = np.searchsorted(found.end, gaps.start, side="right")
     last = np.searchsorted(found.start, gaps.end, side="left")
-    pieces = np.maximum(last - first, 0)
-    gap = np.repeat(np.arange(len(gaps)), pieces)
-    step = np.arange(len(gap)) + np.repeat(first - (np.cumsum(pieces) - pieces), pieces)
+    gap, step = in_stretches(first, np.maximum(last, first))
     lo = np.maximum(gaps.start[gap], found.start[step])
     hi = np.minimum(gaps.end[gap], found.end[step])
     shares = _shares(report, result, gap, lo, hi)

@@ -58,14 +58,12 @@ class Named:
             int64 [n] name codes, -1 where nothing overlaps; of equals the lower code.
         """
         found = np.full(len(lo), -1, np.int64)
-        begin, end = self._candidates(lo, hi)
-        count = end - begin
-        which = np.repeat(np.arange(len(lo)), count)
-        event = np.arange(len(which)) + np.repeat(begin - (np.cumsum(count) - count), count)
+        which, event = intervals.in_stretches(*self._candidates(lo, hi))
         overlap = np.minimum(self.ends[event], hi[which]) - np.maximum(
             self.starts[event], lo[which]
         )
-        which, name, overlap = (part[overlap > 0] for part in (which, self.name[event], overlap))
+        lasting = overlap > 0
+        which, name, overlap = which[lasting], self.name[event[lasting]], overlap[lasting]
         if not len(which):
             return found
         order = np.lexsort((name, which))

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nsys_tui.analysis.stretch_stats import stretched
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.model.groups import pair_codes, regroup
+from nsys_tui.model.intervals import stretched
 from nsys_tui.model.target import PROCESS_MASK
 
 if TYPE_CHECKING:

@@ -183,10 +183,7 @@ def _inside(lane: Lane, starts: Int64, ends: Int64) -> tuple[Int64, Int64, NDArr
     """Events of a lane clipped to disjoint windows: starts, ends, categories."""
     begin = np.searchsorted(lane.reach, starts, side="right")
     stop = np.maximum(np.searchsorted(lane.starts, ends, side="left"), begin)
-    counts = stop - begin
-    window = np.repeat(np.arange(len(starts)), counts)
-    spots = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-    spots += np.repeat(begin, counts)
+    window, spots = intervals.in_stretches(begin, stop)
     first = np.maximum(lane.starts[spots], starts[window])
     last = np.minimum(lane.ends[spots], ends[window])
     lasting = last > first
