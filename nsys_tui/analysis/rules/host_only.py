@@ -17,7 +17,7 @@ from nsys_tui.analysis.rules.register import Result, rule
 from nsys_tui.analysis.sampled import sampled
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.model import intervals
-from nsys_tui.model.capabilities import OPTIONS, Capability
+from nsys_tui.model.capabilities import OPTIONS, Capability, explain
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.table import Column, Unit
 from nsys_tui.model.target import PROCESS_MASK
@@ -147,7 +147,10 @@ def _of_threads(case: Case) -> list[Part]:
     if not by_program:
         for one in host_time(report, case.scope, top=1).threads:
             by_program[one.name].append(_stretch(one.global_tid, *one.seen))
-    parts = [Part(where, tuple(stretches)) for where, stretches in by_program.items()]
+    parts = [
+        Part(f"{len(every)} threads of {where}" if len(every) > 1 else where, tuple(every))
+        for where, every in by_program.items()
+    ]
     return sorted(parts, key=lambda part: (-part.ns, part.where))
 
 
@@ -274,7 +277,7 @@ def _advice(case: Case, state: State) -> str:
     if state.name.startswith("MPI_"):
         return "see which rank comes late to it, or work on meanwhile by non-blocking calls"
     if state.cause is Cause.NOTHING:
-        options = [OPTIONS[kind] for kind in _TELLING if not case.report.can(kind)]
+        options = [OPTIONS[kind] for kind in _TELLING if case.report.lacks(kind) == explain(kind)]
         record = " ".join(options).replace("nvtx --trace=", "nvtx,")
         return f"record what it does: {record}" if options else "mark what it does by NVTX ranges"
     return _ADVICE.get(state.cause, "see what the call waits for")

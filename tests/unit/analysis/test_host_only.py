@@ -68,9 +68,17 @@ def test_what_nothing_witnesses_is_not_named(tmp_path: Path) -> None:
         "load: 240.0 ms, 60% of the time in NVTX ranges",
         "fit: 160.0 ms, 40% of the time in NVTX ranges",
     ]
-    wanted = "--trace=nvtx --trace=osrt"  # of what it was recorded with, nothing is asked again
-    assert wanted not in found[0].advice
-    assert found[0].advice == ("record what it does: --sample=process-tree --cpuctxsw=process-tree")
+    assert found[0].advice == "record what it does: --sample=process-tree --cpuctxsw=process-tree"
+
+
+def test_what_the_capture_asked_for_is_not_asked_for_again(tmp_path: Path) -> None:
+    synth = Synth(tmp_path / "r.sqlite").session(duration=100 * MS).process(10)
+    synth.meta("PROCESS_0:COLLECT_NVTX_TRACE", "true", capture=True)
+    synth.mpi("MPI_Init", 0, 5 * MS, "other").mpi("MPI_Barrier", 90 * MS, 100 * MS)
+    (found,), _ = looked_at(synth)
+    assert found.advice == (
+        "record what it does: --trace=osrt --sample=process-tree --cpuctxsw=process-tree"
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,9 +133,11 @@ def test_without_ranges_ranks_are_told_by_their_mpi_calls(tmp_path: Path) -> Non
         synth.mpi("MPI_Init", 0, 10 * MS, "other")
         synth.mpi("MPI_Barrier", (40 + 40 * rank) * MS, 100 * MS)
     found, line = looked_at(synth)
-    assert [one.title for one in found] == ["solver: 200.0 ms; 50% in a call, most in MPI_Barrier"]
+    assert [one.title for one in found] == [
+        "2 threads of solver: 200.0 ms; 50% in a call, most in MPI_Barrier"
+    ]
     assert "which rank comes late" in found[0].advice
-    assert line.startswith("Host: solver (50% in a call, most in MPI_Barrier)")
+    assert line.startswith("Host: 2 threads of solver (50% in a call, most in MPI_Barrier)")
 
 
 def test_where_a_window_has_no_ranges_it_is_not_told_as_time_in_ranges(tmp_path: Path) -> None:
