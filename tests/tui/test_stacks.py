@@ -118,6 +118,21 @@ async def test_time_order_and_sandwich(report: Path) -> None:
         assert "fwd 67%" in body
 
 
+async def test_a_kernel_with_numbers_in_its_name_has_a_sandwich_where_ranges_are_merged(
+    tmp_path: Path,
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(1)
+    for step in range(3):
+        at = step * 1000
+        synth.nvtx(f"step {step}", at, at + 900)
+        synth.launch("solve2d", (at + 10, at + 20), (at + 30, at + 800))
+    async with running(synth.write()) as pilot:
+        await press(pilot, "6", "m", "v", "v")
+        body = text(pilot)
+        assert "solve2d 100%" in body
+        assert "step # 100%" in body
+
+
 @pytest.mark.parametrize("size", [(80, 24), (160, 45)])
 async def test_functions_are_listed_between_their_callers_and_callees(
     report: Path, size: tuple[int, int]

@@ -67,6 +67,11 @@ class Viewed:
     functions: tuple[TableColumn, ...]
     """Their table."""
 
+    def row_of(self, frame: str) -> int | None:
+        """Row of a function, also by the name that merged frames share; None where it is not."""
+        names = [self.tree.trie.labels[code] for code in self.codes]
+        return next((names.index(n) for n in (frame, similar_name(frame)) if n in names), None)
+
 
 @dataclass(frozen=True, eq=False)
 class Shown:
@@ -158,9 +163,9 @@ def arranged(report: Report, stacks: Stacks, found: Viewed, options: Options) ->
         for view in found.views:
             node = view.of_node[node]
         order = stack_views.first_seen(tree, node, events.start[stacks.rows])
-    frame = similar_name(options.frame) if options.merges else options.frame
-    if options.order is Order.SANDWICH and frame in tree.trie.labels:
-        label = tree.trie.labels.index(frame)
+    row = found.row_of(options.frame)
+    if options.order is Order.SANDWICH and row is not None:
+        label = int(found.codes[row])
         below, above = stack_views.callees(tree, label), stack_views.callers(tree, label).tree
         return Shown(stacks, found, (*found.views, below), below.tree, None, above)
     laid = lay_out(tree.trie, tree.weight, order)

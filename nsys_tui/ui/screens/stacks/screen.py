@@ -15,7 +15,6 @@ from nsys_tui.analysis.stacks.sources import NEEDED, OF_THREADS, first_source, s
 from nsys_tui.errors import NoDataError
 from nsys_tui.export.folded import folded_frame
 from nsys_tui.model.tree import ROOT
-from nsys_tui.names import similar_name
 from nsys_tui.render.cells import MUTED
 from nsys_tui.state import cycled
 from nsys_tui.ui.evidence import show_on_timeline
@@ -301,9 +300,7 @@ class StacksScreen(Finding):
 
     def _show_functions(self, found: Viewed) -> None:
         """The functions of these stacks; the cursor goes to the one in the middle."""
-        table, labels = self.functions, found.tree.trie.labels
-        frame = similar_name(self.options.frame) if self.options.merges else self.options.frame
-        row = next((row for row, code in enumerate(found.codes) if labels[code] == frame), None)
+        table, row = self.functions, found.row_of(self.options.frame)
         if self.shown is None or self.shown.viewed is not found:
             table.prefer("self")
             table.show_rows(found.functions, len(found.codes), row=row)
