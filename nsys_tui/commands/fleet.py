@@ -329,7 +329,7 @@ def _given(
 ) -> dict[str, tuple[int, ...]] | None:
     if arguments.ranks is None:
         return None
-    from nsys_tui.fleet.rank_file import read_ranks
+    from nsys_tui.fleet.ranks import read_ranks
 
     return read_ranks(
         arguments.ranks, [n if isinstance(n, str) else str(n.absolute()) for n in names]

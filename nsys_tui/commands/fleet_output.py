@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from nsys_tui.commands.destinations import CONSOLE, opened, room, say, speaks_unicode, write
 from nsys_tui.commands.printing import print_document, print_tables
 from nsys_tui.errors import UsageError
-from nsys_tui.fleet.answer import DOCUMENT, FleetAnswer
-from nsys_tui.fleet.heat_text import heat_text
+from nsys_tui.fleet.answer import DOCUMENT, FleetAnswer, verdict
+from nsys_tui.fleet.heat_maps import heat_text
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS, summary_sections
-from nsys_tui.fleet.verdict import verdict
 from nsys_tui.model.table import FACTS, table_of
 from nsys_tui.text.tables import chunks
 from nsys_tui.units import plural

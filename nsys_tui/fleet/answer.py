@@ -1,11 +1,17 @@
-"""A fleet as one document for programs."""
+"""What a fleet says: first in one line who holds the others up, and all as one document."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from nsys_tui.fleet.collective_tables import late_rank
+from nsys_tui.fleet.collectives import blame
 from nsys_tui.fleet.fleet import Clock, Fleet
+from nsys_tui.fleet.steps import fleet_steps
+from nsys_tui.fleet.summary import SPLIT
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS
 from nsys_tui.model.table import (
@@ -20,11 +26,80 @@ from nsys_tui.model.table import (
     record,
     records,
 )
+from nsys_tui.units import format_duration, format_share, out_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_tui.model.table import Table
+
+
+APART: Final = 0.02
+"""Part of the usual step from which a rank is slower: below it are ordinary differences."""
+
+
+WORTH: Final = 0.01
+"""Part of the others' time from which waiting for one rank is worth a word."""
+
+
+def verdict(fleet: Fleet) -> str:
+    """One line; a late rank before slow steps before shares of busy time."""
+    if len(fleet.members) < 2:
+        return "one rank alone: open the reports of the others beside it to see who is late"
+    return _late(fleet) or _slow_steps(fleet) or _busy(fleet)
+
+
+def _late(fleet: Fleet) -> str:
+    """Who holds the others up; that nobody does where it is little of their time."""
+    told = late_rank(fleet)
+    cost = int(blame(fleet.collectives).cost.max(initial=0))
+    bases = [member.lasted for member in fleet.members]
+    if told and cost < WORTH * (sum(bases) - max(bases)):
+        return f"no rank holds the others up: waiting for one costs {format_duration(cost)} at most"
+    return told
+
+
+def _slow_steps(fleet: Fleet) -> str:
+    found = fleet_steps(fleet)
+    if found is None or len(found.ranks) < 2 or not (times := found.times_slowest).any():
+        return ""
+    medians = np.nanmedian(np.where(found.counted, found.time, np.nan), axis=1)
+    worst, usual = int(np.nanargmax(medians)), float(np.nanmedian(medians))
+    more = float(medians[worst]) - usual
+    if not more > APART * usual:
+        least, most = (format_duration(round(ns)) for ns in np.nanquantile(medians, (0, 1)))
+        return f"steps take as long on all ranks: their medians are {least} to {most}"
+    return (
+        f"rank {found.ranks[worst]} is slowest in {out_of(int(times[worst]), int(times.sum()))}"
+        f" steps, its median {format_duration(round(more))} above the usual one;"
+        " no collectives are matched between ranks to see who waits"
+    )
+
+
+def _busy(fleet: Fleet) -> str:
+    place, shares = SPLIT.index("busy"), {}
+    for member in fleet.members:
+        if len(member.process.devices) and member.lasted:
+            busy = float(member.process.splits[:, place].mean())
+            shares[busy / member.lasted] = member.rank
+    if not shares:
+        return f"no GPU work in these reports{_in_mpi(fleet)}"
+    low, high = min(shares), max(shares)
+    return (
+        f"GPUs are busy {format_share(low, 1)} (rank {shares[low]}) to {format_share(high, 1)}"
+        f" (rank {shares[high]}); no collectives are matched and no steps found"
+    )
+
+
+def _in_mpi(fleet: Fleet) -> str:
+    shares = fleet.mpi_shares()
+    if len(shares) < 2:
+        return ""
+    (low, least), *_, (high, most) = sorted(shares.items(), key=lambda item: item[1])
+    return (
+        f"; in MPI calls for {format_share(least, 1)} (rank {low})"
+        f" to {format_share(most, 1)} (rank {high}) of the session"
+    )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.fleet.session_clock import SessionClock
+from nsys_tui.fleet.times import SessionClock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.fleet.blame import CAUSES, blame
-from nsys_tui.fleet.group_purpose import purpose
+from nsys_tui.fleet.collectives import CAUSES, blame
 from nsys_tui.fleet.table_parts import (
     Ask,
     Columns,
@@ -29,6 +28,29 @@ if TYPE_CHECKING:
     from nsys_tui.fleet.collectives import Group
     from nsys_tui.fleet.fleet import Fleet, Member
     from nsys_tui.model.table import Values
+
+
+def purpose(group: Group, members: Sequence[Member]) -> str:
+    """A guess, marked ``≈``; empty where the shape tells nothing, as of all ranks together.
+
+    Launchers number ranks node by node, and frameworks give tensor parallelism the closest ones: so
+    neighbours on one host are that, and every n-th rank is data parallelism. Sends and receives are
+    those of pipeline stages or of experts, which a kernel does not tell.
+
+    Args:
+        group: the calls of a communicator.
+        members: all ranks of the fleet.
+    """
+    if "SendRecv" in group.name:
+        return "≈ pipeline or expert parallel"
+    ranks = sorted(members[place].rank for place in group.members)
+    steps = set(np.diff(ranks).tolist())
+    if len(ranks) == len(members) or len(steps) != 1:
+        return ""
+    if steps != {1}:
+        return "≈ data parallel"
+    hosts = {members[place].report.host for place in group.members}
+    return "≈ tensor parallel" if len(hosts) == 1 else ""
 
 
 _SHORT: Final = 3

@@ -1,7 +1,12 @@
-"""One door to a fleet: summaries from the cache where they are kept, the others from an engine."""
+"""One door to a fleet: summaries from the user's cache where they are kept, others from an engine.
+
+So a run that was interrupted goes on where it stopped. A file's name is evidence of ranks, so a
+summary belongs to content and name.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,17 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from nsys_tui.errors import NO_DATA, NoDataError, NsysTuiError, UnreadableReportError
-from nsys_tui.fleet import summary_cache
 from nsys_tui.fleet.engine import here, local_pool
 from nsys_tui.fleet.fleet import Clock, Fleet
 from nsys_tui.fleet.mapping import Opening, Task
 from nsys_tui.fleet.reduction import reduce
 from nsys_tui.fleet.summary import Bounds, Failure, Options, ReportSummary
+from nsys_tui.reader.cache import Cache, CacheFolder, Sidecar, cache_at
+from nsys_tui.reader.filecheck import report_id
+from nsys_tui.reader.recovery import has_log
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from nsys_tui.fleet.engine import Engine, Result
+
 
 Told: TypeAlias = Callable[[str, "Result", int, int], None]
 """Called as ``told(path, result, done, total)`` after each report; raising in it stops the run."""
@@ -120,7 +128,7 @@ class _Run:
                 path, result = done
                 if self.opening.use_cache and isinstance(result, ReportSummary):
                     options = missing[path].options
-                    summary_cache.keep(Path(path), result, options, self.opening.cache)
+                    keep(Path(path), result, options, self.opening.cache)
                 take(path, result)
             elif self.alive is not None:
                 self.alive(len(results), len(tasks))
@@ -154,7 +162,7 @@ def _known(task: Task, opening: Opening, *, elsewhere: bool) -> Result | None:
     try:
         if not opening.use_cache:
             return None
-        return summary_cache.kept(Path(task.path), task.options, opening.cache)
+        return kept(Path(task.path), task.options, opening.cache)
     except NsysTuiError as error:
         return None if elsewhere else Failure(task.path, str(error))
 
@@ -169,3 +177,42 @@ def _largest_first(tasks: Sequence[Task]) -> list[Task]:
             return 0
 
     return sorted(tasks, key=lambda task: -size(task))
+
+
+def kept(path: Path, options: Options, cache: Cache | None = None) -> ReportSummary | None:
+    """The summary of a report of the same content and name, with the same options; None if absent.
+
+    Raises:
+        UnreadableReportError: the report cannot be read.
+    """
+    if has_log(path):
+        return None
+    sidecar = _sidecar(report_id(path), cache)
+    try:
+        stored = sidecar.load(_part(path, options))
+        return None if stored is None else ReportSummary.unpack(*stored)
+    except (KeyError, TypeError, ValueError, IndexError):
+        return None
+    finally:
+        sidecar.close()
+
+
+def keep(path: Path, summary: ReportSummary, options: Options, cache: Cache | None = None) -> None:
+    """Stores a summary; a full or read-only disk costs only time later."""
+    if has_log(path):
+        return
+    sidecar = _sidecar(summary.report_id, cache)
+    try:
+        sidecar.store(_part(path, options), *summary.pack())
+    finally:
+        sidecar.close()
+
+
+def _sidecar(key: str, cache: Cache | None) -> Sidecar:
+    root, limit = cache or cache_at()
+    return Sidecar(CacheFolder(root, "reports", f"fleet-{key}", limit))
+
+
+def _part(path: Path, options: Options) -> str:
+    name = hashlib.blake2b(os.fsencode(path.stem), digest_size=8).hexdigest()
+    return f"summary-{options.key()}-{name}"

@@ -1,4 +1,10 @@
-"""The reduce step: summaries of reports become one fleet, with a rank and a clock for everybody."""
+"""The reduce step: summaries of reports become one fleet, with a rank and a clock for everybody.
+
+Where NCCL names no communicator, the k-th call on a stream is matched over all ranks, although the
+ranks may be of several tensor or data parallel groups. By UTC alone the ranks of a group end
+together and groups apart. Clocks that are off look like that too, but a host has one clock: so sets
+of ranks that are hosts are left alone, and sets across hosts are communicators.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +13,33 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.fleet.clocks import closer, fitted, judged
+import numpy as np
+
+from nsys_tui.fleet.clocks import close, closer, fitted, judged
 from nsys_tui.fleet.collectives import match
 from nsys_tui.fleet.copies import left_out, of_other_times, of_same_ranks
 from nsys_tui.fleet.files import in_order
 from nsys_tui.fleet.fleet import Clock, Fleet, Member, listed, only_notes
-from nsys_tui.fleet.rank_file import check_counts
 from nsys_tui.fleet.ranks import (
     BY_ORDER,
     GIVEN,
     NUMBER,
+    check_counts,
     conflicts,
     decide,
     without_numbers,
 )
-from nsys_tui.fleet.same_stream import told_apart
-from nsys_tui.fleet.session_clock import SessionClock
 from nsys_tui.fleet.summary import Failure, Options, ProcessSummary, ReportSummary
+from nsys_tui.fleet.times import SessionClock
 from nsys_tui.units import format_duration, named_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from nsys_tui.fleet.collectives import Group
     from nsys_tui.fleet.ranks import Evidence
+    from nsys_tui.fleet.summary import Collectives
+
 
 _SHOWN: Final = 4
 """Reports left out that are named in notes."""
@@ -249,3 +259,53 @@ def _notes(members: Sequence[Member], clock: Clock) -> list[str]:
             f" ≈ pipeline bubbles: {format_duration(alone)} in them while nothing computes"
         )
     return notes
+
+
+_SAMPLE: Final = 64
+"""Calls of a group that are looked at, evenly chosen."""
+
+
+def told_apart(
+    own: Sequence[Collectives], clocks: Sequence[SessionClock], hosts: Sequence[str]
+) -> list[Collectives]:
+    """The collectives with a communicator of their own for each set of ranks that leave together.
+
+    Args:
+        own: collectives of each rank.
+        clocks: of the session of each rank, by UTC.
+        hosts: of each rank.
+    """
+    keys = [list(mine.keys) for mine in own]
+    groups = match(own, clocks).groups
+    bound = close(groups)
+    for group in groups:
+        if not group.communicator.startswith("stream ") or group.unmatched or not group.calls:
+            continue
+        sets = _leaving_together(group, bound)
+        if not _are_communicators(sets, hosts):
+            continue
+        for number, members in enumerate(sets, 1):
+            for place in members:
+                at = keys[place].index((group.name, group.communicator))
+                keys[place][at] = group.name, f"≈ {group.communicator}, set {number}"
+    return [replace(mine, keys=tuple(each)) for mine, each in zip(own, keys, strict=True)]
+
+
+def _leaving_together(group: Group, bound: float) -> list[list[int]]:
+    """Ranks whose ends are no further apart than ``bound``, at least in half of the calls."""
+    ends = group.end[:, :: -(-group.calls // _SAMPLE)]
+    left = np.arange(len(ends))
+    sets = []
+    while len(left):
+        near = np.median(np.abs(ends[left] - ends[left[0]]), axis=1) <= bound
+        sets.append([group.members[row] for row in left[near].tolist()])
+        left = left[~near]
+    return sets
+
+
+def _are_communicators(sets: Sequence[Sequence[int]], hosts: Sequence[str]) -> bool:
+    """Whether sets of ranks are of one size and none of them is what shares a clock."""
+    of_sets = [{hosts[place] for place in members} for members in sets]
+    one_host = len(set().union(*of_sets)) == 1
+    alike = len(set(map(len, sets))) == 1 and len(sets[0]) > 1
+    return len(sets) > 1 and alike and (one_host or all(len(each) > 1 for each in of_sets))

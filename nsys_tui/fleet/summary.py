@@ -17,7 +17,7 @@ from nsys_tui.analysis.iterations.detection import counted
 from nsys_tui.errors import UNREADABLE
 from nsys_tui.fleet.name_stats import NameStats
 from nsys_tui.fleet.stored_columns import Stored
-from nsys_tui.fleet.time_grid import Grid
+from nsys_tui.fleet.times import Grid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

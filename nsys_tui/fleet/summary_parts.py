@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.breakdown import Coverage
     from nsys_tui.analysis.window import Scope
-    from nsys_tui.fleet.time_grid import Grid
+    from nsys_tui.fleet.times import Grid
     from nsys_tui.model.events import Bool, EventSet, Int64, ThreadEvents
     from nsys_tui.model.report import Report
 

@@ -13,8 +13,8 @@ from synth import Synth
 from unit.fleet.fleet_reports import ALL_REDUCE, STEP, US, UTC, Run
 
 from nsys_tui import cli
-from nsys_tui.fleet.blame import CAUSES, blame
-from nsys_tui.fleet.group_purpose import purpose
+from nsys_tui.fleet.collective_tables import purpose
+from nsys_tui.fleet.collectives import CAUSES, blame
 from nsys_tui.fleet.loading import run_fleet
 
 if TYPE_CHECKING:

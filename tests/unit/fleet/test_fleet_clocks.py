@@ -14,11 +14,11 @@ from nsys_tui.fleet.clocks import fitted, judged
 from nsys_tui.fleet.collectives import match
 from nsys_tui.fleet.fleet import Clock
 from nsys_tui.fleet.loading import run_fleet
-from nsys_tui.fleet.same_stream import told_apart
-from nsys_tui.fleet.session_clock import SessionClock
+from nsys_tui.fleet.reduction import told_apart
 from nsys_tui.fleet.summary import Collectives
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS
+from nsys_tui.fleet.times import SessionClock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

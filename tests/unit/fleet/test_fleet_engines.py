@@ -14,7 +14,7 @@ import pytest
 from unit.fleet.fleet_reports import US, Run
 
 from nsys_tui.errors import CancelledError, UsageError
-from nsys_tui.fleet import cluster, engine, summary_cache, summary_parts
+from nsys_tui.fleet import cluster, engine, loading, summary_parts
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening, Task, map_report
 from nsys_tui.fleet.summary import Failure, Options, ReportSummary
@@ -76,17 +76,17 @@ def test_without_dask_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch)
 def test_a_summary_survives_the_cache_bit_by_bit(paths: list[Path]) -> None:
     fresh = map_report(str(paths[0]), EVERYTHING, UNCACHED)
     assert isinstance(fresh, ReportSummary)
-    summary_cache.keep(paths[0], fresh, EVERYTHING)
-    kept = summary_cache.kept(paths[0], EVERYTHING)
+    loading.keep(paths[0], fresh, EVERYTHING)
+    kept = loading.kept(paths[0], EVERYTHING)
     assert kept is not None
     same(fresh, kept)
     assert kept.processes[0].steps.labels == tuple(f"train step {n}" for n in range(5))
-    assert summary_cache.kept(paths[0], Options()) is None, "other options, another summary"
-    assert summary_cache.kept(paths[1], EVERYTHING) is None
+    assert loading.kept(paths[0], Options()) is None, "other options, another summary"
+    assert loading.kept(paths[1], EVERYTHING) is None
     log = paths[0].with_name(paths[0].name + "-wal")
     log.write_bytes(b"what a writer has not put into the file yet")
     try:
-        assert summary_cache.kept(paths[0], EVERYTHING) is None
+        assert loading.kept(paths[0], EVERYTHING) is None
     finally:
         log.unlink()
 
@@ -136,7 +136,7 @@ def test_a_run_that_was_killed_goes_on_where_it_stopped(paths: list[Path]) -> No
     names = [str(path) for path in paths]
     ended = subprocess.run([sys.executable, "-c", code, *names], check=False)
     assert ended.returncode == -9
-    assert sum(summary_cache.kept(path, Options()) is not None for path in paths) == 2
+    assert sum(loading.kept(path, Options()) is not None for path in paths) == 2
     resumed = run_fleet(paths)
     assert figures(resumed) == figures(run_fleet(paths, opening=UNCACHED))
 

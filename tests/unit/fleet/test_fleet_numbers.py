@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from nsys_tui.analysis.aggregate import Aggregate
 from nsys_tui.fleet.collectives import match
 from nsys_tui.fleet.name_stats import merge, name_stats, sketch_bins, sketch_middle
-from nsys_tui.fleet.session_clock import SessionClock
 from nsys_tui.fleet.summary import Collectives
-from nsys_tui.fleet.time_grid import Grid, grid_over, rebinned
+from nsys_tui.fleet.times import Grid, SessionClock, grid_over, rebinned
 
 TIMES = st.integers(-(2**40), 2**61)
 

@@ -11,8 +11,8 @@ from nsys_tui.errors import UnreadableReportError
 from nsys_tui.fleet.fleet import Clock, Fleet
 from nsys_tui.fleet.heat_maps import heat_map, map_names
 from nsys_tui.fleet.loading import run_fleet
-from nsys_tui.fleet.pace import fleet_pace
 from nsys_tui.fleet.ranks import BY_ORDER
+from nsys_tui.fleet.step_tables import fleet_pace
 from nsys_tui.fleet.steps import fleet_steps
 from nsys_tui.fleet.summary import MAPPED, SPLIT, STEP_FIGURES, Options
 

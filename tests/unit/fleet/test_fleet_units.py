@@ -17,8 +17,7 @@ from nsys_tui.fleet.fleet import Clock
 from nsys_tui.fleet.identity import from_environment
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.name_stats import merge
-from nsys_tui.fleet.rank_file import read_ranks
-from nsys_tui.fleet.ranks import BY_ORDER, GIVEN, conflicts
+from nsys_tui.fleet.ranks import BY_ORDER, GIVEN, conflicts, read_ranks
 from nsys_tui.fleet.reduction import reduce
 from nsys_tui.fleet.summary import Options
 from nsys_tui.fleet.table_parts import Ask

@@ -9,10 +9,10 @@ import pytest
 from synth import Synth
 from unit.fleet.fleet_reports import STEP, US, Run
 
+from nsys_tui.fleet.answer import verdict
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.table_parts import Ask
 from nsys_tui.fleet.tables import SECTIONS, summary_sections
-from nsys_tui.fleet.verdict import verdict
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from nsys_tui.fleet.heat_text import group_labels, scale_text, value_text
+from nsys_tui.fleet.heat_maps import group_labels, scale_text, value_text
 from nsys_tui.names import cell_len, cut, pad, visible
 from nsys_tui.render.axis import draw_axis
 from nsys_tui.render.cells import BOLD, Emphasis, Ink, Row, category_ink, join, style, text_row

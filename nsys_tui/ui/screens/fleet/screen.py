@@ -7,12 +7,12 @@ from functools import partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from nsys_tui.fleet.answer import verdict
 from nsys_tui.fleet.engine import default_workers
 from nsys_tui.fleet.heat_maps import heat_map, map_names
 from nsys_tui.fleet.loading import run_fleet
 from nsys_tui.fleet.mapping import Opening
 from nsys_tui.fleet.summary import Options
-from nsys_tui.fleet.verdict import verdict
 from nsys_tui.names import visible
 from nsys_tui.reader.cache import cache_at
 from nsys_tui.state import Window
