@@ -161,9 +161,9 @@ def _once(arguments: argparse.Namespace) -> int:
     """Reads the logs and prints what they say."""
     from nsys_tui.logs import read_logs
     from nsys_tui.logs.hangs import find_hangs
-    from nsys_tui.logs.own_pattern import own_trainer
-    from nsys_tui.logs.select import restrict
+    from nsys_tui.logs.result import restrict
     from nsys_tui.logs.statistics import DEFAULT_BOUNDS, parse_bounds
+    from nsys_tui.logs.trainer_table import own_trainer
 
     _check(arguments)
     bounds = parse_bounds(arguments.buckets) if arguments.buckets else DEFAULT_BOUNDS

@@ -10,8 +10,9 @@ import numpy as np
 from nsys_tui.logs.line_prefixes import NO_TIME
 
 if TYPE_CHECKING:
-    from nsys_tui.logs.result import LogResult
-    from nsys_tui.logs.steps import Window
+    from collections.abc import Iterator
+
+    from nsys_tui.logs.result import LogResult, Window
     from nsys_tui.logs.trainers import StepLine
 
 SUBSYSTEMS: Final = "INIT,COLL,NET,NVLS,GRAPH,TUNING,ENV"
@@ -37,138 +38,97 @@ class Advice:
 
 def advise(result: LogResult) -> tuple[Advice, ...]:
     """What is missing or misleading in the logs, warnings first."""
-    found = [
-        *_debug_time(result),
-        *_torn(result),
-        *_cut_short(result),
-        *_unsized(result),
-        *_groups(result),
-        *_devices(result),
-        *_window(result),
-        *_carried_steps(result),
-        *_mixed_trainers(result),
-        *_step_figures(result),
-    ]
+    found = [one for part in _PARTS for one in part(result)]
     return tuple(sorted(found, key=lambda one: one.severity != "warning"))
 
 
-def _debug_time(result: LogResult) -> list[Advice]:
+def _warning(text: str) -> Advice:
+    return Advice("warning", text)
+
+
+def _note(text: str) -> Advice:
+    return Advice("note", text)
+
+
+def _debug_time(result: LogResult) -> Iterator[Advice]:
     if result.mentions_debug_time:
-        return [Advice("warning", DEBUG_TIME)]
-    if len(result.calls) and not any(file.timed for file in result.files):
-        text = "the lines carry no time, so rates are unknown; " + DEBUG_TIME
-        return [Advice("note", text), Advice("note", NO_DURATIONS)]
-    return [Advice("note", NO_DURATIONS)] if len(result.calls) else []
+        yield _warning(DEBUG_TIME)
+    elif len(result.calls):
+        if not any(file.timed for file in result.files):
+            yield _note("the lines carry no time, so rates are unknown; " + DEBUG_TIME)
+        yield _note(NO_DURATIONS)
 
 
-def _torn(result: LogResult) -> list[Advice]:
+def _torn(result: LogResult) -> Iterator[Advice]:
     torn = sum(file.torn_lines for file in result.files)
     cut = sum(file.cut_lines for file in result.files)
-    found = []
     if torn:
-        found.append(
-            Advice(
-                "warning",
-                f"{torn} torn line{'s' * (torn != 1)}: several processes wrote over one another;"
-                " what is whole was used. Set NCCL_DEBUG_FILE=nccl.%h.%p.log, one file per process",
-            )
+        yield _warning(
+            f"{torn} torn line{'s' * (torn != 1)}: several processes wrote over one another;"
+            " what is whole was used. Set NCCL_DEBUG_FILE=nccl.%h.%p.log, one file per process"
         )
     if cut:
-        found.append(
-            Advice("note", f"{cut} lines filled NCCL's buffer of 1024 bytes; their end is missing")
-        )
+        yield _note(f"{cut} lines filled NCCL's buffer of 1024 bytes; their end is missing")
     if result.mpi.torn_lines:
-        found.append(
-            Advice(
-                "warning",
-                f"{result.mpi.torn_lines} torn MPI lines: ranks that share a file overwrite it. "
-                "Give each rank its own MPI_MSG_LOG_FILE",
-            )
+        yield _warning(
+            f"{result.mpi.torn_lines} torn MPI lines: ranks that share a file overwrite it. "
+            "Give each rank its own MPI_MSG_LOG_FILE"
         )
-    return found
 
 
-def _cut_short(result: LogResult) -> list[Advice]:
-    return [
-        Advice(
-            "warning",
-            f"{file.path!r} ends in the middle: what stands before that was read",
-        )
-        for file in result.files
-        if file.cut_short
-    ]
+def _cut_short(result: LogResult) -> Iterator[Advice]:
+    for file in result.files:
+        if file.cut_short:
+            yield _warning(f"{file.path!r} ends in the middle: what stands before that was read")
 
 
-def _unsized(result: LogResult) -> list[Advice]:
+def _unsized(result: LogResult) -> Iterator[Advice]:
     sums = result.calls.sums
-    unsized = sums.total(sums.bytes < 0)
-    if not unsized:
-        return []
-    return [Advice("warning", f"{unsized} calls of an unknown data type are in no sum of bytes")]
+    if unsized := sums.total(sums.bytes < 0):
+        yield _warning(f"{unsized} calls of an unknown data type are in no sum of bytes")
 
 
-def _groups(result: LogResult) -> list[Advice]:
+def _groups(result: LogResult) -> Iterator[Advice]:
     used = {c.group for c in result.communicators if c.calls}
-    if not used or any(result.groups[group].certain for group in used):
-        return []
-    return [
-        Advice(
-            "note",
+    if used and not any(result.groups[group].certain for group in used):
+        yield _note(
             "no Init lines: ranks are unknown and communicators are joined by size and order, "
-            f"which is a guess. Set NCCL_DEBUG_SUBSYS={SUBSYSTEMS}",
+            f"which is a guess. Set NCCL_DEBUG_SUBSYS={SUBSYSTEMS}"
         )
-    ]
 
 
-def _devices(result: LogResult) -> list[Advice]:
+def _devices(result: LogResult) -> Iterator[Advice]:
     calls = result.calls.sums
     if not len(calls):
-        return []
+        return
     own = np.array([c.cuda_device for c in result.communicators])[calls.communicator]
-    other = calls.total((own >= 0) & (calls.device >= 0) & (own != calls.device))
-    if not other:
-        return []
-    return [
-        Advice(
-            "note",
+    if other := calls.total((own >= 0) & (calls.device >= 0) & (own != calls.device)):
+        yield _note(
             f"{other} lines show another device in [brackets] than their communicator's: that is "
-            "the calling thread's current device; GPUs here are the communicator's",
+            "the calling thread's current device; GPUs here are the communicator's"
         )
-    ]
 
 
-def _window(result: LogResult) -> list[Advice]:
+def _window(result: LogResult) -> Iterator[Advice]:
     window = result.window
-    found = []
     if window and window.legacy:
         held = f"{window.steps[0]} to {window.steps[-1]}" if window.steps else "no steps"
-        found.append(
-            Advice(
-                "warning",
-                "legacy window: a step line closes its step, so these are the collectives of "
-                f"{held}",
-            )
+        yield _warning(
+            f"legacy window: a step line closes its step, so these are the collectives of {held}"
         )
     elif window and not window.steps:
-        found.append(
-            Advice("warning", f"no step line from {window.first} to {window.last} in these logs")
-        )
+        yield _warning(f"no step line from {window.first} to {window.last} in these logs")
     mine = [step for step in result.step_lines if step.format == result.trainer]
     epochs = {step.epoch for step in mine if inside(step, window)}
     if len(epochs) > 1:
-        text = f"the window holds steps of {len(epochs)} epochs; --epoch chooses one"
-        found.append(Advice("warning", text))
+        yield _warning(f"the window holds steps of {len(epochs)} epochs; --epoch chooses one")
     if result.trainer == "megatron" and window and not window.legacy:
         steps = sorted({step.step for step in mine})
-        if len(steps) > 1 and min(np.diff(steps)) > 1:
-            found.append(
-                Advice(
-                    "note",
-                    f"step lines come every {min(np.diff(steps))} steps: calls count for the step "
-                    "whose line closes them, and times are means over the interval",
-                )
+        if len(steps) > 1 and (every := min(np.diff(steps))) > 1:
+            yield _note(
+                f"step lines come every {every} steps: calls count for the step whose line"
+                " closes them, and times are means over the interval"
             )
-    return found
 
 
 def inside(step: StepLine, window: Window | None) -> bool:
@@ -176,49 +136,56 @@ def inside(step: StepLine, window: Window | None) -> bool:
     return window is not None and window.first <= step.step <= window.last
 
 
-def _carried_steps(result: LogResult) -> list[Advice]:
+def _carried_steps(result: LogResult) -> Iterator[Advice]:
     """How calls of files without step lines came by their steps, and how many did not."""
     told = {step.file for step in result.step_lines if step.format == result.trainer}
     silent = ~np.isin(result.every_call.by_kind.file, list(told))
     if result.window is None or not told or not silent.any() or result.window.legacy:
-        return []
-    found = []
+        return
     lost, carried = 0, set[int]()
     for part in result.every_call.parts(silent):
         lost += int((part.step < 0).sum())
         carried.update(np.unique(part.communicator[part.step >= 0]).tolist())
     if lost:
-        text = f"{lost:,} calls of files without step lines belong to no step that can be told"
-        found.append(Advice("warning", text))
+        yield _warning(
+            f"{lost:,} calls of files without step lines belong to no step that can be told"
+        )
     if any(not result.groups[result.communicators[i].group].certain for i in carried):
-        text = (
+        yield _note(
             "≈ files without step lines take their steps from the other ranks by opCount, and "
             "which communicators belong together is a guess"
         )
-        found.append(Advice("note", text))
-    return found
 
 
-def _mixed_trainers(result: LogResult) -> list[Advice]:
+def _mixed_trainers(result: LogResult) -> Iterator[Advice]:
     others = sorted({s.format for s in result.step_lines} - {result.trainer})
-    if not others or not result.trainer:
-        return []
-    return [
-        Advice(
-            "note",
+    if others and result.trainer:
+        yield _note(
             f"step lines of several trainers; {result.trainer} is used, {', '.join(others)} not "
-            "(--trainer chooses)",
+            "(--trainer chooses)"
         )
-    ]
 
 
-def _step_figures(result: LogResult) -> list[Advice]:
+def _step_figures(result: LogResult) -> Iterator[Advice]:
     mine = [step for step in result.step_lines if step.format == result.trainer]
-    found = []
     if any(step.approximate and step.time_ns != NO_TIME for step in mine):
-        text = "this trainer prints no step time: it is the time between the stamps of its lines"
-        found.append(Advice("note", text))
+        yield _note(
+            "this trainer prints no step time: it is the time between the stamps of its lines"
+        )
     if any(step.tokens_per_s and not step.tflops for step in mine) and result.trainer == "llm.c":
-        text = "llm.c prints no TFLOPs and its model table is missing: give --flops-per-token"
-        found.append(Advice("note", text))
-    return found
+        yield _note("llm.c prints no TFLOPs and its model table is missing: give --flops-per-token")
+
+
+_PARTS: Final = (
+    _debug_time,
+    _torn,
+    _cut_short,
+    _unsized,
+    _groups,
+    _devices,
+    _window,
+    _carried_steps,
+    _mixed_trainers,
+    _step_figures,
+)
+"""In the order in which they are told."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.logs import flight_recorder, watchdogs
 from nsys_tui.logs.advice import Advice, advise
 from nsys_tui.logs.api_tables import API, API_CALLS
-from nsys_tui.logs.decimals import decimals, seconds
-from nsys_tui.logs.decimals import known as known_value
+from nsys_tui.logs.figures import decimals, seconds
+from nsys_tui.logs.figures import known as known_value
 from nsys_tui.logs.grammar import opcount_text
 from nsys_tui.logs.other_tables import BENCHMARKS, ENTRIES, MEASURED, MPIP, STATUSES, TIMEOUTS
 from nsys_tui.logs.participants import Gpu, Group
 from nsys_tui.logs.plugins import measured_rows
-from nsys_tui.logs.result import InitTiming, LogFile, TuningRow
+from nsys_tui.logs.pytorch import dump_verdicts, timeout_verdicts
+from nsys_tui.logs.result import InitTiming, LogFile, TuningRow, job_ranks
 from nsys_tui.logs.sections import (
     LogAnswer,
     file_path,
@@ -24,11 +24,10 @@ from nsys_tui.logs.sections import (
     through,
     whole_numbers,
 )
-from nsys_tui.logs.select import job_ranks
 from nsys_tui.logs.servers import throughput
 from nsys_tui.logs.size_tables import BUCKETS, CALLS, DISTINCT, SIZES, TRAFFIC, owned
 from nsys_tui.logs.statistics import aggregate, histogram, per_op, per_owner, rate, traffic
-from nsys_tui.logs.step_averages import all_averages, average_of, epoch_averages
+from nsys_tui.logs.steps import all_averages, average_of, epoch_averages
 from nsys_tui.logs.structure_tables import COMMUNICATORS
 from nsys_tui.logs.tables import ENVIRONMENT, KERNELS, MPI, WARNINGS
 from nsys_tui.logs.topology import Edge, Ring, TreeNode
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from nsys_tui.logs.calls import Calls
-    from nsys_tui.logs.result import LogResult
+from nsys_tui.logs.result import LogResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,9 +322,7 @@ DOCUMENT: Final = Document(
         records("timeouts", TIMEOUTS, _of_result("timeouts")),
         data(
             "verdicts",
-            lambda a, _: (
-                watchdogs.verdicts(a.result.timeouts) + flight_recorder.verdicts(a.result.dumps)
-            ),
+            lambda a, _: timeout_verdicts(a.result.timeouts) + dump_verdicts(a.result.dumps),
             form=Form.LIST,
         ),
         records("recorder", STATUSES, lambda a, _: [s for d in a.result.dumps for s in d.statuses]),

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from nsys_tui.logs.calls import OF_CALLS, OF_KINDS, Calls, call_bytes, narrow
+from nsys_tui.logs.calls import OF_CALLS, OF_KINDS, Calls, call_bytes, narrow, rows_by
+from nsys_tui.logs.grammar import POINT_TO_POINT
 from nsys_tui.model.groups import factorise_rows
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from numpy.typing import NDArray
+
 
 Rows: TypeAlias = "dict[str, NDArray[Any]]"
 
@@ -187,3 +189,63 @@ def joined(parts: Sequence[Rows]) -> Rows:
 def take(rows: Rows, which: NDArray[Any]) -> Rows:
     """Some of the rows of a block."""
     return {name: values[which] for name, values in rows.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Calls of one communicator."""
+
+    before: int
+    """Calls before these: in a block, those of the blocks before it."""
+    number: int
+    first: int
+    """opCount of the first one."""
+    last: int
+    low: int
+    """Least opCount."""
+    high: int
+    end: tuple[int, int]
+    """Block and row of the last one."""
+
+    def keys(self, by_order: bool) -> tuple[int, int]:
+        """The least and the greatest opCount, or the places of the first and the last call."""
+        return (self.before, self.before + self.number - 1) if by_order else (self.low, self.high)
+
+    def ends(self, by_order: bool) -> tuple[int, int]:
+        """opCount of the first and of the last call, or their places."""
+        return self.keys(True) if by_order else (self.first, self.last)
+
+
+def reaches(
+    log: CallLog, kinds: NDArray[np.bool_]
+) -> tuple[dict[int, Reach], list[dict[int, Reach]]]:
+    """Reach of each communicator with calls of some kinds: over the log, and in each block."""
+    whole: dict[int, Reach] = {}
+    parts = []
+    for place, block in enumerate(log.blocks):
+        kind, op_count = block.column("kind"), block.column("op_count")
+        mine = np.flatnonzero(kinds[kind])
+        part = {}
+        for one, at in rows_by(log.by_kind.communicator[kind[mine]]):
+            counts, known = op_count[mine[at]], whole.get(one)
+            first, last, low, high = map(int, (counts[0], counts[-1], counts.min(), counts.max()))
+            before, end = known.number if known else 0, (place, int(mine[at[-1]]))
+            own = part[one] = Reach(before, len(at), first, last, low, high, end)
+            whole[one] = own
+            if known:
+                number, low, high = before + len(at), min(low, known.low), max(high, known.high)
+                whole[one] = Reach(0, number, known.first, last, low, high, end)
+        parts.append(part)
+    return whole, parts
+
+
+def point_to_point(calls: Calls) -> NDArray[np.bool_]:
+    """Which calls are those of two ranks."""
+    codes = [i for i, op in enumerate(calls.ops) if op in POINT_TO_POINT]
+    return np.isin(calls.op, codes)
+
+
+def begun_late(log: CallLog) -> set[int]:
+    """Communicators whose first call in the logs is not their first one: NCCL counts from 0."""
+    whole, _ = reaches(log, np.ones(len(log.by_kind), np.bool_))
+    return {one for one, reach in whole.items() if reach.first > 0}

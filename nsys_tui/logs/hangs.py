@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.logs.call_log import joined, no_rows, take
+from nsys_tui.logs.call_log import begun_late, joined, no_rows, point_to_point, reaches, take
 from nsys_tui.logs.calls import rows_by
-from nsys_tui.logs.describe import describe
 from nsys_tui.logs.grammar import REDUCTIONS, reduction_name
-from nsys_tui.logs.hang_report import Drift, HangReport, Member, Mismatch, Progress
+from nsys_tui.logs.hang_report import Drift, HangReport, Member, Mismatch, Progress, describe
 from nsys_tui.logs.peer_findings import find_peer_faults
-from nsys_tui.logs.reach import begun_late, point_to_point, reaches
 from nsys_tui.model.groups import factorise_rows
 
 if TYPE_CHECKING:

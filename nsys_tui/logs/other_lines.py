@@ -6,31 +6,35 @@ over whole.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.logs import (
     benchmark_tables,
-    flight_recorder,
-    mpip,
+    mpi,
     plugins,
+    pytorch,
     servers,
     trainer_table,
-    watchdogs,
 )
 from nsys_tui.logs.benchmark_tables import BenchmarkTables
 from nsys_tui.logs.grammar import FRONT
-from nsys_tui.logs.mpip import MpipLines
+from nsys_tui.logs.mpi import MpipLines
 from nsys_tui.logs.plugins import PluginLines
 from nsys_tui.logs.progress_bars import WORDS, Bars
-from nsys_tui.logs.run_totals import run_totals
+from nsys_tui.logs.pytorch import WatchdogLines
 from nsys_tui.logs.servers import ServerLines
-from nsys_tui.logs.trainers import MODEL_WORDS, TrainerLines
-from nsys_tui.logs.watchdogs import WatchdogLines
+from nsys_tui.logs.trainers import MODEL_WORDS, TrainerLines, number
 
 if TYPE_CHECKING:
-    from nsys_tui.logs.flight_recorder import Dump
+    from collections.abc import Sequence
+
+    from nsys_tui.logs.pytorch import Dump
     from nsys_tui.logs.trainer_table import Trainer
     from nsys_tui.logs.trainers import RunTotal, StepLine
+
 
 _WORDS: Final = tuple(
     dict.fromkeys(
@@ -42,9 +46,9 @@ _WORDS: Final = tuple(
             *WORDS,
             *servers.WORDS,
             *benchmark_tables.WORDS,
-            *mpip.WORDS,
+            *mpi.WORDS,
             *plugins.WORDS,
-            *watchdogs.WORDS,
+            *pytorch.WATCHDOG_WORDS,
         ]
     )
 )
@@ -83,12 +87,12 @@ class OtherLines:
         self._tables = self.benchmarks.inside or any(
             word in block for word in benchmark_tables.WORDS
         )
-        if not self._begun and flight_recorder.looks_like_dump(block):
+        if not self._begun and pytorch.looks_like_dump(block):
             self._dumped = []
         self._begun = True
         if self._dumped is not None:
             self._dumped.append(block)
-            if sum(map(len, self._dumped)) > flight_recorder.LARGEST:
+            if sum(map(len, self._dumped)) > pytorch.LARGEST:
                 self._dumped = None
 
     def add(self, text: bytes, line: int, *, glued: bool = False) -> bool:
@@ -116,7 +120,7 @@ class OtherLines:
         self.servers.end()
         self.benchmarks.end()
         if self._dumped is not None:
-            self.dumps = flight_recorder.read_dumps(self._path, b"".join(self._dumped))
+            self.dumps = pytorch.read_dumps(self._path, b"".join(self._dumped))
             self._dumped = None
         shown = self._bars.done()
         self.totals = run_totals(self._trainers.totals, shown) + self.servers.totals
@@ -128,3 +132,82 @@ def _bare(text: bytes) -> bytes:
     """A line without its rank and time: those of tables are told by what they begin with."""
     front = FRONT.match(text)
     return text[front.end() :] if front else text
+
+
+_HALF: Final = Fraction(1, 2000)
+"""Half of the last decimal of a rate."""
+_BLOCK_LINES: Final = 12
+"""Lines that the metrics at the end stand in."""
+_SAME: Final = Fraction(1, 50)
+"""Copies of one run differ by less: each process stops its own clock."""
+
+
+def run_totals(totals: Sequence[RunTotal], shown_steps: int | None = None) -> list[RunTotal]:
+    """The runs: copies joined, with their number of steps.
+
+    Args:
+        totals: lines of one file, in order.
+        shown_steps: steps that the run's progress bar counts, if there is one.
+    """
+    joined: list[RunTotal] = []
+    for one in totals:
+        if joined and _continues(joined[-1], one):
+            joined[-1] = replace(joined[-1], values=(*joined[-1].values, *one.values))
+        elif joined and _is_copy(joined[-1], one):
+            longest = max(joined[-1], one, key=_runtime)
+            joined[-1] = replace(longest, line=joined[-1].line, copies=joined[-1].copies + 1)
+        else:
+            joined.append(one)
+    return [_with_steps(one, shown_steps) for one in joined]
+
+
+def _continues(last: RunTotal, one: RunTotal) -> bool:
+    """Whether a line goes on with a block of metrics that has a line for each."""
+    keys = dict(last.values).keys()
+    single = len(one.values) == 1 and all(key.startswith("train_") for key in keys)
+    apart = not (keys & dict(one.values).keys()) and one.line - last.line <= _BLOCK_LINES
+    return one.format == last.format == "huggingface" and single and apart
+
+
+def _is_copy(last: RunTotal, one: RunTotal) -> bool:
+    here, there = dict(last.values), dict(one.values)
+    if (one.format, here.keys()) != (last.format, there.keys()) or "train_runtime" not in here:
+        return False
+    a, b = _runtime(last), _runtime(one)
+    return abs(a - b) <= _SAME * max(a, b)
+
+
+def _runtime(total: RunTotal) -> Fraction:
+    return seconds_of(dict(total.values).get("train_runtime", "")) or Fraction(0)
+
+
+def seconds_of(text: str) -> Fraction | None:
+    """``5:57:27.49`` or ``273.0149`` as seconds."""
+    parts = [number(word) for word in text.split(":")]
+    if any(part is None for part in parts):
+        return None
+    return sum((part or Fraction(0)) * 60**i for i, part in enumerate(reversed(parts))) or None
+
+
+def _with_steps(total: RunTotal, shown: int | None) -> RunTotal:
+    """A run with the steps that its figures leave.
+
+    Hugging Face prints steps per second with three decimals: 0.007 may be anything from 0.0065 to
+    0.0075, so its inverse is no step time. With the run's time only some numbers of steps fit; if
+    it is one, the mean step is exact.
+    """
+    values = dict(total.values)
+    runtime = seconds_of(values.get("train_runtime", ""))
+    rate = number(values.get("train_steps_per_second"))
+    if runtime is None or rate is None:
+        return total
+    least = max(1, math.ceil(runtime * (rate - _HALF)))
+    most = math.floor(runtime * (rate + _HALF))
+    if shown is not None and least <= shown <= most:
+        least = most = shown
+    if least > most:
+        return total
+    if least == most:
+        return replace(total, steps=least, step_ns=round(runtime * 10**9 / least))
+    shortest, longest = (round(runtime * 10**9 / steps) for steps in (most, least))
+    return replace(total, step_range_ns=(shortest, longest))

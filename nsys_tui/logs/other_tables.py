@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from nsys_tui.logs import flight_recorder, watchdogs
-from nsys_tui.logs.decimals import decimals
+from nsys_tui.logs.figures import decimals
 from nsys_tui.logs.plugins import ENQUEUE, measured_rows
+from nsys_tui.logs.pytorch import dump_verdicts, timeout_verdicts
 from nsys_tui.logs.sections import Section, count, file_path, known, shown, text
 from nsys_tui.model.table import Column, Unit, column, data, records
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from nsys_tui.logs.benchmark_tables import Point, Series
-    from nsys_tui.logs.sections import LogAnswer
+from nsys_tui.logs.sections import LogAnswer
 
 
 def _plain(value: Fraction | None, digits: int = 2) -> str | None:
@@ -250,7 +250,7 @@ SECTIONS: Final = (
         "Collectives that ran out of time",
         tuple(one for one in TIMEOUTS if one.name != "file"),
         _by_rank,
-        lambda answer, _: watchdogs.verdicts(answer.result.timeouts),
+        lambda answer, _: timeout_verdicts(answer.result.timeouts),
         "no time-out of PyTorch's watchdog",
     ),
     Section(
@@ -258,7 +258,7 @@ SECTIONS: Final = (
         "PyTorch's flight recorder",
         STATUSES,
         lambda answer: [one for dump in answer.result.dumps for one in dump.statuses],
-        lambda answer, _: flight_recorder.verdicts(answer.result.dumps),
+        lambda answer, _: dump_verdicts(answer.result.dumps),
         "no dump of the flight recorder in JSON",
         lambda answer: len(answer.result.dumps),
     ),

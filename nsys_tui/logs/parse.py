@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nsys_tui.logs.call_log import Rows
-    from nsys_tui.logs.steps import Window
+    from nsys_tui.logs.result import Window
     from nsys_tui.logs.trainer_table import Trainer
     from nsys_tui.logs.trainers import StepLine
 

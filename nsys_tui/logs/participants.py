@@ -1,8 +1,22 @@
-"""Who took part: processes, their communicators, the groups that these form, and the GPUs."""
+"""Who took part: processes, communicators, the groups that these form and what for, and GPUs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from nsys_tui.logs.calls import rows_by
+from nsys_tui.logs.grammar import ALL_TO_ALL, POINT_TO_POINT, datatype_name
+from nsys_tui.model.groups import factorise, factorise_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_tui.logs.calls import Calls
 
 
 @dataclass(frozen=True)
@@ -73,3 +87,67 @@ class Gpu:
         """Short text, such as ``node01 GPU 0 (17000)``; ``≈`` marks a guess."""
         bus = f" ({self.bus_id})" if self.bus_id else ""
         return f"{'' if self.certain else '≈ '}{self.host} GPU {self.device}{bus}"
+
+
+_FEWEST: Final = 8
+"""Calls below which no guess is made."""
+_STAGES_BESIDE: Final = 2
+"""Stages that a stage of a pipeline talks to at most: the one before and the one behind."""
+_LARGE: Final = 1 << 20
+_MAX: Final = 2
+"""ncclMax."""
+
+
+def purposes(
+    calls: Calls, communicators: Sequence[Communicator], groups: Sequence[Group]
+) -> list[str]:
+    """A guess for each group, marked ``≈``; empty where the sums of its calls show no pattern.
+
+    Many calls of one size in half precision look like tensor parallelism, large gathers and
+    reductions like data parallelism, single values with ``max`` like a check for overflow. Sends
+    and receives of each rank with one or two others are those of pipeline stages; with itself or
+    with more they are the exchange of experts.
+    """
+    if not len(calls):
+        return [""] * len(groups)
+    group = np.array([one.group for one in communicators])[calls.communicator]
+    found = {number: _purpose(calls, rows, groups[number]) for number, rows in rows_by(group)}
+    return [found.get(number, "") for number in range(len(groups))]
+
+
+def _purpose(calls: Calls, rows: NDArray[np.integer], group: Group) -> str:
+    number = calls.number[rows].astype(np.int64)
+    total = int(number.sum())
+    if total < _FEWEST or group.nranks < 2:
+        return ""
+    numbers = np.bincount(calls.op[rows], number, minlength=len(calls.ops))
+    called = {op: int(count) for op, count in zip(calls.ops, numbers, strict=True) if count}
+    if sum(called.get(op, 0) for op in POINT_TO_POINT) > total / 2:
+        return _exchange(calls, rows)
+    if sum(called.get(op, 0) for op in ALL_TO_ALL) > total / 2:
+        return "≈ expert parallel"
+    if number[(calls.count[rows] == 1) & (calls.reduction[rows] == _MAX)].sum() > total / 2:
+        return "≈ overflow check"
+    code, sizes = factorise(calls.bytes[rows])
+    counts = np.bincount(code, number)
+    common = int(np.argmax(counts))
+    first = int(rows[np.argmax(code == common)])
+    kind, op = datatype_name(int(calls.datatype[first])), calls.ops[int(calls.op[first])]
+    if op == "AllReduce" and counts[common] > total / 2 and kind in ("fp16", "bf16"):
+        return "≈ tensor parallel"
+    if (sizes >= _LARGE).any() and not called.keys().isdisjoint(("AllReduce", "ReduceScatter")):
+        return "≈ data parallel"
+    return ""
+
+
+def _exchange(calls: Calls, rows: NDArray[np.integer]) -> str:
+    """Pipeline or expert parallelism, by how many partners a rank has."""
+    places = [place for place, op in enumerate(calls.ops) if op in POINT_TO_POINT]
+    rows = rows[np.isin(calls.op[rows], places)]
+    peers = calls.root[rows]
+    _, pairs = factorise_rows((calls.communicator[rows], peers))
+    several = np.bincount(pairs[:, 0]).max() > _STAGES_BESIDE
+    if several or (calls.rank[rows] == peers).any():
+        return "≈ expert parallel"
+    told = (calls.rank[rows] >= 0).all() or (calls.nranks[rows] > 1 + _STAGES_BESIDE).all()
+    return "≈ pipeline parallel" if told else "≈ pipeline or expert parallel"

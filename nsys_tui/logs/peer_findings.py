@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from nsys_tui.logs.describe import describe
-from nsys_tui.logs.hang_report import Drift, Member, Mismatch, Progress
+from nsys_tui.logs.hang_report import Drift, Member, Mismatch, Progress, describe
 from nsys_tui.logs.peers import Peers
 
 if TYPE_CHECKING:

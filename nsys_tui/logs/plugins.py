@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.logs.spread import Spread, spread_of
+from nsys_tui.logs.figures import Spread, spread_of
+from nsys_tui.logs.grammar import DATATYPES
 from nsys_tui.model.collective_bytes import wire_factor
 
 if TYPE_CHECKING:
@@ -20,18 +21,8 @@ if TYPE_CHECKING:
 WORDS: Final = (b'"coll_perf"', b'"cat"')
 ENQUEUE: Final = "host enqueue"
 """Source of the times of the profiler plugin."""
-_TYPES: Final = {
-    "ncclInt8": 1,
-    "ncclUint8": 1,
-    "ncclInt32": 4,
-    "ncclUint32": 4,
-    "ncclInt64": 8,
-    "ncclUint64": 8,
-    "ncclFloat16": 2,
-    "ncclFloat32": 4,
-    "ncclFloat64": 8,
-    "ncclBfloat16": 2,
-}
+_TYPES: Final = {name.replace("fp", "float").replace("bf", "bfloat"): n for name, n in DATATYPES}
+"""Bytes of an element by what stands behind ``nccl``, in small letters."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +92,7 @@ class PluginLines:
             return True
         told = begun.get("args") or {}
         begin, end = _exact(begun.get("ts")), _exact(event.get("ts"))
-        size = _TYPES.get(str(told.get("Datatype")))
+        size = _TYPES.get(str(told.get("Datatype")).removeprefix("nccl").lower())
         self.measured.append(
             Measured(
                 str(begun["name"]),

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from nsys_tui.logs.communicator_purpose import purposes
+import numpy as np
+
+from nsys_tui.logs.participants import purposes
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from numpy.typing import NDArray
+
     from nsys_tui.logs.api import ApiLog
     from nsys_tui.logs.benchmark_tables import Series
     from nsys_tui.logs.call_log import CallLog
-    from nsys_tui.logs.flight_recorder import Dump
-    from nsys_tui.logs.mpi import MpiLog
-    from nsys_tui.logs.mpip import MpipReport
+    from nsys_tui.logs.calls import Calls
+    from nsys_tui.logs.mpi import MpiLog, MpipReport
     from nsys_tui.logs.participants import Communicator, Gpu, Group, LogProcess
     from nsys_tui.logs.plugins import Measured
+    from nsys_tui.logs.pytorch import Dump, Timeout
     from nsys_tui.logs.servers import ServerLine
-    from nsys_tui.logs.steps import Window
     from nsys_tui.logs.topology import Topology
     from nsys_tui.logs.trainers import RunTotal, StepLine
-    from nsys_tui.logs.watchdogs import Timeout
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,21 @@ class InitTiming:
     rank: int
     nranks: int
     parts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window over steps, both ends included."""
+
+    first: int
+    last: int
+    legacy: bool
+    lines: int
+    """Lines of text inside, over all files."""
+    step_lines: tuple[int, ...]
+    """Steps whose line is printed inside."""
+    steps: tuple[int, ...]
+    """Steps whose collectives it really holds; the step after the last printed one is included."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,3 +183,29 @@ class LogResult:
     def group_label(self, place: int) -> str:
         """Number of a group, marked where its members are a guess."""
         return f"{'' if self.groups[place].certain else '≈'}{place}"
+
+
+def job_ranks(result: LogResult, calls: Calls) -> NDArray[np.int64]:
+    """Rank in the job of each of some calls; -1 where no line tells it.
+
+    A process that drives several GPUs has no rank of its own; then the communicator's rank counts,
+    if it is one of the largest size.
+    """
+    of_process = np.array([p.rank for p in result.processes] + [-1], dtype=np.int64)
+    rank = of_process[calls.process]
+    largest = max((c.nranks for c in result.communicators), default=-1)
+    return np.where((rank < 0) & (calls.nranks == largest), calls.rank, rank)
+
+
+def restrict(result: LogResult, *, rank: int | None = None, gpu: int | None = None) -> LogResult:
+    """The same result with the calls of one rank of the job or of the GPUs of one number only."""
+    kinds = result.calls.by_kind
+    keep = np.ones(len(kinds), dtype=np.bool_)
+    if rank is not None:
+        keep &= job_ranks(result, kinds) == rank
+    if gpu is not None:
+        devices = np.array([one.device for one in result.gpus] + [-1], dtype=np.int64)
+        keep &= devices[kinds.gpu] == gpu
+    if keep.all():
+        return result
+    return replace(result, calls=result.calls.where(lambda rows: keep[rows["kind"]]))

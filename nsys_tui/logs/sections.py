@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from nsys_tui.logs.decimals import known as known_value
+from nsys_tui.logs.figures import known as known_value
 from nsys_tui.logs.statistics import DEFAULT_BOUNDS
 from nsys_tui.model.table import Column, Table, Unit, column, data
 

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from nsys_tui.logs.figures import Spread, spread_of
 from nsys_tui.logs.line_prefixes import NO_TIME, parse_stamp
-from nsys_tui.logs.spread import Spread, spread_of
 from nsys_tui.logs.trainer_table import N
 from nsys_tui.logs.trainers import RunTotal, number
 

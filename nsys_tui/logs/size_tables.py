@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.logs.grammar import opcount_text
+from nsys_tui.logs.result import job_ranks
 from nsys_tui.logs.sections import (
     LogAnswer,
     Section,
@@ -17,7 +18,6 @@ from nsys_tui.logs.sections import (
     shown,
     text,
 )
-from nsys_tui.logs.select import job_ranks
 from nsys_tui.logs.statistics import aggregate, bucket_labels, histogram, per_op, per_owner, traffic
 from nsys_tui.model.table import Column, Unit, column, columns, data
 

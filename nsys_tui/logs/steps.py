@@ -6,39 +6,30 @@ held the collectives of the *next* step; ``legacy`` does the same, for parity.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from nsys_tui.logs.calls import NO_STEP
+from nsys_tui.logs.figures import Spread, mean_of, spread_of, weighted_spread
+from nsys_tui.logs.result import LogResult, Window
+from nsys_tui.logs.trainers import UNKNOWN, distinct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from nsys_tui.logs.trainers import StepLine
 
+
 LEGACY_STEPS: Final = (45, 50)
 """The kit's window: 44 < state <= 50."""
 LEGACY_AVERAGE: Final = (45, 49)
 """The steps that the kit's average takes."""
-
-
-@dataclass(frozen=True)
-class Window:
-    """A window over steps, both ends included."""
-
-    first: int
-    last: int
-    legacy: bool
-    lines: int
-    """Lines of text inside, over all files."""
-    step_lines: tuple[int, ...]
-    """Steps whose line is printed inside."""
-    steps: tuple[int, ...]
-    """Steps whose collectives it really holds; the step after the last printed one is included."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,3 +132,147 @@ def carry_steps(
     result = step.copy()
     result[wanted] = agreed[code[wanted]]
     return result
+
+
+_FEWEST: Final = 3
+"""Timed lines below which nothing is left out as warm-up."""
+_ENOUGH: Final = 8
+"""Lines from which the times themselves tell how long the warm-up lasts."""
+
+
+@dataclass(frozen=True)
+class Average:
+    """Figures of the step lines of one trainer, or of one epoch of it."""
+
+    format: str
+    epoch: int
+    """-1 over all."""
+    steps: int
+    """Distinct steps that have a line."""
+    lines: int
+    """Lines, with those that other processes printed of the same steps."""
+    first: int
+    last: int
+    warmup: tuple[int, ...]
+    """Steps whose lines are left out of the figures."""
+    step: Spread | None
+    """ns, without the warm-up as all spreads."""
+    flops: Spread | None
+    """TFLOP/s per GPU."""
+    tokens: Spread | None
+    samples: Spread | None
+    estimated: bool
+    """TFLOPs were worked out by us."""
+    approximate: bool
+    """Times were made of stamps or of bars of whole seconds, not printed."""
+    step_ns: Fraction | None
+    """Mean step time over all lines that have one, warm-up too."""
+    timed: int
+    """Lines that have a step time."""
+    tflops: Fraction | None
+    """Mean TFLOPs over all lines that have them."""
+    rated: int
+    """Lines that have TFLOPs."""
+
+
+def average_range(result: LogResult) -> tuple[int | None, int | None]:
+    """Steps that averages are taken over: the window, or what the AWK kit took in legacy mode."""
+    window = result.window
+    if window is None:
+        return None, None
+    if window.legacy and (window.first, window.last) == (45, 50):
+        return LEGACY_AVERAGE
+    return window.first, window.last
+
+
+def average_of(result: LogResult) -> Average | None:
+    """Figures of the trainer whose step lines own the window."""
+    return _average(result, result.trainer)
+
+
+def all_averages(result: LogResult) -> list[Average]:
+    """One for each trainer found."""
+    formats = dict.fromkeys(step.format for step in result.step_lines)
+    found = [_average(result, name) for name in formats]
+    return [one for one in found if one]
+
+
+def epoch_averages(result: LogResult) -> list[Average]:
+    """One for each epoch of each trainer that prints more than one."""
+    found = []
+    for name in dict.fromkeys(step.format for step in result.step_lines):
+        epochs = sorted({step.epoch for step in result.step_lines if step.format == name} - {-1})
+        if len(epochs) > 1:
+            found += [_average(result, name, epoch) for epoch in epochs]
+    return [one for one in found if one]
+
+
+def _average(result: LogResult, name: str, epoch: int = UNKNOWN) -> Average | None:
+    first, last = average_range(result)
+    mine = [one for one in result.step_lines if one.format == name]
+    every = distinct(mine)
+    warm = warmup(every, result.warmup)
+    chosen = [
+        one
+        for one in every
+        if (first is None or one.step >= first)
+        and (last is None or one.step <= last)
+        and epoch in (UNKNOWN, one.epoch)
+    ]
+    if not chosen:
+        return None
+    kept = [one for one in chosen if one not in warm]
+    numbers = [one.step for one in chosen]
+    keys = {(one.epoch, one.step) for one in chosen}
+    return Average(
+        name,
+        epoch,
+        len(chosen),
+        sum((one.epoch, one.step) in keys for one in mine),
+        min(numbers),
+        max(numbers),
+        tuple(one.step for one in chosen if one in warm),
+        weighted_spread([(one.step_ns, one.over) for one in kept]),
+        spread_of([one.tflops for one in kept]),
+        spread_of([one.tokens_per_s for one in kept]),
+        spread_of([one.samples_per_s for one in kept]),
+        any(one.estimated for one in kept),
+        any(one.approximate for one in kept),
+        mean_of([(one.step_ns, one.over) for one in chosen]),
+        sum(one.step_ns is not None for one in chosen),
+        mean_of([(one.tflops, 1) for one in chosen]),
+        sum(one.tflops is not None for one in chosen),
+    )
+
+
+def warmup(steps: Sequence[StepLine], given: int | None) -> list[StepLine]:
+    """Lines of a run's warm-up.
+
+    The first line of a run counts as one, if the log shows that the run starts there; so do those
+    that follow and are far from the median, where enough lines are there to tell. A trainer whose
+    lines stand for many steps each has no line of a warm-up alone.
+
+    Args:
+        steps: distinct steps of one trainer, in order.
+        given: number of lines to leave out, if the user says so.
+    """
+    if given is not None:
+        return list(steps[:given])
+    times = sorted(one.step_ns for one in steps if one.step_ns is not None)
+    if len(times) < _FEWEST or any(one.over > 1 for one in steps[:2]):
+        return []
+    count = int(_starts(steps))
+    if len(times) >= _ENOUGH:
+        typical = times[len(times) // 2]
+        off = itertools.takewhile(
+            lambda one: one.step_ns is None or not typical / 2 <= one.step_ns <= 1.5 * typical,
+            steps[: len(steps) // 4],
+        )
+        count = max(count, len(list(off)))
+    return list(steps[:count])
+
+
+def _starts(steps: Sequence[StepLine]) -> bool:
+    """Whether the first line is the run's first: step 0 or 1, or one interval of lines."""
+    first, second = steps[0].step, steps[1].step
+    return 0 <= first <= max(1, second - first)

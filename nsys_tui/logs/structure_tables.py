@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.logs.decimals import known as known_value
+from nsys_tui.logs.figures import known as known_value
 from nsys_tui.logs.sections import (
     LogAnswer,
     Section,

@@ -14,9 +14,9 @@ from nsys_tui.analysis.compare.comparison import (
     aligned,
     compare,
     measure_both,
+    paired,
     with_findings,
 )
-from nsys_tui.analysis.compare.finding_changes import paired
 from nsys_tui.analysis.compare.measure import iteration_scope, measure, plan
 from nsys_tui.analysis.compare.side import Found
 from nsys_tui.analysis.compare.stats import FEWEST, Verdict

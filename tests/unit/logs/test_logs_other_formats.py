@@ -18,9 +18,8 @@ from paths import LOGS
 from nsys_tui.cli import main
 from nsys_tui.errors import UnreadableReportError
 from nsys_tui.logs import read_logs
-from nsys_tui.logs.flight_recorder import verdicts as recorder_verdicts
 from nsys_tui.logs.plugins import measured_rows
-from nsys_tui.logs.watchdogs import verdicts
+from nsys_tui.logs.pytorch import dump_verdicts, timeout_verdicts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,7 +142,7 @@ def test_real_timeouts() -> None:
     }
     told = {one.rank: (one.enqueued, one.completed) for one in found}
     assert told == {0: (811, 807), 1: (811, 807), 2: (-1, -1)}
-    (said,) = verdicts(found)
+    (said,) = timeout_verdicts(found)
     assert "ranks 0-2 ran out of time in ALLREDUCE 808" in said
     assert "none of these is behind" in said
 
@@ -231,10 +230,10 @@ def timeout(rank: int, seq: int, op: str = "ALLREDUCE", enqueued: int = 9) -> li
 
 def test_who_is_behind_by_the_watchdog(tmp_path: Path) -> None:
     lines = timeout(0, 9) + timeout(1, 9) + timeout(2, 7, enqueued=7)
-    (said,) = verdicts(read(tmp_path, lines).timeouts)
+    (said,) = timeout_verdicts(read(tmp_path, lines).timeouts)
     assert "rank 2 is behind: it enqueued 7, others wait in 9" in said
     lines = timeout(0, 9) + timeout(1, 9, "BROADCAST")
-    (said,) = verdicts(read(tmp_path, lines).timeouts)
+    (said,) = timeout_verdicts(read(tmp_path, lines).timeouts)
     assert "different collectives under one number, 9" in said
     old = "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(OpType=ALLREDUCE, "
     old += "TensorShape=[8], Timeout(ms)=1800000) ran for 1803170 milliseconds before timing out."
@@ -274,9 +273,9 @@ def dump(folder: Path, rank: int, enqueued: int, op: str = "nccl:all_reduce") ->
 
 def test_who_is_behind_by_the_flight_recorder(tmp_path: Path) -> None:
     dumps = read_logs([dump(tmp_path, 0, 5), dump(tmp_path, 1, 4)]).dumps
-    assert recorder_verdicts(dumps) == ["group 0: rank 1 is behind: it enqueued 4, others 5"]
+    assert dump_verdicts(dumps) == ["group 0: rank 1 is behind: it enqueued 4, others 5"]
     dumps = read_logs([dump(tmp_path, 0, 5), dump(tmp_path, 1, 5, "nccl:broadcast")]).dumps
-    assert recorder_verdicts(dumps)[-1] == (
+    assert dump_verdicts(dumps)[-1] == (
         "group 0: ranks called different collectives under number 5: "
         "rank 0 nccl:all_reduce; rank 1 nccl:broadcast"
     )
@@ -292,7 +291,7 @@ def test_recorders_whose_lines_a_launcher_labelled(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     log.write_text("\n".join(mixed))
     said = ["group 0: rank 1 is behind: it enqueued 4, others 5"]
-    assert recorder_verdicts(read_logs([log]).dumps) == said
+    assert dump_verdicts(read_logs([log]).dumps) == said
     log.write_text("\n".join(f"2025-05-20T10:00:00.125Z stdout F {line}" for line in texts[0]))
     assert [one.enqueued for one in read_logs([log]).dumps[0].statuses] == [5]
 

@@ -17,7 +17,7 @@ from nsys_tui.units import format_bytes, format_difference, format_duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.analysis.compare.finding_changes import FindingChange
+    from nsys_tui.analysis.compare.comparison import FindingChange
     from nsys_tui.analysis.compare.rows import Row
     from nsys_tui.ui.widgets.table.columns import TableColumn
 

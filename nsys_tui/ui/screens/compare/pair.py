@@ -17,7 +17,7 @@ from nsys_tui.analysis.compare.comparison import Comparison, aligned, compare
 from nsys_tui.analysis.compare.comparison import with_findings as add_findings
 from nsys_tui.analysis.compare.example_events import event_of, gap_of
 from nsys_tui.analysis.compare.measure import Plan, identity_of, measure, plan
-from nsys_tui.analysis.compare.pooling import pooled_side
+from nsys_tui.analysis.compare.side import pooled_side
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import UsageError
 from nsys_tui.export.baselines import Baseline
