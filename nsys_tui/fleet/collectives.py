@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.fleet.arrivals import PARTS
+from nsys_tui.fleet.summary_parts import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.logs.advice import Advice, advise
-from nsys_tui.logs.api_tables import API, API_CALLS
 from nsys_tui.logs.figures import decimals, seconds
 from nsys_tui.logs.figures import known as known_value
 from nsys_tui.logs.grammar import opcount_text
@@ -25,7 +24,16 @@ from nsys_tui.logs.sections import (
     whole_numbers,
 )
 from nsys_tui.logs.servers import throughput
-from nsys_tui.logs.size_tables import BUCKETS, CALLS, DISTINCT, SIZES, TRAFFIC, owned
+from nsys_tui.logs.size_tables import (
+    API,
+    API_CALLS,
+    BUCKETS,
+    CALLS,
+    DISTINCT,
+    SIZES,
+    TRAFFIC,
+    owned,
+)
 from nsys_tui.logs.statistics import aggregate, histogram, per_op, per_owner, rate, traffic
 from nsys_tui.logs.steps import all_averages, average_of, epoch_averages
 from nsys_tui.logs.structure_tables import COMMUNICATORS

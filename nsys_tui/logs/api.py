@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from nsys_tui.logs.call_log import Block
+from nsys_tui.logs.calls import Block
 from nsys_tui.logs.coll_bodies import Codes
 from nsys_tui.logs.grammar import OPERATIONS, datatype_name, element_bytes, reduction_name
 

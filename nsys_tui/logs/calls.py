@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from itertools import islice
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from nsys_tui.logs.grammar import DATATYPES, datatype_name, reduction_name
-from nsys_tui.model.groups import by_code, factorise
+from nsys_tui.logs.grammar import DATATYPES, POINT_TO_POINT, datatype_name, reduction_name
+from nsys_tui.model.groups import by_code, factorise, factorise_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
+
 
 NO_STEP: Final = -1
 UNKNOWN_BYTES: Final = -1
@@ -132,3 +136,229 @@ def call_bytes(count: NDArray[np.int64], datatype: NDArray[Any]) -> NDArray[np.i
     """Bytes of calls; ``UNKNOWN_BYTES`` for an unknown data type."""
     known = (datatype >= 0) & (datatype < len(_SIZES))
     return np.where(known, count * _SIZES[np.where(known, datatype, 0)], UNKNOWN_BYTES)
+
+
+Rows: TypeAlias = "dict[str, NDArray[Any]]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Calls that follow one another in one file, packed: of each column first value and steps."""
+
+    size: int
+    _columns: dict[str, tuple[int, str, bytes]]
+
+    @classmethod
+    def of(cls, rows: Rows) -> Block:
+        """Packs columns of equal length, which is not 0."""
+        packed = {}
+        for name, values in rows.items():
+            steps = narrow(np.diff(values.astype(np.int64)))
+            packed[name] = (int(values[0]), steps.dtype.str, zlib.compress(steps.tobytes(), 1))
+        return cls(len(rows["kind"]), packed)
+
+    def column(self, name: str) -> NDArray[np.int64]:
+        """One column: of ``OF_CALLS``, or ``kind``."""
+        first, kind, packed = self._columns[name]
+        values = np.empty(self.size, np.int64)
+        values[0] = first
+        values[1:] = np.frombuffer(zlib.decompress(packed), kind)
+        np.cumsum(values, out=values)
+        return values
+
+    def rows(self) -> Rows:
+        """All columns."""
+        return {name: self.column(name) for name in self._columns}
+
+
+class KindBook(dict[tuple[int, ...], int]):
+    """Kinds of calls by their values, with codes in the order in which a log first shows them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first: list[int] = []
+        """Line of each one's first call."""
+        self.number: list[int] = []
+        """Calls of each."""
+
+    def codes(self, columns: Sequence[NDArray[Any]], line: NDArray[Any]) -> NDArray[np.int64]:
+        """Code of each call of a block, in which new kinds are entered."""
+        codes, distinct = factorise_rows(columns)
+        _, first, number = np.unique(codes, return_index=True, return_counts=True)
+        known = np.empty(len(distinct), np.int64)
+        for row in np.argsort(first).tolist():
+            code = known[row] = self.setdefault(tuple(distinct[row].tolist()), len(self))
+            if code == len(self.first):
+                self.first.append(int(line[first[row]]))
+                self.number.append(0)
+            self.number[code] += int(number[row])
+        result: NDArray[np.int64] = known[codes]
+        return result
+
+    def cut(self, size: int) -> None:
+        """Forgets all but the first kinds: those of a file that cannot be read to its end."""
+        for key in [*self][size:]:
+            del self[key]
+        del self.first[size:], self.number[size:]
+
+    def columns(self, names: Sequence[str]) -> Rows:
+        """The values of all kinds by name, with ``first`` and ``number``."""
+        table = np.array([*self], np.int64).reshape(len(self), len(names)).T
+        values = dict(zip(names, table, strict=True))
+        return values | {"first": np.array(self.first), "number": np.array(self.number)}
+
+
+@dataclass(frozen=True, eq=False)
+class CallLog:
+    """Calls in file and line order."""
+
+    kinds: Rows
+    """Columns of ``Calls`` that repeat, by kind; while a log is read, ``KindBook.columns``."""
+    blocks: tuple[Block, ...]
+    ops: tuple[str, ...]
+    streams: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return sum(block.size for block in self.blocks)
+
+    def calls(self, rows: Rows) -> Calls:
+        """Rows of a block, or sums of kinds, with their names."""
+        given = {"number": np.broadcast_to(np.int8(1), len(rows["kind"])), **rows}
+        kind = given.pop("kind")
+        given |= {name: self.kinds[name][kind] for name in OF_KINDS}
+        size = call_bytes(given["count"], given["datatype"])
+        return Calls(**given, bytes=size, ops=self.ops, streams=self.streams)
+
+    def _rows(self, kinds: NDArray[np.bool_] | None) -> Iterator[Rows]:
+        for block in self.blocks:
+            rows = block.rows()
+            yield rows if kinds is None else take(rows, kinds[rows["kind"]])
+
+    def parts(self, kinds: NDArray[np.bool_] | None = None) -> Iterator[Calls]:
+        """The calls block by block, or those of some kinds."""
+        return map(self.calls, self._rows(kinds))
+
+    def select(self, kinds: NDArray[np.bool_] | None = None) -> Calls:
+        """All calls, or those of some kinds, as one list."""
+        return self.calls(joined([no_rows(), *self._rows(kinds)]))
+
+    def mapped(self, change: Callable[[Rows], Rows]) -> CallLog:
+        """The same calls with the rows of each block changed, or fewer of them."""
+        changed = (change(block.rows()) for block in self.blocks)
+        return replace(self, blocks=tuple(Block.of(rows) for rows in changed if len(rows["kind"])))
+
+    def where(self, test: Callable[[Rows], NDArray[np.bool_]]) -> CallLog:
+        """The calls that fulfil a test."""
+        return self.mapped(lambda rows: take(rows, test(rows)))
+
+    @cached_property
+    def sums(self) -> Calls:
+        """Calls that differ in line, counter, time and step at most, as one row: the first first.
+
+        Its ``number`` says how many they are.
+        """
+        found = [np.empty((0, 3), np.int64)]
+        for block in self.blocks:
+            codes, pairs = factorise_rows([block.column("kind"), block.column("count")])
+            _, first, number = np.unique(codes, return_index=True, return_counts=True)
+            found.append(np.column_stack((pairs, number))[np.argsort(first)])
+        every = np.concatenate(found)
+        if not len(every):
+            return self.calls(no_rows())
+        codes, pairs = factorise_rows([every[:, 0], every[:, 1]])
+        number = np.zeros(len(pairs), np.int64)
+        np.add.at(number, codes, every[:, 2])
+        order = np.argsort(np.unique(codes, return_index=True)[1])
+        rows = {"kind": pairs[order, 0], "count": pairs[order, 1], "number": number[order]}
+        unknown = np.broadcast_to(np.int64(-1), len(order))
+        return self.calls(rows | {name: unknown for name in OF_CALLS if name != "count"})
+
+    @cached_property
+    def by_kind(self) -> Calls:
+        """Each kind once, for what does not differ from call to call."""
+        unknown = np.broadcast_to(np.int64(-1), len(self.kinds["op"]))
+        return self.calls({"kind": np.arange(len(unknown)), **dict.fromkeys(OF_CALLS, unknown)})
+
+    @property
+    def counter_stands_still(self) -> bool:
+        """Whether opCount is 0 on all lines."""
+        return not any(block.column("op_count").any() for block in self.blocks)
+
+    def rows(self, stop: int | None = None) -> Iterator[SimpleNamespace]:
+        """Plain rows with names instead of codes; indices of tables are left as they are."""
+        return islice((row for part in self.parts() for row in part.rows()), stop)
+
+
+def no_rows() -> Rows:
+    """A block without calls."""
+    return {name: np.empty(0, np.int64) for name in ("kind", *OF_CALLS)}
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """The rows of some blocks as one list."""
+    return {name: narrow(np.concatenate([one[name] for one in parts])) for name in parts[0]}
+
+
+def take(rows: Rows, which: NDArray[Any]) -> Rows:
+    """Some of the rows of a block."""
+    return {name: values[which] for name, values in rows.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Calls of one communicator."""
+
+    before: int
+    """Calls before these: in a block, those of the blocks before it."""
+    number: int
+    first: int
+    """opCount of the first one."""
+    last: int
+    low: int
+    """Least opCount."""
+    high: int
+    end: tuple[int, int]
+    """Block and row of the last one."""
+
+    def keys(self, by_order: bool) -> tuple[int, int]:
+        """The least and the greatest opCount, or the places of the first and the last call."""
+        return (self.before, self.before + self.number - 1) if by_order else (self.low, self.high)
+
+    def ends(self, by_order: bool) -> tuple[int, int]:
+        """opCount of the first and of the last call, or their places."""
+        return self.keys(True) if by_order else (self.first, self.last)
+
+
+def reaches(
+    log: CallLog, kinds: NDArray[np.bool_]
+) -> tuple[dict[int, Reach], list[dict[int, Reach]]]:
+    """Reach of each communicator with calls of some kinds: over the log, and in each block."""
+    whole: dict[int, Reach] = {}
+    parts = []
+    for place, block in enumerate(log.blocks):
+        kind, op_count = block.column("kind"), block.column("op_count")
+        mine = np.flatnonzero(kinds[kind])
+        part = {}
+        for one, at in rows_by(log.by_kind.communicator[kind[mine]]):
+            counts, known = op_count[mine[at]], whole.get(one)
+            first, last, low, high = map(int, (counts[0], counts[-1], counts.min(), counts.max()))
+            before, end = known.number if known else 0, (place, int(mine[at[-1]]))
+            own = part[one] = Reach(before, len(at), first, last, low, high, end)
+            whole[one] = own
+            if known:
+                number, low, high = before + len(at), min(low, known.low), max(high, known.high)
+                whole[one] = Reach(0, number, known.first, last, low, high, end)
+        parts.append(part)
+    return whole, parts
+
+
+def point_to_point(calls: Calls) -> NDArray[np.bool_]:
+    """Which calls are those of two ranks."""
+    codes = [i for i, op in enumerate(calls.ops) if op in POINT_TO_POINT]
+    return np.isin(calls.op, codes)
+
+
+def begun_late(log: CallLog) -> set[int]:
+    """Communicators whose first call in the logs is not their first one: NCCL counts from 0."""
+    whole, _ = reaches(log, np.ones(len(log.by_kind), np.bool_))
+    return {one for one, reach in whole.items() if reach.first > 0}

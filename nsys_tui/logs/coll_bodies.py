@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from nsys_tui.logs.call_log import KindBook
+from nsys_tui.logs.calls import KindBook
 from nsys_tui.logs.grammar import (
     ANCHOR,
     HEADER,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from nsys_tui.logs.call_log import CallLog, KindBook
+from nsys_tui.logs.calls import CallLog, KindBook
 from nsys_tui.logs.participants import Communicator, Gpu, Group
 
 if TYPE_CHECKING:

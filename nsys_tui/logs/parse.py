@@ -16,8 +16,7 @@ import numpy as np
 
 from nsys_tui.errors import NsysTuiError, UsageError
 from nsys_tui.logs.api import join_api
-from nsys_tui.logs.call_log import CallLog
-from nsys_tui.logs.calls import NO_STEP, OF_KINDS, narrow
+from nsys_tui.logs.calls import NO_STEP, OF_KINDS, CallLog, narrow
 from nsys_tui.logs.coll_bodies import CallTexts
 from nsys_tui.logs.communicators import CommunicatorTable
 from nsys_tui.logs.grammar import algorithm_name, protocol_name
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.logs.call_log import Rows
+    from nsys_tui.logs.calls import Rows
     from nsys_tui.logs.result import Window
     from nsys_tui.logs.trainer_table import Trainer
     from nsys_tui.logs.trainers import StepLine

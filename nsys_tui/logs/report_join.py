@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui.analysis.nccl.calls import CallProcess
 from nsys_tui.analysis.nccl.calls import Calls as JoinCalls
-from nsys_tui.logs.call_log import reaches
+from nsys_tui.logs.calls import reaches
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.logs.api import ApiLog
     from nsys_tui.logs.benchmark_tables import Series
-    from nsys_tui.logs.call_log import CallLog
-    from nsys_tui.logs.calls import Calls
+    from nsys_tui.logs.calls import CallLog, Calls
     from nsys_tui.logs.mpi import MpiLog, MpipReport
     from nsys_tui.logs.participants import Communicator, Gpu, Group, LogProcess
     from nsys_tui.logs.plugins import Measured

@@ -8,23 +8,21 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.logs.api import ApiLines
-from nsys_tui.logs.call_log import Block
-from nsys_tui.logs.calls import NO_STEP, OF_CALLS
+from nsys_tui.logs.calls import NO_STEP, OF_CALLS, Block
 from nsys_tui.logs.coll_bodies import CallTexts, find_bodies
 from nsys_tui.logs.grammar import LONGEST_HEAD, MAX_MESSAGE
-from nsys_tui.logs.line_prefixes import NO_TIME, Head, Heads, Processes
+from nsys_tui.logs.line_prefixes import NO_TIME, Head, Heads, Processes, lift
 from nsys_tui.logs.messages import Messages, Place, wanted
 from nsys_tui.logs.mpi import MpiLog
 from nsys_tui.logs.other_lines import OtherLines
 from nsys_tui.logs.textfile import blocks
-from nsys_tui.logs.timestamps import lift
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from nsys_tui.logs.timestamps import Lines
+    from nsys_tui.logs.line_prefixes import Lines
     from nsys_tui.logs.trainer_table import Trainer
 
 KIND: Final = (

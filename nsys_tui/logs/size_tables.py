@@ -1,4 +1,4 @@
-"""Sections of sizes: per operation, bucket, distinct size, rank and GPU, and the call list."""
+"""Sections of calls: sizes by operation, bucket, rank and GPU, the call list, and CALL lines."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from nsys_tui.logs.sections import (
     known,
     shown,
     text,
+    through,
 )
 from nsys_tui.logs.statistics import aggregate, bucket_labels, histogram, per_op, per_owner, traffic
 from nsys_tui.model.table import Column, Unit, column, columns, data
@@ -144,6 +145,47 @@ def _calls(answer: LogAnswer) -> int:
     return len(answer.result.calls)
 
 
+_NONE: Final = "no CALL lines (NCCL_DEBUG=TRACE with CALL in NCCL_DEBUG_SUBSYS records them)"
+API: Final = (
+    column("function", "Function"),
+    count("calls", "Lines"),
+    known("count", "Count"),
+    column("dtype", "Type"),
+    column("reduction", "Reduction"),
+    known("bytes", "Bytes per call"),
+    count("processes", "Processes"),
+)
+_CALL: Final = (
+    shown("Process", lambda call, result: result.process_label(call.process)),
+    column("function", "Function"),
+    known("count", "Count"),
+    text("dtype", "Type"),
+    known("bytes", "Bytes"),
+    text("reduction", "Reduction", "reduction_name"),
+    shown("Root", lambda call, _: None if call.root < 0 else call.root, Unit.COUNT),
+    count("root", read=lambda call, _: call.root if call.count >= 0 else None),
+    text("comm", "Communicator", "pointer"),
+    text("stream"),
+)
+API_CALLS: Final = (
+    file_path(lambda row: row.file),
+    count("line", "Line"),
+    *host_pid(lambda row, _: row.call.process),
+    *(through("call", one) for one in _CALL),
+    shown("In place", lambda row, _: "yes" if row.in_place else None),
+    column("in_place", unit=Unit.FLAG),
+    through("call", text("arguments", "Arguments")),
+)
+
+
+def _lines(answer: LogAnswer) -> int:
+    return len(answer.result.api)
+
+
+def _same_calls(_: LogAnswer, rows: Sequence[Any]) -> list[str]:
+    return ["the same calls as in COLL lines, seen where the program made them"] * bool(rows)
+
+
 SECTIONS: Final = (
     Section(
         "per-op",
@@ -187,6 +229,24 @@ SECTIONS: Final = (
         CALLS,
         lambda answer: answer.result.calls.rows(answer.top),
         count=_calls,
+        longest="calls",
+    ),
+    Section(
+        "api",
+        "API calls (CALL lines)",
+        API,
+        lambda answer: answer.result.api.per_function(),
+        _same_calls,
+        _NONE,
+        _lines,
+    ),
+    Section(
+        "api-calls",
+        "API calls one by one",
+        API_CALLS,
+        lambda answer: answer.result.api.rows(),
+        none=_NONE,
+        count=_lines,
         longest="calls",
     ),
 )

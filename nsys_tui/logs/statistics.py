@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nsys_tui.logs.call_log import CallLog
-    from nsys_tui.logs.calls import Calls
+    from nsys_tui.logs.calls import CallLog, Calls
 
 DEFAULT_BOUNDS: Final = (1 << 16, 1 << 20, 1 << 24)
 """64 KiB, 1 MiB and 16 MiB: the AWK kit's buckets; a bound belongs to the bucket above it."""

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.logs import (
-    api_tables,
     hang_tables,
     other_tables,
     section_names,
@@ -231,7 +230,6 @@ _ALL: Final = (
     *size_tables.SECTIONS,
     *structure_tables.SECTIONS,
     *hang_tables.SECTIONS,
-    *api_tables.SECTIONS,
     *other_tables.SECTIONS,
 )
 _BY_NAME: Final = {section.name: section for section in _ALL}

@@ -81,5 +81,5 @@ def test_lifting_stamps_changes_nothing(text: str) -> None:
         log = Path(folder) / "a.log"
         log.write_text(text, newline="")
         lifted = everything(read_logs([log]))
-        with mock.patch("nsys_tui.logs.timestamps._shapes", return_value={}):
+        with mock.patch("nsys_tui.logs.line_prefixes._shapes", return_value={}):
             assert lifted == everything(read_logs([log]))
