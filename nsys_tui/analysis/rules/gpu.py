@@ -133,6 +133,10 @@ def exposed_communication(case: Case, arguments: Arguments) -> Result:
 
 
 def _exposed_findings(case: Case) -> list[Finding]:
+    """The GPU with most of it, priced at most as what its own compute could hide.
+
+    The run is never shorter than the other work of any GPU, so the busiest one bounds it too.
+    """
     worst = max(case.splits, key=lambda split: split.exposed_comm_ns, default=None)
     if worst is None or not worst.exposed_comm_ns:
         return []
@@ -141,7 +145,11 @@ def _exposed_findings(case: Case) -> list[Finding]:
     rest = f"{share} of it, {units.format_share(worst.exposed_comm_ns, worst.base_ns)} of the time"
     advice, subject = "overlap collectives with compute, or bucket them", "communication not hidden"
     waited, late = worst.exposed_waiting_ns or 0, -1
+    hidden = worst.compute_ns - worst.compute_comm_overlap_ns
+    others = min(s.idle_ns + s.exposed_comm_ns for s in case.splits)
+    saved = min(worst.exposed_comm_ns, hidden, others)
     if 2 * waited > worst.exposed_comm_ns:
+        saved = min(saved, waited)
         late = late_device(case.report, worst.place)
         whom = case.device_labels([late]) if late >= 0 else "other ranks"
         rest = f"{units.format_duration(waited)} of it waiting, mostly for {whom}"
@@ -156,7 +164,7 @@ def _exposed_findings(case: Case) -> list[Finding]:
         f" communication exposed, {rest}",
         advice,
         subject=subject,
-        saved_ns=min(worst.exposed_comm_ns, worst.compute_ns - worst.compute_comm_overlap_ns),
+        saved_ns=saved,
         stake_ns=worst.exposed_comm_ns,
         window=worst.longest_exposed_comm,
         place=worst.place,

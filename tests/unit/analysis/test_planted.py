@@ -10,6 +10,7 @@ from planted import (
     FULL,
     MS,
     PLANTED,
+    STEPS,
     WORTH_FIXING,
     bare,
     clocked,
@@ -78,6 +79,13 @@ def test_waiting_for_a_late_rank_is_no_fault_of_the_transfer(tmp_path: Path) -> 
         "GPU 0: 60.00 ms of communication exposed, 40.00 ms of it waiting, mostly for GPU 1"
     )
     assert one.subject == "waiting for GPU 1 in collectives"
+    assert one.saved_ns == 40 * MS
+
+
+def test_hiding_communication_gives_no_more_than_the_busiest_gpu_lets_it(tmp_path: Path) -> None:
+    found = find_in(case_of(slow_gpu, tmp_path))
+    (one,) = [one for one in found if one.rule == "exposed_communication"]
+    assert (one.stake_ns, one.saved_ns) == (STEPS * 2 * MS, STEPS * MS)  # GPU 1 computes 9 of 10
 
 
 def test_a_lower_clock_explains_a_slow_gpu_and_an_equal_one_does_not(tmp_path: Path) -> None:
