@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias, TypedDict, Unpack
 
-from nsys_tui.analysis.choosing import Choice
+from nsys_tui.analysis.window import Choice
 from nsys_tui.errors import UsageError
 from nsys_tui.units import parse_duration
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.threads import ByThread
+from nsys_tui.analysis.thread_states import ByThread
 from nsys_tui.model.kinds import Kind
 
 if TYPE_CHECKING:

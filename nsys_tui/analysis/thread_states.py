@@ -1,4 +1,4 @@
-"""When a host thread was on a CPU: by the scheduler's switches, else by CPU samples."""
+"""Rows of one thread, and when it was on a CPU: by the scheduler's switches, else by samples."""
 
 from __future__ import annotations
 
@@ -9,16 +9,51 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.threads import ByThread
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
-from nsys_tui.model.groups import factorise, rows_of_codes
+from nsys_tui.model.groups import by_code, factorise, rows_of_codes
 from nsys_tui.model.kinds import Kind
+from nsys_tui.model.target import PROCESS_MASK
 
 if TYPE_CHECKING:
-    from nsys_tui.model.events import Bool, Int64
+    from numpy.typing import NDArray
+
+    from nsys_tui.model.events import Bool, Int64, Samples, ThreadEvents
     from nsys_tui.model.intervals import Intervals
     from nsys_tui.model.report import Report
+
+
+class ByThread:
+    """Rows of an event set by thread, 4 bytes an event.
+
+    Args:
+        events: the event set.
+    """
+
+    def __init__(self, events: ThreadEvents | Samples) -> None:
+        order, edges = by_code(events.thread, len(events.threads))
+        parts = np.split(order.astype(np.int32), edges[1:-1])
+        self._rows: dict[int, NDArray[np.int32]] = dict(
+            zip(events.threads.tolist(), parts, strict=False)
+        )
+
+    def rows(self, global_tid: int) -> NDArray[np.int32]:
+        """Row numbers of one thread in start order; none for a thread without events."""
+        return self._rows.get(global_tid, np.empty(0, np.int32))
+
+
+def of_thread(
+    events: ThreadEvents, rows: slice | NDArray[np.intp], global_tid: int
+) -> NDArray[np.intp]:
+    """Those of some rows that belong to one thread."""
+    codes = np.flatnonzero(events.threads == global_tid)
+    chosen = np.arange(len(events))[rows]
+    return chosen[np.isin(events.thread[chosen], codes)]
+
+
+def beside(thread: int, threads: Int64) -> Bool:
+    """Which of some threads are others of the process that one is of."""
+    return np.asarray(((threads ^ thread) & PROCESS_MASK == 0) & (threads != thread), np.bool_)
 
 
 class Witness(StrEnum):

@@ -1,13 +1,14 @@
 """Scope: which part of a report an analysis looks at, and how events at its edges count.
 
 Everybody who counts uses these few functions, so that a figure of a window has one meaning: time is
-clipped to the window, events count where they start.
+clipped to the window, events count where they start. ``Choice`` makes a scope of the numbers that
+people know GPUs, processes and streams by.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.target import pid_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from nsys_tui.model.events import Bool, EventSet, Int64, Operations, ThreadEvents
     from nsys_tui.model.report import Report
@@ -151,3 +152,72 @@ def masked(rows: Rows, mask: Bool) -> Rows:
 def _keep(rows: Rows, codes: NDArray[np.integer], chosen: Bool) -> Rows:
     """Those of ``rows`` whose code is chosen (``chosen`` holds a truth value per code)."""
     return masked(rows, chosen[codes[rows]]) if len(chosen) else np.empty(0, np.intp)
+
+
+_LISTED: Final = 20
+
+
+class Lacking(NamedTuple):
+    """Numbers of one kind that a report does not have."""
+
+    text: str
+    """Names the first of them."""
+    hint: str
+    """Lists what the report has."""
+    all: bool
+    """Whether the report has none of those that were asked for."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Numbers of processes, GPUs and streams; None for all of a kind."""
+
+    processes: tuple[int, ...] | None = None
+    """Process ids."""
+    devices: tuple[int, ...] | None = None
+    """GPU numbers as the overview shows them; else CUDA ordinals, the ``id`` of its JSON."""
+    streams: tuple[int, ...] | None = None
+    """CUDA stream ids."""
+
+    def scope(self, report: Report, window: tuple[int, int] | None = None) -> Scope:
+        """The part of a report that the numbers and a window [start, end) in ns name."""
+        places = (place for n in self.devices or () for place in _places_of(report, n))
+        return Scope(
+            window=window,
+            devices=None if self.devices is None else frozenset(places),
+            processes=None if self.processes is None else frozenset(self.processes),
+            streams=None if self.streams is None else frozenset(self.streams),
+        )
+
+    def lacking(self, report: Report) -> Iterator[Lacking]:
+        """The kinds of which a report does not have all numbers."""
+        numbers = {n for device in report.devices for n in (device.number, device.id)}
+        yield from _lacking("GPU", self.devices, {n for n in numbers if n is not None})
+        if self.processes:
+            yield from _lacking("process", self.processes, _processes(report, self.processes))
+        yield from _lacking("stream", self.streams, {stream.id for stream in report.streams})
+
+
+def _places_of(report: Report, number: int) -> list[int]:
+    """Places of the GPUs of a number; where none has it, of those whose CUDA ordinal it is."""
+    devices = [*enumerate(report.devices)]
+    by_number = [place for place, device in devices if device.number == number]
+    return by_number or [place for place, device in devices if device.id == number]
+
+
+def _lacking(kind: str, asked: Collection[int] | None, there: set[int]) -> Iterator[Lacking]:
+    missing = [value for value in asked or () if value not in there]
+    if missing:
+        listed = ", ".join(map(str, sorted(there)[:_LISTED])) or "none"
+        text = f"no {kind} {missing[0]} in this report"
+        yield Lacking(text, f"it has {listed}", there.isdisjoint(asked or ()))
+
+
+def _processes(report: Report, asked: Collection[int]) -> set[int]:
+    """Process ids of the GPU work and its calls, and of other host events if those do not do."""
+    found = {pid_of(pid) for pid in report.operations.processes.tolist()}
+    for events in ("api", "ranges", "osrt"):
+        if found.issuperset(asked):
+            break
+        found.update(pid_of(pid) for pid in getattr(report, events).thread_process.tolist())
+    return found

@@ -56,9 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints findings, or the tables of rules."""
     from nsys_tui.analysis.rules.answer import DOCUMENT, RuleAnswer
     from nsys_tui.analysis.rules.case import Case
+    from nsys_tui.analysis.rules.finding import Severity
     from nsys_tui.analysis.rules.ranking import RULES, gravest, ranked
     from nsys_tui.analysis.rules.register import parse_rule
-    from nsys_tui.analysis.rules.severity import Severity
     from nsys_tui.commands.destinations import room
     from nsys_tui.text.folding import fitted
 
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def rule_help(rule: Rule) -> list[str]:
     """What a rule looks for and its own parameters."""
-    from nsys_tui.analysis.rules.parameters import COMMON
+    from nsys_tui.analysis.rules.register import COMMON
 
     return [
         f"{rule.name} -- {rule.title}{' (nsys)' if rule.of_nsys else ''}",
@@ -106,8 +106,8 @@ def rule_help(rule: Rule) -> list[str]:
 
 def rules_help() -> str:
     """Every rule with what it looks for and its parameters."""
-    from nsys_tui.analysis.rules.parameters import COMMON
     from nsys_tui.analysis.rules.ranking import RULES
+    from nsys_tui.analysis.rules.register import COMMON
 
     lines = [line for rule in RULES.values() for line in rule_help(rule)]
     lines += ["", "every rule takes"]

@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from nsys_tui.analysis.choosing import Lacking
     from nsys_tui.analysis.nccl.calls import Calls
     from nsys_tui.analysis.nccl.rank_matching import Traced
     from nsys_tui.analysis.nccl.result import Collectives
-    from nsys_tui.analysis.window import Scope
+    from nsys_tui.analysis.window import Lacking, Scope
 
 _SECTIONS = ("operations", "ranks", "collectives")
 _ROWS_OF_TEXT = 20
@@ -122,7 +121,7 @@ def chosen(
     Raises:
         NoDataError: there are none.
     """
-    from nsys_tui.analysis.nccl.select import restrict
+    from nsys_tui.analysis.nccl.result import restrict
 
     kept = restrict(found, traced, scopes)
     if not len(kept):

@@ -146,7 +146,7 @@ def _unknown(word: str) -> UsageError:
 
 def _all_words() -> Iterator[str]:
     from nsys_tui.analysis.rules.ranking import RULES
-    from nsys_tui.analysis.stats.registry import REPORTS
+    from nsys_tui.analysis.stats.query import REPORTS
     from nsys_tui.model.capabilities import Capability
     from nsys_tui.text.definitions import definitions
 

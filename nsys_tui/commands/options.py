@@ -15,8 +15,7 @@ from nsys_tui.units import parse_window
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from nsys_tui.analysis.choosing import Choice
-    from nsys_tui.analysis.window import Scope
+    from nsys_tui.analysis.window import Choice, Scope
     from nsys_tui.model.report import Report
     from nsys_tui.model.table import Table
 
@@ -359,7 +358,7 @@ def window_from(arguments: argparse.Namespace, report: Report) -> tuple[int, int
 
 def choice_from(arguments: argparse.Namespace) -> Choice:
     """The numbers that ``--process``, ``--device`` and ``--stream`` give."""
-    from nsys_tui.analysis.choosing import Choice
+    from nsys_tui.analysis.window import Choice
 
     asked = (getattr(arguments, name) for name in ("process", "device", "stream"))
     return Choice(*(None if numbers is None else tuple(sorted(set(numbers))) for numbers in asked))

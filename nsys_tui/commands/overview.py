@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_tui.analysis.iterations.breakdown import Pieces
-    from nsys_tui.analysis.rules.bound import Part
+    from nsys_tui.analysis.rules.verdict import Part
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.report import Report
 

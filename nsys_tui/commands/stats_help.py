@@ -9,12 +9,12 @@ from nsys_tui.text.formats import KINDS, options_of, parse_format
 from nsys_tui.text.print_units import units_help
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.stats.registry import StatReport
+    from nsys_tui.analysis.stats.query import StatReport
 
 
 def reports_help(which: str) -> str:
     """All reports in one line each; one of them, or all with ``ALL``, in full."""
-    from nsys_tui.analysis.stats.registry import REPORTS
+    from nsys_tui.analysis.stats.query import REPORTS
     from nsys_tui.analysis.stats.reports import DEFAULT, find
 
     if which and which != "ALL":

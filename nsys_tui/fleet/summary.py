@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 import numpy as np
 
-from nsys_tui.analysis.choosing import Choice
 from nsys_tui.analysis.iterations.detection import counted
+from nsys_tui.analysis.window import Choice
 from nsys_tui.errors import UNREADABLE
 from nsys_tui.fleet.name_stats import NameStats
 from nsys_tui.fleet.stored_columns import Stored

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from synth import Synth
 
-from nsys_tui.analysis.stats.registry import REPORTS
+from nsys_tui.analysis.stats.query import REPORTS
 from nsys_tui.analysis.stats.reports import run_report
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.kinds import Kind

@@ -12,7 +12,7 @@ from synth import Synth
 from nsys_tui.analysis.iterations.parts import BUSY_PARTS, IDLE_PARTS
 from nsys_tui.analysis.iterations.table import iteration_table, longer_because
 from nsys_tui.analysis.stalls.causes import Cause
-from nsys_tui.analysis.stalls.gaps import LONG_CALL_NS
+from nsys_tui.analysis.stalls.explained import LONG_CALL_NS
 from nsys_tui.analysis.window import Scope
 from nsys_tui.reader import open_report
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsys_tui.analysis.stretch_union import stretch_unions
+from nsys_tui.analysis.stretch_stats import stretch_unions
 from nsys_tui.model import intervals
 
 spans = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)), min_size=1, max_size=40)

@@ -9,7 +9,7 @@ from tui.frames import FANCY, rows, running, settled, text
 from unit.fleet.fleet_reports import US, Run, both_in_one
 
 from nsys_tui import cli
-from nsys_tui.analysis.choosing import Choice
+from nsys_tui.analysis.window import Choice
 from nsys_tui.commands import fleet as verb
 from nsys_tui.commands import open as opening
 from nsys_tui.config import Config

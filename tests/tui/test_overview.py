@@ -10,8 +10,7 @@ from textual.events import MouseMove
 from textual.geometry import Offset
 from tui.frames import FANCY, frame, rows, running, settled, text
 
-from nsys_tui.analysis.rules.finding import Finding
-from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.rules.finding import Finding, Severity
 from nsys_tui.render.cells import Emphasis
 from nsys_tui.state import Window
 from nsys_tui.ui.widgets.trace import TracePane

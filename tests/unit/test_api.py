@@ -16,7 +16,7 @@ from paths import needs_reports, report_paths
 
 import nsys_tui
 from nsys_tui import cli
-from nsys_tui.analysis.stats.registry import REPORTS as STATS
+from nsys_tui.analysis.stats.query import REPORTS as STATS
 from nsys_tui.analysis.stats.reports import DEFAULT
 from nsys_tui.demo.report import make_report
 from nsys_tui.errors import NoDataError, UsageError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.nvtx.attribution import NO_CALL, NO_RANGE
+from nsys_tui.analysis.nvtx.operation_paths import NO_CALL, NO_RANGE
 from nsys_tui.model.tree import TrieBuilder
 from nsys_tui.names import similar_name, strip_op_id
 

@@ -7,8 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.links import finding_link
-from nsys_tui.analysis.rules.bound import NOT_LOOKED_AT, PART, not_looked_at, parts, verdict_facts
-from nsys_tui.analysis.rules.verdict import verdict
+from nsys_tui.analysis.rules.verdict import (
+    NOT_LOOKED_AT,
+    PART,
+    not_looked_at,
+    parts,
+    verdict,
+    verdict_facts,
+)
 from nsys_tui.model.table import (
     FACTS,
     OPEN,
@@ -28,10 +34,10 @@ from nsys_tui.units import plural
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.analysis.rules.bound import NotLookedAt, Part
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.rules.register import Outcome
+    from nsys_tui.analysis.rules.verdict import NotLookedAt, Part
     from nsys_tui.model.report import Report
 
 

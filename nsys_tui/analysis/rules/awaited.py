@@ -9,7 +9,7 @@ import numpy as np
 from nsys_tui.analysis.rules.idle_causes import SERVES
 from nsys_tui.analysis.sampled import sampled
 from nsys_tui.analysis.stalls.causes import Cause
-from nsys_tui.analysis.threads import beside
+from nsys_tui.analysis.thread_states import beside
 from nsys_tui.model import intervals
 from nsys_tui.names import fit
 

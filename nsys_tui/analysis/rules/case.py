@@ -11,9 +11,14 @@ from nsys_tui.analysis.diagnostics import clock_trouble
 from nsys_tui.analysis.iterations.detection import Iterations, find_iterations
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
 from nsys_tui.analysis.nccl.waiting import splits_with_waiting
-from nsys_tui.analysis.rules.certainty import CERTAINTY, UNSURE
-from nsys_tui.analysis.rules.finding import Confidence, Finding
-from nsys_tui.analysis.rules.severity import Severity, severity
+from nsys_tui.analysis.rules.finding import (
+    CERTAINTY,
+    UNSURE,
+    Confidence,
+    Finding,
+    Severity,
+    severity,
+)
 from nsys_tui.analysis.stalls.gaps import Stalls, stalls
 from nsys_tui.analysis.stalls.host_activity import HostWork
 from nsys_tui.analysis.window import Scope, clipped, masked, row_numbers

@@ -8,7 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.rules.finding import Confidence, longest_of
+from nsys_tui.analysis.rules.finding import Confidence, Severity, longest_of
 from nsys_tui.analysis.rules.nsys import (
     DIRECTIONS,
     HOST_COPIES,
@@ -16,9 +16,7 @@ from nsys_tui.analysis.rules.nsys import (
     PAGEABLE,
     SMALL_COPY,
 )
-from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
-from nsys_tui.analysis.rules.register import Result, rule
-from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import factorise_rows, rows_of_codes, sums

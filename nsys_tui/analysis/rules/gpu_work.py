@@ -8,10 +8,8 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
-from nsys_tui.analysis.rules.finding import longest_of
-from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
-from nsys_tui.analysis.rules.register import Result, rule
-from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.rules.finding import Severity, longest_of
+from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.window import clipped, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability

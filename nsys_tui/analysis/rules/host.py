@@ -9,12 +9,10 @@ import numpy as np
 from nsys_tui import units
 from nsys_tui.analysis.iterations.detection import Rule as StepRule
 from nsys_tui.analysis.iterations.table import longer_because
-from nsys_tui.analysis.rules.finding import Confidence, longest_of
+from nsys_tui.analysis.rules.finding import Confidence, Severity, longest_of
 from nsys_tui.analysis.rules.idle import idle_findings
 from nsys_tui.analysis.rules.nsys import DIRECTIONS, HOST_COPIES, SERIES, SMALL_COPY
-from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
-from nsys_tui.analysis.rules.register import Result, rule
-from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import Cause, host_event_classes
 from nsys_tui.analysis.stalls.gaps import Edge
 from nsys_tui.model import intervals

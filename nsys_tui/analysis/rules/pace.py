@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
-from nsys_tui.analysis.rules.register import Result, rule
-from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.rules.finding import Severity
+from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.model import intervals
 from nsys_tui.model.categories import Category, OpKind
 from nsys_tui.model.groups import sums

@@ -21,7 +21,7 @@ from nsys_tui.analysis.rules import (
     warm_up,
 )
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.witness import witnessed
 from nsys_tui.model import intervals
 

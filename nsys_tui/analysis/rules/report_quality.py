@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from nsys_tui.analysis.diagnostics import messages
-from nsys_tui.analysis.rules.parameters import Arguments, cut
-from nsys_tui.analysis.rules.register import Result, rule
-from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.rules.finding import Severity
+from nsys_tui.analysis.rules.register import Arguments, Result, cut, rule
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit

@@ -8,8 +8,7 @@ import numpy as np
 
 from nsys_tui import units
 from nsys_tui.analysis.rules.gpu_work import filled
-from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
-from nsys_tui.analysis.rules.register import Result, rule
+from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.stalls.causes import Cause
 from nsys_tui.analysis.stalls.queue_waits import wait_causes
 from nsys_tui.model import intervals

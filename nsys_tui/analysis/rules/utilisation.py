@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.rules.nsys import COMPAT
-from nsys_tui.analysis.rules.parameters import Arguments, Parameter, cut
-from nsys_tui.analysis.rules.register import Result, rule
+from nsys_tui.analysis.rules.register import Arguments, Parameter, Result, cut, rule
 from nsys_tui.analysis.stats.kern_exec import member_ordinals
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui import units
-from nsys_tui.analysis.rules.parameters import cut
-from nsys_tui.analysis.rules.register import Result, rule
-from nsys_tui.analysis.rules.severity import Severity
-from nsys_tui.analysis.stalls.by_witness import shares_of
+from nsys_tui.analysis.rules.finding import Severity
+from nsys_tui.analysis.rules.register import Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
-from nsys_tui.analysis.stalls.gaps import LONG_CALL_NS, Edge
+from nsys_tui.analysis.stalls.explained import LONG_CALL_NS, shares_of
+from nsys_tui.analysis.stalls.gaps import Edge
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.table import Column, Unit
@@ -21,7 +20,7 @@ from nsys_tui.names import api_name, fit
 if TYPE_CHECKING:
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
-    from nsys_tui.analysis.rules.parameters import Arguments
+    from nsys_tui.analysis.rules.register import Arguments
     from nsys_tui.analysis.stalls.gaps import Gaps
     from nsys_tui.model.events import Bool, Int64
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.diagnostics import loss
-from nsys_tui.analysis.rules.finding import Confidence
-from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.rules.finding import Confidence, Severity
 from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
 

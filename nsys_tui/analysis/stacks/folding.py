@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.nvtx.attribution import attribute
-from nsys_tui.analysis.nvtx.operation_paths import CHUNK
+from nsys_tui.analysis.nvtx.operation_paths import CHUNK, attribute
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.analysis.stacks.frames import DROPPED, FrameRules, library, rewrite
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, masked, row_numbers

@@ -1,23 +1,103 @@
-"""Which kinds of stacks a report has data of, and those of the host."""
+"""Which kinds of stacks a report has data of, and those of the host, off the CPU included."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from nsys_tui.analysis.host_time import osrt_calls
 from nsys_tui.analysis.stacks.folding import (
     NO_RULES,
     Stacks,
     StackSource,
     call_stacks,
+    chain_nodes,
     cpu_stacks,
 )
-from nsys_tui.analysis.stacks.off_cpu import off_cpu_stacks
+from nsys_tui.analysis.stacks.frames import DROPPED, FrameRules
+from nsys_tui.analysis.thread_states import Scheduling, of_thread
+from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped
+from nsys_tui.errors import NoDataError
+from nsys_tui.model import intervals
 from nsys_tui.model.capabilities import Capability
+from nsys_tui.model.kinds import Kind
+from nsys_tui.model.target import PROCESS_MASK
+from nsys_tui.model.tree import ROOT, TrieBuilder, weighted
+from nsys_tui.names import api_name
 
 if TYPE_CHECKING:
-    from nsys_tui.analysis.stacks.frames import FrameRules
-    from nsys_tui.analysis.window import Scope
+    from nsys_tui.model.events import Int64
     from nsys_tui.model.report import Report
+
+NO_CALL: Final = "[no OS call recorded]"
+"""Frame of the time off the CPU that no OS runtime call covers."""
+
+
+def off_cpu_stacks(
+    report: Report,
+    scope: Scope = WHOLE_REPORT,
+    *,
+    rules: FrameRules = NO_RULES,
+    thread: int | None = None,
+) -> Stacks:
+    """Folds the time between a thread's switch off a CPU and its next switch onto one.
+
+    The part that lies in an outermost OS runtime call belongs to its backtrace, the call as leaf;
+    the rest to ``[no OS call recorded]``. The thread is the outermost frame, as most threads of a
+    process wait most of the time.
+
+    Args:
+        report: the report.
+        scope: restricts time and processes; calls that straddle the window are clipped.
+        rules: changes frames of backtraces.
+        thread: globalTid of the only thread to fold.
+
+    Raises:
+        NoDataError: the report has no context switches.
+    """
+    if not report.can(Capability.SCHED):
+        raise NoDataError(f"{report.name}: {report.lacks(Capability.SCHED)}")
+    osrt, states = report.osrt, Scheduling(report)
+    _, threads = report.numbers(Kind.SCHEDULING, "global_tid")
+    tids = np.unique(threads[scope.has_process(threads & PROCESS_MASK)])
+    calls = osrt_calls(report, scope)
+    chains = TrieBuilder()
+    above = chain_nodes(report.chains(Kind.OSRT_CHAIN), osrt.callchain[calls], chains, rules)
+    above[(osrt.callchain[calls] <= 0) & (above != DROPPED)] = ROOT
+    paths, builder = chains.trie(), TrieBuilder()
+    rows, nodes, weights = [np.empty(0, np.intp)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    rest: list[tuple[int, int]] = []
+    for tid in tids.tolist() if thread is None else [thread]:
+        off = intervals.clip(*states.thread(tid).off, *(scope.window or report.extent))
+        if not len(off[0]):
+            continue
+        top = builder.add((report.thread_name(tid),))
+        mine = of_thread(osrt, calls, tid)
+        base = above[np.searchsorted(calls, mine)]
+        took = _inside(off, *clipped(osrt, mine, scope.window))
+        kept = (took > 0) & (base != DROPPED)
+        for code in np.unique(osrt.name[mine[kept]]).tolist():
+            leaf = builder.label(api_name(osrt.names[code]))
+            of_name = kept & (osrt.name[mine] == code)
+            below = {n: builder.add(paths.path(n), top) for n in np.unique(base[of_name]).tolist()}
+            nodes.append(np.array([builder.child(below[n], leaf) for n in base[of_name].tolist()]))
+            rows.append(mine[of_name])
+            weights.append(took[of_name])
+        if alone := intervals.total(*off) - int(took.sum()):
+            rest.append((builder.add((NO_CALL,), top), alone))
+    node = np.concatenate(nodes)
+    every = np.append(node, [where for where, _ in rest]).astype(np.int64)
+    amounts = np.append(np.concatenate(weights), [alone for _, alone in rest]).astype(np.int64)
+    return Stacks(weighted(builder, every, amounts, "ns"), np.concatenate(rows), node, rules.labels)
+
+
+def _inside(off: intervals.Intervals, start: Int64, end: Int64) -> Int64:
+    """Time of each call that lies in a set of disjoint intervals, int64 [n]."""
+    sums = intervals.prefix(*off)
+    before, after = (intervals.busy_before(off, sums, times) for times in (start, end))
+    return np.asarray(after - before, np.int64)
+
 
 NEEDED: Final = {
     StackSource.CPU: Capability.SAMPLES,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.nvtx import flat
+from nsys_tui.analysis.nvtx import table as by_name
 from nsys_tui.model.groups import sums
 from nsys_tui.model.tree import ROOT, Trie, TrieBuilder, WeightedTree
 from nsys_tui.names import similar_name
@@ -109,7 +109,7 @@ def outermost(trie: Trie, label: int) -> NDArray[np.intp]:
 def totals(tree: WeightedTree) -> tuple[Int64, Int64]:
     """Weight and count of the stacks through each label; recursion counts once."""
     trie, labels = tree.trie, len(tree.trie.labels)
-    top = np.flatnonzero(flat.outermost(trie))[1:]
+    top = np.flatnonzero(by_name.outermost(trie))[1:]
     codes = trie.label[top]
     return sums(codes, tree.weight[top], labels), sums(codes, tree.count[top], labels)
 

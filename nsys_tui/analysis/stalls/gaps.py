@@ -6,7 +6,7 @@ Gaps inside a launch-bound run count as one entry, the run. Definitions: "Stalls
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,13 +15,12 @@ import numpy as np
 from nsys_tui.analysis.breakdown import UVM_COPY_KINDS
 from nsys_tui.analysis.launches import LaunchBoundRun, runs_of
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
+from nsys_tui.analysis.stalls.explained import explained
 from nsys_tui.analysis.stalls.host_activity import HostWork
-from nsys_tui.analysis.stalls.queue_waits import others_worked, wait_causes
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, clipped, row_numbers
 from nsys_tui.model import intervals
 from nsys_tui.model.progress import Progress, silent
 from nsys_tui.model.target import PROCESS_MASK
-from nsys_tui.names import api_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 THRESHOLD_NS: Final = 10_000
 """Gaps shorter than this are counted, not listed."""
-LONG_CALL_NS: Final = 50_000
-"""A launch call from this length on did more than launch: what it did is looked for."""
 
 
 class Edge(IntEnum):
@@ -94,6 +91,12 @@ class Gaps:
     def take(self, index: Any) -> Gaps:
         """Some of the gaps, by mask or row numbers."""
         return Gaps(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
+
+    def beside(self, *others: Gaps) -> Gaps:
+        """In one set: longest idle first, of equals the earlier; head and tail last."""
+        names, parts = [field.name for field in fields(self)], (self, *others)
+        joined = Gaps(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})
+        return joined.take(np.lexsort((joined.place, joined.start, -joined.idle, joined.outside)))
 
 
 def _unexplained(edge: UInt8, **columns: Any) -> Gaps:
@@ -191,7 +194,8 @@ def stalls(
     progress("finding causes of gaps", looked, total)
     of_runs = _run_rows(report, work, runs, run_idle)
     if found:
-        of_runs = together([_explained(report, scope, work, together(found)), of_runs])
+        listed = found[0].beside(*found[1:])
+        of_runs = explained(report, scope, work, listed).beside(of_runs)
     return Stalls(
         scope,
         threshold_ns,
@@ -349,83 +353,3 @@ def _totals(place: int, idle: Int64, edge: UInt8, in_runs: Bool, listed: Bool) -
         below_count=int(below.sum()),
         below_ns=int(idle[below].sum()),
     )
-
-
-def _explained(report: Report, scope: Scope, work: HostWork, gaps: Gaps) -> Gaps:
-    """The same gaps with cause, shares, name and range."""
-    api = report.api
-    cause, what, inside = gaps.cause.copy(), gaps.what.copy(), gaps.range.copy()
-    shares = gaps.shares
-    known = np.flatnonzero(gaps.caller >= 0)
-    call_start, until, call_end = host_part(work, gaps)
-    ahead = known[2 * (call_end - gaps.start)[known] < (gaps.end - gaps.start)[known]]
-    queued = wait_causes(report, gaps.next[ahead], call_start[ahead])
-    in_time = call_start[ahead] < gaps.start[ahead]
-    in_time |= (queued == Cause.EVENT) & ((gaps.end - call_end)[ahead] >= LONG_CALL_NS)
-    waiting = ahead[in_time]
-    cause[waiting] = queued[in_time]
-    edges = np.stack((gaps.start[waiting], gaps.end[waiting]))
-    cause[waiting[others_worked(report, scope, gaps.place[waiting], edges)]] = Cause.PROCESS
-    shared = np.setdiff1d(known, waiting)
-    for caller in np.unique(gaps.caller[known]).tolist():
-        mine = shared[gaps.caller[shared] == caller]
-        lo = gaps.start[mine]
-        hi = until[mine]
-        of_thread = work.near(int(api.threads[caller]), lo, hi)
-        parts = of_thread.shares(lo, hi)
-        parts[:, Cause.LAUNCH_LATENCY] = gaps.end[mine] - hi
-        shares[mine], cause[mine] = parts, np.argmax(parts, axis=1)
-        for winner, events in of_thread.named.items():
-            those = cause[mine] == winner
-            # A range that lasted a part of the gap is not what the host did in it.
-            by_range = winner is Cause.HOST
-            what[mine[those]] = events.longest(lo[those], hi[those], mostly=by_range)
-        both = np.concatenate((mine, waiting[gaps.caller[waiting] == caller]))
-        lo = np.where(call_start[both] > gaps.start[both], gaps.start[both], call_start[both])
-        hi = np.maximum(call_start[both], lo + 1)
-        inside[both] = of_thread.innermost.longest(lo, hi, mostly=True)
-    _name_operations(report, work, gaps, cause, what)
-    return replace(gaps, cause=cause, shares=shares, what=what, range=inside)
-
-
-def host_part(work: HostWork, gaps: Gaps) -> tuple[Int64, Int64, Int64]:
-    """Of each gap when its call begins, until when the host's work counts, and the call's end."""
-    api, called = work.report.api, gaps.call >= 0
-    start, end = gaps.end.copy(), gaps.end.copy()
-    start[called] = api.start[gaps.call[called]]
-    end[called] = np.clip(api.end[gaps.call[called]], start[called], gaps.end[called])
-    until = np.where(_did_more(work, gaps.call), end, start)
-    return start, np.clip(until, gaps.start, gaps.end), end
-
-
-def _did_more(work: HostWork, calls: Int64) -> Bool:
-    """Which calls did more than launch: they copy or allocate themselves, or took long.
-
-    Args:
-        work: knows the classes of calls.
-        calls: rows of the API, -1 for none.
-    """
-    api, found = work.report.api, np.zeros(len(calls), bool)
-    known = np.flatnonzero(calls >= 0)
-    rows = calls[known]
-    if len(rows):
-        found[known] = (work.api_classes[rows] != Cause.API) | (api.durations(rows) >= LONG_CALL_NS)
-    return found
-
-
-def _name_operations(report: Report, work: HostWork, gaps: Gaps, cause: UInt8, what: Int64) -> None:
-    """Names the causes that are no host event: the call, the collective, the stream."""
-    ops, api = report.operations, report.api
-    launched = np.flatnonzero(cause == Cause.LAUNCH_LATENCY)
-    peer = np.flatnonzero(cause == Cause.PEER)
-    queued = np.flatnonzero((cause == Cause.EVENT) | (cause == Cause.STREAM))
-    what[launched] = work.codes(api.name[gaps.call[launched]], lambda c: api_name(api.names[c]))
-    what[peer] = work.codes(ops.name[gaps.next[peer]], lambda c: ops.shown[c])
-    what[queued] = work.codes(ops.stream[gaps.next[queued]], lambda c: ops.streams[c].label)
-
-
-def together(parts: list[Gaps]) -> Gaps:
-    """Gaps in one set: longest idle first, of equals the earlier; head and tail last."""
-    names = [field.name for field in fields(Gaps)]
-    joined = Gaps(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})
-    return joined.take(np.lexsort((joined.place, joined.start, -joined.idle, joined.outside)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_tui.analysis.nvtx.innermost import segments
+from nsys_tui.analysis.nvtx.nesting import segments
 from nsys_tui.analysis.stalls.causes import (
     SHARES,
     Cause,
@@ -16,8 +16,7 @@ from nsys_tui.analysis.stalls.causes import (
     host_event_classes,
     osrt_classes,
 )
-from nsys_tui.analysis.thread_states import Scheduling
-from nsys_tui.analysis.threads import ByThread
+from nsys_tui.analysis.thread_states import ByThread, Scheduling
 from nsys_tui.analysis.window import clipped
 from nsys_tui.model import intervals
 from nsys_tui.names import api_name

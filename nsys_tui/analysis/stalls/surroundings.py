@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.threads import beside, of_thread
+from nsys_tui.analysis.thread_states import beside, of_thread
 from nsys_tui.analysis.timeline.host import api_categories
 from nsys_tui.analysis.window import touching
 from nsys_tui.model import intervals

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from nsys_tui.analysis.stats.host_tables import rows_summary
-from nsys_tui.analysis.stats.registry import Columns, Needs, report
-from nsys_tui.analysis.stats.summary import NAME, RANGE
-from nsys_tui.analysis.stats.thread_columns import thread_columns
+from nsys_tui.analysis.stats.host import rows_summary
+from nsys_tui.analysis.stats.query import Columns, Needs, report
+from nsys_tui.analysis.stats.summary import NAME, RANGE, thread_columns
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit

@@ -14,9 +14,8 @@ from nsys_tui.analysis.stats.kernels import (
     operation_codes,
     xyz,
 )
-from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, report
-from nsys_tui.analysis.stats.summary import moments, only
-from nsys_tui.analysis.stats.thread_columns import pids, tids
+from nsys_tui.analysis.stats.query import KERNEL_NAMES, Columns, report
+from nsys_tui.analysis.stats.summary import moments, only, pids, tids
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability

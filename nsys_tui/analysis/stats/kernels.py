@@ -9,7 +9,7 @@ import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
 from nsys_tui.analysis.stats.enclosing import innermost
-from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, Needs, report
+from nsys_tui.analysis.stats.query import KERNEL_NAMES, Columns, Needs, report
 from nsys_tui.analysis.stats.summary import NAME, summarise, time_columns
 from nsys_tui.analysis.window import clipped, row_count
 from nsys_tui.errors import NoDataError

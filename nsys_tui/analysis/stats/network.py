@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from nsys_tui.analysis.stats.registry import Columns, Needs, report
+from nsys_tui.analysis.stats.query import Columns, Needs, report
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit

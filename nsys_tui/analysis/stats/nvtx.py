@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.stats.enclosing import STYLES, closed_ranges, label_codes
-from nsys_tui.analysis.stats.registry import Columns, Needs, nothing, report
-from nsys_tui.analysis.stats.summary import RANGE, summarise, time_columns
-from nsys_tui.analysis.stats.thread_columns import pids, tids
+from nsys_tui.analysis.stats.query import Columns, Needs, nothing, report
+from nsys_tui.analysis.stats.summary import RANGE, pids, summarise, tids, time_columns
 from nsys_tui.analysis.window import row_count
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability

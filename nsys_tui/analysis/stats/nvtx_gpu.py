@@ -19,11 +19,9 @@ from nsys_tui.analysis.stats.enclosing import (
 )
 from nsys_tui.analysis.stats.kernels import kernel_rows, operation_codes
 from nsys_tui.analysis.stats.nvtx import NAMES, Nesting, nesting, parent_ids
-from nsys_tui.analysis.stats.registry import KERNEL_NAMES, Columns, Needs, report
-from nsys_tui.analysis.stats.summary import RANGE, moments, only, rank
-from nsys_tui.analysis.stats.thread_columns import pids, tids
-from nsys_tui.analysis.stretch_stats import Wavelet, stretch_stats
-from nsys_tui.analysis.stretch_union import stretch_unions
+from nsys_tui.analysis.stats.query import KERNEL_NAMES, Columns, Needs, report
+from nsys_tui.analysis.stats.summary import RANGE, moments, only, pids, rank, tids
+from nsys_tui.analysis.stretch_stats import Wavelet, stretch_stats, stretch_unions
 from nsys_tui.analysis.window import row_numbers
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.capabilities import Capability

@@ -8,23 +8,18 @@ from typing import TYPE_CHECKING, Final
 
 # Importing a family registers its reports.
 from nsys_tui.analysis.stats import (  # noqa: F401
-    api,
-    directives,
-    gpu_trace,
+    gpu,
     graphics,
+    host,
     kern_exec,
     kernels,
-    memops,
-    mpi,
     network,
     nvtx,
     nvtx_gpu,
-    osrt,
     um,
     wddm,
 )
-from nsys_tui.analysis.stats.query import Query
-from nsys_tui.analysis.stats.registry import REPORTS, StatReport
+from nsys_tui.analysis.stats.query import REPORTS, Query, StatReport
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.table import Table
 

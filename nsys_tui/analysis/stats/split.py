@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsys_tui.analysis.stats.reports import Wanted, compute
-from nsys_tui.analysis.stats.thread_columns import rank_label
+from nsys_tui.analysis.stats.summary import rank_label
 from nsys_tui.errors import NoDataError
 from nsys_tui.model.table import Column, Table, plain
 from nsys_tui.model.target import pid_of

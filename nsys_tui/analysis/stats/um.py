@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from nsys_tui.analysis.stats.registry import Columns, Needs, report
+from nsys_tui.analysis.stats.query import Columns, Needs, report
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.kinds import Kind
 from nsys_tui.model.table import Column, Unit

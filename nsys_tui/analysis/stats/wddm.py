@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
-from nsys_tui.analysis.stats.registry import Columns, Needs, report
+from nsys_tui.analysis.stats.query import Columns, Needs, report
 from nsys_tui.analysis.stats.summary import NAME, moments, pick, summarise
 from nsys_tui.analysis.window import EVERYTHING, clipped
 from nsys_tui.errors import NoDataError

@@ -9,10 +9,8 @@ from paths import needs_reports, report_paths
 from synth import Synth
 
 from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.certainty import CERTAINTY
-from nsys_tui.analysis.rules.finding import Finding
+from nsys_tui.analysis.rules.finding import CERTAINTY, Finding, Severity, severity
 from nsys_tui.analysis.rules.ranking import RULES, find, gravest, ranked
-from nsys_tui.analysis.rules.severity import Severity, severity
 from nsys_tui.cli import main
 from nsys_tui.demo.report import make_report
 from nsys_tui.reader import open_report

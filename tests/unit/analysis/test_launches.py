@@ -7,7 +7,7 @@ import pytest
 from synth import Synth
 
 from nsys_tui.analysis.launches import launch_bound_runs, launches, stream_gaps
-from nsys_tui.analysis.nvtx.innermost import segments
+from nsys_tui.analysis.nvtx.nesting import segments
 from nsys_tui.analysis.window import Scope
 from nsys_tui.config import LaunchBoundConfig
 from nsys_tui.reader import open_report

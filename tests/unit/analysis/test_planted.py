@@ -31,19 +31,18 @@ from planted import (
 )
 
 from nsys_tui.analysis.iterations.table import iteration_table
-from nsys_tui.analysis.rules.bound import (
+from nsys_tui.analysis.rules.case import Case
+from nsys_tui.analysis.rules.finding import Confidence, Severity
+from nsys_tui.analysis.rules.ranking import find_in
+from nsys_tui.analysis.rules.verdict import (
     COMPUTE,
     HOST,
     RENDERING,
     bound_line,
     not_looked_at,
     parts,
+    verdict,
 )
-from nsys_tui.analysis.rules.case import Case
-from nsys_tui.analysis.rules.finding import Confidence
-from nsys_tui.analysis.rules.ranking import find_in
-from nsys_tui.analysis.rules.severity import Severity
-from nsys_tui.analysis.rules.verdict import verdict
 from nsys_tui.reader import open_report
 
 if TYPE_CHECKING:

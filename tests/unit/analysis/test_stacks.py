@@ -10,7 +10,7 @@ from synth import Synth
 
 from nsys_tui.analysis.stacks.folding import StackSource, call_stacks, cpu_stacks, gpu_stacks
 from nsys_tui.analysis.stacks.frames import FrameRules
-from nsys_tui.analysis.stacks.off_cpu import NO_CALL, off_cpu_stacks
+from nsys_tui.analysis.stacks.sources import NO_CALL, off_cpu_stacks
 from nsys_tui.analysis.window import Scope
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.export.folded import folded_lines

@@ -8,8 +8,14 @@ from paths import REPORTS, needs_reports, report_paths
 from synth import Synth
 
 from nsys_tui.analysis.stalls.gaps import stalls
-from nsys_tui.analysis.stalls.rows import GROUPINGS, group_codes, stall_groups, stall_rows
-from nsys_tui.analysis.stalls.table import StallTable, stall_table
+from nsys_tui.analysis.stalls.rows import (
+    GROUPINGS,
+    StallTable,
+    group_codes,
+    stall_groups,
+    stall_rows,
+    stall_table,
+)
 from nsys_tui.demo.report import make_report
 from nsys_tui.reader import open_report
 

@@ -9,7 +9,7 @@ import pytest
 from paths import REPORTS, needs_reports, report_paths
 from synth import Synth
 
-from nsys_tui.analysis.rules.severity import Severity
+from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.stalls import host_activity
 from nsys_tui.analysis.stalls.causes import Cause, api_name_class
 from nsys_tui.analysis.stalls.gaps import Edge, stalls

@@ -10,8 +10,7 @@ import pytest
 from synth import Synth, global_tid
 
 from nsys_tui.analysis.stats.nvtx_filter import find_instance
-from nsys_tui.analysis.stats.query import Query
-from nsys_tui.analysis.stats.registry import REPORTS
+from nsys_tui.analysis.stats.query import REPORTS, Query
 from nsys_tui.analysis.stats.reports import DEFAULT, compute, find, parse, run_report
 from nsys_tui.analysis.stats.split import by_device, by_rank, compute_parts
 from nsys_tui.analysis.window import Scope

@@ -7,9 +7,8 @@ import pytest
 from synth import Synth
 
 from nsys_tui.analysis.breakdown import device_splits
-from nsys_tui.analysis.choosing import Choice
 from nsys_tui.analysis.overview import top_kernels, top_ranges
-from nsys_tui.analysis.window import Scope, clipped, row_numbers, starting
+from nsys_tui.analysis.window import Choice, Scope, clipped, row_numbers, starting
 from nsys_tui.commands.options import scope_from
 from nsys_tui.errors import UsageError
 from nsys_tui.reader import open_report

@@ -14,7 +14,7 @@ from capture_support import stand_in
 from synth import Synth
 
 from nsys_tui import cli
-from nsys_tui.analysis.stats.registry import REPORTS
+from nsys_tui.analysis.stats.query import REPORTS
 from nsys_tui.model.table import Column, Table
 from nsys_tui.names import escaped
 from nsys_tui.text.tables import render

@@ -11,7 +11,7 @@ from synth import Synth
 from unit.fleet.fleet_reports import STEP, US, Run, both_in_one
 
 from nsys_tui import cli
-from nsys_tui.analysis.choosing import Choice
+from nsys_tui.analysis.window import Choice
 from nsys_tui.errors import NoDataError
 from nsys_tui.fleet.fleet import Clock
 from nsys_tui.fleet.loading import run_fleet

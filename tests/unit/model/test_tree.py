@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsys_tui.analysis.nvtx.flat import outermost
+from nsys_tui.analysis.nvtx.table import outermost
 from nsys_tui.analysis.tree_order import tree_order
 from nsys_tui.export.flamegraph import flame_graph
 from nsys_tui.export.folded import folded_lines

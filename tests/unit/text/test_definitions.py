@@ -11,7 +11,7 @@ from paths import ROOT
 
 from nsys_tui.analysis.rules.ranking import RULES
 from nsys_tui.analysis.stalls.causes import Cause
-from nsys_tui.analysis.stats.registry import REPORTS
+from nsys_tui.analysis.stats.query import REPORTS
 from nsys_tui.analysis.stats.reports import DEFAULT
 from nsys_tui.cli import main
 from nsys_tui.commands.explain import exit_codes, explanations

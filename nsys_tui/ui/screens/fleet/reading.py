@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from nsys_tui.analysis.choosing import Choice
+from nsys_tui.analysis.window import Choice
 from nsys_tui.errors import UsageError
 from nsys_tui.fleet.reduction import reduce
 from nsys_tui.fleet.summary import Bounds, Options, ReportSummary

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.breakdown import DeviceSplit
     from nsys_tui.analysis.overview import TopName
-    from nsys_tui.analysis.rules.bound import NotLookedAt
+    from nsys_tui.analysis.rules.verdict import NotLookedAt
     from nsys_tui.analysis.stalls.gaps import Stalls
     from nsys_tui.model.events import Operations, Ranges
     from nsys_tui.model.progress import Progress
@@ -78,10 +78,9 @@ def findings(
         splits: where the time of each device went.
         progress: told after each rule.
     """
-    from nsys_tui.analysis.rules.bound import not_looked_at
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.ranking import find_in
-    from nsys_tui.analysis.rules.verdict import verdict
+    from nsys_tui.analysis.rules.verdict import not_looked_at, verdict
     from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS
     from nsys_tui.ui.idle_gaps import idle_gaps
 

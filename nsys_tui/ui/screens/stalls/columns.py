@@ -18,8 +18,7 @@ from nsys_tui.units import format_duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.analysis.stalls.rows import StallGroup
-    from nsys_tui.analysis.stalls.table import StallTable
+    from nsys_tui.analysis.stalls.rows import StallGroup, StallTable
     from nsys_tui.model.report import Report
     from nsys_tui.state import TimeFormat
     from nsys_tui.ui.widgets.table.columns import TableColumn

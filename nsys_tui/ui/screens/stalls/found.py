@@ -9,8 +9,7 @@ import numpy as np
 
 from nsys_tui.analysis.breakdown import device_splits
 from nsys_tui.analysis.stalls.gaps import THRESHOLD_NS
-from nsys_tui.analysis.stalls.rows import group_codes, stall_groups
-from nsys_tui.analysis.stalls.table import StallTable, stall_table
+from nsys_tui.analysis.stalls.rows import StallTable, group_codes, stall_groups, stall_table
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.names import NameStyle
 from nsys_tui.ui.screens.stalls.panes import Sums, sums_of

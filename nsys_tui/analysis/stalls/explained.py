@@ -1,4 +1,7 @@
-"""Gaps once for each of their causes: every nanosecond goes to what its witness shows."""
+"""Why GPUs stood idle in gaps, and gaps once for each of their causes.
+
+Every nanosecond goes to what its witness shows.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
-from nsys_tui.analysis.stalls.gaps import host_part, together
+from nsys_tui.analysis.stalls.queue_waits import others_worked, wait_causes
 from nsys_tui.model import intervals
 from nsys_tui.names import api_name
 
@@ -17,13 +20,90 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.stalls.gaps import Gaps
     from nsys_tui.analysis.stalls.host_activity import HostWork
-    from nsys_tui.model.events import Bool, Int64
+    from nsys_tui.analysis.window import Scope
+    from nsys_tui.model.events import Bool, Int64, UInt8
     from nsys_tui.model.intervals import Intervals
+    from nsys_tui.model.report import Report
 
     Spans = dict[tuple[int, Cause], Intervals]
     """When causes were, by thread (its place in the API's) and cause."""
 
+LONG_CALL_NS: Final = 50_000
+"""A launch call from this length on did more than launch: what it did is looked for."""
 _BESIDE: Final = 20
+
+
+def explained(report: Report, scope: Scope, work: HostWork, gaps: Gaps) -> Gaps:
+    """The same gaps with cause, shares, name and range."""
+    api = report.api
+    cause, what, inside = gaps.cause.copy(), gaps.what.copy(), gaps.range.copy()
+    shares = gaps.shares
+    known = np.flatnonzero(gaps.caller >= 0)
+    call_start, until, call_end = host_part(work, gaps)
+    ahead = known[2 * (call_end - gaps.start)[known] < (gaps.end - gaps.start)[known]]
+    queued = wait_causes(report, gaps.next[ahead], call_start[ahead])
+    in_time = call_start[ahead] < gaps.start[ahead]
+    in_time |= (queued == Cause.EVENT) & ((gaps.end - call_end)[ahead] >= LONG_CALL_NS)
+    waiting = ahead[in_time]
+    cause[waiting] = queued[in_time]
+    edges = np.stack((gaps.start[waiting], gaps.end[waiting]))
+    cause[waiting[others_worked(report, scope, gaps.place[waiting], edges)]] = Cause.PROCESS
+    shared = np.setdiff1d(known, waiting)
+    for caller in np.unique(gaps.caller[known]).tolist():
+        mine = shared[gaps.caller[shared] == caller]
+        lo = gaps.start[mine]
+        hi = until[mine]
+        of_thread = work.near(int(api.threads[caller]), lo, hi)
+        parts = of_thread.shares(lo, hi)
+        parts[:, Cause.LAUNCH_LATENCY] = gaps.end[mine] - hi
+        shares[mine], cause[mine] = parts, np.argmax(parts, axis=1)
+        for winner, events in of_thread.named.items():
+            those = cause[mine] == winner
+            # A range that lasted a part of the gap is not what the host did in it.
+            by_range = winner is Cause.HOST
+            what[mine[those]] = events.longest(lo[those], hi[those], mostly=by_range)
+        both = np.concatenate((mine, waiting[gaps.caller[waiting] == caller]))
+        lo = np.where(call_start[both] > gaps.start[both], gaps.start[both], call_start[both])
+        hi = np.maximum(call_start[both], lo + 1)
+        inside[both] = of_thread.innermost.longest(lo, hi, mostly=True)
+    _name_operations(report, work, gaps, cause, what)
+    return replace(gaps, cause=cause, shares=shares, what=what, range=inside)
+
+
+def host_part(work: HostWork, gaps: Gaps) -> tuple[Int64, Int64, Int64]:
+    """Of each gap when its call begins, until when the host's work counts, and the call's end."""
+    api, called = work.report.api, gaps.call >= 0
+    start, end = gaps.end.copy(), gaps.end.copy()
+    start[called] = api.start[gaps.call[called]]
+    end[called] = np.clip(api.end[gaps.call[called]], start[called], gaps.end[called])
+    until = np.where(_did_more(work, gaps.call), end, start)
+    return start, np.clip(until, gaps.start, gaps.end), end
+
+
+def _did_more(work: HostWork, calls: Int64) -> Bool:
+    """Which calls did more than launch: they copy or allocate themselves, or took long.
+
+    Args:
+        work: knows the classes of calls.
+        calls: rows of the API, -1 for none.
+    """
+    api, found = work.report.api, np.zeros(len(calls), bool)
+    known = np.flatnonzero(calls >= 0)
+    rows = calls[known]
+    if len(rows):
+        found[known] = (work.api_classes[rows] != Cause.API) | (api.durations(rows) >= LONG_CALL_NS)
+    return found
+
+
+def _name_operations(report: Report, work: HostWork, gaps: Gaps, cause: UInt8, what: Int64) -> None:
+    """Names the causes that are no host event: the call, the collective, the stream."""
+    ops, api = report.operations, report.api
+    launched = np.flatnonzero(cause == Cause.LAUNCH_LATENCY)
+    peer = np.flatnonzero(cause == Cause.PEER)
+    queued = np.flatnonzero((cause == Cause.EVENT) | (cause == Cause.STREAM))
+    what[launched] = work.codes(api.name[gaps.call[launched]], lambda c: api_name(api.names[c]))
+    what[peer] = work.codes(ops.name[gaps.next[peer]], lambda c: ops.shown[c])
+    what[queued] = work.codes(ops.stream[gaps.next[queued]], lambda c: ops.streams[c].label)
 
 
 def by_witness(
@@ -48,7 +128,7 @@ def by_witness(
     what, spans = _witnessed(work, parts, cause)
     parts = replace(parts, cause=cause.astype(np.uint8), idle=shares[row, cause], what=what)
     whole = np.isin(gaps.cause, causes) & (gaps.cause >= len(SHARES))
-    return together([gaps.take(whole), parts]), spans
+    return gaps.take(whole).beside(parts), spans
 
 
 def shares_of(gaps: Gaps) -> Int64:
