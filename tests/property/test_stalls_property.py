@@ -223,7 +223,7 @@ def test_gaps_causes_and_shares_agree_with_a_loop_over_nanoseconds(
         path = Path(folder) / "r.sqlite"
         write(path, hosts, switched, gpu)
         report = open_report(path, use_cache=False)
-        with patch("nsys_tui.analysis.stalls.gaps.LONG_CALL_NS", LONG):
+        with patch("nsys_tui.analysis.stalls.explained.LONG_CALL_NS", LONG):
             result = stalls(report, threshold_ns=1)
         gaps = result.gaps
         found = {

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from nsys_tui.analysis.aggregate import grouped_union
-from nsys_tui.analysis.iterations.regularity import are_alike, is_launched_alike
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope, row_numbers
 from nsys_tui.errors import NoDataError, UsageError
 from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import OpKind
-from nsys_tui.model.groups import factorise, regroup, sums
+from nsys_tui.model.groups import factorise, sums
 from nsys_tui.model.target import PROCESS_MASK
 from nsys_tui.names import normalise_nvtx
 
@@ -29,6 +28,12 @@ if TYPE_CHECKING:
     from nsys_tui.model.events import Int64, Ranges
     from nsys_tui.model.report import Report
 
+ALIKE: Final = 0.25
+"""Share of the median by which a step by pattern may differ from it."""
+MOSTLY: Final = 0.75
+"""Share of repeats that have to be alike: else they are a loop in a program, not its steps."""
+SAME: Final = 0.9
+"""Share of the launches of repeats that come from one thread, by the calls of the one before."""
 STEP_NAME: Final = re.compile(r"(?i)\b(train|step|iter(ation)?|batch)\b")
 FEWEST: Final = 3
 COVERED: Final = 0.5
@@ -368,55 +373,35 @@ def _candidate_shifts(names: NDArray[np.integer], longest: int) -> NDArray[np.in
     return np.flatnonzero(equal[1:] >= EQUALITY - slack) + 1
 
 
-@dataclass(frozen=True, eq=False)
-class Phases:
-    """How the time of each iteration splits into the ranges directly inside it."""
-
-    names: tuple[str, ...]
-    """Normalised names; the last is the un-annotated remainder."""
-    time: Int64
-    """ns, shape (phases, iterations)."""
+def are_alike(values: Int64) -> bool:
+    """Whether most of some values are near their median."""
+    middle = float(np.median(values))
+    return float((np.abs(values - middle) <= ALIKE * middle).mean()) >= MOSTLY
 
 
-REMAINDER: Final = "[not annotated]"
+def is_launched_alike(report: Report, rows: NDArray[np.intp], period: int) -> bool:
+    """Whether the host launches each repeat of a pattern in the same way.
 
-
-def phases(report: Report, found: Iterations, parent: Int64) -> Phases:
-    """Splits iterations found from ranges into the ranges directly inside them.
+    One thread launches it, by the same calls in the same order, and makes about as many calls from
+    one repeat to the next. True where the launching calls were not recorded.
 
     Args:
         report: the report.
-        found: iterations with ``rows``.
-        parent: row of the range around each range (``Paths.parent``).
-
-    Returns:
-        the union of each phase's ranges per iteration, clipped to it; what no phase covers is the
-        remainder, which includes the time from the end of a range to the next iteration.
+        rows: kernels of the pattern, in time order.
+        period: kernels of a repeat.
     """
-    ranges, count = report.ranges, len(found)
-    if not len(found.rows):
-        return Phases((REMAINDER,), found.duration[np.newaxis, :])
-    of_row = np.full(len(ranges), -1, np.int64)
-    of_row[found.rows] = np.arange(count)
-    inside = np.flatnonzero((parent >= 0) & (of_row[np.maximum(parent, 0)] >= 0))
-    step = of_row[parent[inside]]
-    phase, names = _phase_codes(ranges, inside)
-    lo, hi = found.start[step], found.end[step]
-    start, end = np.clip(ranges.start[inside], lo, hi), np.clip(ranges.end[inside], lo, hi)
-    cells = phase.astype(np.int64) * count + step
-    time = np.zeros((len(names) + 1, count), np.int64)
-    time[:-1] = grouped_union(cells, start, end, len(names) * count).reshape(-1, count)
-    time[-1] = found.duration - grouped_union(step, start, end, count)
-    return Phases((*names, REMAINDER), time)
-
-
-def _phase_codes(ranges: Ranges, rows: NDArray[np.intp]) -> tuple[NDArray[np.integer], list[str]]:
-    """Normalised name of some ranges as codes, in the order in which the names first appear."""
-    codes, distinct = factorise(ranges.name[rows])
-    first = np.zeros(len(distinct), np.int64)
-    first[codes[::-1]] = np.arange(len(rows))[::-1]
-    order = np.argsort(first)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    texts = [normalise_nvtx(ranges.names[code]) for code in distinct[order].tolist()]
-    return regroup(place[codes], texts)
+    calls = report.calls[rows]
+    if not len(report.api) or 2 * int((calls >= 0).sum()) < len(calls):
+        return True
+    api, known = report.api, calls >= 0
+    thread = np.where(known, api.thread[calls], -1)
+    usual = int(np.bincount(thread[known]).argmax())
+    name = np.where(known, api.name[calls], -1)
+    same = (name[:-period] == name[period:]).mean() if len(name) > period else 1.0
+    if min(float((thread == usual).mean()), float(same)) < SAME:
+        return False
+    heads = calls[::period]
+    mine = np.flatnonzero((api.thread == usual) & api.real)
+    place = np.searchsorted(api.start[mine], api.start[heads[heads >= 0]])
+    between = np.diff(place)
+    return bool((between >= 0).mean() >= SAME) and are_alike(between) if len(between) else True

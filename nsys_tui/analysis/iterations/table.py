@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from nsys_tui.analysis.iterations.detection import Iterations, Phases, phases, required_iterations
+from nsys_tui.analysis.aggregate import grouped_union
+from nsys_tui.analysis.iterations.detection import Iterations, required_iterations
 from nsys_tui.analysis.iterations.parts import StepParts, kept_parts, step_parts
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.analysis.window import WHOLE_REPORT, Scope
+from nsys_tui.model.groups import factorise, regroup
 from nsys_tui.model.target import pid_of
+from nsys_tui.names import normalise_nvtx
 from nsys_tui.units import format_duration
 
 if TYPE_CHECKING:
@@ -22,10 +25,11 @@ if TYPE_CHECKING:
 
     from nsys_tui.analysis.nvtx.paths import Paths
     from nsys_tui.analysis.stalls.host_activity import HostWork
-    from nsys_tui.model.events import Int64
+    from nsys_tui.model.events import Int64, Ranges
     from nsys_tui.model.report import Report
 
 
+REMAINDER: Final = "[not annotated]"
 NOTABLE: Final = 0.01
 """Part of the median by which an iteration is longer before it is asked why."""
 
@@ -110,6 +114,57 @@ class IterationTable:
         ]
         named = sorted(listed[:-1], key=lambda entry: -entry[1].mean)
         return [*named, listed[-1]]
+
+
+@dataclass(frozen=True, eq=False)
+class Phases:
+    """How the time of each iteration splits into the ranges directly inside it."""
+
+    names: tuple[str, ...]
+    """Normalised names; the last is the un-annotated remainder."""
+    time: Int64
+    """ns, shape (phases, iterations)."""
+
+
+def phases(report: Report, found: Iterations, parent: Int64) -> Phases:
+    """Splits iterations found from ranges into the ranges directly inside them.
+
+    Args:
+        report: the report.
+        found: iterations with ``rows``.
+        parent: row of the range around each range (``Paths.parent``).
+
+    Returns:
+        the union of each phase's ranges per iteration, clipped to it; what no phase covers is the
+        remainder, which includes the time from the end of a range to the next iteration.
+    """
+    ranges, count = report.ranges, len(found)
+    if not len(found.rows):
+        return Phases((REMAINDER,), found.duration[np.newaxis, :])
+    of_row = np.full(len(ranges), -1, np.int64)
+    of_row[found.rows] = np.arange(count)
+    inside = np.flatnonzero((parent >= 0) & (of_row[np.maximum(parent, 0)] >= 0))
+    step = of_row[parent[inside]]
+    phase, names = _phase_codes(ranges, inside)
+    lo, hi = found.start[step], found.end[step]
+    start, end = np.clip(ranges.start[inside], lo, hi), np.clip(ranges.end[inside], lo, hi)
+    cells = phase.astype(np.int64) * count + step
+    time = np.zeros((len(names) + 1, count), np.int64)
+    time[:-1] = grouped_union(cells, start, end, len(names) * count).reshape(-1, count)
+    time[-1] = found.duration - grouped_union(step, start, end, count)
+    return Phases((*names, REMAINDER), time)
+
+
+def _phase_codes(ranges: Ranges, rows: NDArray[np.intp]) -> tuple[NDArray[np.integer], list[str]]:
+    """Normalised name of some ranges as codes, in the order in which the names first appear."""
+    codes, distinct = factorise(ranges.name[rows])
+    first = np.zeros(len(distinct), np.int64)
+    first[codes[::-1]] = np.arange(len(rows))[::-1]
+    order = np.argsort(first)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    texts = [normalise_nvtx(ranges.names[code]) for code in distinct[order].tolist()]
+    return regroup(place[codes], texts)
 
 
 def longer_because(

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 LAUNCH_BOUND: Final = "launch-bound run"
 HEAD: Final = "before the first operation"
 TAIL: Final = "after the last operation"
-GROUPINGS: Final = ("cause", "range", "pair", "thread", "device")
 _EDGES: Final = {Edge.HEAD: HEAD, Edge.TAIL: TAIL}
 _KINDS: Final = {Edge.INNER: "gap", Edge.HEAD: "head", Edge.TAIL: "tail", Edge.RUN: "run"}
 
@@ -167,7 +166,7 @@ def stall_groups(
     Args:
         report: the report.
         result: what ``stalls`` found in it.
-        by: one of ``GROUPINGS``.
+        by: one of ``answer.GROUPINGS``.
         style: how operations are named: short, normalised or full.
     """
     keys, codes = group_codes(report, result, by, style)

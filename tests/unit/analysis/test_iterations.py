@@ -8,13 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synth import Synth
 
-from nsys_tui.analysis.iterations.detection import (
-    REMAINDER,
-    Rule,
-    find_iterations,
-    phases,
-    smallest_period,
-)
+from nsys_tui.analysis.iterations.detection import Rule, find_iterations, smallest_period
+from nsys_tui.analysis.iterations.table import REMAINDER, phases
 from nsys_tui.analysis.nvtx.paths import nvtx_paths
 from nsys_tui.errors import UsageError
 from nsys_tui.reader import open_report

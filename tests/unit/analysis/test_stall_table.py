@@ -7,9 +7,9 @@ import pytest
 from paths import REPORTS, needs_reports, report_paths
 from synth import Synth
 
+from nsys_tui.analysis.stalls.answer import GROUPINGS
 from nsys_tui.analysis.stalls.gaps import stalls
 from nsys_tui.analysis.stalls.rows import (
-    GROUPINGS,
     StallTable,
     group_codes,
     stall_groups,
