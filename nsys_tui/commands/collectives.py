@@ -121,7 +121,7 @@ def chosen(
     Raises:
         NoDataError: there are none.
     """
-    from nsys_tui.analysis.nccl.result import restrict
+    from nsys_tui.analysis.nccl.select import restrict
 
     kept = restrict(found, traced, scopes)
     if not len(kept):

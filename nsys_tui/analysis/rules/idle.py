@@ -17,7 +17,7 @@ from nsys_tui.analysis.rules.warm_up import first_uses, kinds_of
 from nsys_tui.analysis.sampled import Doing, sampled
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.explained import by_witness, when
-from nsys_tui.analysis.stalls.gaps import Edge
+from nsys_tui.analysis.stalls.gap_columns import Edge
 from nsys_tui.analysis.stalls.rows import stall_groups
 from nsys_tui.analysis.thread_states import Witness
 from nsys_tui.model import intervals
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.rules.register import Arguments
     from nsys_tui.analysis.sampled import Sampled
     from nsys_tui.analysis.stalls.explained import Spans
-    from nsys_tui.analysis.stalls.gaps import Gaps
+    from nsys_tui.analysis.stalls.gap_columns import Gaps
     from nsys_tui.model.events import Bool, Int64
     from nsys_tui.model.intervals import Intervals
 

@@ -11,7 +11,7 @@ from nsys_tui.analysis.rules.finding import Severity
 from nsys_tui.analysis.rules.register import Result, cut, rule
 from nsys_tui.analysis.stalls.causes import SHARES, Cause
 from nsys_tui.analysis.stalls.explained import LONG_CALL_NS, shares_of
-from nsys_tui.analysis.stalls.gaps import Edge
+from nsys_tui.analysis.stalls.gap_columns import Edge
 from nsys_tui.model.categories import OpKind
 from nsys_tui.model.events import FARTHEST
 from nsys_tui.model.table import Column, Unit
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nsys_tui.analysis.rules.case import Case
     from nsys_tui.analysis.rules.finding import Finding
     from nsys_tui.analysis.rules.register import Arguments
-    from nsys_tui.analysis.stalls.gaps import Gaps
+    from nsys_tui.analysis.stalls.gap_columns import Gaps
     from nsys_tui.model.events import Bool, Int64
 
 _NAME_CELLS: Final = 22

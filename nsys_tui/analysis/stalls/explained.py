@@ -18,7 +18,7 @@ from nsys_tui.names import api_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_tui.analysis.stalls.gaps import Gaps
+    from nsys_tui.analysis.stalls.gap_columns import Gaps
     from nsys_tui.analysis.stalls.host_activity import HostWork
     from nsys_tui.analysis.window import Scope
     from nsys_tui.model.events import Bool, Int64, UInt8
