@@ -22,7 +22,7 @@ from nsys_tui.capture.failures import (
     FetchError,
 )
 from nsys_tui.capture.fetch import Fetch, RemoteFile, files_in
-from nsys_tui.capture.own_job import run_own
+from nsys_tui.capture.follow import run_own
 from nsys_tui.capture.record import ReportFile, State
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ async def _fetch_export(
         if home.parent != Path(report.local).parent:
             _tell_reader(report, home)
     elif report.export == _name_beside(report) and not job.plan.options.get("export"):
-        from nsys_tui.reader.freshness import doubt_about
+        from nsys_tui.reader.nsys import doubt_about
 
         if doubt := doubt_about(home, Path(report.local)):
             job.remark("warning", "nobody asked for the .sqlite beside the report", doubt)

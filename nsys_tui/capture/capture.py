@@ -15,7 +15,6 @@ import os
 from typing import TYPE_CHECKING
 
 from nsys_tui.capture import bring_home, stop, submit
-from nsys_tui.capture.connect import connector_for
 from nsys_tui.capture.events import Finished, Listener
 from nsys_tui.capture.failures import (
     AuthenticationError,
@@ -31,6 +30,7 @@ from nsys_tui.capture.find_reports import collect
 from nsys_tui.capture.follow import Follower, Outcome
 from nsys_tui.capture.job import Job
 from nsys_tui.capture.plan import Plan, plan_from_json
+from nsys_tui.capture.reconnecting import connector_for
 from nsys_tui.capture.record import Failure, Record, State, Store, new_id
 from nsys_tui.capture.supervisor import last
 from nsys_tui.errors import NsysTuiError, UsageError

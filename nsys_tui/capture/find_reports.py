@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 from nsys_tui.capture import scripts
 from nsys_tui.capture.failures import CaptureError, LostError, NoReportError
 from nsys_tui.capture.fetch import RemoteFile, files_in
+from nsys_tui.capture.follow import run_own
 from nsys_tui.capture.output import RAW_ENDING, REPORT_ENDINGS, OutputParser
-from nsys_tui.capture.own_job import run_own
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import ReportFile
 from nsys_tui.capture.rules_clashes import REGISTER_ONLY

@@ -1,4 +1,7 @@
-"""Watching a job from the first byte of its log to its end, across any number of connections."""
+"""Watching a job from the first byte of its log to its end, across any number of connections.
+
+So are short jobs of our own beside a capture (export, import); they survive a cut as it does.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from nsys_tui.capture.fetch import RemoteFile, files_in
 from nsys_tui.capture.output import LogUpdate, OutputParser
 from nsys_tui.capture.quoting import printable
 from nsys_tui.capture.record import State
+from nsys_tui.capture.supervisor import keeper
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -242,3 +246,26 @@ async def _files(answers: AsyncIterator[Answer]) -> list[RemoteFile]:
             return files_in([answer async for answer in answers])
     except TimeoutError as error:
         raise ConnectionLostError("no sign of life", f"for {SILENCE_S:.0f} s") from error
+
+
+async def run_own(job: Job, name: str, script: str, output: str) -> tuple[RemoteFile | None, str]:
+    """Runs a script over there, once more if it hangs.
+
+    Args:
+        job: the capture that it belongs to.
+        name: the job's id.
+        script: its ``run.sh``.
+        output: the file that it makes.
+
+    Returns:
+        The file, if the script ended well and made it, and what was said last.
+    """
+    start = {"RUN": script, "WRAP": keeper(), "OWNER": name, "ANYWAY": "yes"}
+    for _ in range(2):
+        follower = Follower(job, name, start | {"PATHS": output})
+        outcome = await follower.run()
+        if not follower.gave_up:
+            break
+        await stop.clear(job, name)
+    made = next(iter(follower.files), None) if outcome.status == 0 else None
+    return made, follower.last_words

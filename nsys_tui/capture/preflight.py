@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nsys_tui.capture.draft import ERROR, WARNING, Check
-from nsys_tui.capture.own_help import read_help
 from nsys_tui.capture.quoting import printable
-from nsys_tui.capture.target_facts import Facts, parse_version, refused_scopes
+from nsys_tui.capture.target_facts import Facts, parse_version, read_help, refused_scopes
 from nsys_tui.errors import NSYS_MISSING
 from nsys_tui.units import format_bytes
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from nsys_tui.capture import bring_home, submit
-from nsys_tui.capture.connect import connector_for
 from nsys_tui.capture.events import Progress, Remark
 from nsys_tui.capture.failures import CaptureError
 from nsys_tui.capture.fetch import Fetch, RemoteFile, files_in
@@ -25,6 +24,7 @@ from nsys_tui.capture.job import Job
 from nsys_tui.capture.output import KNOWN_ENDINGS, REPORT_ENDINGS
 from nsys_tui.capture.plan import Plan
 from nsys_tui.capture.quoting import printable
+from nsys_tui.capture.reconnecting import connector_for
 from nsys_tui.capture.record import Record, ReportFile, Store, new_id
 from nsys_tui.capture.supervisor import last
 from nsys_tui.capture.targets import Target, check_host, find_target

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Final
 
 from nsys_tui.capture import quoting
+from nsys_tui.capture.channel import PIPE_SIZE, Sender
 from nsys_tui.capture.failures import FetchError
-from nsys_tui.capture.sender import PIPE_SIZE, Sender
 from nsys_tui.capture.supervisor import PREFIX, Request, parse_answer
 from nsys_tui.units import format_bytes
 

@@ -264,18 +264,17 @@ def _print(
     from nsys_tui.analysis.compare.answer import DOCUMENT, rows_table
     from nsys_tui.commands.compare_sides import with_findings
     from nsys_tui.text import compare as text
-    from nsys_tui.text import gates as gate_text
 
     sections = tuple(arguments.section or SECTIONS)
     top = max(arguments.top, 0)
     if arguments.format in ("text", "table"):
         wide = room(sys.stdout)
-        print_painted([text.as_text(found, sections, top, wide), gate_text.as_text(results)])
+        print_painted([text.as_text(found, sections, top, wide), text.gates_as_text(results)])
         sys.stdout.flush()
     told = arguments.format not in ("csv", "tsv") or arguments.step_summary
     if parts and told and "findings" in sections:
         found = with_findings(found, parts)
-    markdown = text.as_markdown(found, sections, top) + gate_text.as_markdown(results)
+    markdown = text.as_markdown(found, sections, top) + text.gates_as_markdown(results)
     if arguments.format == "json":
         left_out = set(SECTIONS) - set(sections)
         only = [c.name for c in DOCUMENT.columns if c.name not in left_out]
@@ -290,7 +289,7 @@ def _print(
         print_painted([text.findings_as_text(found, wide)])
     if arguments.junit:
         with text_file(arguments.junit, overwrite=arguments.force_overwrite) as file:
-            file.write(gate_text.as_junit(found, results, arguments.inconclusive == "fail"))
+            file.write(text.gates_as_junit(found, results, arguments.inconclusive == "fail"))
     if arguments.step_summary:
         append_summary(arguments.step_summary, markdown)
 

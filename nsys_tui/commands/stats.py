@@ -181,7 +181,7 @@ def _jobs(arguments: argparse.Namespace) -> list[Job]:
 
 
 def _time_unit(text: str) -> str:
-    from nsys_tui.text.print_units import time_unit
+    from nsys_tui.text.formats import time_unit
 
     return time_unit(text)
 

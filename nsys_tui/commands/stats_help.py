@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from nsys_tui.text.formats import KINDS, options_of, parse_format
-from nsys_tui.text.print_units import units_help
+from nsys_tui.text.formats import KINDS, options_of, parse_format, units_help
 
 if TYPE_CHECKING:
     from nsys_tui.analysis.stats.query import StatReport

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsys_tui.errors import UnreadableReportError
-from nsys_tui.reader.access import iter_columns
-from nsys_tui.reader.encode import in_start_order
+from nsys_tui.reader.encode import in_start_order, iter_columns
 from nsys_tui.reader.raw_columns import RawColumns
 
 if TYPE_CHECKING:

@@ -18,8 +18,15 @@ from nsys_tui.model.events import (
     Syncs,
 )
 from nsys_tui.model.kinds import MPI, OPENACC, Kind
-from nsys_tui.reader.access import read_columns
-from nsys_tui.reader.encode import codes, column, combine, ends, in_start_order, instants
+from nsys_tui.reader.encode import (
+    codes,
+    column,
+    combine,
+    ends,
+    in_start_order,
+    instants,
+    read_columns,
+)
 from nsys_tui.reader.gather import Arrays, Codebook, gather, merge
 from nsys_tui.reader.schema import TABLES
 from nsys_tui.reader.target import Devices

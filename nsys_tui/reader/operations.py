@@ -11,8 +11,16 @@ import numpy as np
 from nsys_tui.model.categories import Category, OpKind, is_communication
 from nsys_tui.model.events import Operations, OpName
 from nsys_tui.model.target import PROCESS_MASK, Device, Stream, pid_of
-from nsys_tui.reader.access import sample_columns
-from nsys_tui.reader.encode import NO_ID, Int32, Int64, column, ends, instants, is_null
+from nsys_tui.reader.encode import (
+    NO_ID,
+    Int32,
+    Int64,
+    column,
+    ends,
+    instants,
+    is_null,
+    sample_columns,
+)
 from nsys_tui.reader.filecheck import unreadable
 from nsys_tui.reader.gather import NOTHING, Arrays, Codebook, Tuples, gather, merge
 from nsys_tui.reader.raw_columns import RawColumns

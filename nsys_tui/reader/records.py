@@ -24,7 +24,7 @@ from nsys_tui.reader.cells import (
     varints,
     windows,
 )
-from nsys_tui.reader.distinct import distinct_rows
+from nsys_tui.reader.texts import distinct_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

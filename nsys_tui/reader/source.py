@@ -33,8 +33,7 @@ from nsys_tui.model.events import (
 from nsys_tui.model.notes import Note
 from nsys_tui.model.source import RawRow, RawTable
 from nsys_tui.reader import host
-from nsys_tui.reader.access import read_columns
-from nsys_tui.reader.encode import column
+from nsys_tui.reader.encode import column, read_columns
 from nsys_tui.reader.gather import Arrays, Tuples, gather, insert
 from nsys_tui.reader.nvtx import NvtxTable, read_payloads
 from nsys_tui.reader.operations import TABLES, build_operations, sample_operations

@@ -21,7 +21,6 @@ from nsys_tui.errors import UnreadableReportError
 from nsys_tui.model.notes import Notes
 from nsys_tui.names import visible
 from nsys_tui.reader.cache import cache_at
-from nsys_tui.reader.declared_types import as_declared, decoded
 from nsys_tui.reader.filecheck import (
     Header,
     Stamp,
@@ -34,7 +33,7 @@ from nsys_tui.reader.filecheck import (
 )
 from nsys_tui.reader.raw_columns import KINDS, note_strange
 from nsys_tui.reader.recovery import left_over, recovered_copy
-from nsys_tui.reader.resolved import Export, Resolved, resolve
+from nsys_tui.reader.resolved import Export, Resolved, as_declared, decoded, resolve
 from nsys_tui.reader.schema import METADATA_TABLES, declared, is_nsys_export
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from nsys_tui.model.table import Column, Table, Unit
 from nsys_tui.names import visible
 from nsys_tui.reader.schema import STRINGS
 from nsys_tui.reader.sqlite import Database, quoted
-from nsys_tui.reader.view_names import name_rows
-from nsys_tui.reader.views import PROCESS, TEMPORARY, VIEWS, View, device_sql, view_sql
+from nsys_tui.reader.views import PROCESS, TEMPORARY, VIEWS, View, device_sql, name_rows, view_sql
 from nsys_tui.sql.faults import explained
 from nsys_tui.sql.filled import DOCUMENTS, FIGURES, record_columns
 from nsys_tui.sql.guard import MEMORY, Guard, TimeLimitError, temporary_folder

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from nsys_tui.model.table import Unit, plain
-from nsys_tui.text.print_units import Units
+from nsys_tui.text.formats import Units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsys_tui.model.lane_groups import split_groups
-from nsys_tui.model.lanes import Lane, cell_edges, pack, split
+from nsys_tui.model.lanes import Lane, cell_edges, pack, split, split_groups
 
 Pairs: TypeAlias = list[tuple[int, int]]
 

@@ -18,8 +18,7 @@ from nsys_tui.model.capabilities import Capability
 from nsys_tui.model.categories import Category
 from nsys_tui.model.groups import rows_of_codes
 from nsys_tui.model.kinds import Kind
-from nsys_tui.model.lane_groups import split_groups
-from nsys_tui.model.lanes import Lane, split
+from nsys_tui.model.lanes import Lane, split, split_groups
 from nsys_tui.model.target import PROCESS_MASK, pid_of, tid_of
 
 if TYPE_CHECKING:

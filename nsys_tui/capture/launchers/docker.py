@@ -1,4 +1,4 @@
-"""A running container, entered with ``docker exec``."""
+"""A running container, entered with ``docker exec`` or ``podman exec``, which takes the same."""
 
 from __future__ import annotations
 
@@ -45,3 +45,6 @@ class ContainerExec(Launcher):
 
 
 register(ContainerExec("docker"))
+
+
+register(ContainerExec("podman"))

@@ -7,8 +7,7 @@ import pytest
 from nsys_tui.capture.advice import advise
 from nsys_tui.capture.draft import Check, Draft
 from nsys_tui.capture.functions_trace import make
-from nsys_tui.capture.own_help import OwnOption
-from nsys_tui.capture.target_facts import Facts, parse_version, refused_scopes
+from nsys_tui.capture.target_facts import Facts, OwnOption, parse_version, refused_scopes
 
 
 def given(options: dict[str, Any], **rest: Any) -> list[Check]:

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nsys_tui.capture.own_help import OwnOption
 from nsys_tui.capture.plan import make_plan
 from nsys_tui.capture.questions import added, changed, fitted, questions
-from nsys_tui.capture.target_facts import Facts
+from nsys_tui.capture.target_facts import Facts, OwnOption
 from nsys_tui.capture.targets import Target
 
 if TYPE_CHECKING:

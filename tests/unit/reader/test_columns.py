@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nsys_tui.errors import CancelledError, UnreadableReportError
-from nsys_tui.reader import btree, distinct, texts
+from nsys_tui.reader import btree, texts
 from nsys_tui.reader.btree import TablePages
 from nsys_tui.reader.cells import PagesRefusedError
 from nsys_tui.reader.columns import (
@@ -405,7 +405,7 @@ class TestTexts:
     def test_texts_that_share_a_hash_stay_apart(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(distinct, "_MULTIPLIER", np.uint64(0))
+        monkeypatch.setattr(texts, "_MULTIPLIER", np.uint64(0))
         path = self.make(tmp_path / "r", ["abc", "abd", "abc", "b"])
         with Database.open(path) as db:
             codes, values = read_text_column(db, "StringIds", "value")

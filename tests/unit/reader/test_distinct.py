@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nsys_tui.reader.distinct import distinct_rows, salt
+from nsys_tui.reader.texts import distinct_rows, salt
 
 
 @pytest.mark.parametrize("words", [1, 3])

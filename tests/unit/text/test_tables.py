@@ -177,9 +177,9 @@ def test_rounding_breaks_ties_away_from_zero_as_sqlite_does() -> None:
 def test_a_long_table_is_measured_by_its_first_rows_and_cuts_no_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from nsys_tui.text import aligned
+    from nsys_tui.text import tables
 
-    monkeypatch.setattr(aligned, "MEASURED", 1)
+    monkeypatch.setattr(tables, "MEASURED", 1)
     numbers = Table("t", "T", (Column("N"), Column("A", Unit.COUNT)), (["a", "bcdefg"], [1, 10**9]))
     assert render(numbers, "column").splitlines() == [
         " N        A      ",

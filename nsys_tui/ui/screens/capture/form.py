@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nsys_tui.capture import functions_trace
 from nsys_tui.capture.options import OPTIONS, Kind, name_there
-from nsys_tui.capture.own_help import OwnOption
 from nsys_tui.capture.plan import Form, Plan, plan_from_form, split_words
 from nsys_tui.capture.presets import presets
+from nsys_tui.capture.target_facts import OwnOption
 from nsys_tui.capture.targets import usable_targets
 from nsys_tui.config import TargetConfig
 from nsys_tui.config_values import option_text
