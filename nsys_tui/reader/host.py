@@ -27,7 +27,7 @@ from nsys_tui.reader.encode import (
     instants,
     read_columns,
 )
-from nsys_tui.reader.gather import Arrays, Codebook, gather, merge
+from nsys_tui.reader.gather import Arrays, Codebook, Tuples, gather, merge
 from nsys_tui.reader.schema import TABLES
 from nsys_tui.reader.target import Devices
 
@@ -41,27 +41,6 @@ if TYPE_CHECKING:
 
 _NO_STREAM: Final = 4294967295
 """How the export writes "the whole context" in SYNCHRONIZATION.streamId."""
-
-_API_COLUMNS: Final = (
-    "start",
-    "end",
-    "eventClass",
-    "globalTid",
-    "correlationId",
-    "nameId",
-    "returnValue",
-    "callchainId",
-)
-_OSRT_COLUMNS: Final = (
-    "start",
-    "end",
-    "eventClass",
-    "globalTid",
-    "nameId",
-    "returnValue",
-    "nestingLevel",
-    "callchainId",
-)
 
 _HOST_KINDS: Final = (
     *MPI,
@@ -96,7 +75,7 @@ def build_api(db: Database, strings: Strings, progress: Progress | None) -> ApiC
             "callchain": column(raw, "callchainId"),
         }
 
-    arrays = merge([gather(db, "CUPTI_ACTIVITY_KIND_RUNTIME", _API_COLUMNS, convert, progress)])
+    arrays = merge([gather(db, "CUPTI_ACTIVITY_KIND_RUNTIME", convert, progress)])
     return ApiCalls(**arrays | _dictionaries(arrays, threads, names, strings))
 
 
@@ -115,7 +94,7 @@ def build_osrt(db: Database, strings: Strings, progress: Progress | None) -> Osr
             "event_class": column(raw, "eventClass", 27).astype(np.uint8),
         }
 
-    arrays = merge([gather(db, "OSRT_API", _OSRT_COLUMNS, convert, progress)])
+    arrays = merge([gather(db, "OSRT_API", convert, progress)])
     return OsrtCalls(**arrays | _dictionaries(arrays, threads, names, strings))
 
 
@@ -173,93 +152,66 @@ def _name_column(table: str) -> str:
 
 def build_syncs(db: Database, progress: Progress | None) -> Syncs:
     """Reads host-side waits."""
-    raw = read_columns(
-        db,
-        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-        (
-            "start",
-            "end",
-            "syncType",
-            "globalPid",
-            "correlationId",
-            "deviceId",
-            "streamId",
-        ),
-        progress,
-    )
-    processes, process = codes(column(raw, "globalPid"))
-    stream = column(raw, "streamId")
-    arrays = in_start_order(
-        _thread_events(raw)
-        | {
+    processes = Codebook()
+
+    def convert(raw: RawColumns) -> Arrays:
+        stream = column(raw, "streamId")
+        return _thread_events(raw) | {
             "sync_type": column(raw, "syncType", 0).astype(np.uint8),
-            "process": process,
+            "process": processes.encode(column(raw, "globalPid")),
             "correlation": column(raw, "correlationId"),
             "device": column(raw, "deviceId").astype(np.int32),
             "stream": np.where(stream == _NO_STREAM, -1, stream),
         }
-    )
-    return Syncs(**arrays, processes=processes)
+
+    arrays = merge([gather(db, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", convert, progress)])
+    known, arrays["process"] = processes.ascending(arrays["process"])
+    return Syncs(**arrays, processes=known)
+
+
+def _instants(raw: RawColumns) -> dict[str, NDArray[Any]]:
+    start = instants(raw, "start")
+    return {"start": start, "end": start, "rowid": raw.rowid}
 
 
 def build_samples(db: Database, progress: Progress | None) -> Samples:
     """Reads CPU samples; ``chain`` is the sample's id in SAMPLING_CALLCHAINS."""
-    raw = read_columns(
-        db, "COMPOSITE_EVENTS", ("id", "start", "cpu", "threadState", "globalTid"), progress
-    )
-    threads, thread = codes(column(raw, "globalTid"))
-    start = instants(raw, "start")
-    arrays = in_start_order(
-        {
-            "start": start,
-            "end": start,
-            "rowid": raw.rowid,
-            "thread": thread,
+    threads = Codebook()
+
+    def convert(raw: RawColumns) -> Arrays:
+        return _instants(raw) | {
+            "thread": threads.encode(column(raw, "globalTid")),
             "cpu": column(raw, "cpu").astype(np.int32),
             "chain": column(raw, "id"),
             "state": column(raw, "threadState", 0).astype(np.uint8),
         }
-    )
-    return Samples(**arrays, threads=threads)
+
+    arrays = merge([gather(db, "COMPOSITE_EVENTS", convert, progress)])
+    known, arrays["thread"] = threads.ascending(arrays["thread"])
+    return Samples(**arrays, threads=known)
 
 
 def build_memory_usage(db: Database, progress: Progress | None) -> MemoryUsage:
     """Reads allocations and frees of GPU memory."""
-    raw = read_columns(
-        db,
-        "CUDA_GPU_MEMORY_USAGE_EVENTS",
-        (
-            "start",
-            "globalPid",
-            "deviceId",
-            "address",
-            "bytes",
-            "memKind",
-            "memoryOperationType",
-            "correlationId",
-        ),
-        progress,
-    )
-    processes, process = codes(column(raw, "globalPid"))
-    (owner, ordinal), pair = combine([process.astype(np.int64), column(raw, "deviceId")])
-    pairs = [(int(processes[p]), int(o)) for p, o in zip(owner, ordinal, strict=True)]
-    devices, of_pair = Devices(db).assign(pairs)
-    start = instants(raw, "start")
-    arrays = in_start_order(
-        {
-            "start": start,
-            "end": start,
-            "rowid": raw.rowid,
+    processes, places = Codebook(), Tuples(2)
+
+    def convert(raw: RawColumns) -> Arrays:
+        process = column(raw, "globalPid")
+        return _instants(raw) | {
             "operation": column(raw, "memoryOperationType", 0).astype(np.uint8),
-            "process": process,
-            "device": np.array(of_pair, np.int16)[pair] if pairs else np.empty(0, np.int16),
+            "process": processes.encode(process),
+            "device": places.encode([process, column(raw, "deviceId")]),
             "address": column(raw, "address"),
             "bytes": column(raw, "bytes", 0),
             "memory_kind": column(raw, "memKind", 7).astype(np.uint8),
             "correlation": column(raw, "correlationId"),
         }
-    )
-    return MemoryUsage(**arrays, processes=processes, devices=devices)
+
+    arrays = merge([gather(db, "CUDA_GPU_MEMORY_USAGE_EVENTS", convert, progress)])
+    known, arrays["process"] = processes.ascending(arrays["process"])
+    devices, of_place = Devices(db).assign([(process, gpu) for process, gpu in places.values])
+    arrays["device"] = np.array(of_place, np.int16)[arrays["device"]]
+    return MemoryUsage(**arrays, processes=known, devices=devices)
 
 
 def build_gpu_metrics(db: Database, progress: Progress | None) -> GpuMetrics:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -22,15 +21,26 @@ from nsys_tui.reader.encode import (
     sample_columns,
 )
 from nsys_tui.reader.filecheck import unreadable
-from nsys_tui.reader.gather import NOTHING, Arrays, Codebook, Tuples, gather, merge
-from nsys_tui.reader.raw_columns import RawColumns
+from nsys_tui.reader.gather import (
+    NOTHING,
+    Arrays,
+    Codebook,
+    Convert,
+    Tuples,
+    asked_by,
+    gather,
+    merge,
+)
 from nsys_tui.reader.schema import COPY_KINDS
 from nsys_tui.reader.target import Devices, read_stream_facts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from nsys_tui.model.progress import Progress
+    from nsys_tui.reader.raw_columns import RawColumns
     from nsys_tui.reader.sqlite import Database
     from nsys_tui.reader.strings import Strings
 
@@ -44,22 +54,6 @@ TABLES: Final = {
     OpKind.DX12: "DX12_WORKLOAD",
 }
 _RENDERING: Final = {OpKind.OPENGL: "OpenGL", OpKind.VULKAN: "Vulkan", OpKind.DX12: "Direct3D 12"}
-_COMMON: Final = (
-    "start",
-    "end",
-    "deviceId",
-    "contextId",
-    "streamId",
-    "correlationId",
-    "globalPid",
-)
-_OWN: Final = {
-    OpKind.KERNEL: ("demangledName", "shortName", "mangledName", "graphNodeId"),
-    OpKind.MEMCPY: ("bytes", "copyKind", "srcKind", "dstKind", "graphNodeId"),
-    OpKind.MEMSET: ("bytes", "memKind", "graphNodeId"),
-    OpKind.GRAPH: ("graphId",),
-    **dict.fromkeys(_RENDERING, ("gpu", "globalTid", "shortContextId", "nameId", "textId")),
-}
 _CATEGORIES: Final = {
     OpKind.MEMCPY: Category.MEMORY,
     OpKind.MEMSET: Category.MEMORY,
@@ -70,7 +64,6 @@ _CATEGORIES: Final = {
 UVM_KINDS: Final = (11, 12, 13)
 _UNKNOWN_MEMORY: Final = 255
 _MOST_DEVICES: Final = np.iinfo(np.int16).max
-_Convert: TypeAlias = Callable[[RawColumns], Arrays]
 
 
 def build_operations(
@@ -85,8 +78,8 @@ def build_operations(
     """
     rows = sum(map(db.row_count, TABLES.values()))
 
-    def read(table: str, names: tuple[str, ...], convert: _Convert) -> Arrays:
-        return gather(db, table, names, convert, progress, rows - db.row_count(table))
+    def read(table: str, convert: Convert) -> Arrays:
+        return gather(db, table, convert, progress, rows - db.row_count(table))
 
     return _build(db, strings, read, patterns)
 
@@ -96,8 +89,8 @@ def sample_operations(
 ) -> Operations:
     """Reads an evenly spaced sample of about ``rows`` operations per table."""
 
-    def read(table: str, names: tuple[str, ...], convert: _Convert) -> Arrays:
-        return convert(sample_columns(db, table, names, rows))
+    def read(table: str, convert: Convert) -> Arrays:
+        return convert(sample_columns(db, table, asked_by(convert)[0], rows))
 
     return _build(db, strings, read, patterns)
 
@@ -105,7 +98,7 @@ def sample_operations(
 def _build(
     db: Database,
     strings: Strings,
-    read: Callable[[str, tuple[str, ...], _Convert], Arrays],
+    read: Callable[[str, Convert], Arrays],
     patterns: tuple[str, ...],
 ) -> Operations:
     places = Tuples(4)
@@ -116,7 +109,7 @@ def _build(
         if not db.has_rows(table):
             continue
         own = _NAMERS[kind]()
-        part = read(table, (*_COMMON, *_OWN[kind]), _converter(kind, places, own))
+        part = read(table, _converter(kind, places, own))
         part["kind"] = np.full(len(part["start"]), kind, np.uint8)
         part["name"] += np.int32(len(names))
         parts.append(part)
@@ -145,7 +138,7 @@ def _build(
     )
 
 
-def _converter(kind: OpKind, places: Tuples, namer: _Namer) -> _Convert:
+def _converter(kind: OpKind, places: Tuples, namer: _Namer) -> Convert:
     """Makes the kept columns of one piece of a table; a column absent here is zero."""
     if kind in _RENDERING:
         return partial(_rendering, kind, places, namer)

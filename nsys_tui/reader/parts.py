@@ -38,15 +38,7 @@ def _plain(item: Any) -> Any:
     if isinstance(item, Device):
         return [item.gpu_id, [list(member) for member in item.members]]
     if isinstance(item, Stream):
-        return [
-            item.globalPid,
-            item.device,
-            item.context,
-            item.id,
-            item.name,
-            item.default,
-            item.priority,
-        ]
+        return list(vars(item).values())
     return list(item) if isinstance(item, tuple) else item
 
 

@@ -268,7 +268,7 @@ class FileSource:
         def coded(raw: RawColumns) -> Arrays:
             return {"code": book.encode([column(raw, name, 0) for name in _LAUNCH_COLUMNS])}
 
-        code = gather(self._db, table, _LAUNCH_COLUMNS, coded, None, len(others))["code"]
+        code = gather(self._db, table, coded, None, len(others))["code"]
         if len(code) > len(kernels):  # some rows are no operations: left out there
             rows = np.flatnonzero(np.isin(read_columns(self._db, table, ()).rowid, kernels))
             places = rows if places is None else rows[places]

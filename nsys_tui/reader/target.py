@@ -28,21 +28,16 @@ _DIAGNOSTIC_SOURCE: Final = {0: "unknown", 1: "injection", 2: "daemon", 3: "anal
 _THREAD_NAMED: Final = 39
 """eventType of NVTX rows that name a thread."""
 _MPI_THREAD: Final = re.compile(r"MPI Rank (\d+)")
-_GPU_COLUMNS: Final = (
-    "id",
-    "name",
-    "busLocation",
-    "computeMajor",
-    "computeMinor",
-    "maxWarpsPerSm",
-    "maxBlocksPerSm",
-    "maxRegistersPerSm",
-    "maxShmemPerSm",
-    "threadsPerWarp",
-    "smCount",
-    "clockRate",
-    "cuDevice",
-)
+_GPU_NUMBERS: Final = {
+    "max_warps_per_sm": "maxWarpsPerSm",
+    "max_blocks_per_sm": "maxBlocksPerSm",
+    "max_registers_per_sm": "maxRegistersPerSm",
+    "max_shared_per_sm": "maxShmemPerSm",
+    "threads_per_warp": "threadsPerWarp",
+    "sm_count": "smCount",
+    "clock_hz": "clockRate",
+}
+_GPU_COLUMNS: Final = ("id", "name", "busLocation", "computeMajor", "computeMinor", "cuDevice")
 
 
 def _number(value: Any) -> int | None:
@@ -147,26 +142,18 @@ def _diagnostics(db: Database) -> tuple[Diagnostic, ...]:
 def read_gpus(db: Database) -> list[tuple[GpuInfo, int | None]]:
     """GPUs of the host with the CUDA ordinal that TARGET_INFO_GPU gives them, if any."""
     found: dict[int, tuple[GpuInfo, int | None]] = {}
-    for row in db.select("TARGET_INFO_GPU", _GPU_COLUMNS):
-        values = dict(zip(_GPU_COLUMNS, row, strict=True))
-        number = _number(values["id"])
-        if number is None or number in found:
+    rows = db.select("TARGET_INFO_GPU", (*_GPU_COLUMNS, *_GPU_NUMBERS.values()))
+    for number, name, bus, major, minor, ordinal, *figures in rows:
+        if _number(number) is None or number in found:
             continue
-        major, minor = _number(values["computeMajor"]), _number(values["computeMinor"])
         info = GpuInfo(
-            id=number,
-            name=_text(values["name"]),
-            bus=_text(values["busLocation"]),
-            compute_capability=None if major is None or minor is None else (major, minor),
-            max_warps_per_sm=_number(values["maxWarpsPerSm"]),
-            max_blocks_per_sm=_number(values["maxBlocksPerSm"]),
-            max_registers_per_sm=_number(values["maxRegistersPerSm"]),
-            max_shared_per_sm=_number(values["maxShmemPerSm"]),
-            threads_per_warp=_number(values["threadsPerWarp"]),
-            sm_count=_number(values["smCount"]),
-            clock_hz=_number(values["clockRate"]),
+            number,
+            _text(name),
+            _text(bus),
+            None if _number(major) is None or _number(minor) is None else (major, minor),
+            **dict(zip(_GPU_NUMBERS, map(_number, figures), strict=True)),
         )
-        found[number] = (info, _number(values["cuDevice"]))
+        found[number] = (info, _number(ordinal))
     return list(found.values())
 
 
