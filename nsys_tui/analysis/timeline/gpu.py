@@ -38,6 +38,8 @@ DOES: Final = {
     Category.GRAPH: "graphs",
 }
 """What a stream does, in its lane's name."""
+OPEN_GPUS: Final = 4
+"""Most GPUs that begin unfolded: the rows of eight, one below the other, hide each other."""
 ROWS: Final = 1_000_000
 """Operations whose range is looked up at a time."""
 
@@ -137,6 +139,7 @@ def device_track(ops: Operations, place: int) -> Track:
         shape=Shape.SUMMARY,
         events=ops,
         device=place,
+        folded=place > 0 and len(ops.devices) > OPEN_GPUS,
     )
 
 

@@ -136,6 +136,17 @@ def test_deeper_ranges_fold_away_with_those_around_them(training: Report) -> Non
     assert sum(t.part == "projected" for t in unfolded) == 3
 
 
+@pytest.mark.parametrize(("count", "folded"), [(4, 0), (5, 4)])
+def test_of_many_gpus_all_but_the_first_begin_folded(
+    tmp_path: Path, count: int, folded: int
+) -> None:
+    synth = Synth(tmp_path / "r.sqlite").process(100, "train")
+    for device in range(count):
+        synth.gpu(device).kernel("gemm", 10, 20, device=device)
+    tracks = [t for t in all_tracks(opened(synth)) if t.key.startswith("gpu") and not t.parents]
+    assert [track.folded for track in tracks] == [False] * (count - folded) + [True] * folded
+
+
 def test_hidden_pinned_and_nesting_levels(training: Report) -> None:
     tracks = all_tracks(training)
     hidden = Lineup(tracks).shown(hidden={"gpu:0"})

@@ -26,7 +26,7 @@ from nsys_tui.ui.screens.overview import data, panes
 from nsys_tui.ui.screens.result import ResultScreen
 from nsys_tui.ui.widgets.lines import LinePane, Verdict
 from nsys_tui.ui.widgets.trace import HINT, TracePane
-from nsys_tui.units import format_duration, format_share
+from nsys_tui.units import format_duration, format_share, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -185,7 +185,7 @@ class OverviewScreen(ResultScreen[Overview]):
         telling = dict.fromkeys((*(place for place in self._telling if place in there), *there))
         rows = [*(self._gpu_rows[place] for place in sorted([*telling][:most])), *ranges]
         hidden = len(self._gpu_rows) - most
-        rest = f" ({hidden} more GPUs: timeline)" if hidden > 0 else ""
+        rest = f" ({plural(hidden, 'more GPU')}: timeline)" if hidden > 0 else ""
         estimated = self.session.report is not None and not self.session.exact
         mark = "≈ from a sample, " if estimated and self._gpu_rows else ""
         extent, report = self.session.extent, self.session.report
